@@ -1,0 +1,229 @@
+# BlkKin: everything is built into build/. "make help" lists the targets.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+VERSION := 1.0.0
+SO_VERSION := 1
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+DOCDIR ?= $(PREFIX)/share/doc/blkin
+# where a babeltrace2 of the same LIBDIR looks for plugins
+PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
+
+# SANITIZE=address,undefined (or thread) makes another build, best with its own BUILD=build/asan
+BUILD ?= build
+SANITIZE ?=
+PKG_CONFIG ?= pkg-config
+CLANG_FORMAT ?= clang-format
+INSTALL ?= install
+
+SRC := $(CURDIR)
+# Debian's own Python: another one on the PATH does not see Debian's packages
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+export SRC PYTHON
+export BUILD := $(abspath $(BUILD))
+
+# ---------------------------------------------------------------------------------- flags
+
+hardening := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC
+sanitizers := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+warnings := -Wall -Wextra -Wshadow -Wpointer-arith -Wvla -Wundef $(if $(CI)$(WERROR),-Werror)
+warnings_c := -Wstrict-prototypes -Wmissing-prototypes
+
+CFLAGS ?= -O2 -g
+CXXFLAGS ?= -O2 -g
+cppflags = -MMD -MP $(CPPFLAGS)
+internal = -D_GNU_SOURCE -DBLKIN_VERSION='"$(VERSION)"' -Ilibblkin
+common = $(warnings) $(if $(SANITIZE),-fPIC,$(hardening)) $(sanitizers) -fvisibility=hidden
+cflags = -std=c11 $(common) $(warnings_c) $(CFLAGS)
+cxxflags = -std=c++11 $(common) $(CXXFLAGS)
+ldflags = -Wl,-z,relro,-z,now -Wl,--as-needed $(sanitizers) $(LDFLAGS)
+so_ldflags = $(ldflags) -shared $(if $(SANITIZE),,-Wl,-z,defs)
+
+# asked when a rule needs them, so that "make deps" works without pkg-config
+pkg_cflags = $(shell $(PKG_CONFIG) --cflags $(1))
+pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
+
+# ---------------------------------------------------------------------------------- what is built
+
+lib := $(BUILD)/lib/libblkin.so.$(SO_VERSION)
+lib_static := $(BUILD)/lib/libblkin.a
+provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
+plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
+tool := $(BUILD)/bin/blkin
+headers := $(wildcard libblkin/zipkin_c.h libblkin/zipkin_trace.h libblkin/ztracer.hpp \
+	libblkin/blkin.h libblkin/blkin.hpp)
+
+lib_src := $(wildcard libblkin/*.c)
+provider_src := $(wildcard tracepoints/*.c)
+core_src := $(wildcard babeltrace-plugin/core/*.c)
+output_src := $(wildcard babeltrace-plugin/output/*.c)
+plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src)
+tool_src := $(wildcard tools/*.c)
+example_common := $(filter-out $(patsubst %,examples/%.c,client replica),$(wildcard examples/*.c))
+examples := $(patsubst examples/%,$(BUILD)/examples/%, \
+	$(basename $(wildcard examples/client.c examples/replica.c examples/gateway.cpp)))
+unit_tests := $(patsubst %,$(BUILD)/%, \
+	$(basename $(wildcard tests/libblkin/test-*.c tests/plugin/test-*.c)))
+script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
+
+plugin_pkgs := babeltrace2 libcurl glib-2.0 liburcu zlib
+tool_pkgs := libcurl jansson
+
+obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
+
+.PHONY: all deps demo check check-asan install uninstall lint format clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) include pc ## build all
+
+$(BUILD)/deps.ok: tools/deps
+	@tools/deps --check build
+	@mkdir -p $(@D) && touch $@
+
+$(BUILD)/obj/%.c.o: %.c Makefile | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
+
+$(BUILD)/obj/%.cpp.o: %.cpp Makefile | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	$(CXX) $(cppflags) $(cxxflags) $(flags) -c -o $@ $<
+
+# libblkin: libc only; the provider is opened at run time
+$(call obj,$(lib_src)): flags = $(internal)
+$(lib): $(call obj,$(lib_src)) libblkin/libblkin.map
+	@mkdir -p $(@D)
+	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
+		-o $@ $(filter %.o,$^) $(LDLIBS)
+	ln -sf $(@F) $(@D)/libblkin.so
+
+$(lib_static): $(call obj,$(lib_src))
+	@mkdir -p $(@D)
+	$(AR) rcs $@ $^
+
+$(call obj,$(provider_src)): flags = $(internal) -Itracepoints -Wno-missing-prototypes \
+	$(call pkg_cflags,lttng-ust)
+$(provider): $(call obj,$(provider_src))
+	@mkdir -p $(@D)
+	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) $(LDLIBS)
+
+$(call obj,$(plugin_src)): flags = $(internal) $(call pkg_cflags,$(plugin_pkgs))
+$(plugin): $(call obj,$(plugin_src))
+	@mkdir -p $(@D)
+	$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+
+$(call obj,$(tool_src)): flags = $(internal) $(call pkg_cflags,$(tool_pkgs))
+$(tool): $(call obj,$(tool_src))
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+
+# the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
+.PHONY: include pc
+include: $(patsubst libblkin/%,$(BUILD)/include/blkin/%,$(headers))
+$(BUILD)/include/blkin/%: libblkin/%
+	@mkdir -p $(@D)
+	ln -sf $(SRC)/$< $@
+
+pc: $(BUILD)/blkin.pc
+$(BUILD)/blkin.pc: libblkin/blkin.pc.in Makefile
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' $< > $@
+
+# what uses the public headers sees them as a user does
+public_flags = -I$(BUILD)/include -I$(BUILD)/include/blkin -pthread
+link_lib = -pthread -L$(BUILD)/lib -lblkin -Wl,-rpath,'$$ORIGIN/../lib:$(BUILD)/lib'
+example_obj := $(call obj,$(wildcard examples/*.c examples/*.cpp))
+$(example_obj): flags = $(public_flags)
+$(example_obj): | include
+$(filter-out %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.c.o \
+		$(call obj,$(example_common)) $(lib)
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+$(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cpp.o \
+		$(call obj,$(example_common)) $(lib)
+	@mkdir -p $(@D)
+	$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+
+# ---------------------------------------------------------------------------------- tests
+
+test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c))
+$(test_obj): flags = $(internal) $(public_flags) -Itests -Ibabeltrace-plugin -UNDEBUG \
+	$(call pkg_cflags,$(plugin_pkgs) jansson)
+$(test_obj): | include
+$(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src))
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson)
+
+# what a user types does all its own set-up
+demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
+	@tools/deps --ensure
+	@$(MAKE) --no-print-directory all
+	@tools/demo
+
+check: ## run all tests (sets itself up)
+	@tools/deps --ensure
+	@$(MAKE) --no-print-directory all tests
+	@tools/isolate tests/run $(TESTS)
+
+.PHONY: tests
+tests: $(unit_tests) ## build the test programs
+TESTS ?= $(unit_tests) $(script_tests)
+
+check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
+	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
+
+.PHONY: run-unit-tests
+run-unit-tests:
+	@tools/isolate tests/run $(unit_tests)
+
+deps: ## install every package that build, demo and tests need (Debian; else: list them)
+	@tools/deps --install
+	@tools/fetch-zipkin
+
+c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
+	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run) \
+	$(wildcard tools/*.sh tests/*.sh)
+lint: ## check formatting, shell scripts and Python syntax
+	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
+	shellcheck -x $(sort $(scripts))
+	$(PYTHON) -m py_compile $(wildcard tests/*/*.py)
+
+format: ## format the C and C++ files
+	$(CLANG_FORMAT) -i $(c_files)
+
+# ---------------------------------------------------------------------------------- install
+
+install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
+	$(INSTALL) -m 644 $(BUILD)/blkin.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 $(headers) $(DESTDIR)$(INCLUDEDIR)/blkin
+	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
+	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
+
+uninstall: ## remove what install has installed
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
+		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin
+	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
+
+clean: ## remove build/
+	rm -rf $(BUILD)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

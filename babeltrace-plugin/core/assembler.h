@@ -1,0 +1,60 @@
+/*
+ * The assembler: decoded events in, finished spans out, nothing lost without a count.
+ *
+ * One span per (trace id, span id, endpoint). The original's events have no "end", so a span is
+ * finished when trace time says so: a short while after a closing annotation ("cr" or "ss"), which
+ * leaves room for the tags that programs add last; or after a long silence; or at the end of the
+ * trace. Trace time is the time of events and of inactivity beacons, never the host's clock, so
+ * that a recorded trace gives the same spans as the live one.
+ *
+ * Not thread-safe: one thread drives an assembler.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_ASSEMBLER_H
+#define BLKIN_CORE_ASSEMBLER_H
+
+#include "event.h"
+#include "span.h"
+
+struct assembler_options {
+    int64_t idle_timeout_ns; /* finish a span this long after its last event */
+    int64_t end_timeout_ns;  /* the same, once it has a closing annotation */
+};
+
+struct assembler_counts {
+    uint64_t events;         /* given to assembler_add() */
+    uint64_t events_in_span; /* of these, now in a span; the others are in the counters below */
+    uint64_t events_invalid; /* without trace id or span id */
+    uint64_t events_no_room; /* no memory, or the span has reached SPAN_LOG_MAX */
+    uint64_t spans_open;
+    uint64_t spans_finished;
+};
+
+/*
+ * Takes a finished span. The span and all it points to are valid during the call only; the endpoint
+ * lives as long as the assembler.
+ */
+typedef void assembler_sink_fn(void *context, const struct span *span);
+
+struct assembler;
+
+/* Returns NULL when out of memory. */
+struct assembler *assembler_new(const struct assembler_options *options, assembler_sink_fn *sink,
+                                void *context);
+
+/* Frees everything; spans still open are not given out (see assembler_flush()). NULL is allowed. */
+void assembler_free(struct assembler *assembler);
+
+/* Adds an event, after finishing what its time shows to be over. What fails is counted. */
+void assembler_add(struct assembler *assembler, const struct event *event);
+
+/* Trace time has reached now_ns: finishes what is over by then. Time that goes back is ignored. */
+void assembler_advance(struct assembler *assembler, int64_t now_ns);
+
+/* Finishes every open span, oldest first. */
+void assembler_flush(struct assembler *assembler);
+
+const struct assembler_counts *assembler_counts(const struct assembler *assembler);
+
+#endif

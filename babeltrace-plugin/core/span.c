@@ -1,0 +1,79 @@
+/*
+ * The log of a span: its name, annotations and tags in one growing block.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "span.h"
+
+#include <stdlib.h>
+
+#define FIRST_CAPACITY 256
+
+static size_t padded(size_t size)
+{
+    return (size + 7) & ~(size_t)7;
+}
+
+static bool make_room(struct span *span, size_t size)
+{
+    size_t needed = span->log_length + size;
+    size_t capacity = span->log_capacity ? span->log_capacity : FIRST_CAPACITY;
+    char *log;
+
+    if (needed <= span->log_capacity)
+        return true;
+    if (needed > SPAN_LOG_MAX)
+        return false;
+    while (capacity < needed)
+        capacity *= 2;
+    log = realloc(span->log, capacity);
+    if (!log)
+        return false;
+    span->log = log;
+    span->log_capacity = (uint32_t)capacity;
+    return true;
+}
+
+bool span_set_name(struct span *span, struct text name)
+{
+    size_t size = padded(name.length);
+
+    if (!make_room(span, size))
+        return false;
+    if (name.length)
+        memcpy(span->log, name.data, name.length);
+    span->name_length = (uint32_t)name.length;
+    span->first_entry = (uint32_t)size;
+    span->log_length = (uint32_t)size;
+    return true;
+}
+
+bool span_add(struct span *span, enum span_entry_type type, struct text key, struct text value,
+              int64_t integer)
+{
+    size_t size;
+    struct span_entry *entry;
+    char *bytes;
+
+    if (key.length > SPAN_LOG_MAX || value.length > SPAN_LOG_MAX)
+        return false;
+    size = padded(sizeof(*entry) + key.length + value.length);
+    if (!make_room(span, size))
+        return false;
+
+    entry = (struct span_entry *)(void *)(span->log + span->log_length);
+    *entry = (struct span_entry){
+        .type = type,
+        .key_length = (uint32_t)key.length,
+        .value_length = (uint32_t)value.length,
+        .size = (uint32_t)size,
+        .integer = integer,
+    };
+    bytes = (char *)(entry + 1);
+    if (key.length)
+        memcpy(bytes, key.data, key.length);
+    if (value.length)
+        memcpy(bytes + key.length, value.data, value.length);
+    span->log_length += (uint32_t)size;
+    return true;
+}

@@ -1,0 +1,33 @@
+/*
+ * A borrowed piece of text: not NUL-terminated, any bytes, any length.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_TEXT_H
+#define BLKIN_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct text {
+    const char *data; /* never NULL where length > 0 */
+    size_t length;
+};
+
+static inline struct text text_of(const char *string)
+{
+    return (struct text){string, string ? strlen(string) : 0};
+}
+
+static inline bool text_equal(struct text a, struct text b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+static inline bool text_is(struct text text, const char *string)
+{
+    return text_equal(text, text_of(string));
+}
+
+#endif

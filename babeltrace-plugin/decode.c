@@ -1,0 +1,200 @@
+/*
+ * Decoding by cached field index.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "decode.h"
+
+#include <stdlib.h>
+
+#define CLASS_IDS_MAX 65536 /* beyond that an event class is worked out at every event */
+
+enum field_type { FIELD_TEXT, FIELD_INTEGER };
+
+/* A field of an event kind, and where in struct event it goes. */
+struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset;
+};
+
+#define TEXT(name, member)                               \
+    {                                                    \
+        name, FIELD_TEXT, offsetof(struct event, member) \
+    }
+#define INTEGER(name, member)                               \
+    {                                                       \
+        name, FIELD_INTEGER, offsetof(struct event, member) \
+    }
+
+#define COMMON_FIELDS                                                                       \
+    TEXT("trace_name", span_name), TEXT("service_name", service), INTEGER("port_no", port), \
+        TEXT("ip", ip), INTEGER("trace_id", trace_id), INTEGER("span_id", span_id),         \
+        INTEGER("parent_span_id", parent_id)
+
+#define FIELDS_MAX 9
+
+struct layout {
+    const char *event_name;
+    enum event_kind kind;
+    unsigned field_count;
+    struct field fields[FIELDS_MAX];
+};
+
+static const struct layout layouts[] = {
+    {"zipkin:timestamp", EVENT_TIMESTAMP, 8, {COMMON_FIELDS, TEXT("event", value)}},
+    {"zipkin:keyval_string",
+     EVENT_KEYVAL_TEXT,
+     9,
+     {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+    {"zipkin:keyval_integer",
+     EVENT_KEYVAL_INTEGER,
+     9,
+     {COMMON_FIELDS, TEXT("key", key), INTEGER("val", integer)}},
+    /* the oldest library, before there were two kinds */
+    {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+};
+
+/* An event class as its stream describes it. */
+struct plan {
+    bool is_known;
+    enum decoded result; /* DECODED: layout and the two arrays hold */
+    const struct layout *layout;
+    uint16_t index[FIELDS_MAX];
+    bool is_signed[FIELDS_MAX];
+};
+
+struct stream_decoder {
+    struct plan **plans; /* by event class id */
+    size_t plan_count;
+    struct plan beyond; /* for ids of CLASS_IDS_MAX and more */
+};
+
+struct stream_decoder *stream_decoder_new(void)
+{
+    return calloc(1, sizeof(struct stream_decoder));
+}
+
+void stream_decoder_free(struct stream_decoder *decoder)
+{
+    if (!decoder)
+        return;
+    for (size_t i = 0; i < decoder->plan_count; i++)
+        free(decoder->plans[i]);
+    free(decoder->plans);
+    free(decoder);
+}
+
+static const struct layout *find_layout(const char *event_name)
+{
+    for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        if (strcmp(event_name, layouts[i].event_name) == 0)
+            return &layouts[i];
+    }
+    return NULL;
+}
+
+static bool find_field(struct plan *plan, unsigned i, const bt_field_class *payload)
+{
+    const struct field *field = &plan->layout->fields[i];
+    const uint64_t count = bt_field_class_structure_get_member_count(payload);
+
+    for (uint64_t index = 0; index < count && index <= UINT16_MAX; index++) {
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(payload, index);
+        const bt_field_class *class =
+            bt_field_class_structure_member_borrow_field_class_const(member);
+        const bt_field_class_type type = bt_field_class_get_type(class);
+
+        if (strcmp(bt_field_class_structure_member_get_name(member), field->name) != 0)
+            continue;
+        plan->index[i] = (uint16_t)index;
+        plan->is_signed[i] = bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+        if (field->type == FIELD_TEXT)
+            return type == BT_FIELD_CLASS_TYPE_STRING;
+        return plan->is_signed[i] ||
+               bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER);
+    }
+    return false;
+}
+
+static void make_plan(struct plan *plan, const bt_event_class *class)
+{
+    const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
+
+    plan->is_known = true;
+    plan->layout = find_layout(bt_event_class_get_name(class));
+    plan->result = plan->layout ? DECODED : DECODED_FOREIGN;
+    for (unsigned i = 0; plan->layout && i < plan->layout->field_count; i++) {
+        if (!payload || !find_field(plan, i, payload)) {
+            plan->result = DECODED_UNREADABLE;
+            return;
+        }
+    }
+}
+
+static bool make_room(struct stream_decoder *decoder, size_t count)
+{
+    struct plan **plans;
+
+    if (count <= decoder->plan_count)
+        return true;
+    plans = realloc(decoder->plans, count * sizeof(*plans));
+    if (!plans)
+        return false;
+    memset(plans + decoder->plan_count, 0, (count - decoder->plan_count) * sizeof(*plans));
+    decoder->plans = plans;
+    decoder->plan_count = count;
+    return true;
+}
+
+/* Ids are dense in what LTTng writes. Returns NULL when out of memory. */
+static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event_class *class)
+{
+    const uint64_t id = bt_event_class_get_id(class);
+
+    if (id >= CLASS_IDS_MAX) {
+        make_plan(&decoder->beyond, class);
+        return &decoder->beyond;
+    }
+    if (!make_room(decoder, id + 1))
+        return NULL;
+    if (!decoder->plans[id])
+        decoder->plans[id] = calloc(1, sizeof(struct plan));
+    if (decoder->plans[id] && !decoder->plans[id]->is_known)
+        make_plan(decoder->plans[id], class);
+    return decoder->plans[id];
+}
+
+static void read_field(struct event *event, const struct field *field, bool is_signed,
+                       const bt_field *value)
+{
+    void *member = (char *)event + field->offset;
+
+    if (field->type == FIELD_TEXT) {
+        *(struct text *)member =
+            (struct text){bt_field_string_get_value(value), bt_field_string_get_length(value)};
+    } else if (is_signed) {
+        *(int64_t *)member = bt_field_integer_signed_get_value(value);
+    } else {
+        *(uint64_t *)member = bt_field_integer_unsigned_get_value(value);
+    }
+}
+
+enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
+                                   struct event *event)
+{
+    const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
+    const bt_field *payload;
+
+    if (!plan)
+        return DECODED_NO_MEMORY;
+    if (plan->result != DECODED)
+        return plan->result;
+    payload = bt_event_borrow_payload_field_const(bt_event);
+    event->kind = plan->layout->kind;
+    for (unsigned i = 0; i < plan->layout->field_count; i++)
+        read_field(event, &plan->layout->fields[i], plan->is_signed[i],
+                   bt_field_structure_borrow_member_field_by_index_const(payload, plan->index[i]));
+    return DECODED;
+}

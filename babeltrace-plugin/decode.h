@@ -1,0 +1,33 @@
+/*
+ * From a babeltrace event to the decoded event of the core.
+ *
+ * What an event class means, and where its fields are, is worked out once per stream and class;
+ * after that a field costs an index. Field types come from the trace's metadata and are checked.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_DECODE_H
+#define BLKIN_DECODE_H
+
+#include "core/event.h"
+
+#include <babeltrace2/babeltrace.h>
+
+enum decoded {
+    DECODED,
+    DECODED_FOREIGN,    /* not an event of ours */
+    DECODED_UNREADABLE, /* ours by name, but a field is missing or of another type */
+    DECODED_NO_MEMORY,
+};
+
+struct stream_decoder;
+
+/* For one stream, from its beginning to its end. Returns NULL when out of memory. */
+struct stream_decoder *stream_decoder_new(void);
+void stream_decoder_free(struct stream_decoder *decoder);
+
+/* Fills event if DECODED; its texts live as long as the message. time_ns is the caller's to set. */
+enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
+                                   struct event *event);
+
+#endif

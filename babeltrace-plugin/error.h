@@ -1,0 +1,28 @@
+/*
+ * One error message, owned by the caller: who finds the error writes it, callers pass it on, and
+ * the component reports it once.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ERROR_H
+#define BLKIN_ERROR_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct error {
+    char text[1024];
+};
+
+/* A message that does not fit is cut. */
+__attribute__((format(printf, 2, 3))) static inline void error_set(struct error *error,
+                                                                   const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(error->text, sizeof(error->text), format, values);
+    va_end(values);
+}
+
+#endif

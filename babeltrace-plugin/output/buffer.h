@@ -1,0 +1,50 @@
+/*
+ * A growing byte buffer with a hard limit.
+ *
+ * Writers reserve room once for a whole piece of output and then write without further checks.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_BUFFER_H
+#define BLKIN_OUTPUT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct buffer {
+    char *data;
+    size_t length;
+    size_t capacity;
+    size_t limit; /* length never passes this; 0: no limit */
+};
+
+/* Makes room for size more bytes. Returns false, buffer unchanged, at the limit or out of memory.
+ */
+static inline bool buffer_reserve(struct buffer *buffer, size_t size)
+{
+    size_t capacity = buffer->capacity ? buffer->capacity : 4096;
+    char *data;
+
+    if (size <= buffer->capacity - buffer->length)
+        return true;
+    if (buffer->limit && size > buffer->limit - buffer->length)
+        return false;
+    while (capacity - buffer->length < size)
+        capacity *= 2;
+    data = realloc(buffer->data, capacity);
+    if (!data)
+        return false;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+static inline void buffer_free(struct buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct buffer){.limit = buffer->limit};
+}
+
+#endif

@@ -1,0 +1,356 @@
+/*
+ * The component: messages in, events to the assembler, spans to the exporter, and the account.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "sink.h"
+
+#include "core/assembler.h"
+#include "decode.h"
+#include "output/exporter.h"
+#include "params.h"
+
+#include <glib.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* What the trace reader and the decoder let through, or do not. */
+struct input_counts {
+    uint64_t events;
+    uint64_t foreign;
+    uint64_t unreadable;
+    uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
+    uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
+};
+
+struct sink {
+    bt_self_component_sink *self;
+    bt_message_iterator *iterator;
+    GHashTable *decoders; /* bt_stream -> struct stream_decoder */
+    const bt_stream *last_stream;
+    struct stream_decoder *last_decoder;
+    struct assembler *assembler;
+    struct exporter *exporter;
+    struct input_counts input;
+    bt_logging_level log_level;
+    bool ended;
+};
+
+static bt_self_component *self_component(struct sink *sink)
+{
+    return bt_self_component_sink_as_self_component(sink->self);
+}
+
+#define sink_fail(self, ...)                             \
+    BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT( \
+        bt_self_component_sink_as_self_component(self), __VA_ARGS__)
+
+static void say(const struct sink *sink, bt_logging_level level, const char *message)
+{
+    if (level >= sink->log_level)
+        fprintf(stderr, "blkin: %s\n", message);
+}
+
+static void export_span(void *context, const struct span *span)
+{
+    struct sink *sink = context;
+
+    exporter_add(sink->exporter, span);
+}
+
+static bool is_interrupted(void *context)
+{
+    struct sink *sink = context;
+
+    return bt_self_component_sink_is_interrupted(sink->self);
+}
+
+static void report(void *context, const char *message)
+{
+    say(context, BT_LOGGING_LEVEL_WARNING, message);
+}
+
+/* Everything there is, in the order of its way through the sink. */
+static void print_summary(struct sink *sink)
+{
+    const struct assembler_counts *core = assembler_counts(sink->assembler);
+    const struct exporter_counts *out = exporter_counts(sink->exporter);
+
+    if (sink->log_level == BT_LOGGING_LEVEL_NONE)
+        return;
+    fprintf(stderr,
+            "blkin: events: %" PRIu64 " = %" PRIu64 " in spans + %" PRIu64 " foreign + %" PRIu64
+            " unreadable + %" PRIu64 " without ids + %" PRIu64 " no room; spans: %" PRIu64
+            " = %" PRIu64 " accepted + %" PRIu64 " refused + %" PRIu64 " undelivered + %" PRIu64
+            " too large + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
+            " packets\n",
+            sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
+            core->events_invalid, core->events_no_room, out->spans, out->accepted, out->refused,
+            out->undelivered, out->too_large, out->waiting, sink->input.discarded_events,
+            sink->input.discarded_packets);
+}
+
+static void sink_free(struct sink *sink)
+{
+    struct error error;
+
+    if (sink->exporter && !exporter_free(sink->exporter, &error))
+        say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
+    assembler_free(sink->assembler);
+    if (sink->decoders)
+        g_hash_table_destroy(sink->decoders);
+    bt_message_iterator_put_ref(sink->iterator);
+    free(sink);
+}
+
+static void free_decoder(gpointer decoder)
+{
+    stream_decoder_free(decoder);
+}
+
+static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
+{
+    struct params params;
+    struct transport *transport;
+
+    if (!params_read(&params, map, error))
+        return false;
+    sink->decoders = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, free_decoder);
+    sink->assembler = assembler_new(
+        &(struct assembler_options){
+            .idle_timeout_ns = params.idle_timeout_ms * 1000000,
+            .end_timeout_ns = params.end_timeout_ms * 1000000,
+        },
+        export_span, sink);
+    if (!sink->assembler) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    transport = transport_open(params.endpoint, error);
+    if (!transport)
+        return false;
+    sink->exporter = exporter_new(transport,
+                                  &(struct exporter_options){
+                                      .batch_spans = params.batch_spans,
+                                      .batch_timeout_ms = params.batch_timeout_ms,
+                                      .retry_timeout_ms = params.retry_timeout_ms,
+                                  },
+                                  &(struct exporter_callbacks){is_interrupted, report, sink});
+    if (!sink->exporter)
+        error_set(error, "out of memory");
+    return sink->exporter != NULL;
+}
+
+bt_component_class_initialize_method_status
+sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
+                const bt_value *params, void *data)
+{
+    struct error error;
+    struct sink *sink = calloc(1, sizeof(*sink));
+
+    (void)configuration;
+    (void)data;
+    if (!sink)
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
+    sink->self = self;
+    sink->log_level =
+        bt_component_get_logging_level(bt_self_component_as_component(self_component(sink)));
+    if (!set_up(sink, params, &error)) {
+        sink_fail(self, "%s", error.text);
+        sink_free(sink);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+    }
+    if (bt_self_component_sink_add_input_port(self, "in", NULL, NULL) !=
+        BT_SELF_COMPONENT_ADD_PORT_STATUS_OK) {
+        sink_fail(self, "cannot add the input port");
+        sink_free(sink);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
+    }
+    bt_self_component_set_data(self_component(sink), sink);
+    return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static struct sink *sink_of(bt_self_component_sink *self)
+{
+    return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+}
+
+bt_component_class_sink_graph_is_configured_method_status
+sink_graph_is_configured(bt_self_component_sink *self)
+{
+    struct sink *sink = sink_of(self);
+    bt_self_component_port_input *port = bt_self_component_sink_borrow_input_port_by_index(self, 0);
+
+    return (bt_component_class_sink_graph_is_configured_method_status)
+        bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
+}
+
+/* Streams come and go; a new one may get the address of one that has ended. */
+static struct stream_decoder *decoder_of(struct sink *sink, const bt_stream *stream)
+{
+    if (stream == sink->last_stream)
+        return sink->last_decoder;
+    sink->last_decoder = g_hash_table_lookup(sink->decoders, stream);
+    if (!sink->last_decoder) {
+        sink->last_decoder = stream_decoder_new();
+        if (sink->last_decoder)
+            g_hash_table_insert(sink->decoders, (gpointer)stream, sink->last_decoder);
+    }
+    sink->last_stream = sink->last_decoder ? stream : NULL;
+    return sink->last_decoder;
+}
+
+static void end_stream(struct sink *sink, const bt_stream *stream)
+{
+    g_hash_table_remove(sink->decoders, stream);
+    sink->last_stream = NULL;
+}
+
+/* Returns false if the clock's value is no time since the epoch in ns. */
+static bool time_of(const bt_clock_snapshot *snapshot, int64_t *time_ns)
+{
+    return bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
+           BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK;
+}
+
+static void use_event(struct sink *sink, const bt_message *message)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    const bt_stream *stream = bt_event_borrow_stream_const(bt_event);
+    struct stream_decoder *decoder = decoder_of(sink, stream);
+    struct event event = {0};
+    enum decoded decoded = DECODED_NO_MEMORY;
+
+    sink->input.events++;
+    if (decoder)
+        decoded = stream_decoder_decode(decoder, bt_event, &event);
+    if (decoded == DECODED_FOREIGN) {
+        sink->input.foreign++;
+        return;
+    }
+    if (decoded != DECODED ||
+        !bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream)) ||
+        !time_of(bt_message_event_borrow_default_clock_snapshot_const(message), &event.time_ns)) {
+        sink->input.unreadable++;
+        return;
+    }
+    assembler_add(sink->assembler, &event);
+}
+
+static void use_beacon(struct sink *sink, const bt_message *message)
+{
+    int64_t now_ns;
+
+    if (time_of(bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message),
+                &now_ns))
+        assembler_advance(sink->assembler, now_ns);
+}
+
+/* A loss of unknown size counts as one: never as none. */
+static void count_discarded_events(struct sink *sink, const bt_message *message)
+{
+    uint64_t count = 1;
+
+    (void)bt_message_discarded_events_get_count(message, &count);
+    sink->input.discarded_events += count;
+}
+
+static void count_discarded_packets(struct sink *sink, const bt_message *message)
+{
+    uint64_t count = 1;
+
+    (void)bt_message_discarded_packets_get_count(message, &count);
+    sink->input.discarded_packets += count;
+}
+
+static void use_message(struct sink *sink, const bt_message *message)
+{
+    switch (bt_message_get_type(message)) {
+    case BT_MESSAGE_TYPE_EVENT:
+        use_event(sink, message);
+        break;
+    case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
+        use_beacon(sink, message);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+        count_discarded_events(sink, message);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+        count_discarded_packets(sink, message);
+        break;
+    case BT_MESSAGE_TYPE_STREAM_END:
+        end_stream(sink, bt_message_stream_end_borrow_stream_const(message));
+        break;
+    default:
+        break;
+    }
+}
+
+/* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
+static void end(struct sink *sink)
+{
+    if (sink->ended)
+        return;
+    sink->ended = true;
+    assembler_flush(sink->assembler);
+    exporter_flush(sink->exporter);
+    print_summary(sink);
+}
+
+static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
+{
+    const struct exporter_counts *out = exporter_counts(sink->exporter);
+
+    end(sink);
+    if (out->accepted == out->spans)
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
+    sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
+              out->spans - out->accepted, out->spans);
+    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+}
+
+bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sink *self)
+{
+    struct sink *sink = sink_of(self);
+    bt_message_array_const messages;
+    uint64_t count;
+    const bt_message_iterator_next_status status =
+        bt_message_iterator_next(sink->iterator, &messages, &count);
+
+    switch (status) {
+    case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
+        for (uint64_t i = 0; i < count; i++) {
+            use_message(sink, messages[i]);
+            bt_message_put_ref(messages[i]);
+        }
+        exporter_tick(sink->exporter);
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+    case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
+        exporter_tick(sink->exporter);
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
+    case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
+        return end_of_trace(sink);
+    default:
+        return (bt_component_class_sink_consume_method_status)status;
+    }
+}
+
+void sink_finalize(bt_self_component_sink *self)
+{
+    struct sink *sink = sink_of(self);
+
+    end(sink);
+    sink_free(sink);
+}
+
+bt_component_class_get_supported_mip_versions_method_status
+sink_supported_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
+                            bt_logging_level level, bt_integer_range_set_unsigned *versions)
+{
+    (void)self;
+    (void)params;
+    (void)data;
+    (void)level;
+    return (bt_component_class_get_supported_mip_versions_method_status)
+        bt_integer_range_set_unsigned_add_range(versions, 0, 1);
+}

@@ -1,0 +1,26 @@
+/*
+ * The component class sink.blkin.zipkin.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_SINK_H
+#define BLKIN_SINK_H
+
+#include <babeltrace2/babeltrace.h>
+
+bt_component_class_initialize_method_status
+sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
+                const bt_value *params, void *data);
+
+bt_component_class_sink_graph_is_configured_method_status
+sink_graph_is_configured(bt_self_component_sink *self);
+
+bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sink *self);
+
+void sink_finalize(bt_self_component_sink *self);
+
+bt_component_class_get_supported_mip_versions_method_status
+sink_supported_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
+                            bt_logging_level level, bt_integer_range_set_unsigned *versions);
+
+#endif

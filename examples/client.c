@@ -1,0 +1,232 @@
+/*
+ * The client of the example storage stack: writes blocks, reads each back and compares.
+ *
+ * Tracing in C, client side: run_request() starts a new trace for each request.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include "net.h"
+#include "wire.h"
+
+#include <blkin/zipkin_c.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCK_SIZE        4096
+#define BLOCKS_PER_THREAD 256 /* then again from the first */
+#define MAX_THREADS       256
+#define GATEWAY_TIMEOUT_S 30 /* longer than the gateway takes to give up on its replicas */
+
+struct worker {
+    pthread_t thread;
+    struct net_address gateway;
+    uint64_t first_offset;
+    long requests;
+    long done, failed, mismatched;
+    int fd;
+    char ip[INET6_ADDRSTRLEN];
+    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the worker */
+};
+
+/* What block number n of this run holds: not what an earlier run has left there. */
+static void fill(char *data, uint64_t seed)
+{
+    for (size_t i = 0; i < BLOCK_SIZE; i += sizeof(seed)) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        memcpy(data + i, &seed, sizeof(seed));
+    }
+}
+
+static const char *error_text(int status)
+{
+    return status == EILSEQ ? "not the data that was written" : strerror(status);
+}
+
+/*
+ * One request is one trace. A write sends data, a read must find it (NULL: anything). Sets *status
+ * to 0 or an errno, EILSEQ where a read found something else; returns -errno if the connection is
+ * of no more use.
+ */
+static int run_request(struct worker *worker, struct wire_message *request, const char *data,
+                       int *status)
+{
+    char found[BLOCK_SIZE];
+    struct blkin_trace span;
+    int rc;
+
+    blkin_init_new_trace(&span, wire_op_name(request->op), &worker->endpoint);
+    blkin_get_trace_info(&span, &request->trace); /* goes along: the gateway's span is a child */
+    BLKIN_TIMESTAMP(&span, NULL, CLIENT_SEND);
+    BLKIN_KEYVAL_INTEGER(&span, NULL, "offset", (int64_t)request->offset);
+    BLKIN_KEYVAL_INTEGER(&span, NULL, "length", (int64_t)request->length);
+
+    rc = wire_send_request(worker->fd, request, data);
+    if (rc == 0)
+        rc = wire_receive_reply(worker->fd, request, found, status);
+    if (rc < 0)
+        *status = -rc;
+    if (*status == 0 && request->op == WIRE_READ && data && memcmp(found, data, BLOCK_SIZE) != 0)
+        *status = EILSEQ;
+
+    if (*status != 0)
+        BLKIN_KEYVAL_STRING(&span, NULL, "error", error_text(*status));
+    /* Last of all: a collector may take the span as finished when it sees this. */
+    BLKIN_TIMESTAMP(&span, NULL, CLIENT_RECV);
+    return rc;
+}
+
+static void *run_worker(void *arg)
+{
+    struct worker *worker = arg;
+    const uint64_t seed = (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
+    char data[BLOCK_SIZE];
+    bool written = false;
+    int rc = 0;
+
+    for (long i = 0; i < worker->requests && rc == 0; i++) {
+        const uint64_t block = (uint64_t)(i / 2) % BLOCKS_PER_THREAD;
+        struct wire_message request = {
+            .op = i % 2 == 0 ? WIRE_WRITE : WIRE_READ,
+            .length = BLOCK_SIZE,
+            .offset = worker->first_offset + block * BLOCK_SIZE,
+        };
+        int status = 0;
+
+        fill(data, seed + (uint64_t)(i / 2) + worker->first_offset);
+        rc = run_request(worker, &request, i % 2 == 0 || written ? data : NULL, &status);
+        written = status == 0;
+        worker->done++;
+        if (status == EILSEQ)
+            worker->mismatched++;
+        else if (status != 0)
+            worker->failed++;
+        if (status != 0)
+            fprintf(stderr, "client: %s at offset %llu: %s\n", wire_op_name(request.op),
+                    (unsigned long long)request.offset, error_text(status));
+    }
+    return NULL;
+}
+
+/* Returns 0, or -1 after a message. */
+static int connect_worker(struct worker *worker, const char *gateway)
+{
+    struct net_address local;
+
+    worker->fd = net_connect(&worker->gateway, GATEWAY_TIMEOUT_S, &local);
+    if (worker->fd < 0) {
+        fprintf(stderr, "client: cannot connect to gateway %s: %s; is it running?\n", gateway,
+                strerror(-worker->fd));
+        return -1;
+    }
+    /* A client listens nowhere: port 0 says that there is none. */
+    memcpy(worker->ip, local.ip, sizeof(worker->ip));
+    blkin_init_endpoint(&worker->endpoint, worker->ip, 0, "client");
+    return 0;
+}
+
+/* -1 if text is no number from min to max. */
+static long number(const char *text, long min, long max)
+{
+    char *end;
+    long value;
+
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (errno == 0 && end != text && *end == '\0' && value >= min && value <= max)
+        return value;
+    fprintf(stderr, "bad number '%s': expected %ld to %ld\n", text, min, max);
+    return -1;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: client --connect HOST:PORT [--requests N] [--threads N] [--offset N]\n"
+                    "  --requests  writes and reads together, in turn; a trace each; default 10\n"
+                    "  --threads   share the requests; default 1\n"
+                    "  --offset    first byte used, apart from other clients' (1 MiB a thread)\n");
+    return 2;
+}
+
+/* Returns the exit status. */
+static int run(const char *gateway, long requests, long threads, long offset)
+{
+    static struct worker worker[MAX_THREADS];
+    const long pairs = (requests + 1) / 2;
+    long done = 0, failed = 0, mismatched = 0;
+    struct net_address address;
+    long ready, started;
+    int rc = 0;
+
+    if (net_resolve(gateway, &address) < 0)
+        return 1;
+    for (ready = 0; ready < threads; ready++) {
+        struct worker *w = &worker[ready];
+        w->gateway = address;
+        w->first_offset = (uint64_t)(offset + ready * BLOCKS_PER_THREAD * BLOCK_SIZE);
+        w->requests = 2 * (pairs / threads + (ready < pairs % threads));
+        if (connect_worker(w, gateway) < 0)
+            break;
+    }
+    worker[0].requests -= requests % 2;
+    for (started = 0; ready == threads && started < threads && rc == 0; started += rc == 0)
+        rc = pthread_create(&worker[started].thread, NULL, run_worker, &worker[started]);
+    if (rc != 0)
+        fprintf(stderr, "client: cannot start thread %ld: %s\n", started, strerror(rc));
+    for (long i = 0; i < started; i++) {
+        pthread_join(worker[i].thread, NULL);
+        done += worker[i].done;
+        failed += worker[i].failed;
+        mismatched += worker[i].mismatched;
+    }
+    for (long i = 0; i < ready; i++)
+        close(worker[i].fd);
+    if (started > 0)
+        printf("client: %ld of %ld requests done, %ld failed, %ld mismatched\n", done, requests,
+               failed, mismatched);
+    return done == requests && failed == 0 && mismatched == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"connect", required_argument, NULL, 'c'},
+        {"requests", required_argument, NULL, 'r'},
+        {"threads", required_argument, NULL, 't'},
+        {"offset", required_argument, NULL, 'o'},
+        {NULL, 0, NULL, 0},
+    };
+    const char *gateway = NULL;
+    long requests = 10, threads = 1, offset = 0;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option == 'c')
+            gateway = optarg;
+        else if (option == 'r')
+            requests = number(optarg, 1, LONG_MAX / 2);
+        else if (option == 't')
+            threads = number(optarg, 1, MAX_THREADS);
+        else if (option == 'o')
+            offset = number(optarg, 0, 1L << 39);
+        else
+            return usage();
+    }
+    if (!gateway || requests < 0 || threads < 0 || offset < 0 || optind != argc)
+        return usage();
+
+    signal(SIGPIPE, SIG_IGN);
+    blkin_init(); /* once, before there are threads */
+    return run(gateway, requests, threads, offset);
+}

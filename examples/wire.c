@@ -1,0 +1,196 @@
+/*
+ * The protocol of the example storage stack: encodes, sends, receives and checks messages.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define WIRE_MAGIC     0x424c4b58U /* "BLKX" */
+#define WIRE_MAX_ERRNO 4095
+
+/* On the wire, all big-endian: 48 bytes without padding. */
+struct wire_header {
+    uint32_t magic;
+    uint32_t op;
+    uint64_t offset;
+    uint32_t length;
+    uint32_t status;
+    struct blkin_trace_info_packed trace;
+};
+
+_Static_assert(sizeof(struct wire_header) == 48, "the header has no padding");
+
+const char *wire_op_name(uint32_t op)
+{
+    switch (op) {
+    case WIRE_WRITE:
+        return "write";
+    case WIRE_READ:
+        return "read";
+    default:
+        return "unknown";
+    }
+}
+
+/* A socket's time-out shows as EAGAIN, which tells a user nothing. */
+static int socket_error(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK ? -ETIMEDOUT : -errno;
+}
+
+static int send_message(int fd, const struct wire_message *message, const void *data, size_t size)
+{
+    struct wire_header header = {
+        .magic = htobe32(WIRE_MAGIC),
+        .op = htobe32(message->op),
+        .offset = htobe64(message->offset),
+        .length = htobe32(message->length),
+        .status = htobe32(message->status),
+    };
+    struct iovec part[2] = {{&header, sizeof(header)}, {(void *)data, size}};
+    struct msghdr all = {.msg_iov = part, .msg_iovlen = size > 0 ? 2 : 1};
+
+    blkin_pack_trace_info(&message->trace, &header.trace);
+    while (all.msg_iovlen > 0) {
+        ssize_t sent = sendmsg(fd, &all, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return socket_error();
+        while (all.msg_iovlen > 0 && (size_t)sent >= all.msg_iov->iov_len) {
+            sent -= (ssize_t)all.msg_iov->iov_len;
+            all.msg_iov++;
+            all.msg_iovlen--;
+        }
+        if (all.msg_iovlen > 0) {
+            all.msg_iov->iov_base = (char *)all.msg_iov->iov_base + sent;
+            all.msg_iov->iov_len -= (size_t)sent;
+        }
+    }
+    return 0;
+}
+
+/* Returns 1, 0 if the peer closed before the first byte, or -errno. */
+static int receive_all(int fd, void *buffer, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t got = recv(fd, (char *)buffer + done, size - done, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return socket_error();
+        if (got == 0)
+            return done == 0 ? 0 : -ECONNRESET;
+        done += (size_t)got;
+    }
+    return 1;
+}
+
+/* As receive_all(). Nothing but the magic is checked here. */
+static int receive_header(int fd, struct wire_message *message)
+{
+    struct wire_header header;
+    int rc;
+
+    memset(message, 0, sizeof(*message));
+    rc = receive_all(fd, &header, sizeof(header));
+    if (rc <= 0)
+        return rc;
+    if (be32toh(header.magic) != WIRE_MAGIC) {
+        fprintf(stderr, "bad message: starts with 0x%08" PRIx32 ", expected 0x%08x: closing\n",
+                be32toh(header.magic), WIRE_MAGIC);
+        return -EPROTO;
+    }
+    message->op = be32toh(header.op);
+    message->offset = be64toh(header.offset);
+    message->length = be32toh(header.length);
+    message->status = be32toh(header.status);
+    blkin_unpack_trace_info(&header.trace, &message->trace);
+    return 1;
+}
+
+static int check_request(const struct wire_message *request)
+{
+    if (request->op != WIRE_WRITE && request->op != WIRE_READ) {
+        fprintf(stderr, "bad request: op %" PRIu32 ", expected %d (write) or %d (read): closing\n",
+                request->op, WIRE_WRITE, WIRE_READ);
+        return -EOPNOTSUPP;
+    }
+    if (request->length == 0 || request->length > WIRE_MAX_LENGTH) {
+        fprintf(stderr, "bad request: length %" PRIu32 ", expected 1 to %u: closing\n",
+                request->length, WIRE_MAX_LENGTH);
+        return -EMSGSIZE;
+    }
+    if (request->offset > WIRE_MAX_OFFSET) {
+        fprintf(stderr, "bad request: offset %" PRIu64 ", expected 0 to %" PRIu64 ": closing\n",
+                request->offset, WIRE_MAX_OFFSET);
+        return -EFBIG;
+    }
+    return 1;
+}
+
+static uint32_t reply_op(uint32_t op)
+{
+    return op == WIRE_READ ? WIRE_READ_REPLY : WIRE_WRITE_REPLY;
+}
+
+int wire_send_request(int fd, const struct wire_message *request, const void *data)
+{
+    return send_message(fd, request, data, request->op == WIRE_WRITE ? request->length : 0);
+}
+
+int wire_send_reply(int fd, const struct wire_message *request, int status, const void *data)
+{
+    struct wire_message reply = *request;
+    bool has_data = request->op == WIRE_READ && status == 0;
+
+    reply.op = reply_op(request->op);
+    reply.status = (uint32_t)status;
+    return send_message(fd, &reply, data, has_data ? request->length : 0);
+}
+
+int wire_receive_request(int fd, struct wire_message *request, void *data)
+{
+    int rc = receive_header(fd, request);
+
+    if (rc <= 0)
+        return rc;
+    rc = check_request(request);
+    if (rc > 0 && request->op == WIRE_WRITE)
+        rc = receive_all(fd, data, request->length);
+    return rc == 0 ? -ECONNRESET : rc;
+}
+
+int wire_receive_reply(int fd, const struct wire_message *request, void *data, int *status)
+{
+    struct wire_message reply;
+    int rc = receive_header(fd, &reply);
+
+    if (rc > 0 && (reply.op != reply_op(request->op) || reply.offset != request->offset ||
+                   reply.length != request->length || reply.status > WIRE_MAX_ERRNO)) {
+        fprintf(stderr,
+                "bad reply: op %" PRIu32 " offset %" PRIu64 " length %" PRIu32 " status %" PRIu32
+                " to a %s of offset %" PRIu64 " length %" PRIu32 ": closing\n",
+                reply.op, reply.offset, reply.length, reply.status, wire_op_name(request->op),
+                request->offset, request->length);
+        return -EPROTO;
+    }
+    if (rc > 0 && reply.op == WIRE_READ_REPLY && reply.status == 0)
+        rc = receive_all(fd, data, reply.length);
+    if (rc <= 0)
+        return rc == 0 ? -ECONNRESET : rc;
+    *status = (int)reply.status;
+    return 0;
+}

@@ -1,0 +1,68 @@
+/*
+ * The protocol of the example storage stack: a fixed header that carries the trace, then data.
+ *
+ * Nothing here records anything: the trace is passed on like any other field.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef EXAMPLES_WIRE_H_
+#define EXAMPLES_WIRE_H_
+
+#include <blkin/zipkin_c.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WIRE_MAX_LENGTH (1U << 20)          /* of one read or write */
+#define WIRE_MAX_OFFSET (UINT64_C(1) << 40) /* far from overflowing off_t */
+
+enum wire_op {
+    WIRE_WRITE = 1,   /* length bytes of data follow the header */
+    WIRE_READ = 2,    /* no data: length is what is wanted */
+    WIRE_WRITE_REPLY, /* no data */
+    WIRE_READ_REPLY,  /* length bytes of data follow if status is 0 */
+};
+
+struct wire_message {
+    uint32_t op; /* enum wire_op */
+    uint32_t length;
+    uint64_t offset;
+    uint32_t status; /* of a reply: 0, or a Linux errno */
+    struct blkin_trace_info trace;
+};
+
+/* "write", "read", or "unknown": a span's name */
+const char *wire_op_name(uint32_t op);
+
+/*
+ * Sends a request; data is what a write has to send. Returns 0 or -errno. After an error the
+ * connection is out of step and must be closed; so it is after an error of any function below.
+ */
+int wire_send_request(int fd, const struct wire_message *request, const void *data);
+
+/* Sends the reply to request; data is what a read that went well has to send. As above. */
+int wire_send_reply(int fd, const struct wire_message *request, int status, const void *data);
+
+/*
+ * Receives a request, with the data of a write into data (WIRE_MAX_LENGTH bytes). Returns 1, 0 if
+ * the peer has closed the connection, or -errno. After -errno the request holds what is known of
+ * it, all zero (not traced) if it was not even our protocol, so that it can be traced and answered.
+ * What breaks the protocol is reported to stderr.
+ */
+int wire_receive_request(int fd, struct wire_message *request, void *data);
+
+/*
+ * Receives the reply to request, with the data of a read into data (request->length bytes).
+ * Returns 0 and sets *status to 0 or the errno that the peer answered, or returns -errno.
+ */
+int wire_receive_reply(int fd, const struct wire_message *request, void *data, int *status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EXAMPLES_WIRE_H_ */

@@ -1,0 +1,46 @@
+/*
+ * Seeding of the id generators.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "id.h"
+
+#include <pthread.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+_Thread_local struct blkin_id_generator blkin_id_generator;
+
+/* Changed in each forked child before it has a second thread; elsewhere only read. */
+unsigned blkin_fork_generation = 1;
+
+static void new_fork_generation(void)
+{
+    blkin_fork_generation++;
+}
+
+/* At load time, when no thread of this library can be in fork() yet. */
+__attribute__((constructor)) static void follow_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, new_fork_generation);
+}
+
+/* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
+static uint64_t weak_seed(const void *thread_local_address)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 20) ^
+           ((uint64_t)getpid() << 44) ^ (uintptr_t)thread_local_address;
+}
+
+void blkin_id_seed(struct blkin_id_generator *generator)
+{
+    /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
+    if (getrandom(&generator->counter, sizeof(generator->counter), GRND_NONBLOCK) !=
+        sizeof(generator->counter))
+        generator->counter = weak_seed(generator);
+    generator->fork_generation = blkin_fork_generation;
+}

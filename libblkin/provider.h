@@ -1,0 +1,31 @@
+/*
+ * Access to the tracepoint provider, loaded at the first need.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_LIB_PROVIDER_H
+#define BLKIN_LIB_PROVIDER_H
+
+#include "../tracepoints/provider.h"
+
+/*
+ * Never NULL. Before the provider is loaded this is a table whose tracepoints claim to be enabled
+ * and whose record functions load the real one; where LTTng is missing it is a table of tracepoints
+ * that are always disabled. So the hot path has no question to ask but "enabled?".
+ */
+extern __attribute__((visibility("hidden"))) const struct blkin_provider *blkin_provider_table;
+
+static inline const struct blkin_provider *blkin_provider(void)
+{
+    return __atomic_load_n(&blkin_provider_table, __ATOMIC_ACQUIRE);
+}
+
+static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
+{
+    return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
+}
+
+/* Loads the provider unless that was tried before. Thread-safe; takes ms when LTTng is there. */
+void blkin_provider_load(void);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * The original BlkKin C API: a trace is annotated, each annotation becomes one LTTng-UST event.
+ *
+ * Source compatible with the original library (ceph/blkin at commit 63711bf): the same structs,
+ * constants, functions, macros and return codes. New programs may prefer the span API of blkin.h.
+ *
+ * Rules that hold for everything here:
+ *  - Every struct is allocated by the caller, on the stack if it likes. The library keeps no
+ *    reference to it and needs no call to release it.
+ *  - Every string and every endpoint pointer is borrowed, never copied: the caller keeps it alive
+ *    for as long as a trace or an annotation that refers to it is in use.
+ *  - Functions return 0, or -EINVAL for an argument that they cannot use; errno is not touched.
+ *    Nothing else goes wrong: where LTTng is missing, or no session is on, recording does nothing.
+ *  - Every function may be called from any thread at any time. Two threads that write the same
+ *    struct at the same time need a lock of their own.
+ *  - No function is async-signal-safe unless it says so. (LTTng-UST tracepoints are, but the first
+ *    call of a process may load the provider with dlopen(3).)
+ *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef ZIPKIN_C_H_
+#define ZIPKIN_C_H_
+
+#include <stdint.h>
+#include <asm/byteorder.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BLKIN_PUBLIC __attribute__((visibility("default")))
+#else
+#define BLKIN_PUBLIC
+#endif
+
+/* Zipkin's core annotations, for BLKIN_TIMESTAMP: they give a span its kind, start and end. */
+BLKIN_PUBLIC extern const char *const CLIENT_SEND;          /* "cs": a client sent a request */
+BLKIN_PUBLIC extern const char *const CLIENT_RECV;          /* "cr": a client has its reply */
+BLKIN_PUBLIC extern const char *const SERVER_SEND;          /* "ss": a server sent its reply */
+BLKIN_PUBLIC extern const char *const SERVER_RECV;          /* "sr": a server has a request */
+BLKIN_PUBLIC extern const char *const WIRE_SEND;            /* "ws" */
+BLKIN_PUBLIC extern const char *const WIRE_RECV;            /* "wr" */
+BLKIN_PUBLIC extern const char *const CLIENT_SEND_FRAGMENT; /* "csf" */
+BLKIN_PUBLIC extern const char *const CLIENT_RECV_FRAGMENT; /* "crf" */
+BLKIN_PUBLIC extern const char *const SERVER_SEND_FRAGMENT; /* "ssf" */
+BLKIN_PUBLIC extern const char *const SERVER_RECV_FRAGMENT; /* "srf" */
+
+/* The service that records: Zipkin's endpoint. */
+struct blkin_endpoint {
+    const char *ip; /* IPv4 or IPv6 address as text; "NaN" if not known */
+    int16_t port;   /* the listening port's 16 bits: 50000 is stored as -15536, recorded as 50000 */
+    const char *name; /* service name, such as "osd.3" */
+};
+
+/* What one process sends to the next so that its spans join the trace, in host byte order. */
+struct blkin_trace_info {
+    int64_t trace_id;       /* 0: not traced */
+    int64_t span_id;        /* all 64 bits are random: may be negative */
+    int64_t parent_span_id; /* 0: a root span */
+};
+
+/* The same on the wire: 24 bytes, three big-endian integers. */
+struct blkin_trace_info_packed {
+    __be64 trace_id;
+    __be64 span_id;
+    __be64 parent_span_id;
+} __attribute__((packed));
+
+/* A span: its name, its ids and the endpoint that records it. */
+struct blkin_trace {
+    const char *name;
+    struct blkin_trace_info info;
+    const struct blkin_endpoint *endpoint;
+};
+
+typedef enum {
+    ANNOT_STRING = 0, /* key and val_str: a tag of the span */
+    ANNOT_INTEGER,    /* key and val_int: a tag of the span */
+    ANNOT_TIMESTAMP   /* val_str is the event; its time is that of blkin_record() */
+} blkin_annotation_type;
+
+struct blkin_annotation {
+    blkin_annotation_type type;
+    const char *key;
+    union {
+        const char *val_str;
+        int64_t val_int;
+    };
+    const struct blkin_endpoint *endpoint; /* NULL: the trace's own */
+};
+
+/*
+ * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
+ * threads start: registering with a session daemon takes a few ms. A program that never calls it
+ * pays for that at its first record. Always returns 0.
+ */
+BLKIN_PUBLIC int blkin_init(void);
+
+/*
+ * A new root span. name and endpoint are borrowed; either may be NULL and set later, but
+ * blkin_record() needs a name. -EINVAL if new_trace is NULL.
+ */
+BLKIN_PUBLIC int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
+                                      const struct blkin_endpoint *endpoint);
+
+/*
+ * New ids for a root span: trace_id = span_id = a random number other than 0, parent_span_id = 0.
+ * trace_info must not be NULL.
+ */
+BLKIN_PUBLIC void blkin_init_trace_info(struct blkin_trace_info *trace_info);
+
+/*
+ * A new span below parent, in the same trace, with a new span id. endpoint NULL: the parent's.
+ * -EINVAL if child or parent is NULL, or neither gives an endpoint.
+ */
+BLKIN_PUBLIC int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent,
+                                  const struct blkin_endpoint *endpoint, const char *child_name);
+
+/*
+ * A new span below a span of another process, whose info came with a request.
+ * -EINVAL if child, info or endpoint is NULL.
+ */
+BLKIN_PUBLIC int blkin_init_child_info(struct blkin_trace *child,
+                                       const struct blkin_trace_info *info,
+                                       const struct blkin_endpoint *endpoint,
+                                       const char *child_name);
+
+/* ip NULL becomes "NaN", which readers take as "not known". -EINVAL if endpoint is NULL. */
+BLKIN_PUBLIC int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
+                                     const char *name);
+
+/* -EINVAL if annotation, key or val is NULL. */
+BLKIN_PUBLIC int blkin_init_string_annotation(struct blkin_annotation *annotation, const char *key,
+                                              const char *val,
+                                              const struct blkin_endpoint *endpoint);
+
+/* -EINVAL if annotation or key is NULL. */
+BLKIN_PUBLIC int blkin_init_integer_annotation(struct blkin_annotation *annotation, const char *key,
+                                               int64_t val, const struct blkin_endpoint *endpoint);
+
+/* -EINVAL if annotation or event is NULL. */
+BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annotation,
+                                                 const char *event,
+                                                 const struct blkin_endpoint *endpoint);
+
+/*
+ * Records the annotation as one LTTng-UST event of provider "zipkin", stamped now, if a session
+ * has it enabled. -EINVAL, and nothing recorded, if trace or annotation is NULL, the trace has no
+ * name, neither gives an endpoint with ip and name, or the annotation lacks its key or string.
+ */
+BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
+                              const struct blkin_annotation *annotation);
+
+/* Copies the ids of trace to *info. -EINVAL if either is NULL. */
+BLKIN_PUBLIC int blkin_get_trace_info(const struct blkin_trace *trace,
+                                      struct blkin_trace_info *info);
+
+/* Copies *info to the ids of trace. -EINVAL if either is NULL. */
+BLKIN_PUBLIC int blkin_set_trace_info(struct blkin_trace *trace,
+                                      const struct blkin_trace_info *info);
+
+/* Sets everything; no id is made. -EINVAL if any argument is NULL. */
+BLKIN_PUBLIC int blkin_set_trace_properties(struct blkin_trace *trace,
+                                            const struct blkin_trace_info *info, const char *name,
+                                            const struct blkin_endpoint *endpoint);
+
+/* To the 24 bytes of the wire. Async-signal-safe. -EINVAL if either is NULL. */
+BLKIN_PUBLIC int blkin_pack_trace_info(const struct blkin_trace_info *info,
+                                       struct blkin_trace_info_packed *packed_info);
+
+/* From the 24 bytes of the wire. Async-signal-safe. -EINVAL if either is NULL. */
+BLKIN_PUBLIC int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
+                                         struct blkin_trace_info *info);
+
+/*
+ * One-line recording. Each is a single statement, safe as the body of an if/else, evaluates its
+ * arguments once, and records nothing when an argument cannot be used (see blkin_record()).
+ */
+#define BLKIN_TIMESTAMP(trace, endp, event)                                       \
+    do {                                                                          \
+        struct blkin_annotation blkin_annot_;                                     \
+        if (blkin_init_timestamp_annotation(&blkin_annot_, (event), (endp)) == 0) \
+            (void)blkin_record((trace), &blkin_annot_);                           \
+    } while (0)
+
+#define BLKIN_KEYVAL_STRING(trace, endp, key, val)                                  \
+    do {                                                                            \
+        struct blkin_annotation blkin_annot_;                                       \
+        if (blkin_init_string_annotation(&blkin_annot_, (key), (val), (endp)) == 0) \
+            (void)blkin_record((trace), &blkin_annot_);                             \
+    } while (0)
+
+#define BLKIN_KEYVAL_INTEGER(trace, endp, key, val)                                  \
+    do {                                                                             \
+        struct blkin_annotation blkin_annot_;                                        \
+        if (blkin_init_integer_annotation(&blkin_annot_, (key), (val), (endp)) == 0) \
+            (void)blkin_record((trace), &blkin_annot_);                              \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ZIPKIN_C_H_ */

@@ -1,0 +1,264 @@
+/*
+ * The original BlkKin C++ API: ZTracer::Endpoint and ZTracer::Trace over zipkin_c.h.
+ *
+ * Header only, source compatible with the original (ceph/blkin at commit 63711bf), C++98 and later.
+ *
+ * Strings given to a constructor or to init() are borrowed: they must outlive the object. Strings
+ * given to copy_name() or copy_ip() are kept in the object. A copy of an object keeps its own copy
+ * of what the source keeps, and borrows what the source borrows. An Endpoint is always borrowed by
+ * the traces that use it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef ZTRACER_HPP_
+#define ZTRACER_HPP_
+
+#include <string>
+
+/* A daemon may already have wrapped this include in extern "C": the header allows both. */
+extern "C" {
+#include "zipkin_c.h"
+}
+
+namespace ZTracer
+{
+
+/* The core annotations of zipkin_c.h, under the names that C++ users know. */
+const char *const CLIENT_SEND = "cs";
+const char *const CLIENT_RECV = "cr";
+const char *const SERVER_SEND = "ss";
+const char *const SERVER_RECV = "sr";
+const char *const WIRE_SEND = "ws";
+const char *const WIRE_RECV = "wr";
+const char *const CLIENT_SEND_FRAGMENT = "csf";
+const char *const CLIENT_RECV_FRAGMENT = "crf";
+const char *const SERVER_SEND_FRAGMENT = "ssf";
+const char *const SERVER_RECV_FRAGMENT = "srf";
+
+/* Loads the tracepoint provider: see blkin_init(). Returns 0. */
+static inline int ztrace_init()
+{
+    return blkin_init();
+}
+
+/* The service that records. */
+class Endpoint : private blkin_endpoint
+{
+private:
+    std::string _ip;   // storage of copy_ip() and copy_address_from()
+    std::string _name; // storage of copy_name()
+
+    friend class Trace;
+
+    // What the object keeps itself must be pointed to in its own storage.
+    void repoint()
+    {
+        if (!_ip.empty())
+            ip = _ip.c_str();
+        if (!_name.empty())
+            name = _name.c_str();
+    }
+
+public:
+    // ip "0.0.0.0" and port 0: a service without an address
+    Endpoint(const char *service)
+    {
+        blkin_init_endpoint(this, "0.0.0.0", 0, service);
+    }
+
+    // address may be IPv4 or IPv6 text; number is the port, 0..65535
+    Endpoint(const char *address, int number, const char *service)
+    {
+        blkin_init_endpoint(this, address, static_cast<int16_t>(number), service);
+    }
+
+    Endpoint(const Endpoint &rhs) : blkin_endpoint(rhs), _ip(rhs._ip), _name(rhs._name)
+    {
+        repoint();
+    }
+
+    const Endpoint &operator=(const Endpoint &rhs)
+    {
+        *static_cast<blkin_endpoint *>(this) = rhs;
+        _ip = rhs._ip;
+        _name = rhs._name;
+        repoint();
+        return *this;
+    }
+
+    // Keeps a copy of the address text.
+    void copy_ip(const std::string &newip)
+    {
+        _ip = newip;
+        ip = _ip.c_str();
+    }
+
+    // Keeps a copy of the service name.
+    void copy_name(const std::string &newname)
+    {
+        _name = newname;
+        name = _name.c_str();
+    }
+
+    // Takes the address and port of another endpoint, with a copy of the text.
+    void copy_address_from(const Endpoint *other)
+    {
+        _ip = other->ip ? other->ip : "";
+        ip = _ip.c_str();
+        port = other->port;
+    }
+
+    // Takes the address and port of another endpoint, which must outlive this one.
+    void share_address_from(const Endpoint *endpoint)
+    {
+        ip = endpoint->ip;
+        port = endpoint->port;
+    }
+
+    void set_port(int p)
+    {
+        port = static_cast<int16_t>(p);
+    }
+};
+
+/* A span. Not traced (valid() is false) until it is given ids by a constructor or by init(). */
+class Trace : private blkin_trace
+{
+private:
+    std::string _name; // storage of copy_name()
+
+    // The object is in its "not traced" state until it is initialised with success.
+    void clear()
+    {
+        const blkin_trace_info none = {0, 0, 0};
+
+        name = NULL;
+        info = none;
+        endpoint = NULL;
+    }
+
+public:
+    // not traced
+    Trace()
+    {
+        clear();
+    }
+
+    // A child of parent if that is traced (endpoint NULL: the parent's), else a new root.
+    Trace(const char *span, const Endpoint *ep, const Trace *parent = NULL)
+    {
+        clear();
+        init(span, ep, parent);
+    }
+
+    // From the info of another process: a child of it, or (child = false) the same span.
+    Trace(const char *span, const Endpoint *ep, const blkin_trace_info *i, bool child = false)
+    {
+        clear();
+        if (child) {
+            blkin_init_child_info(this, i, ep, span);
+        } else {
+            blkin_init_new_trace(this, span, ep);
+            blkin_set_trace_info(this, i);
+        }
+    }
+
+    Trace(const Trace &rhs) : blkin_trace(rhs), _name(rhs._name)
+    {
+        if (!_name.empty())
+            name = _name.c_str();
+    }
+
+    const Trace &operator=(const Trace &rhs)
+    {
+        *static_cast<blkin_trace *>(this) = rhs;
+        _name = rhs._name;
+        if (!_name.empty())
+            name = _name.c_str();
+        return *this;
+    }
+
+    // true if the trace has ids, that is: if it records
+    bool valid() const
+    {
+        return info.trace_id != 0;
+    }
+
+    operator bool() const
+    {
+        return valid();
+    }
+
+    // As the constructors of the same arguments. Returns 0, or -EINVAL as the C functions do.
+    int init(const char *span, const Endpoint *ep, const Trace *parent = NULL)
+    {
+        if (parent && parent->valid())
+            return blkin_init_child(this, parent, ep, span);
+
+        return blkin_init_new_trace(this, span, ep);
+    }
+
+    int init(const char *span, const Endpoint *ep, const blkin_trace_info *i, bool child = false)
+    {
+        if (child)
+            return blkin_init_child_info(this, i, ep, span);
+
+        return blkin_set_trace_properties(this, i, span, ep);
+    }
+
+    // Keeps a copy of the span's name.
+    void copy_name(const std::string &newname)
+    {
+        _name = newname;
+        name = _name.c_str();
+    }
+
+    // The ids to send with a request; valid as long as the object.
+    const blkin_trace_info *get_info() const
+    {
+        return &info;
+    }
+
+    void set_info(const blkin_trace_info *i)
+    {
+        info = *i;
+    }
+
+    // Tags and annotations. All do nothing when the span is not traced.
+    void keyval(const char *key, const char *val) const
+    {
+        keyval(key, val, NULL);
+    }
+
+    void keyval(const char *key, int64_t val) const
+    {
+        keyval(key, val, NULL);
+    }
+
+    void keyval(const char *key, const char *val, const Endpoint *ep) const
+    {
+        if (valid())
+            BLKIN_KEYVAL_STRING(this, ep, key, val);
+    }
+
+    void keyval(const char *key, int64_t val, const Endpoint *ep) const
+    {
+        if (valid())
+            BLKIN_KEYVAL_INTEGER(this, ep, key, val);
+    }
+
+    void event(const char *text) const
+    {
+        event(text, NULL);
+    }
+
+    void event(const char *text, const Endpoint *ep) const
+    {
+        if (valid())
+            BLKIN_TIMESTAMP(this, ep, text);
+    }
+};
+
+} // namespace ZTracer
+
+#endif /* ZTRACER_HPP_ */

@@ -1,0 +1,246 @@
+# private.sh: starts the real parts (LTTng daemons, Zipkin, babeltrace2) for a demo or a test.
+#
+# To be sourced by a bash script that runs under tools/isolate. Every part is a child of the script,
+# logs to $WORK/NAME.log, dies with it, and is awaited with a deadline: what did not happen in time is
+# said together with the end of the log. Functions return non-zero after they said why; they are not
+# for subshells (a part would die with the subshell).
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+private_tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+private_names=()          # of the parts, in the order of their start
+declare -A private_pid=() # name -> pid
+private_ports=()          # given out by free_port
+
+complain() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+}
+
+# Makes $WORK and has everything ended and removed when the script ends. Call it first.
+private_begin() {
+    if [ -z "${BLKIN_PRIVATE-}" ]; then
+        complain "to be run as: $private_tools/isolate $0 (else it would meddle with the machine's LTTng)"
+        exit 125
+    fi
+    WORK=$(mktemp -d "$TMPDIR/work.XXXXXX") || exit 125
+    trap private_end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    trap 'exit 129' HUP
+}
+
+# Ends all parts, the last one first, and removes $WORK. Runs by itself when the script ends.
+private_end() {
+    local status=$? i
+    trap '' INT TERM HUP
+    trap - EXIT
+    for ((i = ${#private_names[@]} - 1; i >= 0; i--)); do
+        stop_part "${private_names[i]}" TERM 5 >/dev/null 2>&1
+    done
+    rm -rf "$WORK"
+    exit "$status"
+}
+
+# ---- waiting ------------------------------------------------------------------------------------
+
+# show_log NAME: the end of a part's log.
+show_log() {
+    [ "$1" != - ] && [ -e "$WORK/$1.log" ] || return 0
+    if [ -s "$WORK/$1.log" ]; then
+        printf -- '---- the end of the log of %s:\n' "$1"
+        tail -n "${2:-20}" "$WORK/$1.log"
+        printf -- '----\n'
+    else
+        printf -- '---- the log of %s is empty\n' "$1"
+    fi >&2
+}
+
+# wait_for SECONDS NAME WHAT COMMAND...: runs COMMAND until it succeeds. After SECONDS, or when the part
+# NAME has ended (-: no part), says that WHAT did not happen, shows the log of NAME and returns 1.
+wait_for() {
+    local deadline=$((SECONDS + $1)) limit=$1 name=$2 what=$3
+    shift 3
+    until "$@"; do
+        if [ "$name" != - ] && ! part_runs "$name"; then
+            # It may have succeeded with its last breath.
+            "$@" && return 0
+            complain "$what: did not happen, $name has ended"
+            show_log "$name"
+            return 1
+        fi
+        if ((SECONDS >= deadline)); then
+            complain "$what: did not happen within $limit s"
+            show_log "$name"
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+# ---- parts ----------------------------------------------------------------------------------------
+
+# start_part NAME COMMAND...: in the background, with all descriptors redirected. SIGINT works (bash
+# would have it ignored, and babeltrace2 ends in good order only on SIGINT), and it dies with us.
+start_part() {
+    local name=$1
+    shift
+    env --default-signal=INT,QUIT setpriv --pdeathsig KILL "$@" \
+        </dev/null >"$WORK/$name.log" 2>&1 &
+    private_pid[$name]=$!
+    private_names+=("$name")
+}
+
+part_runs() {
+    kill -0 "${private_pid[$1]}" 2>/dev/null
+}
+
+# wait_part NAME SECONDS: until it ends by itself; its exit status, or 124 and a message if it does not.
+wait_part() {
+    local deadline=$((SECONDS + $2))
+    while part_runs "$1"; do
+        if ((SECONDS >= deadline)); then
+            complain "$1 has not ended within $2 s"
+            show_log "$1"
+            return 124
+        fi
+        sleep 0.05
+    done
+    wait "${private_pid[$1]}" 2>/dev/null
+}
+
+# stop_part NAME [SIGNAL [SECONDS]]: ends it; its exit status, or 137 if it had to be killed.
+stop_part() {
+    local status
+    kill -s "${2:-TERM}" "${private_pid[$1]}" 2>/dev/null
+    wait_part "$1" "${3:-10}"
+    status=$?
+    if [ "$status" -eq 124 ]; then
+        kill -s KILL "${private_pid[$1]}" 2>/dev/null
+        wait "${private_pid[$1]}" 2>/dev/null
+        status=137
+    fi
+    return "$status"
+}
+
+# ---- ports ----------------------------------------------------------------------------------------
+
+# listening PORT: is somebody?
+listening() {
+    local hex
+    printf -v hex '%04X' "$1"
+    grep -qs "^ *[0-9]*: [0-9A-F]*:$hex [0-9A-F:]* 0A " /proc/net/tcp /proc/net/tcp6
+}
+
+# free_port VARIABLE: a port that nobody uses, below those that the kernel gives to connections.
+free_port() {
+    local port hex
+    while :; do
+        port=$((20000 + RANDOM % 10000))
+        printf -v hex '%04X' "$port"
+        [[ " ${private_ports[*]-} " != *" $port "* ]] &&
+            ! grep -qs "^ *[0-9]*: [0-9A-F]*:$hex " /proc/net/tcp /proc/net/tcp6 && break
+    done
+    private_ports+=("$port")
+    printf -v "$1" %s "$port"
+}
+
+# ---- LTTng ----------------------------------------------------------------------------------------
+
+# The client; never starts a session daemon by itself, never hangs.
+lttng() {
+    timeout -k 2 "${LTTNG_LIMIT:-20}" lttng --no-sessiond "$@" </dev/null
+}
+
+sessiond_answers() {
+    LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
+}
+
+start_sessiond() {
+    start_part sessiond lttng-sessiond --no-kernel
+    wait_for 20 sessiond "the session daemon's answer" sessiond_answers
+}
+
+relayd_listens() {
+    listening "$RELAYD_CONTROL" && listening "$RELAYD_DATA" && listening "$RELAYD_LIVE"
+}
+
+# On loopback: RELAYD_CONTROL, RELAYD_DATA and RELAYD_LIVE are its ports.
+start_relayd() {
+    free_port RELAYD_CONTROL
+    free_port RELAYD_DATA
+    free_port RELAYD_LIVE
+    start_part relayd lttng-relayd -C "tcp://127.0.0.1:$RELAYD_CONTROL" \
+        -D "tcp://127.0.0.1:$RELAYD_DATA" -L "tcp://127.0.0.1:$RELAYD_LIVE" -o "$WORK/relayd"
+    wait_for 20 relayd "the relay daemon's ports" relayd_listens
+}
+
+# start_session NAME CREATE-OPTION...: records all BlkKin events, in buffers per user (those per process
+# lose events of live sessions in LTTng 2.13).
+start_session() {
+    local name=$1 log
+    shift
+    # LTTng 2.16 writes CTF 2 unless told otherwise; readers for that are not everywhere yet.
+    if command lttng create --list-options 2>/dev/null | grep -q -- --trace-format; then
+        set -- "$@" --trace-format=ctf-1.8
+    fi
+    if ! log=$({
+        lttng create "$name" "$@" &&
+            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=512k --num-subbuf=8 blkin &&
+            lttng enable-event -s "$name" -u -c blkin 'zipkin:*' &&
+            lttng start "$name"
+    } 2>&1); then
+        complain "cannot start the recording session $name:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+}
+
+# start_live_session NAME: for live viewers, through relayd; its address for them is $LIVE_URL.
+start_live_session() {
+    start_session "$1" --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" ||
+        return
+    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$1"
+}
+
+# ---- babeltrace2 ------------------------------------------------------------------------------------
+
+# start_collector ENDPOINT INPUT...: from a live URL or the folder of a trace to ENDPOINT.
+start_collector() {
+    local endpoint=$1
+    shift
+    start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$@" \
+        --component=sink.blkin.zipkin --params="endpoint=\"$endpoint\""
+}
+
+viewer_attached() {
+    timeout 5 babeltrace2 query src.ctf.lttng-live sessions \
+        --params="url=\"net://127.0.0.1:$RELAYD_LIVE\"" 2>/dev/null |
+        grep -q 'client-count: [1-9]'
+}
+
+# A live viewer sees nothing of what was before it: call this before the first request.
+wait_attached() {
+    wait_for 20 collector "babeltrace2's attaching to the live session" viewer_attached
+}
+
+# ---- Zipkin -----------------------------------------------------------------------------------------
+
+zipkin_get() {
+    curl -fsS --max-time 10 "$ZIPKIN_URL/$1"
+}
+
+zipkin_healthy() {
+    zipkin_get health >/dev/null 2>&1
+}
+
+# start_zipkin JAR: on loopback, with its store in memory; ZIPKIN_URL is its address.
+start_zipkin() {
+    local port
+    free_port port
+    ZIPKIN_URL=http://127.0.0.1:$port
+    start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:-UsePerfData \
+        -Djava.io.tmpdir="$TMPDIR" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
+        "--armeria.ports[0].port=$port" "--armeria.ports[0].protocols[0]=http"
+    wait_for 60 zipkin "Zipkin's start" zipkin_healthy
+}

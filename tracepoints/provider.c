@@ -1,0 +1,44 @@
+/*
+ * libblkin-lttng.so: the LTTng-UST probes behind the table of provider.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define LTTNG_UST_COMPAT_API_VERSION 1
+#define LTTNG_UST_TRACEPOINT_HIDDEN_DEFINITION
+#define LTTNG_UST_TRACEPOINT_PROVIDER_HIDDEN_DEFINITION
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "zipkin_trace.h"
+#include "provider.h"
+
+static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
+                          const struct blkin_annotation *annotation)
+{
+    lttng_ust_do_tracepoint(zipkin, keyval_string, trace, endpoint, annotation);
+}
+
+static void record_integer(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
+                           const struct blkin_annotation *annotation)
+{
+    lttng_ust_do_tracepoint(zipkin, keyval_integer, trace, endpoint, annotation);
+}
+
+static void record_timestamp(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
+                             const struct blkin_annotation *annotation)
+{
+    lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
+}
+
+/* The word that lttng_ust_tracepoint_enabled() reads. */
+#define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)
+
+BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
+const struct blkin_provider blkin_lttng_provider = {
+    .version = BLKIN_PROVIDER_VERSION,
+    .zipkin =
+        {
+            [ANNOT_STRING] = {ENABLED(keyval_string), record_string},
+            [ANNOT_INTEGER] = {ENABLED(keyval_integer), record_integer},
+            [ANNOT_TIMESTAMP] = {ENABLED(timestamp), record_timestamp},
+        },
+};

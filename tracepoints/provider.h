@@ -1,0 +1,38 @@
+/*
+ * What libblkin knows of the LTTng side: one table of function pointers and enable words.
+ *
+ * The provider is a shared object of its own, so that libblkin links no LTTng: libblkin opens it
+ * with dlopen(3) and looks up one symbol, BLKIN_PROVIDER_SYMBOL. The reasons are in
+ * doc/internals.md; this header must never include an LTTng header.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PROVIDER_H
+#define BLKIN_PROVIDER_H
+
+#include "zipkin_c.h"
+
+#define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
+
+/* Raised at every change of the table: libblkin refuses a provider of another version. */
+#define BLKIN_PROVIDER_VERSION 1
+
+typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
+                             const struct blkin_annotation *annotation);
+
+/*
+ * One tracepoint: *enabled is not 0 while some session records it (LTTng changes the word at any
+ * time, from its own thread), and record() may be called only then.
+ */
+struct blkin_tracepoint {
+    const int *enabled;
+    blkin_record_fn *record;
+};
+
+/* Indexed by blkin_annotation_type. */
+struct blkin_provider {
+    unsigned version;
+    struct blkin_tracepoint zipkin[ANNOT_TIMESTAMP + 1];
+};
+
+#endif

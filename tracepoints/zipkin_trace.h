@@ -1,0 +1,65 @@
+/*
+ * LTTng-UST provider "zipkin": the original BlkKin events, same names, fields, order and types.
+ *
+ * The arguments are the caller's structs, so that a record pushes three pointers and not nine
+ * values; what is on the wire is the original's. Two fields differ in what they can hold: ids are
+ * 64 bits on every architecture (the original's `long` is 32 bits on ILP32), and port_no is
+ * 0..65535 (the original's int16_t made 50000 negative).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#undef LTTNG_UST_TRACEPOINT_PROVIDER
+#define LTTNG_UST_TRACEPOINT_PROVIDER zipkin
+
+#undef LTTNG_UST_TRACEPOINT_INCLUDE
+#define LTTNG_UST_TRACEPOINT_INCLUDE "zipkin_trace.h"
+
+#if !defined(BLKIN_ZIPKIN_TRACE_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
+#define BLKIN_ZIPKIN_TRACE_H
+
+#include <stdint.h>
+#include <lttng/tracepoint.h>
+#include "zipkin_c.h"
+
+/* clang-format off */
+#define BLKIN_TP_ARGS                                                                              \
+    LTTNG_UST_TP_ARGS(const struct blkin_trace *, trace,                                           \
+                      const struct blkin_endpoint *, endpoint,                                     \
+                      const struct blkin_annotation *, annotation)
+
+#define BLKIN_TP_COMMON_FIELDS                                                                     \
+    lttng_ust_field_string(trace_name, trace->name)                                                \
+    lttng_ust_field_string(service_name, endpoint->name)                                           \
+    lttng_ust_field_integer(int, port_no, (uint16_t)endpoint->port)                                \
+    lttng_ust_field_string(ip, endpoint->ip)                                                       \
+    lttng_ust_field_integer(int64_t, trace_id, trace->info.trace_id)                               \
+    lttng_ust_field_integer(int64_t, span_id, trace->info.span_id)                                 \
+    lttng_ust_field_integer(int64_t, parent_span_id, trace->info.parent_span_id)
+
+LTTNG_UST_TRACEPOINT_EVENT(zipkin, timestamp,
+    BLKIN_TP_ARGS,
+    LTTNG_UST_TP_FIELDS(
+        BLKIN_TP_COMMON_FIELDS
+        lttng_ust_field_string(event, annotation->val_str)))
+LTTNG_UST_TRACEPOINT_LOGLEVEL(zipkin, timestamp, LTTNG_UST_TRACEPOINT_LOGLEVEL_WARNING)
+
+LTTNG_UST_TRACEPOINT_EVENT(zipkin, keyval_string,
+    BLKIN_TP_ARGS,
+    LTTNG_UST_TP_FIELDS(
+        BLKIN_TP_COMMON_FIELDS
+        lttng_ust_field_string(key, annotation->key)
+        lttng_ust_field_string(val, annotation->val_str)))
+LTTNG_UST_TRACEPOINT_LOGLEVEL(zipkin, keyval_string, LTTNG_UST_TRACEPOINT_LOGLEVEL_WARNING)
+
+LTTNG_UST_TRACEPOINT_EVENT(zipkin, keyval_integer,
+    BLKIN_TP_ARGS,
+    LTTNG_UST_TP_FIELDS(
+        BLKIN_TP_COMMON_FIELDS
+        lttng_ust_field_string(key, annotation->key)
+        lttng_ust_field_integer(int64_t, val, annotation->val_int)))
+LTTNG_UST_TRACEPOINT_LOGLEVEL(zipkin, keyval_integer, LTTNG_UST_TRACEPOINT_LOGLEVEL_WARNING)
+/* clang-format on */
+
+#endif /* BLKIN_ZIPKIN_TRACE_H */
+
+#include <lttng/tracepoint-event.h>
