@@ -66,8 +66,10 @@ tool_src := $(wildcard tools/*.c)
 example_common := $(filter-out $(patsubst %,examples/%.c,client replica),$(wildcard examples/*.c))
 examples := $(patsubst examples/%,$(BUILD)/examples/%, \
 	$(basename $(wildcard examples/client.c examples/replica.c examples/gateway.cpp)))
-unit_tests := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/test-*.c tests/plugin/test-*.c)))
+test_programs := $(patsubst %,$(BUILD)/%, \
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c)))
+unit_tests := $(foreach program,$(test_programs), \
+	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 plugin_pkgs := babeltrace2 libcurl glib-2.0 liburcu zlib
@@ -122,14 +124,15 @@ $(tool): $(call obj,$(tool_src))
 	$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
-.PHONY: include pc
+.PHONY: include pc FORCE
 include: $(patsubst libblkin/%,$(BUILD)/include/blkin/%,$(headers))
 $(BUILD)/include/blkin/%: libblkin/%
 	@mkdir -p $(@D)
 	ln -sf $(SRC)/$< $@
 
 pc: $(BUILD)/blkin.pc
-$(BUILD)/blkin.pc: libblkin/blkin.pc.in Makefile
+# always anew: PREFIX may be another one than at the last make
+$(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
@@ -139,7 +142,8 @@ public_flags = -I$(BUILD)/include -I$(BUILD)/include/blkin -pthread
 link_lib = -pthread -L$(BUILD)/lib -lblkin -Wl,-rpath,'$$ORIGIN/../lib:$(BUILD)/lib'
 example_obj := $(call obj,$(wildcard examples/*.c examples/*.cpp))
 $(example_obj): flags = $(public_flags)
-$(example_obj): | include
+# a program without the provider beside libblkin would silently trace nothing
+$(example_obj): | include $(provider)
 $(filter-out %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.c.o \
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
@@ -152,7 +156,7 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 # ---------------------------------------------------------------------------------- tests
 
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c))
-$(test_obj): flags = $(internal) $(public_flags) -Itests -Ibabeltrace-plugin -UNDEBUG \
+$(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
@@ -160,7 +164,8 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson)
+	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
+$(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
@@ -174,7 +179,7 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(unit_tests) ## build the test programs
+tests: $(test_programs) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer

@@ -13,11 +13,10 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,8 @@ struct worker {
     pthread_t thread;
     struct net_address gateway;
     uint64_t first_offset;
-    long requests;
-    long done, failed, mismatched;
+    int64_t requests;
+    int64_t done, failed, mismatched;
     int fd;
     char ip[INET6_ADDRSTRLEN];
     struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the worker */
@@ -95,7 +94,7 @@ static void *run_worker(void *arg)
     bool written = false;
     int rc = 0;
 
-    for (long i = 0; i < worker->requests && rc == 0; i++) {
+    for (int64_t i = 0; i < worker->requests && rc == 0; i++) {
         const uint64_t block = (uint64_t)(i / 2) % BLOCKS_PER_THREAD;
         struct wire_message request = {
             .op = i % 2 == 0 ? WIRE_WRITE : WIRE_READ,
@@ -113,8 +112,8 @@ static void *run_worker(void *arg)
         else if (status != 0)
             worker->failed++;
         if (status != 0)
-            fprintf(stderr, "client: %s at offset %llu: %s\n", wire_op_name(request.op),
-                    (unsigned long long)request.offset, error_text(status));
+            fprintf(stderr, "client: %s at offset %" PRIu64 ": %s\n", wire_op_name(request.op),
+                    request.offset, error_text(status));
     }
     return NULL;
 }
@@ -137,16 +136,17 @@ static int connect_worker(struct worker *worker, const char *gateway)
 }
 
 /* -1 if text is no number from min to max. */
-static long number(const char *text, long min, long max)
+static int64_t number(const char *text, int64_t min, int64_t max)
 {
     char *end;
-    long value;
+    int64_t value;
 
     errno = 0;
-    value = strtol(text, &end, 10);
+    value = strtoll(text, &end, 10);
     if (errno == 0 && end != text && *end == '\0' && value >= min && value <= max)
         return value;
-    fprintf(stderr, "bad number '%s': expected %ld to %ld\n", text, min, max);
+    fprintf(stderr, "client: bad number '%s': expected %" PRId64 " to %" PRId64 "\n", text, min,
+            max);
     return -1;
 }
 
@@ -160,13 +160,13 @@ static int usage(void)
 }
 
 /* Returns the exit status. */
-static int run(const char *gateway, long requests, long threads, long offset)
+static int run(const char *gateway, int64_t requests, int threads, int64_t offset)
 {
     static struct worker worker[MAX_THREADS];
-    const long pairs = (requests + 1) / 2;
-    long done = 0, failed = 0, mismatched = 0;
+    const int64_t pairs = (requests + 1) / 2;
+    int64_t done = 0, failed = 0, mismatched = 0;
     struct net_address address;
-    long ready, started;
+    int ready, started;
     int rc = 0;
 
     if (net_resolve(gateway, &address) < 0)
@@ -174,7 +174,7 @@ static int run(const char *gateway, long requests, long threads, long offset)
     for (ready = 0; ready < threads; ready++) {
         struct worker *w = &worker[ready];
         w->gateway = address;
-        w->first_offset = (uint64_t)(offset + ready * BLOCKS_PER_THREAD * BLOCK_SIZE);
+        w->first_offset = (uint64_t)offset + (uint64_t)ready * BLOCKS_PER_THREAD * BLOCK_SIZE;
         w->requests = 2 * (pairs / threads + (ready < pairs % threads));
         if (connect_worker(w, gateway) < 0)
             break;
@@ -183,18 +183,19 @@ static int run(const char *gateway, long requests, long threads, long offset)
     for (started = 0; ready == threads && started < threads && rc == 0; started += rc == 0)
         rc = pthread_create(&worker[started].thread, NULL, run_worker, &worker[started]);
     if (rc != 0)
-        fprintf(stderr, "client: cannot start thread %ld: %s\n", started, strerror(rc));
-    for (long i = 0; i < started; i++) {
+        fprintf(stderr, "client: cannot start thread %d: %s\n", started, strerror(rc));
+    for (int i = 0; i < started; i++) {
         pthread_join(worker[i].thread, NULL);
         done += worker[i].done;
         failed += worker[i].failed;
         mismatched += worker[i].mismatched;
     }
-    for (long i = 0; i < ready; i++)
+    for (int i = 0; i < ready; i++)
         close(worker[i].fd);
     if (started > 0)
-        printf("client: %ld of %ld requests done, %ld failed, %ld mismatched\n", done, requests,
-               failed, mismatched);
+        printf("client: %" PRId64 " of %" PRId64 " requests done, %" PRId64 " failed, %" PRId64
+               " mismatched\n",
+               done, requests, failed, mismatched);
     return done == requests && failed == 0 && mismatched == 0 ? 0 : 1;
 }
 
@@ -208,18 +209,18 @@ int main(int argc, char **argv)
         {NULL, 0, NULL, 0},
     };
     const char *gateway = NULL;
-    long requests = 10, threads = 1, offset = 0;
+    int64_t requests = 10, threads = 1, offset = 0;
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'c')
             gateway = optarg;
         else if (option == 'r')
-            requests = number(optarg, 1, LONG_MAX / 2);
+            requests = number(optarg, 1, INT64_MAX / 2);
         else if (option == 't')
             threads = number(optarg, 1, MAX_THREADS);
         else if (option == 'o')
-            offset = number(optarg, 0, 1L << 39);
+            offset = number(optarg, 0, INT64_C(1) << 39);
         else
             return usage();
     }
@@ -228,5 +229,5 @@ int main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     blkin_init(); /* once, before there are threads */
-    return run(gateway, requests, threads, offset);
+    return run(gateway, requests, (int)threads, offset);
 }

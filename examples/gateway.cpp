@@ -44,7 +44,8 @@ struct Gateway {
 class Call
 {
 public:
-    explicit Call(const Replica &to) : replica(to), fd(-1), status(0), waiting(false)
+    explicit Call(const Replica &to)
+        : replica(to), fd(-1), status(0), waiting(false), reported(false)
     {
     }
 
@@ -85,12 +86,15 @@ public:
             fail(-rc);
         else
             end(result);
+        reported = reported && rc < 0;
     }
 
     // The connection is of no more use.
     void fail(int error)
     {
-        fprintf(stderr, "gateway: replica %s: %s\n", replica.text.c_str(), strerror(error));
+        if (!reported)
+            fprintf(stderr, "gateway: replica %s: %s\n", replica.text.c_str(), strerror(error));
+        reported = true;
         disconnect();
         end(error);
     }
@@ -131,6 +135,7 @@ private:
     int fd; // negative: not connected
     int status;
     bool waiting;
+    bool reported; // on stderr, since it last answered
     wire_message request;
     ZTracer::Trace span;
 };

@@ -78,13 +78,15 @@ int net_resolve(const char *host_port, struct net_address *address)
     int rc;
 
     if (!split(host_port, host, sizeof(host), &port)) {
-        fprintf(stderr, "bad address '%s': expected HOST:PORT or [IPV6]:PORT, port 0 to 65535\n",
-                host_port);
+        fprintf(stderr,
+                "%s: bad address '%s': expected HOST:PORT or [IPV6]:PORT, port 0 to 65535\n",
+                program_invocation_short_name, host_port);
         return -EINVAL;
     }
     rc = getaddrinfo(host, port, &want, &found);
     if (rc != 0) {
-        fprintf(stderr, "bad address '%s': %s\n", host_port, gai_strerror(rc));
+        fprintf(stderr, "%s: bad address '%s': %s\n", program_invocation_short_name, host_port,
+                gai_strerror(rc));
         return -EINVAL;
     }
     memset(address, 0, sizeof(*address));
@@ -151,12 +153,12 @@ static void hang_up(int fd)
     const struct timeval timeout = {.tv_sec = 1};
     char dropped[16384];
     size_t limit = 16 << 20;
-    ssize_t got = 1;
+    ssize_t got;
 
     shutdown(fd, SHUT_WR);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-    for (; got > 0 && limit > sizeof(dropped); limit -= (size_t)got)
-        got = recv(fd, dropped, sizeof(dropped), 0);
+    while (limit > 0 && (got = recv(fd, dropped, sizeof(dropped), 0)) > 0)
+        limit -= limit < (size_t)got ? limit : (size_t)got;
 }
 
 static void *connection_thread(void *arg)
@@ -198,7 +200,8 @@ static void start(struct server *server, int fd)
         server->first = connection;
         pthread_detach(thread);
     } else {
-        fprintf(stderr, "connection refused: no thread for it: %s\n", strerror(rc));
+        fprintf(stderr, "%s: connection refused: no thread for it: %s\n",
+                program_invocation_short_name, strerror(rc));
         close(fd);
         free(connection);
     }

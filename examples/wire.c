@@ -109,8 +109,8 @@ static int receive_header(int fd, struct wire_message *message)
     if (rc <= 0)
         return rc;
     if (be32toh(header.magic) != WIRE_MAGIC) {
-        fprintf(stderr, "bad message: starts with 0x%08" PRIx32 ", expected 0x%08x: closing\n",
-                be32toh(header.magic), WIRE_MAGIC);
+        fprintf(stderr, "%s: bad message: starts with 0x%08" PRIx32 ", expected 0x%08x: closing\n",
+                program_invocation_short_name, be32toh(header.magic), WIRE_MAGIC);
         return -EPROTO;
     }
     message->op = be32toh(header.op);
@@ -124,18 +124,19 @@ static int receive_header(int fd, struct wire_message *message)
 static int check_request(const struct wire_message *request)
 {
     if (request->op != WIRE_WRITE && request->op != WIRE_READ) {
-        fprintf(stderr, "bad request: op %" PRIu32 ", expected %d (write) or %d (read): closing\n",
-                request->op, WIRE_WRITE, WIRE_READ);
+        fprintf(stderr,
+                "%s: bad request: op %" PRIu32 ", expected %d (write) or %d (read): closing\n",
+                program_invocation_short_name, request->op, WIRE_WRITE, WIRE_READ);
         return -EOPNOTSUPP;
     }
     if (request->length == 0 || request->length > WIRE_MAX_LENGTH) {
-        fprintf(stderr, "bad request: length %" PRIu32 ", expected 1 to %u: closing\n",
-                request->length, WIRE_MAX_LENGTH);
-        return -EMSGSIZE;
+        fprintf(stderr, "%s: bad request: length %" PRIu32 ", expected 1 to %u: closing\n",
+                program_invocation_short_name, request->length, WIRE_MAX_LENGTH);
+        return request->length == 0 ? -EINVAL : -EMSGSIZE;
     }
     if (request->offset > WIRE_MAX_OFFSET) {
-        fprintf(stderr, "bad request: offset %" PRIu64 ", expected 0 to %" PRIu64 ": closing\n",
-                request->offset, WIRE_MAX_OFFSET);
+        fprintf(stderr, "%s: bad request: offset %" PRIu64 ", expected 0 to %" PRIu64 ": closing\n",
+                program_invocation_short_name, request->offset, WIRE_MAX_OFFSET);
         return -EFBIG;
     }
     return 1;
@@ -181,10 +182,10 @@ int wire_receive_reply(int fd, const struct wire_message *request, void *data, i
     if (rc > 0 && (reply.op != reply_op(request->op) || reply.offset != request->offset ||
                    reply.length != request->length || reply.status > WIRE_MAX_ERRNO)) {
         fprintf(stderr,
-                "bad reply: op %" PRIu32 " offset %" PRIu64 " length %" PRIu32 " status %" PRIu32
-                " to a %s of offset %" PRIu64 " length %" PRIu32 ": closing\n",
-                reply.op, reply.offset, reply.length, reply.status, wire_op_name(request->op),
-                request->offset, request->length);
+                "%s: bad reply: op %" PRIu32 " offset %" PRIu64 " length %" PRIu32
+                " status %" PRIu32 " to a %s of offset %" PRIu64 " length %" PRIu32 ": closing\n",
+                program_invocation_short_name, reply.op, reply.offset, reply.length, reply.status,
+                wire_op_name(request->op), request->offset, request->length);
         return -EPROTO;
     }
     if (rc > 0 && reply.op == WIRE_READ_REPLY && reply.status == 0)

@@ -134,15 +134,15 @@ listening() {
 
 # free_port VARIABLE: a port that nobody uses, below those that the kernel gives to connections.
 free_port() {
-    local port hex
+    local candidate hex
     while :; do
-        port=$((20000 + RANDOM % 10000))
-        printf -v hex '%04X' "$port"
-        [[ " ${private_ports[*]-} " != *" $port "* ]] &&
+        candidate=$((20000 + RANDOM % 10000))
+        printf -v hex '%04X' "$candidate"
+        [[ " ${private_ports[*]-} " != *" $candidate "* ]] &&
             ! grep -qs "^ *[0-9]*: [0-9A-F]*:$hex " /proc/net/tcp /proc/net/tcp6 && break
     done
-    private_ports+=("$port")
-    printf -v "$1" %s "$port"
+    private_ports+=("$candidate")
+    printf -v "$1" %s "$candidate"
 }
 
 # ---- LTTng ----------------------------------------------------------------------------------------
@@ -188,6 +188,7 @@ start_session() {
         lttng create "$name" "$@" &&
             lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=512k --num-subbuf=8 blkin &&
             lttng enable-event -s "$name" -u -c blkin 'zipkin:*' &&
+            lttng add-context -s "$name" -u -c blkin -t vpid -t vtid -t procname >/dev/null &&
             lttng start "$name"
     } 2>&1); then
         complain "cannot start the recording session $name:"
@@ -196,6 +197,7 @@ start_session() {
     fi
 }
 
+# shellcheck disable=SC2034 # LIVE_URL is for the caller
 # start_live_session NAME: for live viewers, through relayd; its address for them is $LIVE_URL.
 start_live_session() {
     start_session "$1" --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" ||
@@ -234,7 +236,8 @@ zipkin_healthy() {
     zipkin_get health >/dev/null 2>&1
 }
 
-# start_zipkin JAR: on loopback, with its store in memory; ZIPKIN_URL is its address.
+# start_zipkin JAR: on loopback, with its store in memory; ZIPKIN_URL is its address. Takes some seconds:
+# wait_zipkin waits for it.
 start_zipkin() {
     local port
     free_port port
@@ -242,5 +245,51 @@ start_zipkin() {
     start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:-UsePerfData \
         -Djava.io.tmpdir="$TMPDIR" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
         "--armeria.ports[0].port=$port" "--armeria.ports[0].protocols[0]=http"
-    wait_for 60 zipkin "Zipkin's start" zipkin_healthy
+}
+
+wait_zipkin() {
+    wait_for 45 zipkin "Zipkin's start" zipkin_healthy
+}
+
+# ---- the example storage stack ------------------------------------------------------------------
+
+part_address() {
+    sed -n 's/.* listening on //p' "$WORK/$1.log" | grep .
+}
+
+start_server() {
+    start_part "$@"
+    wait_for 10 "$1" "the start of $1" part_address "$1" >/dev/null
+}
+
+# Two replicas and a gateway; the address for clients is in GATEWAY.
+start_stack() {
+    local name replicas=()
+    for name in replica-1 replica-2; do
+        start_server "$name" "$BUILD/examples/replica" --name "$name" --file "$WORK/$name.img" ||
+            return
+        replicas+=(--replica "$(part_address "$name")")
+    done
+    start_server gateway "$BUILD/examples/gateway" "${replicas[@]}" || return
+    GATEWAY=$(part_address gateway)
+}
+
+# run_client REQUESTS: writes and reads in turn, one trace each.
+run_client() {
+    start_part client "$BUILD/examples/client" --connect "$GATEWAY" --requests "$1"
+    wait_part client 60 || {
+        complain "the client failed (status $?)"
+        show_log client
+        return 1
+    }
+}
+
+# Spans that a write makes: client, gateway, and for each replica a call, a server and a local one.
+WRITE_SPANS=8
+READ_SPANS=5
+
+# stack_spans REQUESTS: how many spans they make.
+stack_spans() {
+    local reads=$(($1 / 2))
+    echo $((($1 - reads) * WRITE_SPANS + reads * READ_SPANS))
 }

@@ -1,0 +1,102 @@
+/*
+ * A program against the original's C++ header only: see original.c.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <ztracer.hpp>
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            std::fprintf(stderr, "does not hold: %s\n", #condition);                               \
+            std::exit(1);                                                                          \
+        }                                                                                          \
+    } while (0)
+
+static blkin_trace_info info(int64_t trace, int64_t span, int64_t parent)
+{
+    blkin_trace_info i = {trace, span, parent};
+    return i;
+}
+
+// An endpoint whose strings live in the object itself, returned by value.
+static ZTracer::Endpoint make_endpoint(const ZTracer::Endpoint &address)
+{
+    ZTracer::Endpoint ep("temporary");
+
+    ep.copy_name(std::string("osd.") + "3");
+    ep.copy_address_from(&address);
+    return ep;
+}
+
+int main()
+{
+    CHECK(ZTracer::ztrace_init() == 0);
+
+    ZTracer::Endpoint address("10.0.0.3", 50001, "address");
+    ZTracer::Endpoint osd(make_endpoint(address));
+    ZTracer::Endpoint journal("journal");
+    ZTracer::Endpoint shared("shared");
+    shared.share_address_from(&address);
+    shared.set_port(6);
+    journal.copy_ip("10.0.0.4");
+    journal = ZTracer::Endpoint(journal);
+
+    ZTracer::Trace none;
+    CHECK(!none.valid());
+    CHECK(!none);
+    none.event("nobody sees this");
+    none.keyval("nor", "this");
+
+    blkin_trace_info fixed = info(0x33, 0x33, 0);
+    ZTracer::Trace root("read", &osd);
+    CHECK(root);
+    root.set_info(&fixed);
+    root.event("start");
+    root.event("dispatched", &journal);
+    root.keyval("tid", 7);
+    root.keyval("type", "read");
+    root.keyval("size", 8, &shared);
+    root.keyval("mode", "sync", &shared);
+
+    // a span that arrives over the wire: constructor and init() forms, child and not
+    ZTracer::Trace child("from wire", &osd, root.get_info(), true);
+    CHECK(child.get_info()->trace_id == 0x33 && child.get_info()->parent_span_id == 0x33);
+    blkin_trace_info child_info = info(0x33, 0x44, 0x33);
+    child.set_info(&child_info);
+    child.event("decoded");
+
+    ZTracer::Trace initialised;
+    CHECK(initialised.init("named by init", &osd, &child_info) == 0);
+    initialised.event("kept its name");
+    CHECK(initialised.init("child by init", &osd, &child_info, true) == 0);
+    CHECK(initialised.get_info()->parent_span_id == 0x44);
+    blkin_trace_info grand_child = info(0x33, 0x55, 0x44);
+    initialised.set_info(&grand_child);
+    initialised.event("kept it again");
+
+    // children of traces, with the parent's endpoint
+    ZTracer::Trace local("local", NULL, &child);
+    CHECK(local.get_info()->parent_span_id == 0x44);
+    blkin_trace_info local_info = info(0x33, 0x66, 0x44);
+    local.set_info(&local_info);
+    local.event("inherited endpoint");
+    ZTracer::Trace again;
+    CHECK(again.init("again", NULL, &local) == 0);
+    CHECK(again.init("new root", &osd) == 0);
+    CHECK(again.get_info()->parent_span_id == 0);
+
+    // copies keep a copied name when their source is gone
+    ZTracer::Trace copy;
+    {
+        ZTracer::Trace source("temporary", &osd, &fixed);
+        source.copy_name(std::string("copied ") + "name");
+        ZTracer::Trace constructed(source);
+        copy = constructed;
+    }
+    copy.event("after the copy");
+    return 0;
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Without LTTng, without its provider and without a session daemon an instrumented program just runs.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+program=$BUILD/tests/libblkin/test-original-api
+
+fail() {
+    echo "test-absent.sh: $*" >&2
+    exit 1
+}
+
+# runs WHAT ENVIRONMENT...: it succeeds at once and says nothing
+runs() {
+    local what=$1 said
+    shift
+    said=$(timeout 10 env "$@" "$program" 2>&1) || fail "$what: status $?: $said"
+    [ -z "$said" ] || fail "$what: it says: $said"
+}
+
+runs "no session daemon"
+runs "tracing switched off" BLKIN_PROVIDER=none
+runs "provider missing" BLKIN_PROVIDER=/nowhere/libblkin-lttng.so.1
+runs "provider is something else" BLKIN_PROVIDER="$program"
+
+# LTTng not installed: what the provider links is not found
+mkdir "$TMPDIR/without" || exit 1
+cp "$BUILD/lib/libblkin.so.1" "$TMPDIR/without/"
+sed 's/liblttng-ust\.so\.1/liblttng-ust.so.0/' "$BUILD/lib/libblkin-lttng.so.1" \
+    >"$TMPDIR/without/libblkin-lttng.so.1"
+runs "LTTng not installed" LD_LIBRARY_PATH="$TMPDIR/without" LD_PRELOAD="$TMPDIR/without/libblkin.so.1"
+
+# asked, it says why
+said=$(BLKIN_DEBUG=1 BLKIN_PROVIDER=/nowhere/x.so "$program" 2>&1)
+case $said in
+*"tracing is off"*/nowhere/x.so*) ;;
+*) fail "BLKIN_DEBUG says nothing of the missing file: $said" ;;
+esac
+rm -r "$TMPDIR/without"

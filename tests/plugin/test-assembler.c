@@ -1,0 +1,237 @@
+/*
+ * The assembler: which events make which spans, and when a span is finished.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "core/assembler.h"
+
+#include "check.h"
+
+#include <inttypes.h>
+
+#define SECOND INT64_C(1000000000)
+
+static const struct assembler_options options = {
+    .idle_timeout_ns = 10 * SECOND,
+    .end_timeout_ns = SECOND,
+};
+
+/* The finished spans, one line each. */
+static char finished[4096];
+
+static void append(const char *text)
+{
+    strncat(finished, text, sizeof(finished) - strlen(finished) - 1);
+}
+
+static void take(void *context, const struct span *span)
+{
+    static const char *const kinds[] = {"local", "client", "server"};
+    char line[256];
+
+    (void)context;
+    snprintf(line, sizeof(line),
+             "%.*s %" PRIu64 "/%" PRIu64 "<%" PRIu64 " %.*s %s %" PRId64 "+%" PRId64,
+             (int)span_name(span).length, span_name(span).data, span->trace_id, span->id,
+             span->parent_id, (int)span->endpoint->service.length, span->endpoint->service.data,
+             kinds[span->kind], span->start_ns / SECOND, (span->end_ns - span->start_ns) / SECOND);
+    append(line);
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        const struct text key = span_entry_key(entry), value = span_entry_value(entry);
+
+        if (entry->type == SPAN_ANNOTATION)
+            snprintf(line, sizeof(line), " %.*s@%" PRId64, (int)value.length, value.data,
+                     entry->integer / SECOND);
+        else if (entry->type == SPAN_TAG_TEXT)
+            snprintf(line, sizeof(line), " %.*s=%.*s", (int)key.length, key.data, (int)value.length,
+                     value.data);
+        else
+            snprintf(line, sizeof(line), " %.*s=%" PRId64, (int)key.length, key.data,
+                     entry->integer);
+        append(line);
+    }
+    append("\n");
+}
+
+static struct assembler *begin(void)
+{
+    finished[0] = '\0';
+    return assembler_new(&options, take, NULL);
+}
+
+/* Frees it and checks the account: every event is in a span or in one counter. */
+static void end(struct assembler *assembler)
+{
+    const struct assembler_counts *counts = assembler_counts(assembler);
+
+    CHECK(counts->events ==
+          counts->events_in_span + counts->events_invalid + counts->events_no_room);
+    assembler_free(assembler);
+}
+
+static struct event event_of(int64_t second, uint64_t span_id, const char *service)
+{
+    return (struct event){
+        .time_ns = second * SECOND,
+        .trace_id = 1,
+        .span_id = span_id,
+        .parent_id = span_id - 1,
+        .span_name = text_of("write"),
+        .service = text_of(service),
+        .ip = text_of("10.0.0.1"),
+        .port = 6789,
+    };
+}
+
+static void annotate(struct assembler *assembler, int64_t second, uint64_t span_id,
+                     const char *service, const char *value)
+{
+    struct event event = event_of(second, span_id, service);
+
+    event.kind = EVENT_TIMESTAMP;
+    event.value = text_of(value);
+    assembler_add(assembler, &event);
+}
+
+static void tag(struct assembler *assembler, int64_t second, uint64_t span_id, const char *service,
+                const char *key, int64_t value)
+{
+    struct event event = event_of(second, span_id, service);
+
+    event.kind = EVENT_KEYVAL_INTEGER;
+    event.key = text_of(key);
+    event.integer = value;
+    assembler_add(assembler, &event);
+}
+
+/* Client and server halves under one id are two spans; tags go where their endpoint says. */
+static void test_one_span_per_endpoint(void)
+{
+    struct assembler *assembler = begin();
+
+    annotate(assembler, 10, 2, "client", "cs");
+    annotate(assembler, 11, 2, "server", "sr");
+    tag(assembler, 12, 2, "server", "offset", 4096);
+    annotate(assembler, 13, 2, "server", "ss");
+    annotate(assembler, 14, 2, "client", "cr");
+    assembler_flush(assembler);
+    CHECK_TEXT(finished, "write 1/2<1 server server 11+2 sr@11 offset=4096 ss@13\n"
+                         "write 1/2<1 client client 10+4 cs@10 cr@14\n");
+    CHECK(assembler_counts(assembler)->spans_open == 0);
+    CHECK(assembler_counts(assembler)->spans_finished == 2);
+    end(assembler);
+}
+
+/* A closing annotation leaves a second for what follows it; anything else ten. */
+static void test_time_outs(void)
+{
+    struct assembler *assembler = begin();
+
+    annotate(assembler, 10, 2, "s", "sr");
+    annotate(assembler, 10, 3, "s", "begin");
+    annotate(assembler, 11, 2, "s", "ss");
+    tag(assembler, 11, 2, "s", "error", 5);
+    assembler_advance(assembler, 12 * SECOND - 1);
+    CHECK_TEXT(finished, "");
+    assembler_advance(assembler, 12 * SECOND);
+    CHECK_TEXT(finished, "write 1/2<1 s server 10+1 sr@10 ss@11 error=5\n");
+    assembler_advance(assembler, 20 * SECOND - 1);
+    CHECK(assembler_counts(assembler)->spans_open == 1);
+    annotate(assembler, 20, 9, "s", "other");
+    CHECK_TEXT(finished, "write 1/2<1 s server 10+1 sr@10 ss@11 error=5\n"
+                         "write 1/3<2 s local 10+0 begin@10\n");
+    end(assembler);
+}
+
+/* A span of tags alone has their times; time that goes back moves nothing. */
+static void test_times(void)
+{
+    struct assembler *assembler = begin();
+
+    tag(assembler, 10, 2, "s", "a", 1);
+    tag(assembler, 13, 2, "s", "b", INT64_MIN);
+    annotate(assembler, 20, 3, "s", "late");
+    annotate(assembler, 18, 3, "s", "early");
+    assembler_advance(assembler, INT64_MIN);
+    assembler_flush(assembler);
+    CHECK_TEXT(finished, "write 1/2<1 s local 10+3 a=1 b=-9223372036854775808\n"
+                         "write 1/3<2 s local 18+2 late@20 early@18\n");
+    end(assembler);
+}
+
+static void test_invalid_and_huge(void)
+{
+    static char huge[SPAN_LOG_MAX];
+    struct assembler *assembler = begin();
+    struct event event = event_of(1, 2, "s");
+
+    event.span_id = 0;
+    assembler_add(assembler, &event);
+    event.span_id = 2;
+    event.trace_id = 0;
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_invalid == 2);
+
+    memset(huge, 'x', sizeof(huge));
+    annotate(assembler, 1, 2, "s", "fits");
+    event = event_of(1, 2, "s");
+    event.kind = EVENT_TIMESTAMP;
+    event.value = (struct text){huge, sizeof(huge)};
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_no_room == 1);
+    assembler_flush(assembler);
+    CHECK_TEXT(finished, "write 1/2<1 s local 1+0 fits@1\n");
+    end(assembler);
+}
+
+/* More spans than buckets, one trace id, ids that count up. */
+static void test_many(void)
+{
+    struct assembler *assembler = begin();
+
+    for (uint64_t i = 1; i <= 50000; i++)
+        annotate(assembler, 1, i, "s", "cs");
+    for (uint64_t i = 1; i <= 50000; i++)
+        annotate(assembler, 2, i, "s", "cr");
+    CHECK(assembler_counts(assembler)->spans_open == 50000);
+    assembler_flush(assembler);
+    CHECK(assembler_counts(assembler)->spans_finished == 50000);
+    CHECK(assembler_counts(assembler)->events_in_span == 100000);
+    end(assembler);
+}
+
+static void test_endpoints(void)
+{
+    struct endpoint_table *table = endpoint_table_new();
+    const struct endpoint *endpoint;
+
+    endpoint = endpoint_get(table, text_of("s"), text_of("10.0.0.1"), -15536);
+    CHECK_TEXT(endpoint->ipv4, "10.0.0.1");
+    CHECK(endpoint->port == 50000);
+    CHECK(endpoint_get(table, text_of("s"), text_of("10.0.0.1"), -15536) == endpoint);
+    CHECK(endpoint_get(table, text_of("t"), text_of("10.0.0.1"), -15536) != endpoint);
+    endpoint = endpoint_get(table, text_of("s"), text_of("fe80::1%eth0"), 0);
+    CHECK_TEXT(endpoint->ipv6, "fe80::1");
+    CHECK_TEXT(endpoint->ipv4, "");
+    endpoint = endpoint_get(table, text_of("s"), text_of("::ffff:10.0.0.2"), 65536);
+    CHECK_TEXT(endpoint->ipv4, "10.0.0.2");
+    CHECK_TEXT(endpoint->ipv6, "");
+    CHECK(endpoint->port == 0);
+    endpoint = endpoint_get(table, text_of("s"), text_of("NaN"), 1);
+    CHECK(!endpoint->ipv4[0] && !endpoint->ipv6[0] && endpoint->port == 1);
+    endpoint = endpoint_get(table, text_of(""), text_of("osd.example.org"), INT64_MIN);
+    CHECK(!endpoint->ipv4[0] && !endpoint->ipv6[0] && endpoint->port == 0);
+    endpoint_table_free(table);
+}
+
+int main(void)
+{
+    test_one_span_per_endpoint();
+    test_time_outs();
+    test_times();
+    test_invalid_and_huge();
+    test_many();
+    test_endpoints();
+    return check_status();
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The plugin is found, and what is wrong with a parameter is said by its name, with status 1.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+
+sink() {
+    timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
+        --component=source:src.text.dmesg --params='path="/dev/null"' \
+        --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
+}
+
+status=0
+# refuses WHAT-IT-SAYS PARAMETER
+refuses() {
+    local said
+    if said=$(sink --params="$2"); then
+        echo "$2: accepted" >&2
+        status=1
+    fi
+    said=$(tr -s '\n ' ' ' <<<"$said")
+    case $said in
+    *"$1"*) ;;
+    *)
+        echo "$2: expected to be told: $1" >&2
+        echo "$said" >&2
+        status=1
+        ;;
+    esac
+}
+
+timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" list-plugins 2>&1 |
+    grep -q "'sink.blkin.zipkin'" || {
+    echo "babeltrace2 does not find the plugin" >&2
+    exit 1
+}
+refuses 'parameter "endpont" is not known: there are endpoint, ' 'endpont="http://x"'
+refuses 'parameter "endpoint": expected a string, got an integer' 'endpoint=5'
+refuses 'parameter "batch-spans": expected an integer, got a string' 'batch-spans="ten"'
+refuses 'parameter "batch-spans": expected 1 to ' 'batch-spans=0'
+refuses 'parameter "idle-timeout-ms": expected an integer, got a boolean' 'idle-timeout-ms=yes'
+refuses 'parameter "end-timeout-ms": expected 0 to ' 'end-timeout-ms=+18446744073709551615'
+refuses 'endpoint "ftp://x": expected http://' 'endpoint="ftp://x"'
+refuses 'endpoint "file:": expected a path' 'endpoint="file:"'
+refuses 'file:/nowhere/x: cannot open for writing: No such file' 'endpoint="file:/nowhere/x"'
+echo precious >"$TMPDIR/precious"
+refuses "file:$TMPDIR/precious: exists and is not empty" "endpoint=\"file:$TMPDIR/precious\""
+grep -q '^precious$' "$TMPDIR/precious" || status=1
+rm "$TMPDIR/precious"
+exit "$status"

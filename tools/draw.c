@@ -1,0 +1,286 @@
+/*
+ * A trace as a timeline: per span its place in the tree, service and name, start, duration, a bar.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "draw.h"
+
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TIME_COLUMNS  10 /* of a start or a duration */
+#define BAR_MIN       8
+#define LABEL_MIN     12
+#define INDENT        2
+#define DEPTH_MAX     12 /* deeper spans are not indented further */
+#define NOTE_ROOM_MIN 20
+
+struct chart {
+    const struct trace *trace;
+    size_t width;
+    size_t label; /* columns of tree, service and name */
+    size_t bar;
+};
+
+/* ---- the label */
+
+static const struct node *ancestor_at(const struct node *node, int depth)
+{
+    while (node->depth > depth)
+        node = node->parent;
+    return node;
+}
+
+static size_t indent(const struct node *node)
+{
+    const int levels = node->depth - 1 < DEPTH_MAX ? node->depth - 1 : DEPTH_MAX;
+
+    return (size_t)levels * INDENT;
+}
+
+/* The lines that lead from a parent to its children. */
+static void put_branches(const struct node *node, bool own)
+{
+    const bool fancy = utf8();
+
+    if (node->depth - 1 > DEPTH_MAX) {
+        for (int i = 0; i < DEPTH_MAX; i++)
+            fputs(fancy ? "· " : ". ", stdout);
+        return;
+    }
+    for (int depth = 2; depth <= node->depth; depth++) {
+        const bool more = ancestor_at(node, depth)->next != NULL;
+
+        if (own && depth == node->depth)
+            fputs(fancy ? (more ? "├─" : "└─") : (more ? "|-" : "`-"), stdout);
+        else
+            fputs(more ? (fancy ? "│ " : "| ") : "  ", stdout);
+    }
+}
+
+static size_t label_columns(const struct node *node)
+{
+    const struct span *span = node->span;
+
+    return indent(node) + (span->error ? 2 : 0) + columns(span->service) +
+           (span->service[0] && span->name[0] ? 2 : 0) + columns(span->name) +
+           (span->service[0] || span->name[0] ? 0 : 17);
+}
+
+static size_t put_part(const char *text, size_t taken, size_t room)
+{
+    return taken + put(text, room > taken ? room - taken : 0);
+}
+
+static void put_label(const struct node *node, size_t room)
+{
+    const struct span *span = node->span;
+    size_t taken = indent(node);
+
+    put_branches(node, true);
+    if (span->error)
+        taken = put_part("! ", taken, room);
+    taken = put_part(span->service, taken, room);
+    if (span->service[0] && span->name[0])
+        taken = put_part(": ", taken, room);
+    taken = put_part(span->name, taken, room);
+    if (!span->service[0] && !span->name[0])
+        taken = put_part(span->id, taken, room);
+    put_spaces(room > taken ? room - taken : 0);
+}
+
+/* ---- the bar */
+
+static void repeat(const char *text, size_t count)
+{
+    while (count--)
+        fputs(text, stdout);
+}
+
+/* At least one column, wherever it is. */
+static void put_bar(const struct chart *chart, const struct span *span)
+{
+    const int64_t total = chart->trace->end - chart->trace->start;
+    const double scale = (double)chart->bar / (double)(total ? total : 1);
+    size_t from = (size_t)((double)(span->start - chart->trace->start) * scale);
+    size_t to;
+    const char *fill = utf8() ? "█" : "=";
+
+    if (from >= chart->bar)
+        from = chart->bar - 1;
+    to = from + (size_t)((double)span->duration * scale + 0.5);
+    to = to > chart->bar ? chart->bar : to > from ? to : from + 1;
+    if (span->duration == 0)
+        fill = ">";
+    else if (span->error)
+        fill = utf8() ? "▒" : "x";
+    putchar('|');
+    put_spaces(from);
+    repeat(fill, to - from);
+    put_spaces(chart->bar - to);
+    putchar('|');
+}
+
+static void put_time(int64_t time, bool known)
+{
+    printf(" %*s", TIME_COLUMNS, known ? time_text(time).text : "?");
+}
+
+/* ---- what stands below a span */
+
+static size_t begin_note(const struct chart *chart, const struct node *node, const char *mark)
+{
+    size_t taken;
+
+    put_branches(node, false);
+    taken = indent(node) + (size_t)printf("   %s", mark);
+    return chart->width > taken + NOTE_ROOM_MIN ? chart->width - taken : NOTE_ROOM_MIN;
+}
+
+static void put_pair(const struct chart *chart, const struct node *node, const char *key,
+                     const char *value)
+{
+    const size_t room = begin_note(chart, node, "  ");
+    const size_t taken = put(key, room / 2) + 3;
+
+    if (value[0]) {
+        fputs(" = ", stdout);
+        put(value, room - taken);
+    }
+    putchar('\n');
+}
+
+static void put_endpoint(const struct chart *chart, const struct node *node, const char *what,
+                         const char *member)
+{
+    const json_t *endpoint = json_object_get(node->span->json, member);
+    const char *service = json_string_value(json_object_get(endpoint, "serviceName"));
+    const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
+    const char *ipv6 = json_string_value(json_object_get(endpoint, "ipv6"));
+    const json_int_t port = json_integer_value(json_object_get(endpoint, "port"));
+    char text[256];
+
+    if (!json_is_object(endpoint))
+        return;
+    snprintf(text, sizeof(text),
+             ipv4   ? "%.100s %.60s"
+             : ipv6 ? "%.100s [%.60s]"
+                    : "%.100s",
+             service ? service : "?",
+             ipv4   ? ipv4
+             : ipv6 ? ipv6
+                    : "");
+    if (port)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ":%" JSON_INTEGER_FORMAT, port);
+    put_pair(chart, node, what, text);
+}
+
+static void put_annotation(const struct chart *chart, const struct node *node, const json_t *json)
+{
+    const char *value = json_string_value(json_object_get(json, "value"));
+    const int64_t time = json_integer_value(json_object_get(json, "timestamp"));
+    const int64_t start = chart->trace->start;
+    const size_t room = begin_note(chart, node, "@ ");
+    char offset[32] = "?";
+
+    if (start && time > 0)
+        snprintf(offset, sizeof(offset), "%s%s", time < start ? "-" : "+",
+                 time_text(time < start ? start - time : time - start).text);
+    printf("%-*s ", TIME_COLUMNS + 1, offset);
+    put(value ? value : "?", room - TIME_COLUMNS - 2);
+    putchar('\n');
+}
+
+static void put_details(const struct chart *chart, const struct node *node)
+{
+    const json_t *tags = json_object_get(node->span->json, "tags");
+    const json_t *annotations = json_object_get(node->span->json, "annotations");
+    const char *key;
+    const json_t *item;
+    size_t i;
+
+    if (node->span->kind[0])
+        put_pair(chart, node, "kind", node->span->kind);
+    put_endpoint(chart, node, "endpoint", "localEndpoint");
+    put_endpoint(chart, node, "remote", "remoteEndpoint");
+    json_array_foreach(annotations, i, item) put_annotation(chart, node, item);
+    json_object_foreach((json_t *)tags, key, item)
+    {
+        if (strcmp(key, "error") != 0)
+            put_pair(chart, node, key, json_is_string(item) ? json_string_value(item) : "?");
+    }
+}
+
+static void put_node(const struct chart *chart, const struct node *node, bool annotations)
+{
+    const struct span *span = node->span;
+
+    put_label(node, chart->label);
+    put_time(span->start - chart->trace->start, span->start != 0);
+    put_time(span->duration, span->duration != 0);
+    putchar(' ');
+    if (span->start)
+        put_bar(chart, span);
+    putchar('\n');
+    if (node->orphan)
+        put_pair(chart, node, "parent missing", span->parent);
+    if (span->error)
+        put_pair(chart, node, "! error", span->error);
+    if (annotations)
+        put_details(chart, node);
+}
+
+/* ---- all of it */
+
+static struct chart layout(const struct trace *trace, size_t width)
+{
+    struct chart chart = {trace, width, LABEL_MIN, BAR_MIN};
+    const size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* the times, a space, the bar's ends */
+    const size_t limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
+
+    for (size_t i = 0; i < trace->count; i++) {
+        const size_t wanted = label_columns(&trace->nodes[i]);
+
+        chart.label = wanted > chart.label ? wanted : chart.label;
+    }
+    if (chart.label > limit)
+        chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
+    if (width > fixed + chart.label + BAR_MIN)
+        chart.bar = width - fixed - chart.label;
+    return chart;
+}
+
+struct date_text date_text(int64_t us)
+{
+    struct date_text date = {"at an unknown time"};
+    const time_t seconds = (time_t)(us / 1000000);
+    struct tm local;
+    size_t length;
+
+    if (us == 0 || !localtime_r(&seconds, &local))
+        return date;
+    length = strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M:%S", &local);
+    snprintf(date.text + length, sizeof(date.text) - length, ".%06d", (int)(us % 1000000));
+    return date;
+}
+
+void draw(const struct trace *trace, size_t width, bool annotations)
+{
+    const struct chart chart = layout(trace, width);
+    const size_t services = trace_services(trace);
+
+    printf("trace %s: %zu span%s of %zu service%s, %s, %s", trace->id, trace->count,
+           trace->count == 1 ? "" : "s", services, services == 1 ? "" : "s",
+           time_text(trace->end - trace->start).text, date_text(trace->start).text);
+    if (trace->errors)
+        printf(", %zu with an error", trace->errors);
+    printf("\n\n%-*s %*s %*s\n", (int)chart.label, "service: span", TIME_COLUMNS, "start",
+           TIME_COLUMNS, "duration");
+    for (const struct node *node = trace->top; node; node = node_after(node))
+        put_node(&chart, node, annotations);
+}

@@ -1,0 +1,20 @@
+/*
+ * A trace as a timeline.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_DRAW_H
+#define BLKIN_TOOLS_DRAW_H
+
+#include "tree.h"
+
+/* To the standard output, in lines of at most `width` columns; the trace is arranged. */
+void draw(const struct trace *trace, size_t width, bool annotations);
+
+/* When it began, in local time, or "at an unknown time". */
+struct date_text {
+    char text[64];
+};
+struct date_text date_text(int64_t us);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * Reading of Zipkin v2 spans: a list of them, a list of such lists, or several one after the other.
+ *
+ * Another program wrote them, so nothing but the ids is taken for granted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "load.h"
+
+#include "read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two of these still add up to an int64_t. */
+#define MAX_TIME (INT64_C(1) << 61)
+
+struct reader {
+    const char *source;
+    struct span_list *list;
+    size_t room;
+};
+
+bool id_parse(const char *text, char id[33])
+{
+    const size_t length = strlen(text);
+    const size_t padded = length <= 16 ? 16 : 32;
+
+    if (length == 0 || length > 32 || strspn(text, "0123456789abcdefABCDEF") != length)
+        return false;
+    memset(id, '0', padded);
+    memcpy(id + padded - length, text, length + 1);
+    for (size_t i = 0; i < padded; i++)
+        id[i] |= id[i] >= 'A' ? 'a' - 'A' : 0;
+    return true;
+}
+
+static const char *text_member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static int64_t time_member(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    int64_t time = json_integer_value(value);
+
+    if (json_is_real(value) && json_real_value(value) < (double)MAX_TIME)
+        time = (int64_t)json_real_value(value);
+    return time > 0 && time < MAX_TIME ? time : 0;
+}
+
+static bool span_id(const json_t *object, const char *key, char id[17])
+{
+    char parsed[33];
+
+    if (!id_parse(text_member(object, key), parsed) || strlen(parsed) != 16)
+        return false;
+    memcpy(id, parsed, 17);
+    return true;
+}
+
+static bool add_span(struct reader *reader, const json_t *object)
+{
+    struct span_list *list = reader->list;
+    struct span span = {
+        .shared = json_is_true(json_object_get(object, "shared")),
+        .start = time_member(object, "timestamp"),
+        .duration = time_member(object, "duration"),
+        .kind = text_member(object, "kind"),
+        .name = text_member(object, "name"),
+        .service = text_member(json_object_get(object, "localEndpoint"), "serviceName"),
+        .json = object,
+    };
+    const json_t *error = json_object_get(json_object_get(object, "tags"), "error");
+
+    if (error)
+        span.error = json_is_string(error) ? json_string_value(error) : "";
+    if (!id_parse(text_member(object, "traceId"), span.trace_id) ||
+        !span_id(object, "id", span.id)) {
+        fprintf(stderr,
+                "blkin: %s: item %zu is not a Zipkin v2 span: expected an object with a traceId of "
+                "at most 32 and an id of at most 16 hexadecimal digits\n",
+                reader->source, list->count + 1);
+        return false;
+    }
+    /* Its own parent, or one of zeros: a root, as Zipkin sees it. */
+    if (!span_id(object, "parentId", span.parent) || strcmp(span.parent, span.id) == 0 ||
+        strspn(span.parent, "0") == 16)
+        span.parent[0] = '\0';
+    if (list->count == reader->room) {
+        const size_t room = reader->room ? reader->room * 2 : 64;
+        struct span *grown = reallocarray(list->spans, room, sizeof(*grown));
+
+        if (!grown) {
+            fprintf(stderr, "blkin: %s: out of memory\n", reader->source);
+            return false;
+        }
+        list->spans = grown;
+        reader->room = room;
+    }
+    list->spans[list->count++] = span;
+    return true;
+}
+
+static bool add_spans(struct reader *reader, const json_t *json, int lists)
+{
+    size_t i;
+    const json_t *item;
+
+    if (!json_is_array(json) || lists == 0)
+        return add_span(reader, json);
+    json_array_foreach(json, i, item)
+    {
+        if (!add_spans(reader, item, lists - 1))
+            return false;
+    }
+    return true;
+}
+
+static void complain(const char *source, const struct bytes *bytes, size_t before,
+                     const json_error_t *error)
+{
+    int line = error->line;
+
+    for (size_t i = 0; i < before; i++)
+        line += bytes->data[i] == '\n';
+    if (bytes->data[before] == '<')
+        fprintf(stderr,
+                "blkin: %s: this is a web page, expected Zipkin v2 JSON: a server has it at "
+                "/api/v2/trace/ID and /api/v2/traces\n",
+                source);
+    else
+        fprintf(stderr, "blkin: %s: not JSON, line %d: %s; expected a list of Zipkin v2 spans\n",
+                source, line, error->text);
+}
+
+static size_t skip_space(const struct bytes *bytes, size_t position)
+{
+    while (position < bytes->length && strchr(" \t\r\n", bytes->data[position]) &&
+           bytes->data[position])
+        position++;
+    return position;
+}
+
+static bool parse(struct reader *reader, const struct bytes *bytes)
+{
+    size_t position = skip_space(bytes, 0);
+
+    while (position < bytes->length) {
+        json_error_t error;
+        json_t *json = json_loadb(bytes->data + position, bytes->length - position,
+                                  JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &error);
+
+        if (!json) {
+            complain(reader->source, bytes, position, &error);
+            return false;
+        }
+        json_array_append_new(reader->list->documents, json);
+        if (!add_spans(reader, json, 2))
+            return false;
+        position = skip_space(bytes, position + (size_t)error.position);
+    }
+    if (reader->list->count == 0) {
+        fprintf(stderr, "blkin: %s: no spans in it\n", reader->source);
+        return false;
+    }
+    return true;
+}
+
+bool spans_load(const char *source, struct span_list *list)
+{
+    struct reader reader = {strcmp(source, "-") == 0 ? "standard input" : source, list, 0};
+    struct bytes bytes;
+    bool loaded;
+
+    *list = (struct span_list){NULL, 0, json_array()};
+    loaded = read_source(source, &bytes) && parse(&reader, &bytes);
+    free(bytes.data);
+    return loaded;
+}
+
+void spans_free(struct span_list *list)
+{
+    json_decref(list->documents);
+    free(list->spans);
+}

@@ -1,0 +1,133 @@
+/*
+ * Reading of a file, the standard input, or a URL with libcurl.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "read.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_TIMEOUT_S 5L
+#define TIMEOUT_S         60L
+
+/* More than any viewer can show; it keeps a wrong file from filling the memory. */
+#define MAX_LENGTH ((size_t)1 << 30)
+
+static bool append(struct bytes *bytes, const char *data, size_t length)
+{
+    if (length > MAX_LENGTH - bytes->length) {
+        errno = EFBIG;
+        return false;
+    }
+    if (length > bytes->room - bytes->length) {
+        const size_t room = 2 * (bytes->length + length);
+        char *grown = realloc(bytes->data, room);
+
+        if (!grown)
+            return false;
+        bytes->data = grown;
+        bytes->room = room;
+    }
+    memcpy(bytes->data + bytes->length, data, length);
+    bytes->length += length;
+    return true;
+}
+
+static bool read_stream(FILE *file, struct bytes *bytes)
+{
+    char block[65536];
+    size_t length;
+
+    while ((length = fread(block, 1, sizeof(block), file)) > 0) {
+        if (!append(bytes, block, length))
+            return false;
+    }
+    return !ferror(file);
+}
+
+static bool read_file(const char *path, struct bytes *bytes)
+{
+    const bool standard_input = strcmp(path, "-") == 0;
+    FILE *file = standard_input ? stdin : fopen(path, "re");
+    const bool done = file && read_stream(file, bytes);
+
+    if (!done)
+        fprintf(stderr, "blkin: cannot read \"%s\": %s\n", path, strerror(errno));
+    if (file && !standard_input)
+        fclose(file);
+    return done;
+}
+
+static size_t receive(char *data, size_t size, size_t count, void *bytes)
+{
+    return append(bytes, data, size * count) ? size * count : 0;
+}
+
+/* What somebody has in the browser is a page; the spans in it come from the API beside it. */
+static char *api_url(const char *url)
+{
+    static const char page[] = "/zipkin/traces/";
+    static const char api[] = "/zipkin/api/v2/trace/";
+    const char *found = strstr(url, page);
+    const size_t length = strlen(url) + sizeof(api);
+    char *changed = malloc(length);
+
+    if (!changed)
+        return NULL;
+    if (found)
+        snprintf(changed, length, "%.*s%s%.*s", (int)(found - url), url, api,
+                 (int)strcspn(found + sizeof(page) - 1, "?#"), found + sizeof(page) - 1);
+    else
+        snprintf(changed, length, "%s", url);
+    return changed;
+}
+
+static bool read_url(const char *given, struct bytes *bytes)
+{
+    char reason[CURL_ERROR_SIZE] = "";
+    char *url = api_url(given);
+    CURL *curl = curl_easy_init();
+    long status = 0;
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+
+    if (curl && url) {
+        curl_easy_setopt(curl, CURLOPT_URL, url);
+        curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
+        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+        curl_easy_setopt(curl, CURLOPT_WRITEDATA, bytes);
+        curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT, TIMEOUT_S);
+        curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
+        curl_easy_setopt(curl, CURLOPT_USERAGENT, "blkin");
+        code = curl_easy_perform(curl);
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    }
+    if (code != CURLE_OK)
+        fprintf(stderr, "blkin: cannot get %s: %s\n", given,
+                reason[0] ? reason : curl_easy_strerror(code));
+    else if (status == 404)
+        fprintf(stderr, "blkin: cannot get %s: there is no such trace or page (status 404)\n",
+                given);
+    else if (status != 200)
+        fprintf(stderr, "blkin: cannot get %s: the server answers with status %ld, expected 200\n",
+                given, status);
+    curl_easy_cleanup(curl);
+    free(url);
+    return code == CURLE_OK && status == 200;
+}
+
+bool is_url(const char *source)
+{
+    return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
+}
+
+bool read_source(const char *source, struct bytes *bytes)
+{
+    *bytes = (struct bytes){NULL, 0, 0};
+    return is_url(source) ? read_url(source, bytes) : read_file(source, bytes);
+}

@@ -1,0 +1,23 @@
+/*
+ * The bytes of a file or of a server's answer.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_READ_H
+#define BLKIN_TOOLS_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bytes {
+    char *data; /* free(3) it, whether reading worked or not */
+    size_t length;
+    size_t room;
+};
+
+bool is_url(const char *source);
+
+/* Reports by itself what went wrong. */
+bool read_source(const char *source, struct bytes *bytes);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * blkin show: prints a trace as a timeline, or lists the traces of a file.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "show.h"
+
+#include "draw.h"
+#include "text.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: blkin show [OPTION]... FILE|URL [TRACE-ID]\n"
+    "\n"
+    "Prints a trace as a timeline: every span below its parent, with its service, name, start,\n"
+    "duration and a bar. Spans with an error are marked with \"!\".\n"
+    "\n"
+    "  FILE      Zipkin v2 JSON, such as the sink's output with endpoint=\"file:PATH\"; -: stdin\n"
+    "  URL       the same from a server, such as http://localhost:9411/api/v2/trace/ID, or the\n"
+    "            address of a trace's page in Zipkin's web interface\n"
+    "  TRACE-ID  which trace, if there are several; its first digits will do. Without it the one\n"
+    "            that took longest is shown\n"
+    "\n"
+    "  -a, --annotations  also print annotations, tags and endpoints\n"
+    "  -l, --list         list the traces, one line each\n"
+    "  -w, --width=N      use lines of N columns (default: the terminal's; 80 if it is none)\n"
+    "      --ascii        draw with ASCII characters, whatever the locale can do\n"
+    "  -h, --help         print this\n"
+    "\n"
+    "Exit status: 0 printed; 1 it could not be read, or has no such trace; 2 wrong usage.\n";
+
+#define DEFAULT_WIDTH 80
+#define MIN_WIDTH     40
+#define MAX_WIDTH     1000
+
+struct options {
+    bool annotations;
+    bool list;
+    size_t width;
+    const char *source;
+    const char *id; /* NULL: the slowest one */
+};
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return DEFAULT_WIDTH;
+    return size.ws_col < MIN_WIDTH ? MIN_WIDTH : size.ws_col;
+}
+
+static bool read_width(const char *text, size_t *width)
+{
+    char *end;
+    const unsigned long value = strtoul(text, &end, 10);
+
+    if (*end || value < MIN_WIDTH || value > MAX_WIDTH) {
+        fprintf(stderr, "blkin show: --width: expected a number of %d to %d, got \"%s\"\n",
+                MIN_WIDTH, MAX_WIDTH, text);
+        return false;
+    }
+    *width = value;
+    return true;
+}
+
+/* The exit status if there is nothing to do after this, or -1. */
+static int read_options(int argc, char *argv[], struct options *options)
+{
+    static const struct option names[] = {
+        {"annotations", no_argument, NULL, 'a'}, {"list", no_argument, NULL, 'l'},
+        {"width", required_argument, NULL, 'w'}, {"ascii", no_argument, NULL, 'A'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+    };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "alw:h", names, NULL)) != -1) {
+        switch (option) {
+        case 'a':
+            options->annotations = true;
+            break;
+        case 'l':
+            options->list = true;
+            break;
+        case 'w':
+            if (!read_width(optarg, &options->width))
+                return 2;
+            break;
+        case 'A':
+            utf8_off();
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs("blkin show --help prints the usage\n", stderr);
+            return 2;
+        }
+    }
+    if (argc - optind < 1 || argc - optind > 2) {
+        fputs("blkin show: expected FILE|URL [TRACE-ID]; --help prints the usage\n", stderr);
+        return 2;
+    }
+    options->source = argv[optind];
+    options->id = argv[optind + 1];
+    return -1;
+}
+
+static void list(const struct trace_list *traces)
+{
+    printf("%-32s %6s %6s %10s  %-26s  %s\n", "trace", "spans", "errors", "duration", "start",
+           "first span");
+    for (size_t i = 0; i < traces->count; i++) {
+        const struct trace *trace = &traces->traces[i];
+        const struct span *first = trace->nodes->span;
+
+        printf("%-32s %6zu %6zu %10s  %-26s  ", trace->id, trace->count, trace->errors,
+               trace->start ? time_text(trace->end - trace->start).text : "?",
+               date_text(trace->start).text);
+        put(first->service, SIZE_MAX);
+        fputs(first->service[0] ? ": " : "", stdout);
+        put(first->name, SIZE_MAX);
+        putchar('\n');
+    }
+}
+
+static struct trace *slowest(const struct trace_list *traces)
+{
+    struct trace *found = traces->traces;
+
+    for (size_t i = 1; i < traces->count; i++) {
+        struct trace *trace = &traces->traces[i];
+
+        if (trace->end - trace->start > found->end - found->start)
+            found = trace;
+    }
+    return found;
+}
+
+/* By the whole id, or else by its first digits. Reports by itself. */
+static struct trace *find(const struct trace_list *traces, const char *given, const char *source)
+{
+    struct trace *found = NULL;
+    size_t matches = 0;
+    char id[33];
+
+    if (!id_parse(given, id)) {
+        fprintf(stderr,
+                "blkin show: \"%s\" is not a trace id: expected 1 to 32 hexadecimal digits\n",
+                given);
+        return NULL;
+    }
+    for (size_t i = 0; i < traces->count; i++) {
+        struct trace *trace = &traces->traces[i];
+
+        if (strcmp(trace->id, id) == 0)
+            return trace;
+        if (strncasecmp(trace->id, given, strlen(given)) == 0) {
+            found = trace;
+            matches++;
+        }
+    }
+    if (matches == 1)
+        return found;
+    if (matches)
+        fprintf(stderr, "blkin show: %s: the ids of %zu traces begin with %s: give more digits\n",
+                source, matches, given);
+    else
+        fprintf(stderr, "blkin show: %s: no trace %s among its %zu (--list lists them)\n", source,
+                given, traces->count);
+    return NULL;
+}
+
+static int show_trace(const struct trace_list *traces, const struct options *options)
+{
+    struct trace *trace =
+        options->id ? find(traces, options->id, options->source) : slowest(traces);
+
+    if (!trace)
+        return 1;
+    if (!trace_arrange(trace)) {
+        fputs("blkin show: out of memory\n", stderr);
+        return 1;
+    }
+    draw(trace, options->width ? options->width : terminal_width(), options->annotations);
+    if (!options->id && traces->count > 1)
+        printf("\nThis is the slowest of %zu traces (--list lists them).\n", traces->count);
+    return 0;
+}
+
+int show(int argc, char *argv[])
+{
+    struct options options = {0};
+    struct span_list spans;
+    struct trace_list traces = {0};
+    int status = read_options(argc, argv, &options);
+
+    if (status >= 0)
+        return status;
+    status = 1;
+    if (spans_load(options.source, &spans)) {
+        if (!traces_sort(&spans, &traces)) {
+            fputs("blkin show: out of memory\n", stderr);
+        } else if (options.list) {
+            list(&traces);
+            status = 0;
+        } else {
+            status = show_trace(&traces, &options);
+        }
+    }
+    traces_free(&traces);
+    spans_free(&spans);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("blkin show: cannot write");
+        status = 1;
+    }
+    return status;
+}

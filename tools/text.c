@@ -1,0 +1,128 @@
+/*
+ * Foreign text on a terminal.
+ *
+ * The text is valid UTF-8 (the JSON reader sees to that). Control characters, those that change the
+ * direction of writing, and what the locale cannot show are written as escapes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "text.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+#include <wctype.h>
+
+struct glyph {
+    char text[16];
+    size_t columns;
+};
+
+static bool off;
+
+bool utf8(void)
+{
+    return !off && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void utf8_off(void)
+{
+    off = true;
+}
+
+static size_t sequence_length(unsigned char first)
+{
+    return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+static uint32_t decode(const char *text, size_t length)
+{
+    uint32_t code = (unsigned char)text[0];
+
+    if (length > 1)
+        code &= 0xffu >> (length + 1);
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    return code;
+}
+
+static bool changes_direction(uint32_t code)
+{
+    return code == 0x061c || code == 0x200e || code == 0x200f ||
+           (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+/* The glyph at text, and where the next one is. */
+static const char *next_glyph(const char *text, struct glyph *glyph)
+{
+    const size_t length = strnlen(text, sequence_length((unsigned char)text[0]));
+    const uint32_t code = decode(text, length);
+    const int width = code < 0x80 || utf8() ? wcwidth((wchar_t)code) : -1;
+
+    if (width >= 0 && !changes_direction(code) &&
+        length == sequence_length((unsigned char)text[0])) {
+        memcpy(glyph->text, text, length);
+        glyph->text[length] = '\0';
+        glyph->columns = (size_t)width;
+    } else {
+        glyph->columns = (size_t)snprintf(glyph->text, sizeof(glyph->text),
+                                          code < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", code);
+    }
+    return text + length;
+}
+
+size_t columns(const char *text)
+{
+    size_t taken = 0;
+    struct glyph glyph;
+
+    while (*text) {
+        text = next_glyph(text, &glyph);
+        taken += glyph.columns;
+    }
+    return taken;
+}
+
+size_t put(const char *text, size_t room)
+{
+    const bool whole = columns(text) <= room;
+    const size_t limit = whole || room == 0 ? room : room - 1;
+    size_t taken = 0;
+    struct glyph glyph;
+
+    while (*text) {
+        text = next_glyph(text, &glyph);
+        if (taken + glyph.columns > limit)
+            break;
+        fputs(glyph.text, stdout);
+        taken += glyph.columns;
+    }
+    if (!whole && room) {
+        fputs(utf8() ? "…" : "~", stdout);
+        taken++;
+    }
+    return taken;
+}
+
+void put_spaces(size_t count)
+{
+    printf("%*s", (int)count, "");
+}
+
+struct time_text time_text(int64_t us)
+{
+    struct time_text time;
+    const double value = (double)us;
+
+    if (us < 1000)
+        snprintf(time.text, sizeof(time.text), "%" PRId64 " us", us);
+    else if (us < 1000000)
+        snprintf(time.text, sizeof(time.text), "%.3f ms", value / 1e3);
+    else if (us < INT64_C(100000000))
+        snprintf(time.text, sizeof(time.text), "%.3f s", value / 1e6);
+    else
+        snprintf(time.text, sizeof(time.text), "%.0f s", value / 1e6);
+    return time;
+}

@@ -1,0 +1,33 @@
+/*
+ * Foreign text on a terminal: nothing in it can move the cursor or change a colour.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_TEXT_H
+#define BLKIN_TOOLS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* May the terminal be sent UTF-8? By the locale, unless switched off. */
+bool utf8(void);
+void utf8_off(void);
+
+/* Columns that put() of the whole text takes. */
+size_t columns(const char *text);
+
+/*
+ * Writes text to the standard output in at most `room` columns, the last of them telling that there
+ * is more. Returns the columns taken.
+ */
+size_t put(const char *text, size_t room);
+void put_spaces(size_t count);
+
+/* "950 us", "3.214 ms", "12.03 s" */
+struct time_text {
+    char text[24];
+};
+struct time_text time_text(int64_t us);
+
+#endif
