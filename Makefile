@@ -77,7 +77,7 @@ tool_pkgs := libcurl jansson
 
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-asan install uninstall lint format clean help
+.PHONY: all deps demo check check-asan bench install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -155,7 +155,7 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 
 # ---------------------------------------------------------------------------------- tests
 
-test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c))
+test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c tests/bench/*.c))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
@@ -165,6 +165,9 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(call obj,$(core_src) $(output_src))
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
 # what a user types does all its own set-up
@@ -181,6 +184,9 @@ check: ## run all tests (sets itself up)
 .PHONY: tests
 tests: $(test_programs) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
+
+bench: $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c)) ## build the programs that measure cost
+	@echo "now run $(BUILD)/tests/bench/bench-*, with nothing else running"
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
