@@ -371,6 +371,7 @@ struct encoder *zipkin_json_encoder_new(void)
         .open = {"[", 1},
         .separator = {",", 1},
         .close = {"]", 1},
+        .empty_batch = "[]",
         .encode = encode,
         .free = zipkin_json_free,
     };
