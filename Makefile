@@ -111,7 +111,7 @@ $(call obj,$(provider_src)): flags = $(internal) -Itracepoints -Wno-missing-prot
 	$(call pkg_cflags,lttng-ust)
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) $(LDLIBS)
+	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
 
 $(call obj,$(plugin_src)): flags = $(internal) $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))

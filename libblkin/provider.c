@@ -9,6 +9,10 @@
  */
 #include "provider.h"
 
+#include "blkin.h"
+#include "clock.h"
+#include "sampling.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -31,9 +35,18 @@ static void record_nothing(const struct blkin_trace *trace, const struct blkin_e
     (void)annotation;
 }
 
+static void record_no_event(enum blkin_packed_event event, const void *payload, size_t length)
+{
+    (void)event;
+    (void)payload;
+    (void)length;
+}
+
 static const struct blkin_provider absent = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
+    .enabled = {[0 ... BLKIN_EVENTS - 1] = &never},
+    .record = record_no_event,
 };
 
 static const struct blkin_provider not_loaded = {
@@ -41,6 +54,8 @@ static const struct blkin_provider not_loaded = {
     .zipkin = {{&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record}},
+    .enabled = {[0 ... BLKIN_EVENTS - 1] = &never},
+    .record = record_no_event,
 };
 
 const struct blkin_provider *blkin_provider_table = &not_loaded;
@@ -98,7 +113,13 @@ static const struct blkin_provider *open_provider(void)
 
 static void load(void)
 {
-    __atomic_store_n(&blkin_provider_table, open_provider(), __ATOMIC_RELEASE);
+    const struct blkin_provider *provider = open_provider();
+
+    blkin_clock_init();
+    blkin_sampling_init();
+    __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_gate_.begin, provider->enabled[BLKIN_EVENT_BEGIN], __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_gate_.span, provider->enabled[BLKIN_EVENT_SPAN], __ATOMIC_RELEASE);
 }
 
 void blkin_provider_load(void)

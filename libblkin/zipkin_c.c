@@ -5,8 +5,8 @@
  */
 #include "zipkin_c.h"
 
-#include "id.h"
 #include "provider.h"
+#include "thread.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -9,6 +9,7 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
+#include "blkin_events.h"
 #include "provider.h"
 
 static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
@@ -29,8 +30,15 @@ static void record_timestamp(const struct blkin_trace *trace, const struct blkin
     lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
 }
 
+static void record_packed(enum blkin_packed_event event, const void *payload, size_t length)
+{
+    packed_record(&blkin_events[event], payload, length);
+}
+
 /* The word that lttng_ust_tracepoint_enabled() reads. */
 #define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)
+
+#define PACKED_ENABLED(event) [event] = &blkin_events[event].tracepoint.state
 
 BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
 const struct blkin_provider blkin_lttng_provider = {
@@ -41,4 +49,30 @@ const struct blkin_provider blkin_lttng_provider = {
             [ANNOT_INTEGER] = {ENABLED(keyval_integer), record_integer},
             [ANNOT_TIMESTAMP] = {ENABLED(timestamp), record_timestamp},
         },
+    .enabled =
+        {
+            PACKED_ENABLED(BLKIN_EVENT_SPAN),
+            PACKED_ENABLED(BLKIN_EVENT_BEGIN),
+            PACKED_ENABLED(BLKIN_EVENT_TAG),
+            PACKED_ENABLED(BLKIN_EVENT_END),
+            PACKED_ENABLED(BLKIN_EVENT_PROCESS),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 0),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 1),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 2),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 3),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 4),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 5),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 6),
+            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 7),
+        },
+    .record = record_packed,
 };
+
+/*
+ * After LTTng's own constructors, which its headers put into this file: they find the functions
+ * that registration needs.
+ */
+__attribute__((constructor)) static void register_blkin_events(void)
+{
+    packed_register("blkin", blkin_events, BLKIN_EVENTS);
+}

@@ -1,16 +1,16 @@
 /*
- * Seeding of the id generators.
+ * Seeding of the threads.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "id.h"
+#include "thread.h"
 
 #include <pthread.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
-_Thread_local struct blkin_id_generator blkin_id_generator;
+_Thread_local struct blkin_thread blkin_thread;
 
 /* Changed in each forked child before it has a second thread; elsewhere only read. */
 unsigned blkin_fork_generation = 1;
@@ -27,20 +27,23 @@ __attribute__((constructor)) static void follow_forks(void)
 }
 
 /* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
-static uint64_t weak_seed(const void *thread_local_address)
+static uint64_t weak_seed(const void *address)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 20) ^
-           ((uint64_t)getpid() << 44) ^ (uintptr_t)thread_local_address;
+           ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
 }
 
-void blkin_id_seed(struct blkin_id_generator *generator)
+void blkin_thread_seed(struct blkin_thread *thread)
 {
+    uint64_t *counter = &thread->id_counter;
+
     /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
-    if (getrandom(&generator->counter, sizeof(generator->counter), GRND_NONBLOCK) !=
-        sizeof(generator->counter))
-        generator->counter = weak_seed(generator);
-    generator->fork_generation = blkin_fork_generation;
+    if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
+        *counter = weak_seed(thread);
+    thread->fork_generation = blkin_fork_generation;
+    thread->number = blkin_id_next(thread);
+    thread->sequence = 0;
 }

@@ -1,0 +1,275 @@
+/*
+ * The frame of a span: its begin and its end.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "span.h"
+
+#include "process.h"
+#include "put.h"
+#include "sampling.h"
+#include "thread.h"
+
+static const int not_known_yet = 1;
+
+struct blkin_gate_ blkin_gate_ = {&not_known_yet, &not_known_yet};
+
+/* ---- begin ---- */
+
+#define DECISION (uint32_t)(BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_SAMPLED)
+
+static bool has_ids(const struct blkin_context *context)
+{
+    return context && (context->trace_id | context->trace_id_high);
+}
+
+/* The span's own ids, in the trace of parent or in a new one. */
+static void set_ids(struct blkin_context *context, const struct blkin_context *parent,
+                    struct blkin_thread *thread)
+{
+    if (has_ids(parent)) {
+        *context = *parent;
+        context->parent_span_id = parent->span_id;
+        context->span_id = blkin_id_next(thread);
+        return;
+    }
+    *context = (struct blkin_context){
+        .trace_id_high = blkin_id_next(thread),
+        .trace_id = blkin_id_next(thread),
+        .flags = BLKIN_CONTEXT_RANDOM | (parent ? parent->flags : 0),
+    };
+    context->span_id = blkin_id_next(thread);
+}
+
+/* The service that records the span; storage is for one that is its own. */
+static const struct blkin_service *service_of(const struct blkin_span *span,
+                                              struct blkin_service *storage)
+{
+    if (__builtin_expect(!span->service_, 1))
+        return blkin_default_service();
+    blkin_service_prepare(storage, span->service_);
+    return storage;
+}
+
+/* Made once per trace, where it starts, and carried with it. */
+static struct blkin_decision decide(const struct blkin_context *context, const char *name,
+                                    uint32_t sampled_ppm)
+{
+    if (context->flags & BLKIN_CONTEXT_DEBUG)
+        return (struct blkin_decision){true, sampled_ppm};
+    if (context->flags & BLKIN_CONTEXT_DECIDED)
+        return (struct blkin_decision){context->flags & BLKIN_CONTEXT_SAMPLED, sampled_ppm};
+    return blkin_sampling_decide(name, context->trace_id);
+}
+
+static void stream_begin(struct blkin_span *span, struct blkin_thread *thread)
+{
+    struct blkin_service own;
+    const struct blkin_service *service = service_of(span, &own);
+    const struct blkin_begin_event event = {
+        .trace_id_high = span->context.trace_id_high,
+        .trace_id = span->context.trace_id,
+        .span_id = span->context.span_id,
+        .parent_id = span->context.parent_span_id,
+        .thread = thread->number,
+        .sequence = ++thread->sequence,
+        .sampled = span->sampled_ppm_,
+        .port = service->port,
+        .kind = span->kind_,
+        .flags = span->flags_,
+    };
+    char *at = (char *)span->record_;
+
+    at = blkin_put_bytes(at, &event, sizeof(event));
+    at = blkin_put_text(at, span->name_, span->name_length_, SPAN_NAME_MAX);
+    at = blkin_put_bytes(at, service->strings, service->length);
+    blkin_provider()->record(BLKIN_EVENT_BEGIN, span->record_,
+                             (size_t)(at - (char *)span->record_));
+}
+
+/* What blkin_span_begin_() does not do in line: roots, foreign parents, a provider not loaded. */
+__attribute__((noinline)) static bool begin_trace(struct blkin_span *span, const char *name,
+                                                  const struct blkin_context *parent,
+                                                  uint32_t sampled_ppm)
+{
+    static const struct blkin_context none;
+    struct blkin_decision decision;
+
+    if (blkin_gate_.span == &not_known_yet) {
+        blkin_provider_load();
+        if (!blkin_is_on_()) {
+            span->context = parent ? *parent : none;
+            return false;
+        }
+    }
+    if (has_ids(parent) && (parent->flags & DECISION) == BLKIN_CONTEXT_DECIDED) {
+        span->context = *parent;
+        return false;
+    }
+    set_ids(&span->context, parent, blkin_this_thread());
+    decision = decide(&span->context, name, sampled_ppm);
+    span->context.flags |= BLKIN_CONTEXT_DECIDED;
+    span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
+    if (!decision.sampled)
+        return false;
+    span->context.flags |= BLKIN_CONTEXT_SAMPLED;
+    span->sampled_ppm_ = decision.ppm;
+    span->flags_ = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
+                   (parent && parent->flags & BLKIN_CONTEXT_REMOTE ? BLKIN_SPAN_REMOTE : 0);
+    return true;
+}
+
+void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
+                       const struct blkin_context *parent, uint32_t sampled_ppm)
+{
+    struct blkin_thread *thread;
+
+    if (parent && (parent->flags & (DECISION | BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_REMOTE)) ==
+                      DECISION) {
+        /* below a recorded span of this process */
+        thread = blkin_this_thread();
+        span->context = *parent;
+        span->context.parent_span_id = parent->span_id;
+        span->context.span_id = blkin_id_next(thread);
+        span->sampled_ppm_ = sampled_ppm;
+        span->flags_ = 0;
+    } else if (!begin_trace(span, name, parent, sampled_ppm)) {
+        return;
+    }
+    span->log_length_ = 0;
+    span->dropped_ = 0;
+    span->name_ = name;
+    span->name_length_ = name_length;
+    span->service_ = NULL;
+    span->kind_ = (uint8_t)kind;
+    span->start_ticks_ = blkin_ticks();
+    span->state_ = SPAN_AT_END;
+    if (__builtin_expect(*blkin_gate_.begin, 0)) {
+        span->state_ = SPAN_STREAMING;
+        stream_begin(span, blkin_this_thread());
+    }
+}
+
+/* ---- end ---- */
+
+/* How a span ended: it lasted duration ns until age ns before now. */
+struct ending {
+    uint64_t now_ticks;
+    uint64_t duration;
+    uint64_t age;
+};
+
+#define NOW UINT64_MAX /* for a time: the span ends with the call */
+
+static inline struct ending ending_at(const struct blkin_span *span, uint64_t time_ns)
+{
+    const uint64_t now_ns = time_ns == NOW ? 0 : blkin_monotonic_ns();
+    const uint64_t age = time_ns < now_ns ? now_ns - time_ns : 0;
+    const uint64_t now = blkin_ticks();
+    const uint64_t whole = blkin_elapsed_ns(span->start_ticks_, now);
+
+    return (struct ending){now, whole > age ? whole - age : 0, age};
+}
+
+/*
+ * The clock is read when all else is in place: nearest to LTTng's own time stamp, and while it is
+ * read the stores before it reach the cache, where the copy into the ring buffer finds them.
+ */
+static inline uint64_t record_span(struct blkin_span *span, uint64_t time_ns)
+{
+    const struct blkin_provider *provider = blkin_provider();
+    struct blkin_service own;
+    const struct blkin_service *service = service_of(span, &own);
+    struct blkin_thread *thread = blkin_this_thread();
+    struct blkin_span_event *event = (struct blkin_span_event *)(void *)span->record_;
+    struct ending ending;
+    char *at;
+
+    event->trace_id_high = span->context.trace_id_high;
+    event->trace_id = span->context.trace_id;
+    event->span_id = span->context.span_id;
+    event->parent_id = span->context.parent_span_id;
+    event->thread = thread->number;
+    event->sequence = thread->sequence + 1;
+    event->sampled = span->sampled_ppm_;
+    event->port = service->port;
+    event->dropped = span->dropped_;
+    event->kind = span->kind_;
+    event->flags = span->flags_;
+    at = span_log(span) + span->log_length_;
+    *at++ = '\0';
+    at = blkin_put_text(at, span->name_, span->name_length_, SPAN_NAME_MAX);
+    at = blkin_put_bytes(at, service->strings, service->length);
+
+    ending = ending_at(span, time_ns);
+    event->duration = ending.duration;
+    event->age = ending.age;
+    if (*provider->enabled[BLKIN_EVENT_SPAN]) {
+        thread->sequence++;
+        provider->record(BLKIN_EVENT_SPAN, span->record_, (size_t)(at - (char *)span->record_));
+    }
+    return ending.now_ticks;
+}
+
+static uint64_t stream_end(const struct blkin_span *span, uint64_t time_ns)
+{
+    const struct blkin_provider *provider = blkin_provider();
+    struct blkin_thread *thread = blkin_this_thread();
+    const struct ending ending = ending_at(span, time_ns);
+    const struct blkin_detail_event event = {
+        .trace_id = span->context.trace_id,
+        .span_id = span->context.span_id,
+        .age = ending.age,
+        .thread = thread->number,
+        .sequence = thread->sequence + 1,
+    };
+
+    if (*provider->enabled[BLKIN_EVENT_END]) {
+        thread->sequence++;
+        provider->record(BLKIN_EVENT_END, &event, sizeof(event));
+    }
+    return ending.now_ticks;
+}
+
+static inline void end(struct blkin_span *span, uint64_t time_ns)
+{
+    const uint64_t now_ticks = __builtin_expect(span->state_ == SPAN_STREAMING, 0)
+                                   ? stream_end(span, time_ns)
+                                   : record_span(span, time_ns);
+
+    span->state_ = 0;
+    blkin_do_chores_if_due(now_ticks);
+}
+
+void blkin_span_end_(struct blkin_span *span)
+{
+    end(span, NOW);
+}
+
+void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
+{
+    end(span, time_ns);
+}
+
+void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
+{
+    const uint64_t now_ns = blkin_monotonic_ns();
+
+    if (time_ns < now_ns)
+        span->start_ticks_ = blkin_ticks() - blkin_ticks_of_ns(now_ns - time_ns);
+}
+
+/* ---- the current span ---- */
+
+struct blkin_span *blkin_current(void)
+{
+    return blkin_thread.current;
+}
+
+struct blkin_span *blkin_set_current(struct blkin_span *span)
+{
+    struct blkin_span *before = blkin_thread.current;
+
+    blkin_thread.current = span;
+    return before;
+}

@@ -1,0 +1,64 @@
+/*
+ * What libblkin keeps for each thread: its source of ids, its event sequence, its current span.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_THREAD_H
+#define BLKIN_THREAD_H
+
+#include <stdint.h>
+
+struct blkin_span;
+
+/*
+ * Ids: one counter per thread, seeded with getrandom(2) at the thread's first id and again after
+ * fork(2). An id is a bijection of the counter (splitmix64: Steele, Lea, Flood, "Fast splittable
+ * pseudorandom number generators", OOPSLA 2014), so one thread never repeats an id, and two threads
+ * do only if their stretches of one 2^64 cycle overlap. Not for secrets: who sees one id can
+ * compute the next.
+ */
+struct blkin_thread {
+    uint64_t id_counter;
+    unsigned fork_generation; /* 0: not seeded */
+    uint32_t sequence;        /* of the last event of provider "blkin" */
+    uint64_t number;          /* random: names this thread in events */
+    struct blkin_span *current;
+};
+
+extern __attribute__((visibility("hidden"), tls_model("initial-exec")))
+_Thread_local struct blkin_thread blkin_thread;
+extern __attribute__((visibility("hidden"))) unsigned blkin_fork_generation;
+
+/* Gives the calling thread a new seed and number. Cold. */
+void blkin_thread_seed(struct blkin_thread *thread);
+
+/* The calling thread's state, seeded. */
+static inline struct blkin_thread *blkin_this_thread(void)
+{
+    struct blkin_thread *thread = &blkin_thread;
+
+    if (__builtin_expect(thread->fork_generation != blkin_fork_generation, 0))
+        blkin_thread_seed(thread);
+    return thread;
+}
+
+/* 64 random bits, never 0. */
+static inline uint64_t blkin_id_next(struct blkin_thread *thread)
+{
+    uint64_t id;
+
+    do {
+        id = thread->id_counter += UINT64_C(0x9e3779b97f4a7c15);
+        id = (id ^ (id >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        id = (id ^ (id >> 27)) * UINT64_C(0x94d049bb133111eb);
+        id ^= id >> 31;
+    } while (__builtin_expect(id == 0, 0));
+    return id;
+}
+
+static inline uint64_t blkin_id_new(void)
+{
+    return blkin_id_next(blkin_this_thread());
+}
+
+#endif
