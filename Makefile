@@ -55,7 +55,7 @@ provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
 headers := $(wildcard libblkin/zipkin_c.h libblkin/zipkin_trace.h libblkin/ztracer.hpp \
-	libblkin/blkin.h libblkin/blkin.hpp)
+	libblkin/blkin.h libblkin/blkin.hpp libblkin/blkin_context.h)
 
 lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
