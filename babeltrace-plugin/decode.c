@@ -32,7 +32,24 @@ struct field {
         TEXT("ip", ip), INTEGER("trace_id", trace_id), INTEGER("span_id", span_id),         \
         INTEGER("parent_span_id", parent_id)
 
-#define FIELDS_MAX 9
+#define THREAD INTEGER("thread", thread), INTEGER("sequence", sequence)
+
+#define SPAN_IDS                                                            \
+    INTEGER("trace_id_high", trace_id_high), INTEGER("trace_id", trace_id), \
+        INTEGER("span_id", span_id), INTEGER("parent_id", parent_id)
+
+#define DETAIL_FIELDS \
+    INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("age", age_ns), THREAD
+
+#define ANNOTATION(severity)                               \
+    {                                                      \
+        "blkin:annotation_" severity, EVENT_ANNOTATION, 6, \
+        {                                                  \
+            DETAIL_FIELDS, TEXT("text", value)             \
+        }                                                  \
+    }
+
+#define FIELDS_MAX 16
 
 struct layout {
     const char *event_name;
@@ -51,6 +68,29 @@ static const struct layout layouts[] = {
      EVENT_KEYVAL_INTEGER,
      9,
      {COMMON_FIELDS, TEXT("key", key), INTEGER("val", integer)}},
+    {"blkin:span",
+     EVENT_SPAN,
+     16,
+     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("age", age_ns), THREAD,
+      INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
+      INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
+      TEXT("ip", ip)}},
+    {"blkin:begin",
+     EVENT_BEGIN,
+     13,
+     {SPAN_IDS, INTEGER("age", age_ns), THREAD, INTEGER("port", port), INTEGER("kind", span_kind),
+      INTEGER("flags", flags), TEXT("name", span_name), TEXT("service", service), TEXT("ip", ip)}},
+    ANNOTATION("emerg"),
+    ANNOTATION("alert"),
+    ANNOTATION("crit"),
+    ANNOTATION("err"),
+    ANNOTATION("warning"),
+    ANNOTATION("notice"),
+    ANNOTATION("info"),
+    ANNOTATION("debug"),
+    {"blkin:tag", EVENT_TAG, 6, {DETAIL_FIELDS, TEXT("log", log)}},
+    {"blkin:end", EVENT_END, 5, {DETAIL_FIELDS}},
+    {"blkin:process", EVENT_PROCESS, 3, {INTEGER("realtime", realtime), THREAD}},
     /* the oldest library, before there were two kinds */
     {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
 };

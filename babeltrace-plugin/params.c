@@ -29,6 +29,7 @@ static const struct rule rules[] = {
      "http://localhost:9411/api/v2/spans"},
     {"idle-timeout-ms", INTEGER, offsetof(struct params, idle_timeout_ms), 1, DAY_MS, 10000, NULL},
     {"end-timeout-ms", INTEGER, offsetof(struct params, end_timeout_ms), 0, DAY_MS, 500, NULL},
+    {"open-timeout-ms", INTEGER, offsetof(struct params, open_timeout_ms), 1, DAY_MS, 60000, NULL},
     {"batch-spans", INTEGER, offsetof(struct params, batch_spans), 1, 100000, 1000, NULL},
     {"batch-timeout-ms", INTEGER, offsetof(struct params, batch_timeout_ms), 0, DAY_MS, 200, NULL},
     {"retry-timeout-ms", INTEGER, offsetof(struct params, retry_timeout_ms), 0, DAY_MS, 30000, NULL},

@@ -16,6 +16,7 @@ struct params {
     const char *endpoint; /* lives as long as the parameter map */
     int64_t idle_timeout_ms;
     int64_t end_timeout_ms;
+    int64_t open_timeout_ms;
     int64_t batch_spans;
     int64_t batch_timeout_ms;
     int64_t retry_timeout_ms;

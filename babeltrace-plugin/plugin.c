@@ -30,6 +30,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "  end-timeout-ms=N       a span with \"cr\" or \"ss\" is sent N ms of trace time after its\n"
     "                         last event [default: 500]\n"
     "  idle-timeout-ms=N      any other span likewise [default: 10000]\n"
+    "  open-timeout-ms=N      a streamed span without its end likewise [default: 60000]\n"
     "  batch-spans=N          at most N spans in one request [default: 1000]\n"
     "  batch-timeout-ms=N     a request waits at most N ms for more spans [default: 200]\n"
     "  retry-timeout-ms=N     try for N ms to reach a collector that is gone [default: 30000]\n");

@@ -89,7 +89,8 @@ struct blkin_span {
 
 #ifndef BLKIN_DISABLE
 
-/* ---- the process ------------------------------------------------------------------------------ */
+/* ---- the process ------------------------------------------------------------------------------
+ */
 
 /*
  * The service of all spans that do not say otherwise: its name, address and listening port.
@@ -110,7 +111,8 @@ BLKIN_PUBLIC void blkin_set_version(const char *version);
  */
 BLKIN_PUBLIC void blkin_heartbeat(void);
 
-/* ---- sampling --------------------------------------------------------------------------------- */
+/* ---- sampling ---------------------------------------------------------------------------------
+ */
 
 /*
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
@@ -122,7 +124,8 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
 
-/* ---- implementation of the inline part: not for use ------------------------------------------- */
+/* ---- implementation of the inline part: not for use -------------------------------------------
+ */
 
 struct blkin_gate_ {
     const int *span;  /* not 0: some session has blkin:span enabled */
@@ -131,16 +134,15 @@ struct blkin_gate_ {
 
 BLKIN_PUBLIC extern struct blkin_gate_ blkin_gate_;
 
-BLKIN_PUBLIC void blkin_span_begin_(struct blkin_span *span, const char *name,
-                                    size_t name_length, uint32_t kind,
-                                    const struct blkin_context *parent, uint32_t sampled_ppm);
-BLKIN_PUBLIC void blkin_span_annotate_(struct blkin_span *span, uint32_t severity,
-                                       const char *text, size_t length);
+BLKIN_PUBLIC void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length,
+                                    uint32_t kind, const struct blkin_context *parent,
+                                    uint32_t sampled_ppm);
+BLKIN_PUBLIC void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
+                                       size_t length);
 BLKIN_PUBLIC void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
                                           const char *text, size_t length, uint64_t time_ns);
 BLKIN_PUBLIC void blkin_span_tag_string_(struct blkin_span *span, const char *key,
-                                         size_t key_length, const char *value,
-                                         size_t value_length);
+                                         size_t key_length, const char *value, size_t value_length);
 BLKIN_PUBLIC void blkin_span_tag_number_(struct blkin_span *span, char type, const char *key,
                                          size_t key_length, uint64_t bits);
 BLKIN_PUBLIC void blkin_span_set_remote_(struct blkin_span *span,
@@ -166,7 +168,8 @@ static inline int blkin_is_on_(void)
                            __atomic_load_n(begin, __ATOMIC_RELAXED));
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
+/* ---- spans ------------------------------------------------------------------------------------
+ */
 
 /*
  * Begins a span below a context that came from another process (see blkin_context.h), or below none
@@ -199,7 +202,8 @@ static inline void blkin_span_begin(struct blkin_span *span, const char *name, e
         blkin_span_begin_remote(span, name, kind, 0);
     } else if (parent->state_) {
         span->state_ = 0;
-        blkin_span_begin_(span, name, blkin_length_(name), kind, &parent->context, parent->sampled_ppm_);
+        blkin_span_begin_(span, name, blkin_length_(name), kind, &parent->context,
+                          parent->sampled_ppm_);
     } else {
         /* the parent knows best: a trace is recorded whole or not at all */
         span->state_ = 0;
@@ -329,7 +333,8 @@ static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns)
         blkin_span_end_at_(span, time_ns);
 }
 
-/* ---- the current span of a thread, for layers that cannot pass one on -------------------------- */
+/* ---- the current span of a thread, for layers that cannot pass one on --------------------------
+ */
 
 /* Returns the calling thread's current span, or NULL. Async-signal-safe. */
 BLKIN_PUBLIC struct blkin_span *blkin_current(void);
@@ -422,8 +427,8 @@ static inline void blkin_scope_end_(struct blkin_span *span)
     blkin_span_end(span);
 }
 
-#define BLKIN_SCOPE(span, name, kind, parent)                                                      \
-    __attribute__((cleanup(blkin_scope_end_))) struct blkin_span span;                             \
+#define BLKIN_SCOPE(span, name, kind, parent)                          \
+    __attribute__((cleanup(blkin_scope_end_))) struct blkin_span span; \
     blkin_span_begin(&(span), (name), (kind), (parent))
 
 #ifdef __cplusplus

@@ -250,8 +250,8 @@ struct blkin_decision blkin_sampling_decide(const char *name, uint64_t trace_id)
     case NEVER:
         break;
     case RATIO:
-        return (struct blkin_decision){
-            (trace_id & ((UINT64_C(1) << 56) - 1)) < rule->threshold, rule->ppm};
+        return (struct blkin_decision){(trace_id & ((UINT64_C(1) << 56) - 1)) < rule->threshold,
+                                       rule->ppm};
     case RATE:
         return (struct blkin_decision){within_rate(rule), 0};
     }

@@ -124,8 +124,8 @@ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_le
 {
     struct blkin_thread *thread;
 
-    if (parent && (parent->flags & (DECISION | BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_REMOTE)) ==
-                      DECISION) {
+    if (parent &&
+        (parent->flags & (DECISION | BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_REMOTE)) == DECISION) {
         /* below a recorded span of this process */
         thread = blkin_this_thread();
         span->context = *parent;

@@ -165,8 +165,8 @@ void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint
         return;
     at = record;
     *at++ = 'r';
-    at = blkin_put_hex8(at, (uint32_t)((uint32_t)(uint16_t)remote->port << 16 | ip_length << 8 |
-                                       name_length));
+    at = blkin_put_hex8(
+        at, (uint32_t)((uint32_t)(uint16_t)remote->port << 16 | ip_length << 8 | name_length));
     at = blkin_put_bytes(at, remote->ip, ip_length);
     at = blkin_put_bytes(at, remote->name, name_length);
     keep(span, record, at, streamed);

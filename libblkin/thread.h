@@ -25,8 +25,8 @@ struct blkin_thread {
     struct blkin_span *current;
 };
 
-extern __attribute__((visibility("hidden"), tls_model("initial-exec")))
-_Thread_local struct blkin_thread blkin_thread;
+extern __attribute__((visibility("hidden"),
+                      tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
 extern __attribute__((visibility("hidden"))) unsigned blkin_fork_generation;
 
 /* Gives the calling thread a new seed and number. Cold. */

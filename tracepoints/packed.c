@@ -5,8 +5,9 @@
  */
 #define LTTNG_UST_COMPAT_API_VERSION 1
 /*
- * The RCU read side inline instead of three calls: a tenth of an event's time. liburcu and LTTng-UST
- * offer this to code under licences that go with the LGPL; it concerns libblkin-lttng.so alone.
+ * The RCU read side inline instead of three calls: a tenth of an event's time. liburcu and
+ * LTTng-UST offer this to code under licences that go with the LGPL; it concerns libblkin-lttng.so
+ * alone.
  */
 #define _LGPL_SOURCE
 #include "packed.h"
@@ -16,11 +17,11 @@
 #include <lttng/ust-ringbuffer-context.h>
 
 /* Byte-aligned on every architecture: the payload has no padding. */
-#define INTEGER_TYPE(bits, print_base)                                                             \
-    {                                                                                              \
-        .parent = {.type = lttng_ust_type_integer},                                                \
-        .struct_size = sizeof(struct lttng_ust_type_integer), .size = (bits), .alignment = 8,      \
-        .base = (print_base),                                                                      \
+#define INTEGER_TYPE(bits, print_base)                                                        \
+    {                                                                                         \
+        .parent = {.type = lttng_ust_type_integer},                                           \
+        .struct_size = sizeof(struct lttng_ust_type_integer), .size = (bits), .alignment = 8, \
+        .base = (print_base),                                                                 \
     }
 
 static const struct lttng_ust_type_integer integer_types[] = {
@@ -36,7 +37,8 @@ static const struct lttng_ust_type_string string_type = {
 };
 
 /* What a tracepoint and its probe must agree on: the arguments of probe() after the first. */
-static const char signature[] = "struct packed_event *, event, const void *, payload, size_t, length";
+static const char signature[] =
+    "struct packed_event *, event, const void *, payload, size_t, length";
 
 /*
  * The values of all fields where filters and captures look for them: 8 bytes for an integer, a
@@ -83,9 +85,10 @@ static void write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
 
 #define STACK_SIZE (PACKED_FIELDS_MAX * sizeof(uint64_t) * 2)
 
-__attribute__((noinline)) static bool
-passes_filter(struct lttng_ust_event_common *common, struct lttng_ust_probe_ctx *probe_ctx,
-              const struct packed_event *event, const void *payload)
+__attribute__((noinline)) static bool passes_filter(struct lttng_ust_event_common *common,
+                                                    struct lttng_ust_probe_ctx *probe_ctx,
+                                                    const struct packed_event *event,
+                                                    const void *payload)
 {
     char stack[STACK_SIZE];
 

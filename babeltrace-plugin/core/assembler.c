@@ -6,9 +6,15 @@
 #include "assembler.h"
 
 #include "hash.h"
+#include "log.h"
+#include "sequence.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <urcu/list.h>
+
+#include "../../tracepoints/events.h"
 
 #define FIRST_BUCKETS 1024
 #define POOL_MAX      4096 /* finished spans whose memory is kept for the next ones */
@@ -22,6 +28,7 @@ struct open_span {
     int64_t first_event_ns;
     bool has_timestamp;
     bool closing;
+    bool streaming; /* of blkin:begin: has an end of its own */
 };
 
 /* Every span of a queue waits equally long, so the first in is the first out. */
@@ -35,9 +42,11 @@ struct assembler {
     size_t bucket_mask;
     struct queue idle;
     struct queue closing;
+    struct queue streaming;
     struct cds_list_head pool;
     size_t pool_length;
     struct endpoint_table *endpoints;
+    struct sequence_table *sequences;
     int64_t now_ns;
     assembler_sink_fn *sink;
     void *sink_context;
@@ -59,6 +68,7 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
         return NULL;
     queue_init(&assembler->idle, options->idle_timeout_ns);
     queue_init(&assembler->closing, options->end_timeout_ns);
+    queue_init(&assembler->streaming, options->open_timeout_ns);
     CDS_INIT_LIST_HEAD(&assembler->pool);
     assembler->now_ns = INT64_MIN;
     assembler->sink = sink;
@@ -66,7 +76,8 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     assembler->buckets = calloc(FIRST_BUCKETS, sizeof(*assembler->buckets));
     assembler->bucket_mask = FIRST_BUCKETS - 1;
     assembler->endpoints = endpoint_table_new();
-    if (!assembler->buckets || !assembler->endpoints) {
+    assembler->sequences = sequence_table_new();
+    if (!assembler->buckets || !assembler->endpoints || !assembler->sequences) {
         assembler_free(assembler);
         return NULL;
     }
@@ -92,7 +103,9 @@ void assembler_free(struct assembler *assembler)
         return;
     free_list(&assembler->idle.spans);
     free_list(&assembler->closing.spans);
+    free_list(&assembler->streaming.spans);
     free_list(&assembler->pool);
+    sequence_table_free(assembler->sequences);
     endpoint_table_free(assembler->endpoints);
     free(assembler->buckets);
     free(assembler);
@@ -110,13 +123,28 @@ static struct open_span **bucket_of(struct assembler *assembler, uint64_t trace_
     return &assembler->buckets[hash_mix(trace_id ^ hash_mix(span_id)) & assembler->bucket_mask];
 }
 
+static bool is_of_span(const struct event *event, const struct open_span *open)
+{
+    return open->span.id == event->span_id && open->span.trace_id == event->trace_id;
+}
+
 static struct open_span *find(struct assembler *assembler, const struct event *event,
                               const struct endpoint *endpoint)
 {
     struct open_span *open = *bucket_of(assembler, event->trace_id, event->span_id);
 
-    while (open && !(open->span.id == event->span_id && open->span.trace_id == event->trace_id &&
-                     open->span.endpoint == endpoint))
+    while (open &&
+           !(is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming))
+        open = open->next_in_bucket;
+    return open;
+}
+
+/* The later events of a streamed span do not repeat its endpoint. */
+static struct open_span *find_streamed(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = *bucket_of(assembler, event->trace_id, event->span_id);
+
+    while (open && !(is_of_span(event, open) && open->streaming))
         open = open->next_in_bucket;
     return open;
 }
@@ -198,6 +226,7 @@ static struct open_span *open_new(struct assembler *assembler, const struct even
 
     if (!open)
         return NULL;
+    open->span.trace_id_high = event->trace_id_high;
     open->span.trace_id = event->trace_id;
     open->span.id = event->span_id;
     open->span.parent_id = event->parent_id;
@@ -225,9 +254,25 @@ static void set_times(struct open_span *open)
     }
 }
 
+static void add_mark(struct assembler *assembler, struct span *span, const char *key,
+                     const char *value)
+{
+    if (!span_add(span, SPAN_TAG_TEXT, text_of(key), text_of(value), 0))
+        assembler->counts.log_errors++;
+}
+
+static void mark_incomplete(struct assembler *assembler, struct span *span)
+{
+    add_mark(assembler, span, "blkin.incomplete", "its end was not seen");
+    assembler->counts.spans_incomplete++;
+}
+
 static void finish(struct assembler *assembler, struct open_span *open)
 {
-    set_times(open);
+    if (open->streaming && !open->closing)
+        mark_incomplete(assembler, &open->span);
+    if (!open->streaming)
+        set_times(open);
     remove_from_bucket(assembler, open);
     cds_list_del(&open->in_queue);
     assembler->counts.spans_open--;
@@ -256,15 +301,20 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns)
     assembler->now_ns = now_ns;
     finish_expired(assembler, &assembler->closing);
     finish_expired(assembler, &assembler->idle);
+    finish_expired(assembler, &assembler->streaming);
+}
+
+static void finish_all(struct assembler *assembler, struct queue *queue)
+{
+    while (!cds_list_empty(&queue->spans))
+        finish(assembler, cds_list_first_entry(&queue->spans, struct open_span, in_queue));
 }
 
 void assembler_flush(struct assembler *assembler)
 {
-    while (!cds_list_empty(&assembler->closing.spans))
-        finish(assembler,
-               cds_list_first_entry(&assembler->closing.spans, struct open_span, in_queue));
-    while (!cds_list_empty(&assembler->idle.spans))
-        finish(assembler, cds_list_first_entry(&assembler->idle.spans, struct open_span, in_queue));
+    finish_all(assembler, &assembler->closing);
+    finish_all(assembler, &assembler->idle);
+    finish_all(assembler, &assembler->streaming);
 }
 
 /* Zipkin's core annotations: they give a span its kind, and the second of each pair closes it. */
@@ -299,41 +349,245 @@ static bool apply(struct open_span *open, const struct event *event)
         return span_add(span, SPAN_TAG_TEXT, event->key, event->value, 0);
     case EVENT_KEYVAL_INTEGER:
         return span_add(span, SPAN_TAG_INTEGER, event->key, (struct text){NULL, 0}, event->integer);
+    default:
+        return false;
     }
-    return false;
 }
 
-static void wait_for_end(struct assembler *assembler, struct open_span *open)
+static void wait_in(struct assembler *assembler, struct open_span *open, struct queue *queue)
 {
-    struct queue *queue = open->closing ? &assembler->closing : &assembler->idle;
-
     open->last_event_ns = assembler->now_ns;
     cds_list_del(&open->in_queue);
     cds_list_add_tail(&open->in_queue, &queue->spans);
 }
 
-void assembler_add(struct assembler *assembler, const struct event *event)
+static void count_applied(struct assembler *assembler, bool applied)
 {
-    const struct endpoint *endpoint;
-    struct open_span *open;
+    if (applied)
+        assembler->counts.events_in_span++;
+    else
+        assembler->counts.events_no_room++;
+}
 
-    assembler->counts.events++;
-    assembler_advance(assembler, event->time_ns);
-    if (event->trace_id == 0 || event->span_id == 0) {
-        assembler->counts.events_invalid++;
-        return;
-    }
-    endpoint = endpoint_get(assembler->endpoints, event->service, event->ip, event->port);
-    open = endpoint ? find(assembler, event, endpoint) : NULL;
+static const struct endpoint *endpoint_of(struct assembler *assembler, const struct event *event)
+{
+    return endpoint_get(assembler->endpoints, event->service, event->ip, event->port);
+}
+
+static void add_original(struct assembler *assembler, const struct event *event)
+{
+    const struct endpoint *endpoint = endpoint_of(assembler, event);
+    struct open_span *open = endpoint ? find(assembler, event, endpoint) : NULL;
+
     if (endpoint && !open)
         open = open_new(assembler, event, endpoint);
     if (!open) {
         assembler->counts.events_no_room++;
         return;
     }
-    if (apply(open, event))
-        assembler->counts.events_in_span++;
-    else
+    count_applied(assembler, apply(open, event));
+    wait_in(assembler, open, open->closing ? &assembler->closing : &assembler->idle);
+}
+
+/* ---- the span API's events ---- */
+
+static bool add_number(struct span *span, const struct log_record *record)
+{
+    char text[40];
+    double real;
+
+    switch (record->type) {
+    case 'd':
+        memcpy(&real, &record->bits, sizeof(real));
+        snprintf(text, sizeof(text), "%.15g", real);
+        break;
+    case 'b':
+        snprintf(text, sizeof(text), "%s", record->bits ? "true" : "false");
+        break;
+    case 'u':
+        snprintf(text, sizeof(text), "%" PRIu64, record->bits);
+        break;
+    default:
+        return span_add(span, SPAN_TAG_INTEGER, record->key, (struct text){NULL, 0},
+                        (int64_t)record->bits);
+    }
+    return span_add(span, SPAN_TAG_TEXT, record->key, text_of(text), 0);
+}
+
+static bool add_log_record(struct assembler *assembler, struct span *span,
+                           const struct log_record *record)
+{
+    switch (record->type) {
+    case 'a':
+        return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, record->value,
+                        (int64_t)((uint64_t)span->start_ns + (uint64_t)record->offset_ns));
+    case 's':
+        return span_add(span, SPAN_TAG_TEXT, record->key, record->value, 0);
+    case 'r':
+        span->remote = endpoint_get(assembler->endpoints, record->value, record->key, record->port);
+        return span->remote != NULL;
+    default:
+        return add_number(span, record);
+    }
+}
+
+/* What is wrong with a log costs its records, not the span. */
+static void add_log(struct assembler *assembler, struct span *span, struct text log)
+{
+    struct log_record record;
+
+    while (log_next(&log, &record)) {
+        if (!add_log_record(assembler, span, &record))
+            assembler->counts.log_errors++;
+    }
+    if (log.length)
+        assembler->counts.log_errors++;
+}
+
+static void add_dropped(struct assembler *assembler, struct span *span, uint64_t dropped)
+{
+    char text[24];
+
+    if (!dropped)
+        return;
+    assembler->counts.log_errors += dropped;
+    snprintf(text, sizeof(text), "%" PRIu64, dropped);
+    add_mark(assembler, span, "blkin.dropped", text);
+}
+
+static enum span_kind kind_of(const struct event *event)
+{
+    return event->span_kind <= SPAN_CONSUMER ? (enum span_kind)event->span_kind : SPAN_LOCAL;
+}
+
+/* The moment that an event tells of; false if that is not a time after the epoch. */
+static bool moment_of(const struct event *event, uint64_t before_ns, int64_t *moment_ns)
+{
+    if (event->time_ns < 0 || event->age_ns > (uint64_t)event->time_ns ||
+        before_ns > (uint64_t)event->time_ns - event->age_ns)
+        return false;
+    *moment_ns = (int64_t)((uint64_t)event->time_ns - event->age_ns - before_ns);
+    return true;
+}
+
+static void add_whole_span(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = take_from_pool(assembler);
+    struct span *span;
+
+    if (!open) {
         assembler->counts.events_no_room++;
-    wait_for_end(assembler, open);
+        return;
+    }
+    span = &open->span;
+    span->endpoint = endpoint_of(assembler, event);
+    if (!moment_of(event, event->duration_ns, &span->start_ns)) {
+        assembler->counts.events_invalid++;
+    } else if (!span->endpoint || !span_set_name(span, event->span_name)) {
+        assembler->counts.events_no_room++;
+    } else {
+        span->trace_id_high = event->trace_id_high;
+        span->trace_id = event->trace_id;
+        span->id = event->span_id;
+        span->parent_id = event->parent_id;
+        span->kind = kind_of(event);
+        span->debug = event->flags & BLKIN_SPAN_DEBUG;
+        span->end_ns = span->start_ns + (int64_t)event->duration_ns;
+        add_log(assembler, span, event->log);
+        add_dropped(assembler, span, event->dropped);
+        assembler->counts.events_in_span++;
+        assembler->counts.spans_finished++;
+        assembler->sink(assembler->sink_context, span);
+    }
+    give_to_pool(assembler, open);
+}
+
+static void begin_streamed(struct assembler *assembler, const struct event *event)
+{
+    const struct endpoint *endpoint = endpoint_of(assembler, event);
+    struct open_span *open = endpoint ? open_new(assembler, event, endpoint) : NULL;
+
+    count_applied(assembler, open != NULL);
+    if (!open)
+        return;
+    open->streaming = true;
+    open->span.kind = kind_of(event);
+    open->span.debug = event->flags & BLKIN_SPAN_DEBUG;
+    if (!moment_of(event, 0, &open->span.start_ns))
+        open->span.start_ns = event->time_ns;
+    open->span.end_ns = open->span.start_ns;
+    wait_in(assembler, open, &assembler->streaming);
+}
+
+static bool apply_detail(struct assembler *assembler, struct span *span, const struct event *event,
+                         int64_t moment_ns)
+{
+    struct text log = event->log;
+    struct log_record record;
+
+    if (event->kind == EVENT_ANNOTATION)
+        return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, event->value, moment_ns);
+    return log_next(&log, &record) && record.type != 'a' &&
+           add_log_record(assembler, span, &record);
+}
+
+static void add_detail(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = find_streamed(assembler, event);
+    int64_t moment_ns;
+
+    if (!open) {
+        assembler->counts.events_late++;
+        return;
+    }
+    if (!moment_of(event, 0, &moment_ns))
+        moment_ns = event->time_ns;
+    if (moment_ns > open->span.end_ns)
+        open->span.end_ns = moment_ns;
+    if (event->kind == EVENT_END) {
+        assembler->counts.events_in_span++;
+        open->closing = true;
+        finish(assembler, open);
+        return;
+    }
+    count_applied(assembler, apply_detail(assembler, &open->span, event, moment_ns));
+    wait_in(assembler, open, &assembler->streaming);
+}
+
+static bool is_of_span_api(const struct event *event)
+{
+    return event->kind >= EVENT_SPAN;
+}
+
+void assembler_add(struct assembler *assembler, const struct event *event)
+{
+    assembler->counts.events++;
+    assembler_advance(assembler, event->time_ns);
+    if (is_of_span_api(event))
+        assembler->counts.events_missing +=
+            sequence_note(assembler->sequences, event->thread, event->sequence);
+    if (event->kind == EVENT_PROCESS) {
+        assembler->counts.events_process++;
+        return;
+    }
+    /* a 128-bit trace id may have a low half of 0; the original's id 0 is "not traced" */
+    if ((event->trace_id | event->trace_id_high) == 0 || event->span_id == 0) {
+        assembler->counts.events_invalid++;
+        return;
+    }
+    switch (event->kind) {
+    case EVENT_SPAN:
+        add_whole_span(assembler, event);
+        break;
+    case EVENT_BEGIN:
+        begin_streamed(assembler, event);
+        break;
+    case EVENT_ANNOTATION:
+    case EVENT_TAG:
+    case EVENT_END:
+        add_detail(assembler, event);
+        break;
+    default:
+        add_original(assembler, event);
+    }
 }

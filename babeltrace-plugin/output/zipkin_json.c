@@ -40,6 +40,8 @@ static int64_t ceil_us(int64_t ns)
 static char *write_ids(char *at, const struct span *span)
 {
     at = JSON_LITERAL(at, "{\"traceId\":\"");
+    if (span->trace_id_high)
+        at = json_hex(at, span->trace_id_high);
     at = json_hex(at, span->trace_id);
     at = JSON_LITERAL(at, "\",\"id\":\"");
     at = json_hex(at, span->id);
@@ -57,6 +59,10 @@ static char *write_kind(char *at, enum span_kind kind)
         return JSON_LITERAL(at, ",\"kind\":\"CLIENT\"");
     case SPAN_SERVER:
         return JSON_LITERAL(at, ",\"kind\":\"SERVER\"");
+    case SPAN_PRODUCER:
+        return JSON_LITERAL(at, ",\"kind\":\"PRODUCER\"");
+    case SPAN_CONSUMER:
+        return JSON_LITERAL(at, ",\"kind\":\"CONSUMER\"");
     case SPAN_LOCAL:
         break;
     }
@@ -82,7 +88,7 @@ static char *write_times(char *at, const struct span *span)
 
 static char *write_endpoint(char *at, const struct endpoint *endpoint)
 {
-    at = JSON_LITERAL(at, ",\"localEndpoint\":{");
+    *at++ = '{';
     if (endpoint->service.length) {
         at = JSON_LITERAL(at, "\"serviceName\":");
         at = json_string(at, endpoint->service, '|');
@@ -113,7 +119,7 @@ static bool is_implied(const struct span *span, const struct span_entry *entry)
 {
     const struct text value = span_entry_value(entry);
 
-    if (span->kind == SPAN_LOCAL || value.length != 2)
+    if ((span->kind != SPAN_CLIENT && span->kind != SPAN_SERVER) || value.length != 2)
         return false;
     if (entry->integer == span->start_ns)
         return text_is(value, span->kind == SPAN_CLIENT ? "cs" : "sr");
@@ -214,6 +220,9 @@ static size_t size_limit(const struct span *span)
     size_t size = fixed + JSON_STRING_MAX(span->name_length) +
                   JSON_STRING_MAX(span->endpoint->service.length);
 
+    if (span->remote)
+        size += fixed + JSON_STRING_MAX(span->remote->service.length);
+
     SPAN_FOR_EACH_ENTRY(span, entry)
     size += per_entry + 6 * ((size_t)entry->key_length + entry->value_length);
     return size;
@@ -233,7 +242,14 @@ bool zipkin_json_span(struct buffer *buffer, const struct span *span)
     }
     at = write_kind(at, span->kind);
     at = write_times(at, span);
+    at = JSON_LITERAL(at, ",\"localEndpoint\":");
     at = write_endpoint(at, span->endpoint);
+    if (span->remote) {
+        at = JSON_LITERAL(at, ",\"remoteEndpoint\":");
+        at = write_endpoint(at, span->remote);
+    }
+    if (span->debug)
+        at = JSON_LITERAL(at, ",\"debug\":true");
     at = write_annotations(at, span);
     at = write_tags(at, span);
     *at++ = '}';
