@@ -65,6 +65,7 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns);
 /* Finishes every open span, oldest first. */
 void assembler_flush(struct assembler *assembler);
 
-const struct assembler_counts *assembler_counts(const struct assembler *assembler);
+/* Valid until the next call. */
+const struct assembler_counts *assembler_counts(struct assembler *assembler);
 
 #endif

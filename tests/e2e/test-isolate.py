@@ -153,7 +153,7 @@ def test_terminal(mode, folder):
     os.write(ours, b"\x03")
     until(lambda: "INT" in r.lines(), "INT in the command")
     r.process.terminate()
-    check(r.status() == 5, f"{mode}: TERM after Ctrl-C")
+    check(r.status() == 5, f"{mode}: TERM after Ctrl-C: {r.status()}")
     check(r.lines() == ["ready", "INT", "TERM"], f"{mode}: one INT for a Ctrl-C: {r.lines()}")
     r.gone(f"{mode}: the end after Ctrl-C")
     os.close(ours)
