@@ -22,7 +22,7 @@ INSTALL ?= install
 
 # make V=1 shows whole commands
 V ?=
-say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@);)
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@);)
 
 SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
@@ -204,7 +204,7 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run
 	$(wildcard tools/*.sh tests/*.sh)
 lint: ## check formatting, shell scripts and Python syntax
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
-	shellcheck -x $(sort $(scripts))
+	shellcheck -x -S warning $(sort $(scripts))
 	$(PYTHON) -m py_compile $(wildcard tests/*/*.py)
 
 format: ## format the C and C++ files
