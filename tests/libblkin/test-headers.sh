@@ -50,8 +50,8 @@ for header in zipkin_c.h blkin.h blkin_context.h ztracer.hpp blkin.hpp; do
         alone "$header" "$standard" "${cpp_compilers[@]}"
     done
 done
+# shellcheck disable=SC2086,SC2317 # $1 is words; xargs calls it
 check() {
-    # shellcheck disable=SC2086 # words of the command
     $1 "${@:2}" -fsyntax-only /dev/null || {
         echo "with: $1"
         return 255
