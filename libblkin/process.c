@@ -95,6 +95,7 @@ static void record_process(const struct blkin_provider *provider)
 void blkin_do_chores(uint64_t now_ticks)
 {
     const struct blkin_provider *provider = blkin_provider();
+    const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
 
     /* who moves the time on does the work: the others are not held up */
@@ -105,6 +106,7 @@ void blkin_do_chores(uint64_t now_ticks)
         return;
     blkin_clock_adjust();
     blkin_sampling_refresh();
+    errno = saved_errno;
     if (__atomic_load_n(provider->enabled[BLKIN_EVENT_PROCESS], __ATOMIC_RELAXED))
         record_process(provider);
 }
