@@ -130,6 +130,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .idle_timeout_ns = params.idle_timeout_ms * 1000000,
             .end_timeout_ns = params.end_timeout_ms * 1000000,
             .open_timeout_ns = params.open_timeout_ms * 1000000,
+            .max_open_spans = (uint64_t)params.max_open_spans,
+            .max_open_bytes = (uint64_t)params.max_open_bytes,
         },
         export_span, sink);
     if (!sink->assembler) {
