@@ -76,10 +76,32 @@ static void set_times(struct open_span *open)
     }
 }
 
+static void tag_text(struct assembler *assembler, struct span *span, const char *key,
+                     struct text value)
+{
+    if (value.length && !span_add(span, SPAN_TAG_TEXT, text_of(key), value, 0))
+        assembler->counts.log_errors++;
+}
+
+static void tag_number(struct assembler *assembler, struct span *span, const char *key,
+                       int64_t value)
+{
+    if (value && !span_add(span, SPAN_TAG_INTEGER, text_of(key), (struct text){NULL, 0}, value))
+        assembler->counts.log_errors++;
+}
+
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin)
+{
+    tag_text(assembler, span, "lttng.host", origin->host);
+    tag_text(assembler, span, "lttng.procname", origin->process);
+    tag_number(assembler, span, "lttng.vpid", origin->pid);
+    tag_number(assembler, span, "lttng.vtid", origin->tid);
+}
+
 static void mark_incomplete(struct assembler *assembler, struct span *span, const char *why)
 {
-    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.incomplete"), text_of(why), 0))
-        assembler->counts.log_errors++;
+    tag_text(assembler, span, "blkin.incomplete", text_of(why));
     assembler->counts.spans_incomplete++;
 }
 
@@ -137,6 +159,7 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
     struct open_span *open = open_spans_add(&assembler->open, event, endpoint);
 
     if (open) {
+        assembler_tag_origin(assembler, &open->span, &event->origin);
         assembler->counts.open_bytes += bytes_of(open);
         evict_until_it_fits(assembler, open);
     }

@@ -30,6 +30,10 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
 /* Counts the event as in a span, or as lost for lack of room. */
 void assembler_count(struct assembler *assembler, bool in_span);
 
+/* Tags the span with where it was recorded. */
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin);
+
 /* A new open span for the event, for which an older one may have to go. NULL when out of memory. */
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint);

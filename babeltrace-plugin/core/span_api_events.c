@@ -115,6 +115,7 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         span->kind = kind_of(event);
         span->debug = event->flags & BLKIN_SPAN_DEBUG;
         span->end_ns = span->start_ns + (int64_t)event->duration_ns;
+        assembler_tag_origin(assembler, span, &event->origin);
         add_log(assembler, span, event->log);
         add_dropped(assembler, span, event->dropped);
         assembler->counts.events_in_span++;
