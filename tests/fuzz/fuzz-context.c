@@ -73,19 +73,28 @@ static size_t damage(struct source *source, char *text, size_t length, size_t ro
     while (source->at < source->end && length) {
         unsigned how = take(source), what = take(source);
 
-        if (how == 0xff)
+        switch (how < 0xc0 ? 0 : how & 7) {
+        case 1:
             return what % length;
-        if (how == 0xfe && length < room)
-            text[length++] = characters[what % (sizeof(characters) - 1)];
-        else if (how == 0xfd) /* zeros: the id that begins there */
+        case 2:
+            if (length < room)
+                text[length++] = characters[what % (sizeof(characters) - 1)];
+            break;
+        case 3: /* zeros: the id that begins there */
             for (size_t i = what % length; i < length && text[i] != '-'; i++)
                 text[i] = '0';
-        else if (how == 0xfc && length > 2) /* another version */
-            memcpy(text, what & 1 ? "ff" : what & 2 ? "01" : "fe", 2);
-        else if (how >= 0xf0)
+            break;
+        case 4: /* another version */
+            if (length > 2)
+                memcpy(text, what & 1 ? "ff" : what & 2 ? "01" : "fe", 2);
+            break;
+        case 5:
+        case 6:
             text[what % length] = characters[take(source) % (sizeof(characters) - 1)];
-        else
+            break;
+        default:
             text[how % length] = (char)what;
+        }
     }
     return length;
 }
