@@ -194,6 +194,24 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 run-unit-tests:
 	@tools/isolate tests/run $(unit_tests)
 
+# libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz
+FUZZ_CC ?= clang
+FUZZ_RUNS ?= 10000000
+fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+
+$(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -fno-omit-frame-pointer \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(filter %.c,$^)
+
+.PHONY: fuzz
+fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+	@for fuzzer in $(fuzzers); do \
+		mkdir -p $$fuzzer.corpus && $$fuzzer -runs=$(FUZZ_RUNS) -max_len=512 -len_control=0 \
+			-print_final_stats=1 -artifact_prefix=$$fuzzer- $$fuzzer.corpus || exit 1; \
+	done
+
 deps: ## install every package that build, demo and tests need (Debian; else: list them)
 	@tools/deps --install
 	@tools/fetch-zipkin
