@@ -95,7 +95,8 @@ __attribute__((noinline)) static bool begin_trace(struct blkin_span *span, const
     static const struct blkin_context none;
     struct blkin_decision decision;
 
-    if (blkin_gate_.span == &not_known_yet) {
+    /* acquire: who sees the gate that the loading has set sees all else that it has set */
+    if (__atomic_load_n(&blkin_gate_.span, __ATOMIC_ACQUIRE) == &not_known_yet) {
         blkin_provider_load();
         if (!blkin_is_on_()) {
             span->context = parent ? *parent : none;

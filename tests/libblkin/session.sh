@@ -22,6 +22,7 @@ session() {
             for event; do
                 lttng enable-event -s "$name" -u -c big "$event" || return
             done &&
+            lttng add-context -s "$name" -u -c big -t vpid &&
             lttng start "$name"
     } >"$WORK/lttng.log" 2>&1 || {
         show_log lttng
