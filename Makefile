@@ -200,10 +200,13 @@ FUZZ_RUNS ?= 10000000
 fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
+$(BUILD)/fuzz/fuzz-assembler: $(core_src)
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -fno-omit-frame-pointer \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $(filter %.c,$^)
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin \
+		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(call pkg_cflags,glib-2.0 liburcu) -o $@ $(filter %.c,$^) \
+		$(call pkg_libs,glib-2.0 liburcu)
 
 .PHONY: fuzz
 fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
