@@ -28,7 +28,8 @@ SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 export SRC PYTHON
-export BUILD := $(abspath $(BUILD))
+override BUILD := $(abspath $(BUILD))
+export BUILD
 
 # ---------------------------------------------------------------------------------- flags
 
