@@ -23,6 +23,7 @@ import time
 PASSED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 SI_KERNEL = 128  # from a terminal, which sends it to COMMAND too; what kill(2) sends has another code
 RUN_LTTNG = "/run/lttng"
+kept = []  # a Popen that is collected takes the status of a child that has ended already
 
 
 def start(command):
@@ -33,7 +34,9 @@ def start(command):
         signal.pthread_sigmask(signal.SIG_SETMASK, PASSED if sys.argv[1] == "unshare" else [])
 
     try:
-        return subprocess.Popen(command, close_fds=False, preexec_fn=default_signals).pid
+        process = subprocess.Popen(command, close_fds=False, preexec_fn=default_signals)
+        kept.append(process)
+        return process.pid
     except OSError as error:
         print(f"isolate: {command[0]}: {error.strerror}", file=sys.stderr)
         return None
@@ -88,6 +91,9 @@ def supervise(command, through_unshare):
 # ---- without a namespace
 
 
+supervisors = set()  # ourselves and the janitor, who have the mark too
+
+
 def marked():
     """The processes whose environment has our mark."""
     mark = os.environb[b"BLKIN_MARK"]
@@ -98,7 +104,7 @@ def marked():
         except OSError:
             continue
         pid = int(os.path.basename(folder))
-        if pid != os.getpid() and values and values[0].find(mark) >= 0:
+        if pid not in supervisors and values and values[0].find(mark) >= 0:
             yield pid
 
 
@@ -129,7 +135,9 @@ def sweep(before, run_lttng_is_ours):
 def plain(command):
     before, run_lttng_is_ours = ust_files(), os.getuid() == 0 and not os.path.exists(RUN_LTTNG)
     ours, theirs = os.pipe()
+    supervisors.add(os.getpid())
     janitor = os.fork()
+    supervisors.add(janitor or os.getpid())
     if janitor == 0:
         # Until all who have the other end are gone: that is us only, however we end.
         os.close(theirs)
