@@ -111,8 +111,11 @@ __attribute__((noinline)) static bool begin_trace(struct blkin_span *span, const
     decision = decide(&span->context, name, sampled_ppm);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
-    if (!decision.sampled)
+    if (!decision.sampled) {
+        /* a process that records nothing must see the sampling file change too */
+        blkin_do_chores_if_due(blkin_ticks());
         return false;
+    }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
     span->sampled_ppm_ = decision.ppm;
     span->flags_ = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |

@@ -35,8 +35,8 @@ if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; t
     few=$(calls 10)
     many=$(calls 100000)
     echo "system calls: $few for 10 pairs of spans, $many for 100000"
-    # chores of once a second: a stat; LTTng's threads differ by some from run to run
-    ((many < few + 100)) || {
+    # LTTng has four for each full sub-buffer, the chores of once a second have a stat
+    ((many > few / 2 && many < few + 500)) || {
         cat "$WORK/strace.log"
         fail "$few system calls for 10 pairs of spans, $many for 100000"
     }
