@@ -10,6 +10,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
+MANDIR ?= $(PREFIX)/share/man
 # where a babeltrace2 of the same LIBDIR looks for plugins
 PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
 
@@ -135,6 +136,12 @@ $(BUILD)/include/blkin/%: libblkin/%
 	@mkdir -p $(@D)
 	@ln -sf $(SRC)/$< $@
 
+.PHONY: man
+man: $(BUILD)/man/made ## make the man pages of the headers
+$(BUILD)/man/made: tools/reference $(headers) Makefile
+	$(PYTHON) tools/reference $(VERSION) $(@D) $(headers)
+	@touch $@
+
 pc: $(BUILD)/blkin.pc
 # always anew: PREFIX may be another one than at the last make
 $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
@@ -227,16 +234,16 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run
 lint: ## check formatting, shell scripts and Python syntax
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	shellcheck -x -S warning $(sort $(scripts))
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py tools/*.py) tools/reference
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)
 
 # ---------------------------------------------------------------------------------- install
 
-install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
+install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
-		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
@@ -244,11 +251,13 @@ install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
 	$(INSTALL) -m 644 $(headers) $(DESTDIR)$(INCLUDEDIR)/blkin
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md $(DESTDIR)$(DOCDIR)
 
 uninstall: ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin
+	rm -f $(patsubst libblkin/%,$(DESTDIR)$(MANDIR)/man3/%.3,$(headers))
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
 clean: ## remove build/
