@@ -25,8 +25,8 @@
  * Times are in ns of CLOCK_MONOTONIC.
  *
  * Threads and signals. Every function may be called from any thread, and all but those of "the
- * process" and "sampling" from a signal handler, on spans of the handler's own: it must not touch one
- * that the code under it may be using. Not so for the first span of a process, which loads the
+ * process" and "sampling" from a signal handler, on spans of the handler's own: it must not touch
+ * one that the code under it may be using. Not so for the first span of a process, which loads the
  * provider: call blkin_init() before. See doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
