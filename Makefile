@@ -20,6 +20,10 @@ PKG_CONFIG ?= pkg-config
 CLANG_FORMAT ?= clang-format
 INSTALL ?= install
 
+# make V=1 shows whole commands
+V ?=
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@);)
+
 SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -89,52 +93,52 @@ $(BUILD)/deps.ok: tools/deps
 
 $(BUILD)/obj/%.c.o: %.c Makefile | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
+	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
 
 $(BUILD)/obj/%.cpp.o: %.cpp Makefile | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	$(CXX) $(cppflags) $(cxxflags) $(flags) -c -o $@ $<
+	$(call say,C++)$(CXX) $(cppflags) $(cxxflags) $(flags) -c -o $@ $<
 
 # libblkin: libc only; the provider is opened at run time
 $(call obj,$(lib_src)): flags = $(internal)
 $(lib): $(call obj,$(lib_src)) libblkin/libblkin.map
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
-	ln -sf $(@F) $(@D)/libblkin.so
+	@ln -sf $(@F) $(@D)/libblkin.so
 
 $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 
 $(call obj,$(provider_src)): flags = $(internal) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
 
 $(call obj,$(plugin_src)): flags = $(internal) $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
 
 $(call obj,$(tool_src)): flags = $(internal) $(call pkg_cflags,$(tool_pkgs))
 $(tool): $(call obj,$(tool_src))
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
 include: $(patsubst libblkin/%,$(BUILD)/include/blkin/%,$(headers))
 $(BUILD)/include/blkin/%: libblkin/%
 	@mkdir -p $(@D)
-	ln -sf $(SRC)/$< $@
+	@ln -sf $(SRC)/$< $@
 
 pc: $(BUILD)/blkin.pc
 # always anew: PREFIX may be another one than at the last make
 $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # what uses the public headers sees them as a user does
@@ -147,11 +151,11 @@ $(example_obj): | include $(provider)
 $(filter-out %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.c.o \
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cpp.o \
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
-	$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
 # ---------------------------------------------------------------------------------- tests
 
@@ -161,10 +165,10 @@ $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabelt
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
@@ -224,8 +228,8 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run
 	$(wildcard tools/*.sh tests/*.sh)
 lint: ## check formatting, shell scripts and Python syntax
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
-	shellcheck -x $(sort $(scripts))
-	$(PYTHON) -m py_compile $(wildcard tests/*/*.py)
+	shellcheck -x -S warning $(sort $(scripts))
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py)
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)

@@ -108,11 +108,17 @@ struct stream_decoder {
     struct plan **plans; /* by event class id */
     size_t plan_count;
     struct plan beyond; /* for ids of CLASS_IDS_MAX and more */
+    bool has_clock;     /* without one, an event is at no time */
 };
 
-struct stream_decoder *stream_decoder_new(void)
+struct stream_decoder *stream_decoder_new(const bt_stream *stream)
 {
-    return calloc(1, sizeof(struct stream_decoder));
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+    struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
+
+    if (decoder)
+        decoder->has_clock = bt_stream_class_borrow_default_clock_class_const(class) != NULL;
+    return decoder;
 }
 
 void stream_decoder_free(struct stream_decoder *decoder)
@@ -231,8 +237,11 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_even
         return DECODED_NO_MEMORY;
     if (plan->result != DECODED)
         return plan->result;
+    if (!decoder->has_clock)
+        return DECODED_UNREADABLE;
     payload = bt_event_borrow_payload_field_const(bt_event);
     event->kind = plan->layout->kind;
+    event->trace_id_high = 0; /* the original's events have none */
     for (unsigned i = 0; i < plan->layout->field_count; i++)
         read_field(event, &plan->layout->fields[i], plan->is_signed[i],
                    bt_field_structure_borrow_member_field_by_index_const(payload, plan->index[i]));

@@ -28,7 +28,7 @@ static const struct rule rules[] = {
     {"endpoint", TEXT, offsetof(struct params, endpoint), 0, 0, 0,
      "http://localhost:9411/api/v2/spans"},
     {"idle-timeout-ms", INTEGER, offsetof(struct params, idle_timeout_ms), 1, DAY_MS, 10000, NULL},
-    {"end-timeout-ms", INTEGER, offsetof(struct params, end_timeout_ms), 0, DAY_MS, 500, NULL},
+    {"end-timeout-ms", INTEGER, offsetof(struct params, end_timeout_ms), 0, DAY_MS, 50, NULL},
     {"open-timeout-ms", INTEGER, offsetof(struct params, open_timeout_ms), 1, DAY_MS, 60000, NULL},
     {"batch-spans", INTEGER, offsetof(struct params, batch_spans), 1, 100000, 1000, NULL},
     {"batch-timeout-ms", INTEGER, offsetof(struct params, batch_timeout_ms), 0, DAY_MS, 200, NULL},

@@ -28,7 +28,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         file:PATH for one JSON array\n"
     "                         [default: http://localhost:9411/api/v2/spans]\n"
     "  end-timeout-ms=N       a span with \"cr\" or \"ss\" is sent N ms of trace time after its\n"
-    "                         last event [default: 500]\n"
+    "                         last event [default: 50]\n"
     "  idle-timeout-ms=N      any other span likewise [default: 10000]\n"
     "  open-timeout-ms=N      a streamed span without its end likewise [default: 60000]\n"
     "  batch-spans=N          at most N spans in one request [default: 1000]\n"

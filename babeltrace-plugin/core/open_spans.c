@@ -43,7 +43,8 @@ void open_spans_destroy(struct open_spans *spans)
 }
 
 /* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
-static struct open_span **bucket_of(struct open_spans *spans, uint64_t trace_id, uint64_t span_id)
+static struct cds_hlist_head *bucket_of(struct open_spans *spans, uint64_t trace_id,
+                                        uint64_t span_id)
 {
     return &spans->buckets[hash_mix(trace_id ^ hash_mix(span_id)) & spans->bucket_mask];
 }
@@ -56,59 +57,60 @@ static bool is_of_span(const struct event *event, const struct open_span *open)
 struct open_span *open_spans_find(struct open_spans *spans, const struct event *event,
                                   const struct endpoint *endpoint)
 {
-    struct open_span *open = *bucket_of(spans, event->trace_id, event->span_id);
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
 
-    while (open &&
-           !(is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming))
-        open = open->next_in_bucket;
-    return open;
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming)
+            return open;
+    }
+    return NULL;
 }
 
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
 {
-    struct open_span *open = *bucket_of(spans, event->trace_id, event->span_id);
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
 
-    while (open && !(is_of_span(event, open) && open->streaming))
-        open = open->next_in_bucket;
-    return open;
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (is_of_span(event, open) && open->streaming)
+            return open;
+    }
+    return NULL;
+}
+
+static void add_to_bucket(struct open_spans *spans, struct open_span *open)
+{
+    cds_hlist_add_head(&open->in_bucket, bucket_of(spans, open->span.trace_id, open->span.id));
 }
 
 /* Twice the buckets when there are as many spans; without memory the chains just get longer. */
 static void grow_if_full(struct open_spans *spans)
 {
-    struct open_span **old = spans->buckets;
-    size_t old_size = spans->bucket_mask + 1;
-    struct open_span **new_buckets;
+    struct cds_hlist_head *old = spans->buckets;
+    const size_t old_size = spans->bucket_mask + 1;
+    struct cds_hlist_head *bigger;
 
     if (spans->count < old_size)
         return;
-    new_buckets = calloc(old_size * 2, sizeof(*new_buckets));
-    if (!new_buckets)
+    bigger = calloc(old_size * 2, sizeof(*bigger));
+    if (!bigger)
         return;
-    spans->buckets = new_buckets;
+    spans->buckets = bigger;
     spans->bucket_mask = old_size * 2 - 1;
     for (size_t i = 0; i < old_size; i++) {
-        struct open_span *open = old[i];
+        struct open_span *open, *next;
 
-        while (open) {
-            struct open_span *next = open->next_in_bucket;
-            struct open_span **bucket = bucket_of(spans, open->span.trace_id, open->span.id);
-
-            open->next_in_bucket = *bucket;
-            *bucket = open;
-            open = next;
-        }
+        cds_hlist_for_each_entry_safe_2(open, next, &old[i], in_bucket) add_to_bucket(spans, open);
     }
     free(old);
 }
 
 void open_spans_remove(struct open_spans *spans, struct open_span *open)
 {
-    struct open_span **link = bucket_of(spans, open->span.trace_id, open->span.id);
-
-    while (*link != open)
-        link = &(*link)->next_in_bucket;
-    *link = open->next_in_bucket;
+    cds_hlist_del(&open->in_bucket);
     spans->count--;
 }
 
@@ -146,7 +148,6 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
                                  const struct endpoint *endpoint)
 {
     struct open_span *open = open_spans_take(spans);
-    struct open_span **bucket;
 
     if (!open)
         return NULL;
@@ -161,9 +162,7 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         return NULL;
     }
     grow_if_full(spans);
-    bucket = bucket_of(spans, event->trace_id, event->span_id);
-    open->next_in_bucket = *bucket;
-    *bucket = open;
+    add_to_bucket(spans, open);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     spans->count++;
     return open;

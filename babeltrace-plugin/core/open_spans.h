@@ -9,11 +9,12 @@
 #include "event.h"
 #include "span.h"
 
+#include <urcu/hlist.h>
 #include <urcu/list.h>
 
 struct open_span {
+    struct cds_hlist_node in_bucket; /* in one cache line with the ids, which the search reads */
     struct span span;
-    struct open_span *next_in_bucket;
     struct cds_list_head in_queue;
     int64_t last_event_ns;
     int64_t first_event_ns;
@@ -23,7 +24,7 @@ struct open_span {
 };
 
 struct open_spans {
-    struct open_span **buckets;
+    struct cds_hlist_head *buckets;
     size_t bucket_mask;
     size_t count;
     struct cds_list_head pool; /* finished ones, whose memory is kept for the next */

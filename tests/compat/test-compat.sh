@@ -21,7 +21,7 @@ make -s -C "$SRC" install DESTDIR="$root" PREFIX=/usr >"$WORK/install.log" 2>&1 
 export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 read -ra flags < <(pkg-config --cflags --libs blkin) || fail "pkg-config finds no blkin.pc"
 strict=(-Wall -Wextra -Wpedantic -Werror)
-link=(-Wl,-rpath,"$root/usr/lib")
+link=("-Wl,-rpath,$root/usr/lib")
 
 # compiles LANGUAGE-STANDARD SOURCE PROGRAM
 compiles() {
