@@ -16,21 +16,23 @@ static inline char *blkin_put_bytes(char *at, const void *bytes, size_t length)
 {
     const char *from = bytes;
 
-    if (length > 32) {
-        memcpy(at, from, length);
-    } else if (length >= 16) {
+    if (length < 16) {
+        if (length >= 8) {
+            memcpy(at, from, 8);
+            memcpy(at + length - 8, from + length - 8, 8);
+        } else if (length >= 4) {
+            memcpy(at, from, 4);
+            memcpy(at + length - 4, from + length - 4, 4);
+        } else if (length) {
+            at[0] = from[0];
+            at[length / 2] = from[length / 2];
+            at[length - 1] = from[length - 1];
+        }
+    } else if (length <= 32) {
         memcpy(at, from, 16);
         memcpy(at + length - 16, from + length - 16, 16);
-    } else if (length >= 8) {
-        memcpy(at, from, 8);
-        memcpy(at + length - 8, from + length - 8, 8);
-    } else if (length >= 4) {
-        memcpy(at, from, 4);
-        memcpy(at + length - 4, from + length - 4, 4);
-    } else if (length) {
-        at[0] = from[0];
-        at[length / 2] = from[length / 2];
-        at[length - 1] = from[length - 1];
+    } else {
+        memcpy(at, from, length);
     }
     return at + length;
 }
