@@ -9,7 +9,7 @@
 #include <string.h>
 
 /*
- * Texts are short: two overlapping moves are cheaper than a call of memcpy. Neither side is touched
+ * Texts are short: overlapping moves are cheaper than a call of memcpy. Neither side is touched
  * outside of its length bytes.
  */
 static inline char *blkin_put_bytes(char *at, const void *bytes, size_t length)
@@ -32,7 +32,9 @@ static inline char *blkin_put_bytes(char *at, const void *bytes, size_t length)
         memcpy(at, from, 16);
         memcpy(at + length - 16, from + length - 16, 16);
     } else {
-        memcpy(at, from, length);
+        for (size_t i = 0; i < length - 16; i += 16)
+            memcpy(at + i, from + i, 16);
+        memcpy(at + length - 16, from + length - 16, 16);
     }
     return at + length;
 }

@@ -61,8 +61,9 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
     return blkin_sampling_decide(name, context->trace_id);
 }
 
-__attribute__((noinline)) static void stream_begin(struct blkin_span *span, struct blkin_thread *thread)
+__attribute__((noinline)) static void stream_begin(struct blkin_span *span)
 {
+    struct blkin_thread *thread = blkin_this_thread();
     struct blkin_service own;
     const struct blkin_service *service = service_of(span, &own);
     const struct blkin_begin_event event = {
@@ -79,6 +80,7 @@ __attribute__((noinline)) static void stream_begin(struct blkin_span *span, stru
     };
     char *at = (char *)span->record_;
 
+    span->state_ = SPAN_STREAMING;
     at = blkin_put_bytes(at, &event, sizeof(event));
     at = blkin_put_text(at, span->name_, span->name_length_, SPAN_NAME_MAX);
     at = blkin_put_bytes(at, service->strings, service->length);
@@ -118,7 +120,7 @@ static bool begin_trace(struct blkin_span *span, const char *name,
 }
 
 static inline void begin(struct blkin_span *span, const char *name, size_t name_length,
-                         uint32_t kind, struct blkin_thread *thread)
+                         uint32_t kind, uint64_t now)
 {
     span->kind_ = (uint8_t)kind;
     span->log_length_ = 0;
@@ -127,34 +129,53 @@ static inline void begin(struct blkin_span *span, const char *name, size_t name_
     span->name_length_ = name_length;
     span->service_ = NULL;
     span->state_ = SPAN_AT_END;
-    span->start_ticks_ = blkin_ticks();
-    if (__builtin_expect(blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN), 0)) {
-        span->state_ = SPAN_STREAMING;
-        stream_begin(span, thread);
-    }
+    span->start_ticks_ = now;
+    if (__builtin_expect(blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN), 0))
+        stream_begin(span);
 }
 
 void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
                        const struct blkin_context *parent)
 {
     if (begin_trace(span, name, parent))
-        begin(span, name, name_length, kind, blkin_this_thread());
+        begin(span, name, name_length, kind, blkin_ticks());
     else
         span->state_ = 0;
+}
+
+static inline void begin_child(struct blkin_span *span, const char *name, size_t name_length,
+                               uint32_t kind, const struct blkin_span *parent, uint64_t id,
+                               uint64_t now)
+{
+    const uint64_t parent_id = parent->context.span_id;
+
+    span->context = parent->context;
+    span->context.parent_span_id = parent_id;
+    span->context.span_id = id;
+    span->flags_ = parent->flags_ & (uint8_t)~BLKIN_SPAN_REMOTE;
+    span->sampled_ppm_ = parent->sampled_ppm_;
+    begin(span, name, name_length, kind, now);
+}
+
+/* What calls others is left to functions of its own: the usual way then saves no registers. */
+__attribute__((noinline)) static void begin_child_otherwise(struct blkin_span *span,
+                                                            const char *name, size_t name_length,
+                                                            uint32_t kind,
+                                                            const struct blkin_span *parent)
+{
+    begin_child(span, name, name_length, kind, parent, blkin_id_next(blkin_this_thread()),
+                blkin_ticks());
 }
 
 void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
                              uint32_t kind, const struct blkin_span *parent)
 {
-    struct blkin_thread *thread = blkin_this_thread();
-    const uint64_t parent_id = parent->context.span_id;
+    const uint64_t id = blkin_id_try(&blkin_thread);
 
-    span->context = parent->context;
-    span->context.parent_span_id = parent_id;
-    span->context.span_id = blkin_id_next(thread);
-    span->flags_ = parent->flags_ & (uint8_t)~BLKIN_SPAN_REMOTE;
-    span->sampled_ppm_ = parent->sampled_ppm_;
-    begin(span, name, name_length, kind, thread);
+    if (__builtin_expect(id == 0, 0) || !blkin_use_counter())
+        begin_child_otherwise(span, name, name_length, kind, parent);
+    else
+        begin_child(span, name, name_length, kind, parent, id, blkin_counter());
 }
 
 /* ---- end ---- */

@@ -112,9 +112,8 @@ static inline bool is_streaming(const struct blkin_span *span)
 /* ---- annotations ---- */
 
 static inline void log_annotation(struct blkin_span *span, uint32_t severity, const char *text,
-                                  size_t length, uint64_t age_ns)
+                                  size_t length, uint64_t now, uint64_t age_ns)
 {
-    const uint64_t now = blkin_ticks();
     char *at = room(span, ANNOTATION_SIZE(length));
 
     if (at)
@@ -122,14 +121,24 @@ static inline void log_annotation(struct blkin_span *span, uint32_t severity, co
                                   blkin_elapsed_ns(span->start_ticks_, now) - age_ns));
 }
 
+/* What calls others is left to functions of its own: the usual way then saves no registers. */
+__attribute__((noinline)) static void annotate_otherwise(struct blkin_span *span, uint32_t severity,
+                                                         const char *text, size_t length)
+{
+    if (is_streaming(span))
+        stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), 0, text, length);
+    else
+        log_annotation(span, severity, text, length, blkin_monotonic_ns(), 0);
+}
+
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
                           size_t length)
 {
     length = at_most(length, SPAN_TEXT_MAX);
-    if (is_streaming(span))
-        stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), 0, text, length);
+    if (is_streaming(span) || !blkin_use_counter())
+        annotate_otherwise(span, severity, text, length);
     else
-        log_annotation(span, severity, text, length, 0);
+        log_annotation(span, severity, text, length, blkin_counter(), 0);
 }
 
 void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity, const char *text,
@@ -142,7 +151,7 @@ void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity, const c
     if (is_streaming(span))
         stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), age_ns, text, length);
     else
-        log_annotation(span, severity, text, length, age_ns);
+        log_annotation(span, severity, text, length, blkin_ticks(), age_ns);
 }
 
 /* ---- tags ---- */
@@ -194,7 +203,7 @@ void blkin_span_tag_number_(struct blkin_span *span, char type, const char *key,
 
 void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint *remote)
 {
-    char record[RECORD_MAX];
+    char record[REMOTE_SIZE(SPAN_IP_MAX, SPAN_SERVICE_MAX)];
     size_t ip_length, name_length;
     char *at;
 

@@ -10,20 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
-_Thread_local struct blkin_thread blkin_thread;
+_Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
 
-/* Changed in each forked child before it has a second thread; elsewhere only read. */
-unsigned blkin_fork_generation = 1;
-
-static void new_fork_generation(void)
+/* In each forked child, whose one thread is a copy of the parent's. */
+static void forget_seed(void)
 {
-    blkin_fork_generation++;
+    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
+    blkin_thread.number = 0;
 }
 
 /* At load time, when no thread of this library can be in fork() yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, new_fork_generation);
+    (void)pthread_atfork(NULL, NULL, forget_seed);
 }
 
 /* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
@@ -43,7 +42,6 @@ void blkin_thread_seed(struct blkin_thread *thread)
     /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
     if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
-    thread->fork_generation = blkin_fork_generation;
     thread->number = blkin_id_next(thread);
     thread->sequence = 0;
 }
