@@ -179,6 +179,11 @@ $(bench_obj): flags = $(public_flags) -D_GNU_SOURCE -Itests/bench
 $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
 $(bench_obj): | include
+# else a loop of some ns depends on where its branches happen to lie, on Intel processors up to 2020
+branches_within_32b = $(shell for flag in -Wa,-mbranches-within-32B-boundaries \
+	-mbranches-within-32B-boundaries; do \
+	$(CC) -Werror $$flag -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$flag && break; done)
+$(call obj,tests/bench/bench-lib.c): flags += $(branches_within_32b)
 $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)

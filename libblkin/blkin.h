@@ -15,9 +15,10 @@
  * completions do, but two threads must not use one span at the same time.
  *
  * Recording. A span is recorded if, when it begins, an LTTng session has the event "blkin:span"
- * enabled, and its trace is sampled; if "blkin:begin" is enabled too (as by "blkin:*"), then in
- * streaming events. Every other call on a span that is not recorded costs one test of a byte. What a recorded span takes
- * beyond BLKIN_SPAN_LOG bytes of annotations and tags is dropped and counted in the span.
+ * enabled, and its trace is sampled; in streaming events, as they happen, if "blkin:begin" is
+ * enabled too (as by "blkin:*"). Every other call on a span that is not recorded costs one test of
+ * a byte. What a recorded span takes beyond BLKIN_SPAN_LOG bytes of annotations and tags is dropped
+ * and counted in the span.
  *
  * Strings. name, service and remote endpoint are borrowed until blkin_span_end(); the texts of
  * annotations and tags are copied. NULL is taken as "". Any bytes are allowed.
@@ -171,7 +172,8 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
                               BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
+/* ---- spans ------------------------------------------------------------------------------------
+ */
 
 /*
  * Begins a span below a context that came from another process (see blkin_context.h), or below none
@@ -189,7 +191,8 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
         span->state_ = 0;
     } else {
         /* context and state_, in as few stores as can be */
-        __builtin_memset((void *)span, 0, offsetof(struct blkin_span, name_));
+        __builtin_memset((void *)&span->context, 0, sizeof(span->context));
+        span->state_ = 0;
     }
 }
 

@@ -12,7 +12,8 @@
  * Texts are short: overlapping moves are cheaper than a call of memcpy. Neither side is touched
  * outside of its length bytes.
  */
-static inline char *blkin_put_bytes(char *at, const void *bytes, size_t length)
+static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, const void *bytes,
+                                                                   size_t length)
 {
     const char *from = bytes;
 

@@ -237,7 +237,8 @@ static inline uint64_t record_span(struct blkin_span *span, uint64_t time_ns)
     return ending.now_ticks;
 }
 
-__attribute__((noinline)) static uint64_t stream_end(const struct blkin_span *span, uint64_t time_ns)
+__attribute__((noinline)) static uint64_t stream_end(const struct blkin_span *span,
+                                                     uint64_t time_ns)
 {
     const struct blkin_provider *provider = blkin_provider();
     struct blkin_thread *thread = blkin_this_thread();

@@ -74,17 +74,17 @@ static inline char *put_remote(char *at, const struct blkin_endpoint *remote, si
                                size_t name_length)
 {
     *at++ = 'r';
-    at = blkin_put_hex8(at, (uint32_t)((uint32_t)(uint16_t)remote->port << 16 | ip_length << 8 |
-                                       name_length));
+    at = blkin_put_hex8(
+        at, (uint32_t)((uint32_t)(uint16_t)remote->port << 16 | ip_length << 8 | name_length));
     at = blkin_put_bytes(at, remote->ip, ip_length);
     return blkin_put_bytes(at, remote->name, name_length);
 }
 
-#define ANNOTATION_SIZE(length)          (18 + (length))
-#define STRING_SIZE(key_length, length)  (9 + (key_length) + (length))
-#define NUMBER_SIZE(key_length)          (21 + (key_length))
-#define REMOTE_SIZE(ip_length, length)   (9 + (ip_length) + (length))
-#define RECORD_MAX                       STRING_SIZE(SPAN_KEY_MAX, SPAN_TEXT_MAX)
+#define ANNOTATION_SIZE(length)         (18 + (length))
+#define STRING_SIZE(key_length, length) (9 + (key_length) + (length))
+#define NUMBER_SIZE(key_length)         (21 + (key_length))
+#define REMOTE_SIZE(ip_length, length)  (9 + (ip_length) + (length))
+#define RECORD_MAX                      STRING_SIZE(SPAN_KEY_MAX, SPAN_TEXT_MAX)
 
 /* ---- the log ---- */
 
@@ -179,9 +179,8 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
         keep(span, put_string(at, key, key_length, value, value_length));
 }
 
-__attribute__((noinline)) static void stream_number(struct blkin_span *span, char type,
-                                                    const char *key, size_t key_length,
-                                                    uint64_t bits)
+__attribute__((noinline)) static void
+stream_number(struct blkin_span *span, char type, const char *key, size_t key_length, uint64_t bits)
 {
     char record[RECORD_MAX];
     const char *end = put_number(record, type, key, key_length, bits);

@@ -29,8 +29,8 @@ struct blkin_thread {
 /* Not seeded: the next id would be 0, which none may be, so that ids need no test but that. */
 #define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
 
-extern __attribute__((visibility("hidden"), tls_model("initial-exec")))
-_Thread_local struct blkin_thread blkin_thread;
+extern __attribute__((visibility("hidden"),
+                      tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
 
 /* Gives the calling thread a new seed and number. Cold. */
 __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);

@@ -76,9 +76,9 @@ static void fill_stack(char *stack, const struct packed_event *event, const char
     }
 }
 
-static void write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
-                                 struct lttng_ust_probe_ctx *probe_ctx, const void *payload,
-                                 size_t length)
+static inline __attribute__((always_inline)) void
+write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
+                     struct lttng_ust_probe_ctx *probe_ctx, const void *payload, size_t length)
 {
     struct lttng_ust_channel_buffer *channel = recorder->chan;
     struct lttng_ust_ring_buffer_ctx ctx;
@@ -125,9 +125,9 @@ static bool session_records(const struct lttng_ust_event_recorder *recorder)
     return CMM_ACCESS_ONCE(channel->session->active) && CMM_ACCESS_ONCE(channel->enabled);
 }
 
-static inline __attribute__((always_inline)) void
-record_for(struct lttng_ust_event_common *common, struct packed_event *event, const void *payload,
-           size_t length)
+static inline __attribute__((always_inline)) void record_for(struct lttng_ust_event_common *common,
+                                                             struct packed_event *event,
+                                                             const void *payload, size_t length)
 {
     struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
     const bool is_recorder = common->type == LTTNG_UST_EVENT_TYPE_RECORDER;

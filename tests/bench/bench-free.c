@@ -115,7 +115,8 @@ static void trap_syscalls(void)
     };
     struct sock_fprog filter = {sizeof(program) / sizeof(program[0]), program};
     /* the signals that the thread has blocked may hide no system call */
-    const struct sigaction action = {.sa_sigaction = count_syscall, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    const struct sigaction action = {.sa_sigaction = count_syscall,
+                                     .sa_flags = SA_SIGINFO | SA_NODEFER};
 
     if (sigaction(SIGSYS, &action, NULL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0) {

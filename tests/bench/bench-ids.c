@@ -1,6 +1,7 @@
 /*
- * Are ids unique? 10^9 of them, from 8 threads in each of 5 processes: a parent, three children that
- * are forked when it has ids already, and a grandchild. Takes 9 GB of memory, and some minutes.
+ * Are ids unique? 10^9 of them, from 8 threads in each of 5 processes: a parent, three children
+ * that are forked when it has ids already, and a grandchild. Takes 9 GB of memory, and some
+ * minutes.
  *
  * Ids go to buckets by their top bits, each thread has its own part of a bucket; equal ids are in
  * the same bucket, which is sorted. Prints "ids_unique DUPLICATES IDS 0".
@@ -133,7 +134,8 @@ int main(void)
     uint64_t found = 0, all = 0;
     struct blkin_trace_info info;
 
-    parts = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    parts =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (parts == MAP_FAILED || !ids || !other) {
         perror("bench-ids: memory");
         return 1;

@@ -24,7 +24,9 @@
 static struct blkin_endpoint service = {.ip = "10.0.0.1", .port = 6800, .name = "osd.12"};
 static struct blkin_span root; /* the parent of the spans: recorded, or not */
 static struct blkin_context not_sampled = {
-    .trace_id_high = 1, .trace_id = 2, .span_id = 3,
+    .trace_id_high = 1,
+    .trace_id = 2,
+    .span_id = 3,
     .flags = BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_REMOTE,
 };
 static struct blkin_trace trace;
@@ -38,19 +40,19 @@ static void run_empty(unsigned calls)
 }
 
 /* What is between the calls of a real program makes the compiler read the span again. */
-#define REST_OF_SPAN(span, i)                               \
-    do {                                                    \
-        FORGET();                                           \
-        blkin_span_annotate(span, "queued");                \
-        FORGET();                                           \
+#define REST_OF_SPAN(span, i)                                      \
+    do {                                                           \
+        FORGET();                                                  \
+        blkin_span_annotate(span, "queued");                       \
+        FORGET();                                                  \
         blkin_span_tag_string(span, "object", "rbd_data.4f2a.01"); \
-        FORGET();                                           \
-        blkin_span_tag_int64(span, "offset", (i));          \
-        FORGET();                                           \
-        blkin_span_annotate(span, "committed");             \
-        FORGET();                                           \
-        blkin_span_end(span);                               \
-        FORGET();                                           \
+        FORGET();                                                  \
+        blkin_span_tag_int64(span, "offset", (i));                 \
+        FORGET();                                                  \
+        blkin_span_annotate(span, "committed");                    \
+        FORGET();                                                  \
+        blkin_span_end(span);                                      \
+        FORGET();                                                  \
     } while (0)
 
 static void run_root_span(unsigned calls)
@@ -61,6 +63,23 @@ static void run_root_span(unsigned calls)
     for (unsigned i = 0; i < calls; i++) {
         blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
         REST_OF_SPAN(&span, i);
+    }
+}
+
+/* The compiler sees all calls and that nothing happens between them. */
+static void run_plain_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
+        blkin_span_annotate(&span, "queued");
+        blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
+        blkin_span_tag_int64(&span, "offset", i);
+        blkin_span_annotate(&span, "committed");
+        blkin_span_end(&span);
+        FORGET();
     }
 }
 
@@ -298,7 +317,7 @@ static void measure_threads(void)
     double rate_alone = 0, rate_together = 0;
     uint64_t best_alone[2] = {UINT64_MAX, UINT64_MAX}, best_together[2] = {UINT64_MAX, UINT64_MAX};
 
-    for (unsigned round = 0; round < 4; round++) {
+    for (unsigned round = 0; round < 8; round++) {
         for (int i = 0; i < 2; i++)
             alone[i].cpu = together[i].cpu = i;
         for (unsigned i = 0; i < 2; i++) {
@@ -330,6 +349,7 @@ static void mode_off(void)
     static const struct subject subjects[] = {
         {"empty", run_empty},
         {"off_root_span", run_root_span},
+        {"off_plain_span", run_plain_span},
         {"off_child_span", run_child_span},
         {"off_remote_span", run_remote_span},
         {"init_child", run_init_child},
@@ -401,8 +421,12 @@ static int usage(void)
 static int mode_count(const char *kind, unsigned calls)
 {
     static const struct subject kinds[] = {
-        {"empty", run_empty},          {"root", run_root_span}, {"child", run_child_span},
-        {"remote", run_remote_span},   {"integer", run_integer}, {"annotation", run_annotation},
+        {"empty", run_empty},
+        {"root", run_root_span},
+        {"child", run_child_span},
+        {"remote", run_remote_span},
+        {"integer", run_integer},
+        {"annotation", run_annotation},
         {"original", run_original_span},
     };
 
