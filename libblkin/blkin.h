@@ -161,13 +161,13 @@ static inline int blkin_is_on_(void)
 {
     const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
 
-    return BLKIN_UNLIKELY_(__atomic_load_n(gate, __ATOMIC_RELAXED));
+    return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
 }
 
 /* Has the sender decided against this trace? (Of those it has not quite, the library finds out.) */
 static inline int blkin_is_refused_(const struct blkin_context *context)
 {
-    return context && context->trace_id &&
+    return context->trace_id &&
            (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
                               BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
 }
@@ -184,15 +184,18 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context)
 {
-    if (blkin_is_on_() && !blkin_is_refused_(context)) {
-        blkin_span_begin_(span, name, blkin_length_(name), kind, context);
-    } else if (context) {
+    if (!context) {
+        if (BLKIN_UNLIKELY_(blkin_is_on_())) {
+            blkin_span_begin_(span, name, blkin_length_(name), kind, 0);
+        } else {
+            __builtin_memset((void *)&span->context, 0, sizeof(span->context));
+            span->state_ = 0;
+        }
+    } else if (!blkin_is_on_() || blkin_is_refused_(context)) {
         span->context = *context; /* the next process may be traced though this one is not */
         span->state_ = 0;
     } else {
-        /* context and state_, in as few stores as can be */
-        __builtin_memset((void *)&span->context, 0, sizeof(span->context));
-        span->state_ = 0;
+        blkin_span_begin_(span, name, blkin_length_(name), kind, context);
     }
 }
 
