@@ -167,9 +167,8 @@ static inline int blkin_is_on_(void)
 /* Has the sender decided against this trace? (Of those it has not quite, the library finds out.) */
 static inline int blkin_is_refused_(const struct blkin_context *context)
 {
-    return context->trace_id &&
-           (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
-                              BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
+    return context->trace_id && (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
+                                                   BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
 }
 
 /* ---- spans ------------------------------------------------------------------------------------

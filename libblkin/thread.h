@@ -45,13 +45,15 @@ static inline struct blkin_thread *blkin_this_thread(void)
     return thread;
 }
 
+extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[3];
+
 /* 64 random bits; 0, which is no id: seed the thread and try again. */
 static inline uint64_t blkin_id_try(struct blkin_thread *thread)
 {
-    uint64_t id = thread->id_counter += BLKIN_ID_STEP;
+    uint64_t id = thread->id_counter += blkin_id_factors[2];
 
-    id = (id ^ (id >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    id = (id ^ (id >> 27)) * UINT64_C(0x94d049bb133111eb);
+    id = (id ^ (id >> 30)) * blkin_id_factors[0];
+    id = (id ^ (id >> 27)) * blkin_id_factors[1];
     return id ^ (id >> 31);
 }
 
