@@ -171,6 +171,14 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) 
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
+# a provider without LTTng, for test-threads
+counting := $(BUILD)/tests/libblkin/provider/counting.so
+$(call obj,tests/libblkin/provider/counting.c): flags = $(internal)
+$(counting): $(call obj,tests/libblkin/provider/counting.c)
+	@mkdir -p $(@D)
+	$(CC) $(so_ldflags) -o $@ $^
+$(BUILD)/tests/libblkin/test-threads: | $(counting)
+
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
 	$(if $(filter x86_64,$(shell uname -m)),free))
@@ -219,7 +227,12 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
 
-.PHONY: run-unit-tests
+check-tsan: ## run the library's test of threads under ThreadSanitizer
+	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread \
+		build/tsan/tests/libblkin/test-threads
+	@BUILD=$(SRC)/build/tsan tools/isolate tests/run build/tsan/tests/libblkin/test-threads
+
+.PHONY: run-unit-tests check-tsan
 run-unit-tests:
 	@tools/isolate tests/run $(unit_tests)
 

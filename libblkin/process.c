@@ -96,17 +96,20 @@ void blkin_do_chores(uint64_t now_ticks)
 {
     const struct blkin_provider *provider = blkin_provider();
     uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
 
     /* who moves the time on does the work: the others are not held up */
     if ((int64_t)(now_ticks - due) < 0 ||
-        !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due,
-                                     now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), false,
-                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
         return;
     blkin_clock_adjust();
     blkin_sampling_refresh();
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
+    /* the same time again: who does the work next sees what we have written */
+    (void)__atomic_compare_exchange_n(&blkin_chores_due_ticks, &next, next, false, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED);
 }
 
 void blkin_heartbeat(void)
