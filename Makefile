@@ -10,6 +10,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
+MANDIR ?= $(PREFIX)/share/man
 # where a babeltrace2 of the same LIBDIR looks for plugins
 PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
 
@@ -28,7 +29,8 @@ SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 export SRC PYTHON
-export BUILD := $(abspath $(BUILD))
+override BUILD := $(abspath $(BUILD))
+export BUILD
 
 # ---------------------------------------------------------------------------------- flags
 
@@ -141,6 +143,12 @@ $(BUILD)/include/blkin/%: libblkin/%
 	@mkdir -p $(@D)
 	@ln -sf $(SRC)/$< $@
 
+.PHONY: man
+man: $(BUILD)/man/made ## make the man pages of the headers
+$(BUILD)/man/made: tools/reference $(headers) Makefile
+	$(PYTHON) tools/reference $(VERSION) $(@D) $(headers)
+	@touch $@
+
 pc: $(BUILD)/blkin.pc
 # always anew: PREFIX may be another one than at the last make
 $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
@@ -177,14 +185,6 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) 
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
-
-# a provider without LTTng, for test-threads
-counting := $(BUILD)/tests/libblkin/provider/counting.so
-$(call obj,tests/libblkin/provider/counting.c): flags = $(internal)
-$(counting): $(call obj,tests/libblkin/provider/counting.c)
-	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -o $@ $^
-$(BUILD)/tests/libblkin/test-threads: | $(counting)
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
@@ -230,14 +230,30 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
 
-check-tsan: ## run the library's test of threads under ThreadSanitizer
-	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread \
-		build/tsan/tests/libblkin/test-threads
-	@BUILD=$(SRC)/build/tsan tools/isolate tests/run build/tsan/tests/libblkin/test-threads
-
-.PHONY: run-unit-tests check-tsan
+.PHONY: run-unit-tests
 run-unit-tests:
 	@tools/isolate tests/run $(unit_tests)
+
+# libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz
+FUZZ_CC ?= clang
+FUZZ_RUNS ?= 10000000
+fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+
+$(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
+$(BUILD)/fuzz/fuzz-assembler: $(core_src)
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin \
+		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(call pkg_cflags,glib-2.0 liburcu) -o $@ $(filter %.c,$^) \
+		$(call pkg_libs,glib-2.0 liburcu)
+
+.PHONY: fuzz
+fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+	@for fuzzer in $(fuzzers); do \
+		mkdir -p $$fuzzer.corpus && $$fuzzer -runs=$(FUZZ_RUNS) -max_len=512 -len_control=0 \
+			-print_final_stats=1 -artifact_prefix=$$fuzzer- $$fuzzer.corpus || exit 1; \
+	done
 
 deps: ## install every package that build, demo and tests need (Debian; else: list them)
 	@tools/deps --install
@@ -250,16 +266,16 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run
 lint: ## check formatting, shell scripts and Python syntax
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	shellcheck -x -S warning $(sort $(scripts))
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py)
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py tools/*.py) tools/reference
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)
 
 # ---------------------------------------------------------------------------------- install
 
-install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
+install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
-		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
@@ -267,11 +283,13 @@ install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
 	$(INSTALL) -m 644 $(headers) $(DESTDIR)$(INCLUDEDIR)/blkin
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md $(DESTDIR)$(DOCDIR)
 
 uninstall: ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin
+	rm -f $(patsubst libblkin/%,$(DESTDIR)$(MANDIR)/man3/%.3,$(headers))
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
 clean: ## remove build/

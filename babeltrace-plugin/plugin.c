@@ -31,6 +31,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         last event [default: 50]\n"
     "  idle-timeout-ms=N      any other span likewise [default: 10000]\n"
     "  open-timeout-ms=N      a streamed span without its end likewise [default: 60000]\n"
+    "  max-open-spans=N       more open spans than N, or more bytes of them than max-open-bytes:\n"
+    "  max-open-bytes=N       the oldest are sent early, marked [default: 1000000, 512 MiB]\n"
     "  batch-spans=N          at most N spans in one request [default: 1000]\n"
     "  batch-timeout-ms=N     a request waits at most N ms for more spans [default: 200]\n"
     "  retry-timeout-ms=N     try for N ms to reach a collector that is gone [default: 30000]\n");

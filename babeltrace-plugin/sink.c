@@ -89,14 +89,15 @@ static void print_summary(struct sink *sink)
             "blkin: events: %" PRIu64 " = %" PRIu64 " in spans + %" PRIu64 " foreign + %" PRIu64
             " unreadable + %" PRIu64 " invalid + %" PRIu64 " no room + %" PRIu64 " late + %" PRIu64
             " of processes; missing: %" PRIu64 " events, %" PRIu64
-            " annotations and tags; spans: %" PRIu64 " = %" PRIu64 " accepted + %" PRIu64
-            " refused + %" PRIu64 " undelivered + %" PRIu64 " too large + %" PRIu64
-            " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64 " packets\n",
+            " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64 " = %" PRIu64
+            " accepted + %" PRIu64 " refused + %" PRIu64 " undelivered + %" PRIu64
+            " too large + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
+            " packets\n",
             sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
             core->events_invalid, core->events_no_room, core->events_late, core->events_process,
-            core->events_missing, core->log_errors, out->spans, out->accepted, out->refused,
-            out->undelivered, out->too_large, out->waiting, sink->input.discarded_events,
-            sink->input.discarded_packets);
+            core->events_missing, core->log_errors, out->cut, out->spans, out->accepted,
+            out->refused, out->undelivered, out->too_large, out->waiting,
+            sink->input.discarded_events, sink->input.discarded_packets);
 }
 
 static void sink_free(struct sink *sink)
@@ -130,6 +131,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .idle_timeout_ns = params.idle_timeout_ms * 1000000,
             .end_timeout_ns = params.end_timeout_ms * 1000000,
             .open_timeout_ns = params.open_timeout_ms * 1000000,
+            .max_open_spans = (uint64_t)params.max_open_spans,
+            .max_open_bytes = (uint64_t)params.max_open_bytes,
         },
         export_span, sink);
     if (!sink->assembler) {

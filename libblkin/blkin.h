@@ -25,9 +25,10 @@
  *
  * Times are in ns of CLOCK_MONOTONIC.
  *
- * Threads and signals. Every function may be called from any thread. On a span that its thread owns
- * all are async-signal-safe but for the first recorded span of a process, which loads the
- * provider, and of a thread, which seeds its ids: see doc/library.md.
+ * Threads and signals. Every function may be called from any thread, and all but those of "the
+ * process" and "sampling" from a signal handler, on spans of the handler's own: it must not touch
+ * one that the code under it may be using. Not so for the first span of a process, which loads the
+ * provider: call blkin_init() before. See doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *
@@ -149,7 +150,7 @@ BLKIN_PUBLIC void blkin_span_set_start_(struct blkin_span *span, uint64_t time_n
 BLKIN_PUBLIC void blkin_span_end_(struct blkin_span *span);
 BLKIN_PUBLIC void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns);
 
-#define BLKIN_UNLIKELY_(condition) __builtin_expect(!!(condition), 0)
+#define BLKIN_UNLIKELY_(condition) (__builtin_expect(!!(condition), 0) != 0)
 
 /* A constant for a literal. */
 static inline size_t blkin_length_(const char *text)
@@ -399,24 +400,180 @@ static inline const struct blkin_context *blkin_span_context(const struct blkin_
     return &span->context;
 }
 
-#define blkin_span_annotate(span, text)               ((void)(span), (void)(text))
-#define blkin_span_log(span, severity, text)          ((void)(span), (void)(severity), (void)(text))
-#define blkin_span_log_at(span, severity, text, time) ((void)(span), (void)(text), (void)(time))
-#define blkin_span_tag_string(span, key, value)       ((void)(span), (void)(key), (void)(value))
-#define blkin_span_tag_int64(span, key, value)        ((void)(span), (void)(key), (void)(value))
-#define blkin_span_tag_uint64(span, key, value)       ((void)(span), (void)(key), (void)(value))
-#define blkin_span_tag_double(span, key, value)       ((void)(span), (void)(key), (void)(value))
-#define blkin_span_tag_bool(span, key, value)         ((void)(span), (void)(key), (void)(value))
-#define blkin_span_error(span, message)               ((void)(span), (void)(message))
-#define blkin_span_set_remote(span, remote)           ((void)(span), (void)(remote))
-#define blkin_span_set_service(span, service)         ((void)(span), (void)(service))
-#define blkin_span_set_start(span, time)              ((void)(span), (void)(time))
-#define blkin_span_end(span)                          ((void)(span))
-#define blkin_span_end_at(span, time)                 ((void)(span), (void)(time))
-#define blkin_current()                               ((struct blkin_span *)0)
-#define blkin_set_current(span)                       ((void)(span), (struct blkin_span *)0)
+static inline void blkin_span_annotate(struct blkin_span *span, const char *text)
+{
+    (void)span;
+    (void)text;
+}
+
+static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
+                                  const char *text)
+{
+    (void)span;
+    (void)severity;
+    (void)text;
+}
+
+static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
+                                     const char *text, uint64_t time_ns)
+{
+    (void)span;
+    (void)severity;
+    (void)text;
+    (void)time_ns;
+}
+
+static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
+                                         const char *value)
+{
+    (void)span;
+    (void)key;
+    (void)value;
+}
+
+static inline void blkin_span_tag_int64(struct blkin_span *span, const char *key, int64_t value)
+{
+    (void)span;
+    (void)key;
+    (void)value;
+}
+
+static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *key, uint64_t value)
+{
+    (void)span;
+    (void)key;
+    (void)value;
+}
+
+static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value)
+{
+    (void)span;
+    (void)key;
+    (void)value;
+}
+
+static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value)
+{
+    (void)span;
+    (void)key;
+    (void)value;
+}
+
+static inline void blkin_span_error(struct blkin_span *span, const char *message)
+{
+    (void)span;
+    (void)message;
+}
+
+static inline void blkin_span_set_remote(struct blkin_span *span,
+                                         const struct blkin_endpoint *remote)
+{
+    (void)span;
+    (void)remote;
+}
+
+static inline void blkin_span_set_service(struct blkin_span *span,
+                                          const struct blkin_endpoint *service)
+{
+    (void)span;
+    (void)service;
+}
+
+static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns)
+{
+    (void)span;
+    (void)time_ns;
+}
+
+static inline void blkin_span_end(struct blkin_span *span)
+{
+    (void)span;
+}
+
+static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns)
+{
+    (void)span;
+    (void)time_ns;
+}
+
+static inline struct blkin_span *blkin_current(void)
+{
+    return 0;
+}
+
+static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
+{
+    (void)span;
+    return 0;
+}
 
 #endif /* BLKIN_DISABLE */
+
+/* ---- macros -----------------------------------------------------------------------------------
+ *
+ * The functions above evaluate their arguments always, these only if the span is recorded: what is
+ * costly to prepare costs nothing while nobody looks.
+ *
+ *     BLKIN_TAG_STRING(&span, "object", object_name(request));
+ *
+ * span is evaluated once and may be NULL, so that BLKIN_ANNOTATE(blkin_current(), "...") is right
+ * everywhere. Each is an expression of type void, for any place in a function where a call may
+ * stand (a statement expression of GNU C, marked so that -Wpedantic accepts it). -DBLKIN_DISABLE
+ * checks the types of the arguments, evaluates none and leaves no code.
+ */
+
+#ifndef BLKIN_DISABLE
+#define BLKIN_IF_RECORDED_(span, call)                                                   \
+    __extension__({                                                                      \
+        struct blkin_span *const blkin_recorded_ = (span);                               \
+        if (blkin_recorded_ && BLKIN_UNLIKELY_(blkin_span_is_recorded(blkin_recorded_))) \
+            call;                                                                        \
+        (void)0;                                                                         \
+    })
+#else
+#define BLKIN_IF_RECORDED_(span, call)                     \
+    (1 ? (void)0 : __extension__({                         \
+        struct blkin_span *const blkin_recorded_ = (span); \
+        call;                                              \
+    }))
+#endif
+
+/* blkin_span_annotate(): an event within the span, now. */
+#define BLKIN_ANNOTATE(span, text) \
+    BLKIN_IF_RECORDED_(span, blkin_span_annotate(blkin_recorded_, (text)))
+
+/* blkin_span_log(): the same with a severity, such as BLKIN_WARNING. */
+#define BLKIN_LOG(span, severity, text) \
+    BLKIN_IF_RECORDED_(span, blkin_span_log(blkin_recorded_, (severity), (text)))
+
+/* blkin_span_tag_*(): key and value. */
+#define BLKIN_TAG_STRING(span, key, value) \
+    BLKIN_IF_RECORDED_(span, blkin_span_tag_string(blkin_recorded_, (key), (value)))
+#define BLKIN_TAG_INT64(span, key, value) \
+    BLKIN_IF_RECORDED_(span, blkin_span_tag_int64(blkin_recorded_, (key), (value)))
+#define BLKIN_TAG_UINT64(span, key, value) \
+    BLKIN_IF_RECORDED_(span, blkin_span_tag_uint64(blkin_recorded_, (key), (value)))
+#define BLKIN_TAG_DOUBLE(span, key, value) \
+    BLKIN_IF_RECORDED_(span, blkin_span_tag_double(blkin_recorded_, (key), (value)))
+#define BLKIN_TAG_BOOL(span, key, value) \
+    BLKIN_IF_RECORDED_(span, blkin_span_tag_bool(blkin_recorded_, (key), (value)))
+
+/* blkin_span_error(): the request failed. */
+#define BLKIN_ERROR(span, message) \
+    BLKIN_IF_RECORDED_(span, blkin_span_error(blkin_recorded_, (message)))
+
+/* blkin_span_set_remote(): the other side. */
+#define BLKIN_SET_REMOTE(span, endpoint) \
+    BLKIN_IF_RECORDED_(span, blkin_span_set_remote(blkin_recorded_, (endpoint)))
+
+/*
+ * The frame, to go with them. BLKIN_BEGIN*() evaluate all arguments, once: they decide whether the
+ * span is recorded. parent or context may be NULL, span not.
+ */
+#define BLKIN_BEGIN(span, name, kind, parent) blkin_span_begin((span), (name), (kind), (parent))
+#define BLKIN_BEGIN_REMOTE(span, name, kind, context) \
+    blkin_span_begin_remote((span), (name), (kind), (context))
+#define BLKIN_END(span) BLKIN_IF_RECORDED_(span, blkin_span_end(blkin_recorded_))
 
 /*
  * A span for the rest of the block, whatever way leaves it:

@@ -30,13 +30,11 @@ static uint32_t read_decision(char letter)
 /* The letter of the decision; 0: not decided. */
 static char decision_of(const struct blkin_context *context)
 {
-    uint32_t flags = blkin_context_all_flags(context);
-
-    if (flags & BLKIN_CONTEXT_DEBUG)
+    if (context->flags & BLKIN_CONTEXT_DEBUG)
         return 'd';
-    if (flags & BLKIN_CONTEXT_SAMPLED)
+    if (context->flags & BLKIN_CONTEXT_SAMPLED)
         return '1';
-    return flags & BLKIN_CONTEXT_DECIDED ? '0' : '\0';
+    return context->flags & BLKIN_CONTEXT_DECIDED ? '0' : '\0';
 }
 
 /* A decision may travel without ids; ids in part may not. */

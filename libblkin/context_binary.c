@@ -80,8 +80,7 @@ int blkin_context_to_opencensus(const struct blkin_context *context, void *buffe
     bytes[SPAN_ID] = SPAN_ID_FIELD;
     write_be64(bytes + SPAN_ID + 1, context->span_id);
     bytes[OPTIONS] = OPTIONS_FIELD;
-    bytes[OPTIONS + 1] =
-        blkin_context_all_flags(context) & BLKIN_CONTEXT_SAMPLED ? OPTION_SAMPLED : 0;
+    bytes[OPTIONS + 1] = blkin_context_is_sampled(context) ? OPTION_SAMPLED : 0;
     return BLKIN_OPENCENSUS_SIZE;
 }
 
@@ -107,12 +106,9 @@ int blkin_context_from_packed(struct blkin_context *context,
 int blkin_context_to_packed(const struct blkin_context *context,
                             struct blkin_trace_info_packed *packed)
 {
-    uint32_t decision;
-
     if (!context || !packed)
         return -EINVAL;
-    decision = blkin_context_all_flags(context) & (BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_SAMPLED);
-    if (decision == BLKIN_CONTEXT_DECIDED) {
+    if (context->flags & BLKIN_CONTEXT_DECIDED && !blkin_context_is_sampled(context)) {
         *packed = (struct blkin_trace_info_packed){0};
         return 0;
     }

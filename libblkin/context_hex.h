@@ -1,5 +1,5 @@
 /*
- * What the trace context formats share: hexadecimal numbers and the implied flags.
+ * What the trace context formats share: hexadecimal numbers, and what the flags imply.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,9 +8,14 @@
 
 #include "blkin_context.h"
 
+#include <string.h>
+
 /* The value of a lower-case hex digit with BLKIN_HEX_DIGIT set; 0 for any other character. */
 #define BLKIN_HEX_DIGIT 0x10u
 extern __attribute__((visibility("hidden"))) const unsigned char blkin_hex_value[256];
+
+/* The two digits of each byte, one pair after the other. */
+extern __attribute__((visibility("hidden"))) const char blkin_hex_pairs[513];
 
 /*
  * Reads up to 16 digits. Clears *valid if one of them is none: the caller looks at it once, after
@@ -34,21 +39,15 @@ static inline uint64_t blkin_hex_read(const char *text, unsigned digits, unsigne
 /* Writes 16 digits and returns the place behind them. */
 static inline char *blkin_hex_write(char *text, uint64_t number)
 {
-    for (int i = 15; i >= 0; i--, number >>= 4)
-        text[i] = "0123456789abcdef"[number & 0xf];
+    for (int i = 0; i < 8; i++)
+        memcpy(text + 2 * i, blkin_hex_pairs + 2 * (number >> (56 - 8 * i) & 0xff), 2);
     return text + 16;
 }
 
-/* The flags with those that they imply. */
-static inline uint32_t blkin_context_all_flags(const struct blkin_context *context)
+/* DEBUG implies SAMPLED, whether the caller has set both or not. */
+static inline int blkin_context_is_sampled(const struct blkin_context *context)
 {
-    uint32_t flags = context->flags;
-
-    if (flags & BLKIN_CONTEXT_DEBUG)
-        flags |= BLKIN_CONTEXT_SAMPLED;
-    if (flags & BLKIN_CONTEXT_SAMPLED)
-        flags |= BLKIN_CONTEXT_DECIDED;
-    return flags;
+    return (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG)) != 0;
 }
 
 #endif

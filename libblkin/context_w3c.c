@@ -43,12 +43,10 @@ int blkin_context_from_traceparent(struct blkin_context *context, const char *te
 
 int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
 {
-    uint32_t flags;
     char *end = buffer;
 
     if (!context || !buffer || !blkin_context_has_ids(context))
         return -EINVAL;
-    flags = blkin_context_all_flags(context);
     *end++ = '0';
     *end++ = '0';
     *end++ = '-';
@@ -58,8 +56,8 @@ int blkin_context_to_traceparent(const struct blkin_context *context, char *buff
     end = blkin_hex_write(end, context->span_id);
     *end++ = '-';
     *end++ = '0';
-    *end++ = (char)('0' + (flags & BLKIN_CONTEXT_SAMPLED ? W3C_SAMPLED : 0) +
-                    (flags & BLKIN_CONTEXT_RANDOM ? W3C_RANDOM : 0));
+    *end++ = (char)('0' + (blkin_context_is_sampled(context) ? W3C_SAMPLED : 0) +
+                    (context->flags & BLKIN_CONTEXT_RANDOM ? W3C_RANDOM : 0));
     *end = '\0';
     return LENGTH;
 }

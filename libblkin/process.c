@@ -95,6 +95,7 @@ static void record_process(const struct blkin_provider *provider)
 void blkin_do_chores(uint64_t now_ticks)
 {
     const struct blkin_provider *provider = blkin_provider();
+    const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
 
@@ -105,6 +106,7 @@ void blkin_do_chores(uint64_t now_ticks)
         return;
     blkin_clock_adjust();
     blkin_sampling_refresh();
+    errno = saved_errno;
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
     /* the same time again: who does the work next sees what we have written */

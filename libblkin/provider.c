@@ -14,6 +14,7 @@
 #include "sampling.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -124,8 +125,10 @@ static void load(void)
 void blkin_provider_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const int saved_errno = errno;
 
     (void)pthread_once(&once, load);
+    errno = saved_errno;
 }
 
 static void load_and_record(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,

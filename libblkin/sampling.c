@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 #define RULES_MAX    32
 #define SLOTS        8
 #define BURST_NS     UINT64_C(100000000)
+#define DIGITS       "0123456789"
 
 enum mode { ALWAYS, NEVER, RATIO, RATE };
 
@@ -54,12 +56,21 @@ static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the text form ---- */
 
+/* Digits and perhaps a fraction. Not strtod(3): what it reads depends on the program's locale. */
 static bool parse_number(const char *text, double min, double max, double *number)
 {
-    char *end;
+    const size_t whole = strspn(text, DIGITS);
+    const size_t fraction = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
+    double scale = 1;
 
-    *number = strtod(text, &end);
-    return end != text && *end == '\0' && *number >= min && *number <= max;
+    if (whole + fraction == 0 || text[whole + (text[whole] == '.') + fraction] != '\0')
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < whole; i++)
+        *number = *number * 10 + (text[i] - '0');
+    for (size_t i = 0; i < fraction; i++)
+        *number += (text[whole + 1 + i] - '0') * (scale /= 10);
+    return *number >= min && *number <= max;
 }
 
 /* always, never, ratio=0.01 or rate=100 */
@@ -131,20 +142,26 @@ static bool parse(const char *text, struct policy *policy)
     return true;
 }
 
+/* The caller holds the lock. */
+static int set_policy(const char *text)
+{
+    struct policy *policy = &slots[next_slot];
+
+    if (!parse(text, policy))
+        return -EINVAL;
+    next_slot = (next_slot + 1) % SLOTS;
+    __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    return 0;
+}
+
 int blkin_set_sampling(const char *text)
 {
-    struct policy *policy;
-    int result = -EINVAL;
+    int result;
 
     if (!text)
         return -EINVAL;
     pthread_mutex_lock(&change);
-    policy = &slots[next_slot];
-    if (parse(text, policy)) {
-        next_slot = (next_slot + 1) % SLOTS;
-        __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
-        result = 0;
-    }
+    result = set_policy(text);
     pthread_mutex_unlock(&change);
     return result;
 }
@@ -173,8 +190,18 @@ static bool read_text(int fd, char *text, size_t size)
     return true;
 }
 
+/* What nobody else can report: a daemon runs on with the policy it had. */
+static void set_from(const char *source, const char *text)
+{
+    if (set_policy(text) != 0 && getenv("BLKIN_DEBUG"))
+        fprintf(stderr,
+                "libblkin: %s: \"%s\" is not a sampling policy, expected always, never, "
+                "ratio=0..1 or rate=traces-per-second, and rules such as ,name*:never\n",
+                source, text);
+}
+
 /* A file that is not there, or that says nothing valid, changes nothing. */
-void blkin_sampling_refresh(void)
+static void take_file_over(void)
 {
     char text[TEXT_MAX];
     struct stat status;
@@ -188,10 +215,22 @@ void blkin_sampling_refresh(void)
     if (fd < 0)
         return;
     if (read_text(fd, text, sizeof(text)))
-        (void)blkin_set_sampling(text);
+        set_from(file.path, text);
     close(fd);
     file.inode = status.st_ino;
     file.changed = status.st_mtim;
+}
+
+/*
+ * The caller may be a signal handler that has interrupted blkin_set_sampling(): then the file has
+ * to wait for the next time.
+ */
+void blkin_sampling_refresh(void)
+{
+    if (pthread_mutex_trylock(&change) != 0)
+        return;
+    take_file_over();
+    pthread_mutex_unlock(&change);
 }
 
 void blkin_sampling_init(void)
@@ -201,11 +240,13 @@ void blkin_sampling_init(void)
 
     if (!path)
         path = DEFAULT_FILE;
+    pthread_mutex_lock(&change);
     if (strlen(path) < sizeof(file.path))
         strcpy(file.path, path);
-    if (text)
-        (void)blkin_set_sampling(text);
-    blkin_sampling_refresh();
+    if (text && text[0])
+        set_from("BLKIN_SAMPLING", text);
+    take_file_over();
+    pthread_mutex_unlock(&change);
 }
 
 /* ---- the decision ---- */

@@ -95,7 +95,8 @@ static bool begin_trace(struct blkin_span *span, const char *name,
     static const struct blkin_context none;
     struct blkin_decision decision;
 
-    if (blkin_gate_ == &not_known_yet) {
+    /* acquire: who sees the gate that the loading has set sees all else that it has set */
+    if (__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) == &not_known_yet) {
         blkin_provider_load();
         if (!blkin_is_on_()) {
             span->context = parent ? *parent : none;
@@ -110,8 +111,11 @@ static bool begin_trace(struct blkin_span *span, const char *name,
     decision = decide(&span->context, name);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
-    if (!decision.sampled)
+    if (!decision.sampled) {
+        /* a process that records nothing must see the sampling file change too */
+        blkin_do_chores_if_due(blkin_ticks());
         return false;
+    }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
     span->sampled_ppm_ = decision.ppm;
     span->flags_ = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |

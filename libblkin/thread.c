@@ -5,6 +5,7 @@
  */
 #include "thread.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/random.h>
 #include <time.h>
@@ -41,10 +42,12 @@ static uint64_t weak_seed(const void *address)
 void blkin_thread_seed(struct blkin_thread *thread)
 {
     uint64_t *counter = &thread->id_counter;
+    const int saved_errno = errno;
 
     /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
     if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
+    errno = saved_errno;
     thread->number = blkin_id_next(thread);
     thread->sequence = 0;
 }

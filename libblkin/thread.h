@@ -47,10 +47,27 @@ static inline struct blkin_thread *blkin_this_thread(void)
 
 extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[3];
 
+/*
+ * In one instruction, so that a signal handler's ids are never those of the code under it. On x86
+ * that needs no lock, as no other thread is concerned; elsewhere an atomic addition.
+ */
+static inline uint64_t blkin_id_step(struct blkin_thread *thread)
+{
+    uint64_t step = blkin_id_factors[2];
+#if defined(__x86_64__)
+    uint64_t before = step;
+
+    __asm__("xaddq %0, %1" : "+r"(before), "+m"(thread->id_counter) : : "cc");
+    return before + step;
+#else
+    return __atomic_add_fetch(&thread->id_counter, step, __ATOMIC_RELAXED);
+#endif
+}
+
 /* 64 random bits; 0, which is no id: seed the thread and try again. */
 static inline uint64_t blkin_id_try(struct blkin_thread *thread)
 {
-    uint64_t id = thread->id_counter += blkin_id_factors[2];
+    uint64_t id = blkin_id_step(thread);
 
     id = (id ^ (id >> 30)) * blkin_id_factors[0];
     id = (id ^ (id >> 27)) * blkin_id_factors[1];

@@ -25,6 +25,8 @@ struct assembler_options {
     int64_t idle_timeout_ns; /* finish a span this long after its last event */
     int64_t end_timeout_ns;  /* the same, once it has a closing annotation */
     int64_t open_timeout_ns; /* the same, for a span of the streaming events */
+    uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
+    uint64_t max_open_bytes; /* the same for the memory that they take */
 };
 
 struct assembler_counts {
@@ -37,8 +39,11 @@ struct assembler_counts {
     uint64_t events_missing; /* never seen: gaps in sequence numbers */
     uint64_t log_errors;     /* annotations and tags lost: no room in program or span, unreadable */
     uint64_t spans_open;
+    uint64_t open_bytes; /* that they take */
     uint64_t spans_finished;
     uint64_t spans_incomplete; /* of these: without an end */
+    uint64_t spans_evicted;    /* of these: early, to make room */
+    uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
 /*

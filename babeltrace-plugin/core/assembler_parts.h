@@ -11,6 +11,7 @@
 #include "sequence.h"
 
 struct assembler {
+    struct assembler_options options;
     struct open_spans open;
     struct queue idle;
     struct queue closing;
@@ -28,6 +29,18 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
 
 /* Counts the event as in a span, or as lost for lack of room. */
 void assembler_count(struct assembler *assembler, bool in_span);
+
+/* Tags the span with where it was recorded. */
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin);
+
+/* A new open span for the event, for which an older one may have to go. NULL when out of memory. */
+struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
+                                 const struct endpoint *endpoint);
+
+/* The span has grown from a log of so many bytes: counts it, and makes room if that is too much. */
+void assembler_account(struct assembler *assembler, const struct open_span *open,
+                       uint32_t capacity_before);
 
 /* Gives the span out and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);

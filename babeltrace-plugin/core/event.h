@@ -27,10 +27,19 @@ enum event_kind {
     EVENT_PROCESS,    /* blkin:process */
 };
 
+/* Where an event was recorded, as far as the trace tells. */
+struct origin {
+    struct text host;    /* of the trace; empty: not known */
+    struct text process; /* procname context; empty: not known */
+    int64_t pid;         /* vpid context; 0: not known */
+    int64_t tid;         /* vtid context; 0: not known */
+};
+
 /* All texts are borrowed for the length of one call. */
 struct event {
     enum event_kind kind;
     int64_t time_ns; /* since the Unix epoch */
+    struct origin origin;
     uint64_t trace_id_high;
     uint64_t trace_id;
     uint64_t span_id;

@@ -21,6 +21,7 @@ struct open_span {
     bool has_timestamp;
     bool closing;
     bool streaming; /* of blkin:begin: has an end of its own */
+    bool evicted;   /* finished before its time */
 };
 
 struct open_spans {

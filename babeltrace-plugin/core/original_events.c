@@ -45,14 +45,17 @@ static bool apply(struct open_span *open, const struct event *event)
 void assembler_add_original(struct assembler *assembler, const struct event *event)
 {
     const struct endpoint *endpoint = assembler_endpoint(assembler, event);
+    uint32_t capacity;
     struct open_span *open = endpoint ? open_spans_find(&assembler->open, event, endpoint) : NULL;
 
     if (endpoint && !open)
-        open = open_spans_add(&assembler->open, event, endpoint);
+        open = assembler_open(assembler, event, endpoint);
     if (!open) {
         assembler->counts.events_no_room++;
         return;
     }
+    capacity = open->span.log_capacity;
     assembler_count(assembler, apply(open, event));
+    assembler_account(assembler, open, capacity);
     queue_append(open->closing ? &assembler->closing : &assembler->idle, open, assembler->now_ns);
 }

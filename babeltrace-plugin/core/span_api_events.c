@@ -115,6 +115,7 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         span->kind = kind_of(event);
         span->debug = event->flags & BLKIN_SPAN_DEBUG;
         span->end_ns = span->start_ns + (int64_t)event->duration_ns;
+        assembler_tag_origin(assembler, span, &event->origin);
         add_log(assembler, span, event->log);
         add_dropped(assembler, span, event->dropped);
         assembler->counts.events_in_span++;
@@ -127,7 +128,7 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
 static void begin_streamed(struct assembler *assembler, const struct event *event)
 {
     const struct endpoint *endpoint = assembler_endpoint(assembler, event);
-    struct open_span *open = endpoint ? open_spans_add(&assembler->open, event, endpoint) : NULL;
+    struct open_span *open = endpoint ? assembler_open(assembler, event, endpoint) : NULL;
 
     assembler_count(assembler, open != NULL);
     if (!open)
@@ -157,6 +158,7 @@ static void add_detail(struct assembler *assembler, const struct event *event)
 {
     struct open_span *open = open_spans_find_streamed(&assembler->open, event);
     int64_t moment_ns;
+    uint32_t capacity;
 
     if (!open) {
         assembler->counts.events_late++;
@@ -172,7 +174,9 @@ static void add_detail(struct assembler *assembler, const struct event *event)
         assembler_finish(assembler, open);
         return;
     }
+    capacity = open->span.log_capacity;
     assembler_count(assembler, apply_detail(assembler, &open->span, event, moment_ns));
+    assembler_account(assembler, open, capacity);
     queue_append(&assembler->streaming, open, assembler->now_ns);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "exporter.h"
 
-#include "zipkin_json.h"
+#include "encoder.h"
 
 #include <time.h>
 
@@ -16,6 +16,7 @@
 
 struct exporter {
     struct transport *transport;
+    struct encoder *encoder;
     struct exporter_options options;
     struct exporter_callbacks callbacks;
     struct exporter_counts counts;
@@ -38,9 +39,12 @@ struct exporter *exporter_new(struct transport *transport, const struct exporter
 {
     struct exporter *exporter = calloc(1, sizeof(*exporter));
 
-    if (!exporter) {
+    if (exporter)
+        exporter->encoder = zipkin_json_encoder_new();
+    if (!exporter || !exporter->encoder) {
         struct error error;
 
+        free(exporter);
         (void)transport->close(transport, &error);
         return NULL;
     }
@@ -55,6 +59,7 @@ bool exporter_free(struct exporter *exporter, struct error *error)
 {
     const bool complete = exporter->transport->close(exporter->transport, error);
 
+    exporter->encoder->free(exporter->encoder);
     buffer_free(&exporter->batch);
     free(exporter);
     return complete;
@@ -141,6 +146,7 @@ static bool encode(struct exporter *exporter, const struct span *span)
 {
     struct buffer *batch = &exporter->batch;
     const size_t before = batch->length;
+    bool cut;
 
     if (!buffer_reserve(batch, 1))
         return false;
@@ -148,10 +154,12 @@ static bool encode(struct exporter *exporter, const struct span *span)
         batch->data[batch->length++] = '[';
         exporter->batch_started_ms = now_ms();
     }
-    if (!zipkin_json_span(batch, span) || !buffer_reserve(batch, 1)) {
+    if (!exporter->encoder->encode(exporter->encoder, batch, span, &cut) ||
+        !buffer_reserve(batch, 1)) {
         batch->length = before;
         return false;
     }
+    exporter->counts.cut += cut;
     batch->data[batch->length++] = ',';
     return true;
 }

@@ -28,6 +28,7 @@ struct exporter_counts {
     uint64_t too_large;   /* could not be encoded for lack of memory */
     uint64_t waiting;     /* in the batch that is not sent yet */
     uint64_t batches;
+    uint64_t cut; /* spans of which parts were left out: see limits.h */
 };
 
 /* Called while a retry waits: true ends the wait at once. */

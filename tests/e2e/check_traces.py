@@ -53,7 +53,9 @@ def check_span(span, *, name, kind, where, tags, annotations=()):
     expect(span.get("kind"), kind, f"{what}: kind")
     expect(span.get("localEndpoint"), where, f"{what}: endpoint")
     expect(span.get("remoteEndpoint"), None, f"{what}: remote endpoint")
-    expect(span.get("tags", {}), tags, f"{what}: tags")
+    own = {k: v for k, v in span.get("tags", {}).items() if not k.startswith("lttng.")}
+    expect(own, tags, f"{what}: tags")
+    expect("lttng.host" in span.get("tags", {}), True, f"{what}: the host of the trace")
     expect([a["value"] for a in span.get("annotations", [])], list(annotations),
            f"{what}: annotations")
     expect(span.get("shared", False), False, f"{what}: shared")

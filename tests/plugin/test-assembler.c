@@ -15,6 +15,8 @@ static const struct assembler_options options = {
     .idle_timeout_ns = 10 * SECOND,
     .end_timeout_ns = SECOND,
     .open_timeout_ns = 60 * SECOND,
+    .max_open_spans = 60000,
+    .max_open_bytes = 64 << 20,
 };
 
 /* The finished spans, one line each. */
@@ -287,6 +289,57 @@ static void test_streamed_span(void)
     end(assembler);
 }
 
+/* The hard caps: what goes early is sent, marked and counted, and memory stays below. */
+static void test_caps(void)
+{
+    struct assembler_options small = options;
+    struct assembler *assembler;
+    static char text[4000];
+    struct event event;
+
+    small.max_open_spans = 2;
+    finished[0] = '\0';
+    assembler = assembler_new(&small, take, NULL);
+    annotate(assembler, 1, 2, "s", "a");
+    annotate(assembler, 2, 3, "s", "a");
+    annotate(assembler, 3, 2, "s", "b");
+    annotate(assembler, 4, 4, "s", "a");
+    CHECK_TEXT(finished, "write 1/3<2 s local 2+0 a@2 blkin.incomplete=too many spans were open\n");
+    CHECK(assembler_counts(assembler)->spans_evicted == 1);
+    CHECK(assembler_counts(assembler)->spans_open == 2);
+    end(assembler);
+
+    small.max_open_spans = 1000000;
+    small.max_open_bytes = 1 << 20;
+    finished[0] = '\0';
+    assembler = assembler_new(&small, take, NULL);
+    memset(text, 'x', sizeof(text));
+    event = event_of(1, 2, "s");
+    event.kind = EVENT_TIMESTAMP;
+    event.value = (struct text){text, sizeof(text)};
+    for (uint64_t i = 0; i < 10000; i++) {
+        event.span_id = 1 + i % 500;
+        assembler_add(assembler, &event);
+        CHECK(assembler_counts(assembler)->open_bytes <= (1 << 20) + 2 * SPAN_LOG_MAX);
+    }
+    CHECK(assembler_counts(assembler)->spans_evicted > 0);
+    assembler_flush(assembler);
+    CHECK(assembler_counts(assembler)->open_bytes == 0);
+    end(assembler);
+}
+
+static void test_too_many_services(void)
+{
+    struct endpoint_table *table = endpoint_table_new();
+    const struct endpoint *endpoint = NULL;
+
+    for (int64_t i = 0; i <= ENDPOINTS_MAX; i++)
+        endpoint = endpoint_get(table, text_of("s"), text_of(""), INT64_C(100000) + i);
+    CHECK(endpoint_is_overflow(table, endpoint));
+    CHECK(!endpoint_is_overflow(table, endpoint_get(table, text_of("s"), text_of(""), 100000)));
+    endpoint_table_free(table);
+}
+
 static void test_endpoints(void)
 {
     struct endpoint_table *table = endpoint_table_new();
@@ -320,6 +373,8 @@ int main(void)
     test_many();
     test_whole_span();
     test_streamed_span();
+    test_caps();
+    test_too_many_services();
     test_endpoints();
     return check_status();
 }
