@@ -15,9 +15,10 @@
  * completions do, but two threads must not use one span at the same time.
  *
  * Recording. A span is recorded if, when it begins, an LTTng session has the event "blkin:span"
- * enabled (or "blkin:begin" for the streaming events), and its trace is sampled. Every other call
- * on a span that is not recorded costs one test of a field of the span. What a recorded span takes
- * beyond BLKIN_SPAN_LOG bytes of annotations and tags is dropped and counted in the span.
+ * enabled, and its trace is sampled; in streaming events, as they happen, if "blkin:begin" is
+ * enabled too (as by "blkin:*"). Every other call on a span that is not recorded costs one test of
+ * a byte. What a recorded span takes beyond BLKIN_SPAN_LOG bytes of annotations and tags is dropped
+ * and counted in the span.
  *
  * Strings. name, service and remote endpoint are borrowed until blkin_span_end(); the texts of
  * annotations and tags are copied. NULL is taken as "". Any bytes are allowed.
@@ -74,17 +75,17 @@ enum blkin_severity {
 /* The members that end in _ are the library's own and may change. */
 struct blkin_span {
     struct blkin_context context; /* to be read by blkin_span_context() */
-    uint32_t state_;              /* 0: not recorded */
+    uint8_t state_;               /* 0: not recorded. A byte: it is tested in memory */
+    uint8_t kind_;
+    uint8_t flags_;
+    uint8_t reserved_;
     uint16_t log_length_;
     uint16_t dropped_;
     uint64_t start_ticks_;
     const char *name_;
     size_t name_length_;
     const struct blkin_endpoint *service_;
-    uint32_t sampled_ppm_;
-    uint8_t kind_;
-    uint8_t flags_;
-    uint8_t reserved_[2];
+    uint64_t sampled_ppm_;
     uint64_t record_[(BLKIN_SPAN_LOG + 320) / 8]; /* written only while the span is recorded */
 };
 
@@ -128,16 +129,13 @@ BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
 /* ---- implementation of the inline part: not for use -------------------------------------------
  */
 
-struct blkin_gate_ {
-    const int *span;  /* not 0: some session has blkin:span enabled */
-    const int *begin; /* not 0: some session has blkin:begin enabled */
-};
-
-BLKIN_PUBLIC extern struct blkin_gate_ blkin_gate_;
+BLKIN_PUBLIC extern const int *blkin_gate_; /* *blkin_gate_ is not 0: blkin:span is enabled */
 
 BLKIN_PUBLIC void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length,
-                                    uint32_t kind, const struct blkin_context *parent,
-                                    uint32_t sampled_ppm);
+                                    uint32_t kind, const struct blkin_context *parent);
+BLKIN_PUBLIC void blkin_span_begin_child_(struct blkin_span *span, const char *name,
+                                          size_t name_length, uint32_t kind,
+                                          const struct blkin_span *parent);
 BLKIN_PUBLIC void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
                                        size_t length);
 BLKIN_PUBLIC void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
@@ -162,11 +160,16 @@ static inline size_t blkin_length_(const char *text)
 
 static inline int blkin_is_on_(void)
 {
-    const int *span = __atomic_load_n(&blkin_gate_.span, __ATOMIC_RELAXED);
-    const int *begin = __atomic_load_n(&blkin_gate_.begin, __ATOMIC_RELAXED);
+    const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
 
-    return BLKIN_UNLIKELY_(__atomic_load_n(span, __ATOMIC_RELAXED) |
-                           __atomic_load_n(begin, __ATOMIC_RELAXED));
+    return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
+}
+
+/* Has the sender decided against this trace? (Of those it has not quite, the library finds out.) */
+static inline int blkin_is_refused_(const struct blkin_context *context)
+{
+    return context->trace_id && (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
+                                                   BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
 }
 
 /* ---- spans ------------------------------------------------------------------------------------
@@ -181,17 +184,18 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context)
 {
-    span->state_ = 0;
-    if (blkin_is_on_()) {
-        blkin_span_begin_(span, name, blkin_length_(name), kind, context, 0);
-    } else if (context) {
+    if (!context) {
+        if (BLKIN_UNLIKELY_(blkin_is_on_())) {
+            blkin_span_begin_(span, name, blkin_length_(name), kind, 0);
+        } else {
+            __builtin_memset((void *)&span->context, 0, sizeof(span->context));
+            span->state_ = 0;
+        }
+    } else if (!blkin_is_on_() || blkin_is_refused_(context)) {
         span->context = *context; /* the next process may be traced though this one is not */
+        span->state_ = 0;
     } else {
-        span->context.trace_id_high = 0;
-        span->context.trace_id = 0;
-        span->context.span_id = 0;
-        span->context.flags = 0;
-        span->context.tracestate = 0;
+        blkin_span_begin_(span, name, blkin_length_(name), kind, context);
     }
 }
 
@@ -201,14 +205,12 @@ static inline void blkin_span_begin(struct blkin_span *span, const char *name, e
 {
     if (!parent) {
         blkin_span_begin_remote(span, name, kind, 0);
-    } else if (parent->state_) {
-        span->state_ = 0;
-        blkin_span_begin_(span, name, blkin_length_(name), kind, &parent->context,
-                          parent->sampled_ppm_);
+    } else if (BLKIN_UNLIKELY_(parent->state_)) {
+        blkin_span_begin_child_(span, name, blkin_length_(name), kind, parent);
     } else {
         /* the parent knows best: a trace is recorded whole or not at all */
-        span->state_ = 0;
         span->context = parent->context;
+        span->state_ = 0;
     }
 }
 

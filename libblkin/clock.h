@@ -33,13 +33,28 @@ static inline uint64_t blkin_monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static inline uint64_t blkin_ticks(void)
+/* Is the counter the clock? Then blkin_counter() is a blkin_ticks() that calls nothing. */
+static inline bool blkin_use_counter(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect(blkin_clock.use_counter, 1))
-        return __rdtsc();
+    return __builtin_expect(blkin_clock.use_counter, 1);
+#else
+    return false;
 #endif
-    return blkin_monotonic_ns();
+}
+
+static inline uint64_t blkin_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return 0;
+#endif
+}
+
+static inline uint64_t blkin_ticks(void)
+{
+    return blkin_use_counter() ? blkin_counter() : blkin_monotonic_ns();
 }
 
 /* The ns between two readings; 0 if they are in the wrong order, as two CPUs may see them. */

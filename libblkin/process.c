@@ -17,7 +17,7 @@
 
 #define CHORES_EVERY_NS UINT64_C(1000000000)
 
-static const struct blkin_service *service;
+const struct blkin_service *blkin_service;
 static const char *version = "";
 uint64_t blkin_chores_due_ticks;
 
@@ -43,20 +43,20 @@ static const struct blkin_service *prepare(const struct blkin_endpoint *endpoint
     return &slots[slot];
 }
 
-const struct blkin_service *blkin_default_service(void)
+const struct blkin_service *blkin_make_service(void)
 {
-    const struct blkin_service *set = __atomic_load_n(&service, __ATOMIC_ACQUIRE);
+    const struct blkin_service *none = NULL, *made = prepare(NULL);
 
-    if (!set) {
-        set = prepare(NULL);
-        __atomic_store_n(&service, set, __ATOMIC_RELEASE);
-    }
-    return set;
+    /* a blkin_set_service() at the same time has the last word */
+    if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    return none;
 }
 
 void blkin_set_service(const struct blkin_endpoint *endpoint)
 {
-    __atomic_store_n(&service, prepare(endpoint), __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_service, prepare(endpoint), __ATOMIC_RELEASE);
 }
 
 void blkin_set_version(const char *new_version)
@@ -89,7 +89,7 @@ static void record_process(const struct blkin_provider *provider)
     at = blkin_put_string(at, blkin_default_service()->strings, SPAN_SERVICE_MAX);
     at = blkin_put_string(at, __atomic_load_n(&version, __ATOMIC_ACQUIRE), 100);
     at = blkin_put_string(at, blkin_sampling_text(), 150);
-    provider->record(BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
+    blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
 }
 
 void blkin_do_chores(uint64_t now_ticks)
@@ -97,18 +97,21 @@ void blkin_do_chores(uint64_t now_ticks)
     const struct blkin_provider *provider = blkin_provider();
     const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
 
     /* who moves the time on does the work: the others are not held up */
     if ((int64_t)(now_ticks - due) < 0 ||
-        !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due,
-                                     now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), false,
-                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
         return;
     blkin_clock_adjust();
     blkin_sampling_refresh();
     errno = saved_errno;
-    if (__atomic_load_n(provider->enabled[BLKIN_EVENT_PROCESS], __ATOMIC_RELAXED))
+    if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
+    /* the same time again: who does the work next sees what we have written */
+    (void)__atomic_compare_exchange_n(&blkin_chores_due_ticks, &next, next, false, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED);
 }
 
 void blkin_heartbeat(void)

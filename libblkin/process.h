@@ -19,8 +19,18 @@ struct blkin_service {
 /* Fills it from an endpoint, whose name and ip may be NULL. */
 void blkin_service_prepare(struct blkin_service *service, const struct blkin_endpoint *endpoint);
 
-/* The service of spans without their own. Never NULL. */
-const struct blkin_service *blkin_default_service(void);
+/* The service of spans without their own; NULL until somebody asked for it. */
+extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;
+
+/* Makes it from the program's name. */
+const struct blkin_service *blkin_make_service(void);
+
+static inline const struct blkin_service *blkin_default_service(void)
+{
+    const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+
+    return __builtin_expect(service != NULL, 1) ? service : blkin_make_service();
+}
 
 extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 

@@ -36,7 +36,7 @@ static void record_nothing(const struct blkin_trace *trace, const struct blkin_e
     (void)annotation;
 }
 
-static void record_no_event(enum blkin_packed_event event, const void *payload, size_t length)
+static void record_no_event(struct packed_event *event, const void *payload, size_t length)
 {
     (void)event;
     (void)payload;
@@ -46,7 +46,7 @@ static void record_no_event(enum blkin_packed_event event, const void *payload, 
 static const struct blkin_provider absent = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
-    .enabled = {[0 ... BLKIN_EVENTS - 1] = &never},
+    .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
     .record = record_no_event,
 };
 
@@ -55,7 +55,7 @@ static const struct blkin_provider not_loaded = {
     .zipkin = {{&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record}},
-    .enabled = {[0 ... BLKIN_EVENTS - 1] = &never},
+    .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
     .record = record_no_event,
 };
 
@@ -119,8 +119,7 @@ static void load(void)
     blkin_clock_init();
     blkin_sampling_init();
     __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_gate_.begin, provider->enabled[BLKIN_EVENT_BEGIN], __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_gate_.span, provider->enabled[BLKIN_EVENT_SPAN], __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_gate_, provider->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
 }
 
 void blkin_provider_load(void)

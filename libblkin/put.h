@@ -9,28 +9,33 @@
 #include <string.h>
 
 /*
- * Texts are short: two overlapping moves are cheaper than a call of memcpy. Neither side is touched
+ * Texts are short: overlapping moves are cheaper than a call of memcpy. Neither side is touched
  * outside of its length bytes.
  */
-static inline char *blkin_put_bytes(char *at, const void *bytes, size_t length)
+static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, const void *bytes,
+                                                                   size_t length)
 {
     const char *from = bytes;
 
-    if (length > 32) {
-        memcpy(at, from, length);
-    } else if (length >= 16) {
+    if (length < 16) {
+        if (length >= 8) {
+            memcpy(at, from, 8);
+            memcpy(at + length - 8, from + length - 8, 8);
+        } else if (length >= 4) {
+            memcpy(at, from, 4);
+            memcpy(at + length - 4, from + length - 4, 4);
+        } else if (length) {
+            at[0] = from[0];
+            at[length / 2] = from[length / 2];
+            at[length - 1] = from[length - 1];
+        }
+    } else if (length <= 32) {
         memcpy(at, from, 16);
         memcpy(at + length - 16, from + length - 16, 16);
-    } else if (length >= 8) {
-        memcpy(at, from, 8);
-        memcpy(at + length - 8, from + length - 8, 8);
-    } else if (length >= 4) {
-        memcpy(at, from, 4);
-        memcpy(at + length - 4, from + length - 4, 4);
-    } else if (length) {
-        at[0] = from[0];
-        at[length / 2] = from[length / 2];
-        at[length - 1] = from[length - 1];
+    } else {
+        for (size_t i = 0; i < length - 16; i += 16)
+            memcpy(at + i, from + i, 16);
+        memcpy(at + length - 16, from + length - 16, 16);
     }
     return at + length;
 }

@@ -12,7 +12,7 @@
 
 static const int not_known_yet = 1;
 
-struct blkin_gate_ blkin_gate_ = {&not_known_yet, &not_known_yet};
+const int *blkin_gate_ = &not_known_yet;
 
 /* ---- begin ---- */
 
@@ -52,18 +52,18 @@ static const struct blkin_service *service_of(const struct blkin_span *span,
 }
 
 /* Made once per trace, where it starts, and carried with it. */
-static struct blkin_decision decide(const struct blkin_context *context, const char *name,
-                                    uint32_t sampled_ppm)
+static struct blkin_decision decide(const struct blkin_context *context, const char *name)
 {
     if (context->flags & BLKIN_CONTEXT_DEBUG)
-        return (struct blkin_decision){true, sampled_ppm};
+        return (struct blkin_decision){true, 0};
     if (context->flags & BLKIN_CONTEXT_DECIDED)
-        return (struct blkin_decision){context->flags & BLKIN_CONTEXT_SAMPLED, sampled_ppm};
+        return (struct blkin_decision){context->flags & BLKIN_CONTEXT_SAMPLED, 0};
     return blkin_sampling_decide(name, context->trace_id);
 }
 
-static void stream_begin(struct blkin_span *span, struct blkin_thread *thread)
+__attribute__((noinline)) static void stream_begin(struct blkin_span *span)
 {
+    struct blkin_thread *thread = blkin_this_thread();
     struct blkin_service own;
     const struct blkin_service *service = service_of(span, &own);
     const struct blkin_begin_event event = {
@@ -73,30 +73,30 @@ static void stream_begin(struct blkin_span *span, struct blkin_thread *thread)
         .parent_id = span->context.parent_span_id,
         .thread = thread->number,
         .sequence = ++thread->sequence,
-        .sampled = span->sampled_ppm_,
+        .sampled = (uint32_t)span->sampled_ppm_,
         .port = service->port,
         .kind = span->kind_,
         .flags = span->flags_,
     };
     char *at = (char *)span->record_;
 
+    span->state_ = SPAN_STREAMING;
     at = blkin_put_bytes(at, &event, sizeof(event));
     at = blkin_put_text(at, span->name_, span->name_length_, SPAN_NAME_MAX);
     at = blkin_put_bytes(at, service->strings, service->length);
-    blkin_provider()->record(BLKIN_EVENT_BEGIN, span->record_,
-                             (size_t)(at - (char *)span->record_));
+    blkin_record_event(blkin_provider(), BLKIN_EVENT_BEGIN, span->record_,
+                       (size_t)(at - (char *)span->record_));
 }
 
-/* What blkin_span_begin_() does not do in line: roots, foreign parents, a provider not loaded. */
-__attribute__((noinline)) static bool begin_trace(struct blkin_span *span, const char *name,
-                                                  const struct blkin_context *parent,
-                                                  uint32_t sampled_ppm)
+/* Below another process's span, or none: false if the span is not to be recorded. */
+static bool begin_trace(struct blkin_span *span, const char *name,
+                        const struct blkin_context *parent)
 {
     static const struct blkin_context none;
     struct blkin_decision decision;
 
     /* acquire: who sees the gate that the loading has set sees all else that it has set */
-    if (__atomic_load_n(&blkin_gate_.span, __ATOMIC_ACQUIRE) == &not_known_yet) {
+    if (__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) == &not_known_yet) {
         blkin_provider_load();
         if (!blkin_is_on_()) {
             span->context = parent ? *parent : none;
@@ -108,7 +108,7 @@ __attribute__((noinline)) static bool begin_trace(struct blkin_span *span, const
         return false;
     }
     set_ids(&span->context, parent, blkin_this_thread());
-    decision = decide(&span->context, name, sampled_ppm);
+    decision = decide(&span->context, name);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
     if (!decision.sampled) {
@@ -123,35 +123,63 @@ __attribute__((noinline)) static bool begin_trace(struct blkin_span *span, const
     return true;
 }
 
-void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
-                       const struct blkin_context *parent, uint32_t sampled_ppm)
+static inline void begin(struct blkin_span *span, const char *name, size_t name_length,
+                         uint32_t kind, uint64_t now)
 {
-    struct blkin_thread *thread;
-
-    if (parent &&
-        (parent->flags & (DECISION | BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_REMOTE)) == DECISION) {
-        /* below a recorded span of this process */
-        thread = blkin_this_thread();
-        span->context = *parent;
-        span->context.parent_span_id = parent->span_id;
-        span->context.span_id = blkin_id_next(thread);
-        span->sampled_ppm_ = sampled_ppm;
-        span->flags_ = 0;
-    } else if (!begin_trace(span, name, parent, sampled_ppm)) {
-        return;
-    }
+    span->kind_ = (uint8_t)kind;
     span->log_length_ = 0;
     span->dropped_ = 0;
     span->name_ = name;
     span->name_length_ = name_length;
     span->service_ = NULL;
-    span->kind_ = (uint8_t)kind;
-    span->start_ticks_ = blkin_ticks();
     span->state_ = SPAN_AT_END;
-    if (__builtin_expect(*blkin_gate_.begin, 0)) {
-        span->state_ = SPAN_STREAMING;
-        stream_begin(span, blkin_this_thread());
-    }
+    span->start_ticks_ = now;
+    if (__builtin_expect(blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN), 0))
+        stream_begin(span);
+}
+
+void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
+                       const struct blkin_context *parent)
+{
+    if (begin_trace(span, name, parent))
+        begin(span, name, name_length, kind, blkin_ticks());
+    else
+        span->state_ = 0;
+}
+
+static inline void begin_child(struct blkin_span *span, const char *name, size_t name_length,
+                               uint32_t kind, const struct blkin_span *parent, uint64_t id,
+                               uint64_t now)
+{
+    const uint64_t parent_id = parent->context.span_id;
+
+    span->context = parent->context;
+    span->context.parent_span_id = parent_id;
+    span->context.span_id = id;
+    span->flags_ = parent->flags_ & (uint8_t)~BLKIN_SPAN_REMOTE;
+    span->sampled_ppm_ = parent->sampled_ppm_;
+    begin(span, name, name_length, kind, now);
+}
+
+/* What calls others is left to functions of its own: the usual way then saves no registers. */
+__attribute__((noinline)) static void begin_child_otherwise(struct blkin_span *span,
+                                                            const char *name, size_t name_length,
+                                                            uint32_t kind,
+                                                            const struct blkin_span *parent)
+{
+    begin_child(span, name, name_length, kind, parent, blkin_id_next(blkin_this_thread()),
+                blkin_ticks());
+}
+
+void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
+                             uint32_t kind, const struct blkin_span *parent)
+{
+    const uint64_t id = blkin_id_try(&blkin_thread);
+
+    if (__builtin_expect(id == 0, 0) || !blkin_use_counter())
+        begin_child_otherwise(span, name, name_length, kind, parent);
+    else
+        begin_child(span, name, name_length, kind, parent, id, blkin_counter());
 }
 
 /* ---- end ---- */
@@ -189,13 +217,11 @@ static inline uint64_t record_span(struct blkin_span *span, uint64_t time_ns)
     struct ending ending;
     char *at;
 
-    event->trace_id_high = span->context.trace_id_high;
-    event->trace_id = span->context.trace_id;
-    event->span_id = span->context.span_id;
-    event->parent_id = span->context.parent_span_id;
+    /* trace_id_high, trace_id, span_id and parent_id: the same in both */
+    memcpy(event, &span->context, offsetof(struct blkin_span_event, duration));
     event->thread = thread->number;
     event->sequence = thread->sequence + 1;
-    event->sampled = span->sampled_ppm_;
+    event->sampled = (uint32_t)span->sampled_ppm_;
     event->port = service->port;
     event->dropped = span->dropped_;
     event->kind = span->kind_;
@@ -208,14 +234,15 @@ static inline uint64_t record_span(struct blkin_span *span, uint64_t time_ns)
     ending = ending_at(span, time_ns);
     event->duration = ending.duration;
     event->age = ending.age;
-    if (*provider->enabled[BLKIN_EVENT_SPAN]) {
+    if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN)) {
         thread->sequence++;
-        provider->record(BLKIN_EVENT_SPAN, span->record_, (size_t)(at - (char *)span->record_));
+        blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
     }
     return ending.now_ticks;
 }
 
-static uint64_t stream_end(const struct blkin_span *span, uint64_t time_ns)
+__attribute__((noinline)) static uint64_t stream_end(const struct blkin_span *span,
+                                                     uint64_t time_ns)
 {
     const struct blkin_provider *provider = blkin_provider();
     struct blkin_thread *thread = blkin_this_thread();
@@ -228,9 +255,9 @@ static uint64_t stream_end(const struct blkin_span *span, uint64_t time_ns)
         .sequence = thread->sequence + 1,
     };
 
-    if (*provider->enabled[BLKIN_EVENT_END]) {
+    if (blkin_event_enabled(provider, BLKIN_EVENT_END)) {
         thread->sequence++;
-        provider->record(BLKIN_EVENT_END, &event, sizeof(event));
+        blkin_record_event(provider, BLKIN_EVENT_END, &event, sizeof(event));
     }
     return ending.now_ticks;
 }

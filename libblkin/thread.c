@@ -11,20 +11,22 @@
 #include <time.h>
 #include <unistd.h>
 
-_Thread_local struct blkin_thread blkin_thread;
+_Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
 
-/* Changed in each forked child before it has a second thread; elsewhere only read. */
-unsigned blkin_fork_generation = 1;
+const uint64_t blkin_id_factors[3] = {UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb),
+                                      BLKIN_ID_STEP};
 
-static void new_fork_generation(void)
+/* In each forked child, whose one thread is a copy of the parent's. */
+static void forget_seed(void)
 {
-    blkin_fork_generation++;
+    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
+    blkin_thread.number = 0;
 }
 
 /* At load time, when no thread of this library can be in fork() yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, new_fork_generation);
+    (void)pthread_atfork(NULL, NULL, forget_seed);
 }
 
 /* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
@@ -46,7 +48,6 @@ void blkin_thread_seed(struct blkin_thread *thread)
     if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
     errno = saved_errno;
-    thread->fork_generation = blkin_fork_generation;
     thread->number = blkin_id_next(thread);
     thread->sequence = 0;
 }

@@ -19,27 +19,59 @@ struct blkin_span;
  */
 struct blkin_thread {
     uint64_t id_counter;
-    unsigned fork_generation; /* 0: not seeded */
-    uint32_t sequence;        /* of the last event of provider "blkin" */
-    uint64_t number;          /* random: names this thread in events */
+    uint64_t number;   /* random: names this thread in events. 0: not seeded */
+    uint32_t sequence; /* of the last event of provider "blkin" */
     struct blkin_span *current;
 };
 
+#define BLKIN_ID_STEP UINT64_C(0x9e3779b97f4a7c15)
+
+/* Not seeded: the next id would be 0, which none may be, so that ids need no test but that. */
+#define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
+
 extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
-extern __attribute__((visibility("hidden"))) unsigned blkin_fork_generation;
 
 /* Gives the calling thread a new seed and number. Cold. */
-void blkin_thread_seed(struct blkin_thread *thread);
+__attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
 /* The calling thread's state, seeded. */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
 
-    if (__builtin_expect(thread->fork_generation != blkin_fork_generation, 0))
+    if (__builtin_expect(thread->number == 0, 0))
         blkin_thread_seed(thread);
     return thread;
+}
+
+extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[3];
+
+/*
+ * In one instruction, so that a signal handler's ids are never those of the code under it. On x86
+ * that needs no lock, as no other thread is concerned; elsewhere an atomic addition.
+ */
+static inline uint64_t blkin_id_step(struct blkin_thread *thread)
+{
+    uint64_t step = blkin_id_factors[2];
+#if defined(__x86_64__)
+    uint64_t before = step;
+
+    __asm__("xaddq %0, %1" : "+r"(before), "+m"(thread->id_counter) : : "cc");
+    return before + step;
+#else
+    return __atomic_add_fetch(&thread->id_counter, step, __ATOMIC_RELAXED);
+#endif
+}
+
+/* 64 random bits; 0, which is no id: seed the thread and try again. */
+static inline uint64_t blkin_id_try(struct blkin_thread *thread)
+{
+    uint64_t id = blkin_id_step(thread);
+
+    id = (id ^ (id >> 30)) * blkin_id_factors[0];
+    id = (id ^ (id >> 27)) * blkin_id_factors[1];
+    return id ^ (id >> 31);
 }
 
 /* 64 random bits, never 0. */
@@ -47,18 +79,9 @@ static inline uint64_t blkin_id_next(struct blkin_thread *thread)
 {
     uint64_t id;
 
-    do {
-        id = thread->id_counter += UINT64_C(0x9e3779b97f4a7c15);
-        id = (id ^ (id >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        id = (id ^ (id >> 27)) * UINT64_C(0x94d049bb133111eb);
-        id ^= id >> 31;
-    } while (__builtin_expect(id == 0, 0));
+    while (__builtin_expect((id = blkin_id_try(thread)) == 0, 0))
+        blkin_thread_seed(thread);
     return id;
-}
-
-static inline uint64_t blkin_id_new(void)
-{
-    return blkin_id_next(blkin_this_thread());
 }
 
 #endif

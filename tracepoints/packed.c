@@ -16,6 +16,13 @@
 #include <string.h>
 #include <lttng/ust-ringbuffer-context.h>
 
+/* No arrays in it: what guards the stack against them would only cost. */
+#if __has_attribute(no_stack_protector)
+#define HOT __attribute__((no_stack_protector))
+#else
+#define HOT
+#endif
+
 /* Byte-aligned on every architecture: the payload has no padding. */
 #define INTEGER_TYPE(bits, print_base)                                                        \
     {                                                                                         \
@@ -69,9 +76,9 @@ static void fill_stack(char *stack, const struct packed_event *event, const char
     }
 }
 
-static void write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
-                                 struct lttng_ust_probe_ctx *probe_ctx, const void *payload,
-                                 size_t length)
+static inline __attribute__((always_inline)) void
+write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
+                     struct lttng_ust_probe_ctx *probe_ctx, const void *payload, size_t length)
 {
     struct lttng_ust_channel_buffer *channel = recorder->chan;
     struct lttng_ust_ring_buffer_ctx ctx;
@@ -118,10 +125,10 @@ static bool session_records(const struct lttng_ust_event_recorder *recorder)
     return CMM_ACCESS_ONCE(channel->session->active) && CMM_ACCESS_ONCE(channel->enabled);
 }
 
-/* What LTTng calls for each session (or trigger) that wants the event; as the macros' probes do. */
-static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
+static inline __attribute__((always_inline)) void record_for(struct lttng_ust_event_common *common,
+                                                             struct packed_event *event,
+                                                             const void *payload, size_t length)
 {
-    struct lttng_ust_event_common *common = data;
     struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
     const bool is_recorder = common->type == LTTNG_UST_EVENT_TYPE_RECORDER;
 
@@ -138,19 +145,54 @@ static void probe(void *data, struct packed_event *event, const void *payload, s
         notify(common->child, &probe_ctx, event, payload);
 }
 
-void packed_record(struct packed_event *event, const void *payload, size_t length)
+/* What LTTng calls for each session (or trigger) that wants the event; as the macros' probes do. */
+static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
 {
-    const struct lttng_ust_tracepoint_probe *each;
+    record_for(data, event, payload, length);
+}
 
-    if (!LTTNG_UST_TP_RCU_LINK_TEST())
-        return;
-    lttng_ust_tp_rcu_read_lock();
-    each = lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
+/*
+ * The read side of LTTng's RCU, as its own inline functions have it, but with one look-up of the
+ * thread's variable instead of four: each is a call.
+ */
+static inline struct lttng_ust_urcu_reader *read_lock(void)
+{
+    struct lttng_ust_urcu_reader *reader = URCU_TLS(lttng_ust_urcu_reader);
+    unsigned long nesting;
+
+    if (__builtin_expect(!reader, 0)) {
+        lttng_ust_urcu_register();
+        reader = URCU_TLS(lttng_ust_urcu_reader);
+    }
+    cmm_barrier();
+    nesting = reader->ctr;
+    if (__builtin_expect(nesting & LTTNG_UST_URCU_GP_CTR_NEST_MASK, 0)) {
+        CMM_STORE_SHARED(reader->ctr, nesting + LTTNG_UST_URCU_GP_COUNT);
+    } else {
+        CMM_STORE_SHARED(reader->ctr, CMM_LOAD_SHARED(lttng_ust_urcu_gp.ctr));
+        lttng_ust_urcu_smp_mb_slave();
+    }
+    return reader;
+}
+
+static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
+{
+    lttng_ust_urcu_smp_mb_slave();
+    CMM_STORE_SHARED(reader->ctr, reader->ctr - LTTNG_UST_URCU_GP_COUNT);
+    cmm_barrier();
+}
+
+HOT void packed_record(struct packed_event *event, const void *payload, size_t length)
+{
+    struct lttng_ust_urcu_reader *reader = read_lock();
+    const struct lttng_ust_tracepoint_probe *each =
+        lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
+
     for (; each && each->func; each++) {
         /* always probe() above: LTTng has it from the tracepoint's class */
-        probe(each->data, event, payload, length);
+        record_for(each->data, event, payload, length);
     }
-    lttng_ust_tp_rcu_read_unlock();
+    read_unlock(reader);
 }
 
 static void describe_fields(struct packed_event *event)

@@ -30,15 +30,10 @@ static void record_timestamp(const struct blkin_trace *trace, const struct blkin
     lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
 }
 
-static void record_packed(enum blkin_packed_event event, const void *payload, size_t length)
-{
-    packed_record(&blkin_events[event], payload, length);
-}
-
 /* The word that lttng_ust_tracepoint_enabled() reads. */
 #define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)
 
-#define PACKED_ENABLED(event) [event] = &blkin_events[event].tracepoint.state
+#define PACKED(event) [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]}
 
 BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
 const struct blkin_provider blkin_lttng_provider = {
@@ -49,23 +44,23 @@ const struct blkin_provider blkin_lttng_provider = {
             [ANNOT_INTEGER] = {ENABLED(keyval_integer), record_integer},
             [ANNOT_TIMESTAMP] = {ENABLED(timestamp), record_timestamp},
         },
-    .enabled =
+    .events =
         {
-            PACKED_ENABLED(BLKIN_EVENT_SPAN),
-            PACKED_ENABLED(BLKIN_EVENT_BEGIN),
-            PACKED_ENABLED(BLKIN_EVENT_TAG),
-            PACKED_ENABLED(BLKIN_EVENT_END),
-            PACKED_ENABLED(BLKIN_EVENT_PROCESS),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 0),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 1),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 2),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 3),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 4),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 5),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 6),
-            PACKED_ENABLED(BLKIN_EVENT_ANNOTATION + 7),
+            PACKED(BLKIN_EVENT_SPAN),
+            PACKED(BLKIN_EVENT_BEGIN),
+            PACKED(BLKIN_EVENT_TAG),
+            PACKED(BLKIN_EVENT_END),
+            PACKED(BLKIN_EVENT_PROCESS),
+            PACKED(BLKIN_EVENT_ANNOTATION + 0),
+            PACKED(BLKIN_EVENT_ANNOTATION + 1),
+            PACKED(BLKIN_EVENT_ANNOTATION + 2),
+            PACKED(BLKIN_EVENT_ANNOTATION + 3),
+            PACKED(BLKIN_EVENT_ANNOTATION + 4),
+            PACKED(BLKIN_EVENT_ANNOTATION + 5),
+            PACKED(BLKIN_EVENT_ANNOTATION + 6),
+            PACKED(BLKIN_EVENT_ANNOTATION + 7),
         },
-    .record = record_packed,
+    .record = packed_record,
 };
 
 /*

@@ -17,7 +17,7 @@
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
 /* Raised at every change of the table: libblkin refuses a provider of another version. */
-#define BLKIN_PROVIDER_VERSION 2
+#define BLKIN_PROVIDER_VERSION 3
 
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
@@ -42,12 +42,19 @@ enum blkin_packed_event {
     BLKIN_EVENTS = BLKIN_EVENT_ANNOTATION + 8
 };
 
+struct packed_event;
+
+struct blkin_event {
+    const int *enabled;
+    struct packed_event *event;
+};
+
 struct blkin_provider {
     unsigned version;
     struct blkin_tracepoint zipkin[ANNOT_TIMESTAMP + 1]; /* by blkin_annotation_type */
-    const int *enabled[BLKIN_EVENTS];
+    struct blkin_event events[BLKIN_EVENTS];
     /* Records an event whose payload is laid out already; only while it is enabled. */
-    void (*record)(enum blkin_packed_event event, const void *payload, size_t length);
+    void (*record)(struct packed_event *event, const void *payload, size_t length);
 };
 
 #endif
