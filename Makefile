@@ -209,6 +209,7 @@ demo: ## run the example storage stack and show its trace in Zipkin (sets itself
 
 check: ## run all tests (sets itself up)
 	@tools/deps --ensure
+	@tools/fetch-zipkin >/dev/null
 	@$(MAKE) --no-print-directory all tests
 	@tools/isolate tests/run $(TESTS)
 
