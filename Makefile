@@ -10,6 +10,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
+MANDIR ?= $(PREFIX)/share/man
 # where a babeltrace2 of the same LIBDIR looks for plugins
 PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
 
@@ -20,11 +21,16 @@ PKG_CONFIG ?= pkg-config
 CLANG_FORMAT ?= clang-format
 INSTALL ?= install
 
+# make V=1 shows whole commands
+V ?=
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),,@printf '  %-4s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@);)
+
 SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 export SRC PYTHON
-export BUILD := $(abspath $(BUILD))
+override BUILD := $(abspath $(BUILD))
+export BUILD
 
 # ---------------------------------------------------------------------------------- flags
 
@@ -55,7 +61,7 @@ provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
 headers := $(wildcard libblkin/zipkin_c.h libblkin/zipkin_trace.h libblkin/ztracer.hpp \
-	libblkin/blkin.h libblkin/blkin.hpp)
+	libblkin/blkin.h libblkin/blkin.hpp libblkin/blkin_context.h)
 
 lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
@@ -77,7 +83,7 @@ tool_pkgs := libcurl jansson
 
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-asan bench install uninstall lint format clean help
+.PHONY: all deps demo check check-asan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -89,52 +95,65 @@ $(BUILD)/deps.ok: tools/deps
 
 $(BUILD)/obj/%.c.o: %.c Makefile | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
+	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
 
 $(BUILD)/obj/%.cpp.o: %.cpp Makefile | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	$(CXX) $(cppflags) $(cxxflags) $(flags) -c -o $@ $<
+	$(call say,C++)$(CXX) $(cppflags) $(cxxflags) $(flags) -c -o $@ $<
+
+# A function of some ns costs half as much again where a branch happens to lie on a boundary of 32
+# bytes, on Intel processors up to 2020: keep them off it. Found out once, when needed.
+steady = $(eval steady := -falign-functions=64 $(shell \
+	for flag in -Wa,-mbranches-within-32B-boundaries -mbranches-within-32B-boundaries; do \
+		$(CC) -Werror $$flag -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$flag && break; \
+	done))$(steady)
 
 # libblkin: libc only; the provider is opened at run time
-$(call obj,$(lib_src)): flags = $(internal)
+$(call obj,$(lib_src)): flags = $(internal) $(steady)
 $(lib): $(call obj,$(lib_src)) libblkin/libblkin.map
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
-	ln -sf $(@F) $(@D)/libblkin.so
+	@ln -sf $(@F) $(@D)/libblkin.so
 
 $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 
 $(call obj,$(provider_src)): flags = $(internal) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
 
 $(call obj,$(plugin_src)): flags = $(internal) $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
-	$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
 
 $(call obj,$(tool_src)): flags = $(internal) $(call pkg_cflags,$(tool_pkgs))
 $(tool): $(call obj,$(tool_src))
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
 include: $(patsubst libblkin/%,$(BUILD)/include/blkin/%,$(headers))
 $(BUILD)/include/blkin/%: libblkin/%
 	@mkdir -p $(@D)
-	ln -sf $(SRC)/$< $@
+	@ln -sf $(SRC)/$< $@
+
+.PHONY: man
+man: $(BUILD)/man/made ## make the man pages of the headers
+$(BUILD)/man/made: tools/reference $(headers) Makefile
+	$(PYTHON) tools/reference $(VERSION) $(@D) $(headers)
+	@touch $@
 
 pc: $(BUILD)/blkin.pc
 # always anew: PREFIX may be another one than at the last make
 $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # what uses the public headers sees them as a user does
@@ -147,28 +166,48 @@ $(example_obj): | include $(provider)
 $(filter-out %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.c.o \
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cpp.o \
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
-	$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
 # ---------------------------------------------------------------------------------- tests
 
-test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c tests/bench/*.c))
+sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
+	bench-json bench-post bench-exporter null_server))
+test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(call obj,$(core_src) $(output_src))
-	@mkdir -p $(@D)
-	$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
+
+# the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
+bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
+	$(if $(filter x86_64,$(shell uname -m)),free))
+sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
+bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
+$(bench_obj): flags = $(public_flags) -D_GNU_SOURCE -Itests/bench
+$(bench_obj): common = $(warnings)
+$(bench_obj): warnings_c =
+$(bench_obj): | include
+$(call obj,tests/bench/bench-lib.c): flags += $(steady)
+$(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
+	@mkdir -p $(@D)
+	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
+$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c)
+$(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
+
+$(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
+		$(call obj,$(core_src) $(output_src))
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
 
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
@@ -178,15 +217,23 @@ demo: ## run the example storage stack and show its trace in Zipkin (sets itself
 
 check: ## run all tests (sets itself up)
 	@tools/deps --ensure
+	@tools/fetch-zipkin >/dev/null
 	@$(MAKE) --no-print-directory all tests
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) ## build the test programs
+tests: $(test_programs) $(bench_programs) $(sink_bench_programs) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-bench: $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/*.c)) ## build the programs that measure cost
-	@echo "now run $(BUILD)/tests/bench/bench-*, with nothing else running"
+.PHONY: bench bench-ids
+bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
+	@tools/deps --ensure
+	@$(MAKE) --no-print-directory all $(bench_programs)
+	@$(PYTHON) tests/bench/bench lib
+
+bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
+	@$(MAKE) --no-print-directory all $(bench_programs)
+	@$(PYTHON) tests/bench/bench ids
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
@@ -195,6 +242,30 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 .PHONY: run-unit-tests
 run-unit-tests:
 	@tools/isolate tests/run $(unit_tests)
+
+# libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz
+FUZZ_CC ?= clang
+FUZZ_RUNS ?= 10000000
+fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+
+$(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
+$(BUILD)/fuzz/fuzz-assembler: $(core_src)
+$(BUILD)/fuzz/fuzz-json: $(core_src) tests/plugin/zipkin_rules.h $(patsubst %,babeltrace-plugin/output/%.c,json tag_keys zipkin_json)
+$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin -Itests/plugin \
+		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
+		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(call pkg_cflags,glib-2.0 liburcu jansson) -o $@ $(filter %.c,$^) \
+		$(call pkg_libs,glib-2.0 liburcu jansson)
+
+.PHONY: fuzz
+fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+	@for fuzzer in $(fuzzers); do \
+		mkdir -p $$fuzzer.corpus && $$fuzzer -runs=$(FUZZ_RUNS) -max_len=512 -len_control=0 \
+			-print_final_stats=1 -artifact_prefix=$$fuzzer- $$fuzzer.corpus || exit 1; \
+	done
 
 deps: ## install every package that build, demo and tests need (Debian; else: list them)
 	@tools/deps --install
@@ -206,17 +277,17 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run
 	$(wildcard tools/*.sh tests/*.sh)
 lint: ## check formatting, shell scripts and Python syntax
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
-	shellcheck -x $(sort $(scripts))
-	$(PYTHON) -m py_compile $(wildcard tests/*/*.py)
+	shellcheck -x -S warning $(sort $(scripts))
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py tools/*.py) tools/reference
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)
 
 # ---------------------------------------------------------------------------------- install
 
-install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
+install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
-		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
@@ -224,11 +295,13 @@ install: all ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR
 	$(INSTALL) -m 644 $(headers) $(DESTDIR)$(INCLUDEDIR)/blkin
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 README.md LICENSE $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md $(DESTDIR)$(DOCDIR)
 
 uninstall: ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin
+	rm -f $(patsubst libblkin/%,$(DESTDIR)$(MANDIR)/man3/%.3,$(headers))
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
 clean: ## remove build/

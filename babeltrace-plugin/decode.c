@@ -32,7 +32,24 @@ struct field {
         TEXT("ip", ip), INTEGER("trace_id", trace_id), INTEGER("span_id", span_id),         \
         INTEGER("parent_span_id", parent_id)
 
-#define FIELDS_MAX 9
+#define THREAD INTEGER("thread", thread), INTEGER("sequence", sequence)
+
+#define SPAN_IDS                                                            \
+    INTEGER("trace_id_high", trace_id_high), INTEGER("trace_id", trace_id), \
+        INTEGER("span_id", span_id), INTEGER("parent_id", parent_id)
+
+#define DETAIL_FIELDS \
+    INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("age", age_ns), THREAD
+
+#define ANNOTATION(severity)                               \
+    {                                                      \
+        "blkin:annotation_" severity, EVENT_ANNOTATION, 6, \
+        {                                                  \
+            DETAIL_FIELDS, TEXT("text", value)             \
+        }                                                  \
+    }
+
+#define FIELDS_MAX 16
 
 struct layout {
     const char *event_name;
@@ -51,6 +68,29 @@ static const struct layout layouts[] = {
      EVENT_KEYVAL_INTEGER,
      9,
      {COMMON_FIELDS, TEXT("key", key), INTEGER("val", integer)}},
+    {"blkin:span",
+     EVENT_SPAN,
+     16,
+     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("age", age_ns), THREAD,
+      INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
+      INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
+      TEXT("ip", ip)}},
+    {"blkin:begin",
+     EVENT_BEGIN,
+     13,
+     {SPAN_IDS, INTEGER("age", age_ns), THREAD, INTEGER("port", port), INTEGER("kind", span_kind),
+      INTEGER("flags", flags), TEXT("name", span_name), TEXT("service", service), TEXT("ip", ip)}},
+    ANNOTATION("emerg"),
+    ANNOTATION("alert"),
+    ANNOTATION("crit"),
+    ANNOTATION("err"),
+    ANNOTATION("warning"),
+    ANNOTATION("notice"),
+    ANNOTATION("info"),
+    ANNOTATION("debug"),
+    {"blkin:tag", EVENT_TAG, 6, {DETAIL_FIELDS, TEXT("log", log)}},
+    {"blkin:end", EVENT_END, 5, {DETAIL_FIELDS}},
+    {"blkin:process", EVENT_PROCESS, 3, {INTEGER("realtime", realtime), THREAD}},
     /* the oldest library, before there were two kinds */
     {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
 };
@@ -68,11 +108,63 @@ struct stream_decoder {
     struct plan **plans; /* by event class id */
     size_t plan_count;
     struct plan beyond; /* for ids of CLASS_IDS_MAX and more */
+    bool has_clock;     /* without one, an event is at no time */
+    struct text host;   /* as long as the stream's trace */
+    int process_index;  /* in the common context; -1: not there */
+    int pid_index;
+    int tid_index;
 };
 
-struct stream_decoder *stream_decoder_new(void)
+static bool is_readable(const bt_field_class *class, enum field_type type)
 {
-    return calloc(1, sizeof(struct stream_decoder));
+    const bt_field_class_type class_type = bt_field_class_get_type(class);
+
+    if (type == FIELD_TEXT)
+        return class_type == BT_FIELD_CLASS_TYPE_STRING;
+    return bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+}
+
+static int context_index(const bt_field_class *context, const char *name, enum field_type type)
+{
+    const uint64_t count = context ? bt_field_class_structure_get_member_count(context) : 0;
+
+    for (uint64_t i = 0; i < count && i < INT16_MAX; i++) {
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(context, i);
+
+        if (strcmp(bt_field_class_structure_member_get_name(member), name) == 0)
+            return is_readable(bt_field_class_structure_member_borrow_field_class_const(member),
+                               type)
+                       ? (int)i
+                       : -1;
+    }
+    return -1;
+}
+
+static struct text host_of(const bt_stream *stream)
+{
+    const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
+        bt_stream_borrow_trace_const(stream), "hostname");
+
+    return text_of(host && bt_value_is_string(host) ? bt_value_string_get(host) : NULL);
+}
+
+struct stream_decoder *stream_decoder_new(const bt_stream *stream)
+{
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+    struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
+
+    const bt_field_class *context =
+        bt_stream_class_borrow_event_common_context_field_class_const(class);
+
+    if (!decoder)
+        return NULL;
+    decoder->has_clock = bt_stream_class_borrow_default_clock_class_const(class) != NULL;
+    decoder->host = host_of(stream);
+    decoder->process_index = context_index(context, "procname", FIELD_TEXT);
+    decoder->pid_index = context_index(context, "vpid", FIELD_INTEGER);
+    decoder->tid_index = context_index(context, "vtid", FIELD_INTEGER);
+    return decoder;
 }
 
 void stream_decoder_free(struct stream_decoder *decoder)
@@ -181,6 +273,32 @@ static void read_field(struct event *event, const struct field *field, bool is_s
     }
 }
 
+static const bt_field *context_field(const bt_field *context, int index)
+{
+    return bt_field_structure_borrow_member_field_by_index_const(context, (uint64_t)index);
+}
+
+static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
+                        struct origin *origin)
+{
+    const bt_field *context;
+    const bt_field *process;
+
+    *origin = (struct origin){.host = decoder->host};
+    if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
+        return;
+    context = bt_event_borrow_common_context_field_const(bt_event);
+    if (decoder->process_index >= 0) {
+        process = context_field(context, decoder->process_index);
+        origin->process =
+            (struct text){bt_field_string_get_value(process), bt_field_string_get_length(process)};
+    }
+    if (decoder->pid_index >= 0)
+        origin->pid = bt_field_integer_signed_get_value(context_field(context, decoder->pid_index));
+    if (decoder->tid_index >= 0)
+        origin->tid = bt_field_integer_signed_get_value(context_field(context, decoder->tid_index));
+}
+
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
                                    struct event *event)
 {
@@ -191,8 +309,12 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_even
         return DECODED_NO_MEMORY;
     if (plan->result != DECODED)
         return plan->result;
+    if (!decoder->has_clock)
+        return DECODED_UNREADABLE;
     payload = bt_event_borrow_payload_field_const(bt_event);
     event->kind = plan->layout->kind;
+    event->trace_id_high = 0; /* the original's events have none */
+    read_origin(decoder, bt_event, &event->origin);
     for (unsigned i = 0; i < plan->layout->field_count; i++)
         read_field(event, &plan->layout->fields[i], plan->is_signed[i],
                    bt_field_structure_borrow_member_field_by_index_const(payload, plan->index[i]));

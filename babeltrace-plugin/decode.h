@@ -23,10 +23,13 @@ enum decoded {
 struct stream_decoder;
 
 /* For one stream, from its beginning to its end. Returns NULL when out of memory. */
-struct stream_decoder *stream_decoder_new(void);
+struct stream_decoder *stream_decoder_new(const bt_stream *stream);
 void stream_decoder_free(struct stream_decoder *decoder);
 
-/* Fills event if DECODED; its texts live as long as the message. time_ns is the caller's to set. */
+/*
+ * Fills the members that its kind has, if DECODED; texts live as long as the message. time_ns is
+ * the caller's to set.
+ */
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
                                    struct event *event);
 

@@ -44,7 +44,10 @@ static const char *const compression[] = {"auto", "none", "gzip", NULL};
 static const struct rule rules[] = {
     A_TEXT("endpoint", exporter.transport.endpoint, "http://localhost:9411/api/v2/spans"),
     AN_INTEGER("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
-    AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 500),
+    AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
+    AN_INTEGER("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
+    AN_INTEGER("max-open-spans", max_open_spans, 1, 4096 * MIB, 1000000),
+    AN_INTEGER("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
     AN_INTEGER("batch-spans", exporter.batch_spans, 1, 100000, 1000),
     AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
     AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 200),

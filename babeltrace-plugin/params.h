@@ -17,6 +17,9 @@
 struct params {
     int64_t idle_timeout_ms;
     int64_t end_timeout_ms;
+    int64_t open_timeout_ms;
+    int64_t max_open_spans;
+    int64_t max_open_bytes;
     struct exporter_options exporter;
 };
 

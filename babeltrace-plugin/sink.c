@@ -23,12 +23,19 @@ struct input_counts {
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
 };
 
+#define RECENT_STREAMS 16
+
+struct recent_stream {
+    const bt_stream *stream;
+    struct stream_decoder *decoder;
+};
+
 struct sink {
     bt_self_component_sink *self;
     bt_message_iterator *iterator;
     GHashTable *decoders; /* bt_stream -> struct stream_decoder */
-    const bt_stream *last_stream;
-    struct stream_decoder *last_decoder;
+    struct recent_stream recent[RECENT_STREAMS];
+    struct event event; /* the one at hand: too large to be cleared each time */
     struct assembler *assembler;
     struct exporter *exporter;
     struct input_counts input;
@@ -81,16 +88,19 @@ static void print_summary(struct sink *sink)
         return;
     fprintf(stderr,
             "blkin: events: %" PRIu64 " = %" PRIu64 " in spans + %" PRIu64 " foreign + %" PRIu64
-            " unreadable + %" PRIu64 " without ids + %" PRIu64 " no room; spans: %" PRIu64
-            " = %" PRIu64 " accepted + %" PRIu64 " refused + %" PRIu64 " invalid + %" PRIu64
+            " unreadable + %" PRIu64 " invalid + %" PRIu64 " no room + %" PRIu64 " late + %" PRIu64
+            " of processes; missing: %" PRIu64 " events, %" PRIu64
+            " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64 " = %" PRIu64
+            " accepted + %" PRIu64 " refused + %" PRIu64 " invalid + %" PRIu64
             " too large + %" PRIu64 " undelivered + %" PRIu64 " dropped + %" PRIu64
-            " no memory + %" PRIu64 " waiting, %" PRIu64 " of them cut; lost before by LTTng: "
-            "%" PRIu64 " events, %" PRIu64 " packets\n",
+            " no memory + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
+            " packets\n",
             sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
-            core->events_invalid, core->events_no_room, out.spans, outcome[OUTCOME_ACCEPTED],
+            core->events_invalid, core->events_no_room, core->events_late, core->events_process,
+            core->events_missing, core->log_errors, out.cut, out.spans, outcome[OUTCOME_ACCEPTED],
             outcome[OUTCOME_REFUSED], outcome[OUTCOME_INVALID], outcome[OUTCOME_TOO_LARGE],
             outcome[OUTCOME_UNDELIVERED], outcome[OUTCOME_DROPPED], outcome[OUTCOME_NO_MEMORY],
-            out.waiting, out.cut, sink->input.discarded_events, sink->input.discarded_packets);
+            out.waiting, sink->input.discarded_events, sink->input.discarded_packets);
 }
 
 static void sink_free(struct sink *sink)
@@ -119,6 +129,9 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         &(struct assembler_options){
             .idle_timeout_ns = params.idle_timeout_ms * 1000000,
             .end_timeout_ns = params.end_timeout_ms * 1000000,
+            .open_timeout_ns = params.open_timeout_ms * 1000000,
+            .max_open_spans = (uint64_t)params.max_open_spans,
+            .max_open_bytes = (uint64_t)params.max_open_bytes,
         },
         export_span, sink);
     if (!sink->assembler) {
@@ -174,25 +187,36 @@ sink_graph_is_configured(bt_self_component_sink *self)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
-/* Streams come and go; a new one may get the address of one that has ended. */
-static struct stream_decoder *decoder_of(struct sink *sink, const bt_stream *stream)
+static struct recent_stream *recent_place(struct sink *sink, const bt_stream *stream)
 {
-    if (stream == sink->last_stream)
-        return sink->last_decoder;
-    sink->last_decoder = g_hash_table_lookup(sink->decoders, stream);
-    if (!sink->last_decoder) {
-        sink->last_decoder = stream_decoder_new();
-        if (sink->last_decoder)
-            g_hash_table_insert(sink->decoders, (gpointer)stream, sink->last_decoder);
-    }
-    sink->last_stream = sink->last_decoder ? stream : NULL;
-    return sink->last_decoder;
+    return &sink->recent[((uintptr_t)stream >> 6) % RECENT_STREAMS];
 }
 
+/* The table knows every stream that has begun and not ended; the few in use are found without it.
+ */
+static struct stream_decoder *decoder_of(struct sink *sink, const bt_stream *stream)
+{
+    struct recent_stream *recent = recent_place(sink, stream);
+    struct stream_decoder *decoder;
+
+    if (stream == recent->stream)
+        return recent->decoder;
+    decoder = g_hash_table_lookup(sink->decoders, stream);
+    if (!decoder) {
+        decoder = stream_decoder_new(stream);
+        if (!decoder)
+            return NULL;
+        g_hash_table_insert(sink->decoders, (gpointer)stream, decoder);
+    }
+    *recent = (struct recent_stream){stream, decoder};
+    return decoder;
+}
+
+/* A new stream may get the address of one that has ended. */
 static void end_stream(struct sink *sink, const bt_stream *stream)
 {
     g_hash_table_remove(sink->decoders, stream);
-    sink->last_stream = NULL;
+    *recent_place(sink, stream) = (struct recent_stream){NULL, NULL};
 }
 
 /* Returns false if the clock's value is no time since the epoch in ns. */
@@ -205,25 +229,23 @@ static bool time_of(const bt_clock_snapshot *snapshot, int64_t *time_ns)
 static void use_event(struct sink *sink, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    const bt_stream *stream = bt_event_borrow_stream_const(bt_event);
-    struct stream_decoder *decoder = decoder_of(sink, stream);
-    struct event event = {0};
+    struct stream_decoder *decoder = decoder_of(sink, bt_event_borrow_stream_const(bt_event));
+    struct event *event = &sink->event;
     enum decoded decoded = DECODED_NO_MEMORY;
 
     sink->input.events++;
     if (decoder)
-        decoded = stream_decoder_decode(decoder, bt_event, &event);
+        decoded = stream_decoder_decode(decoder, bt_event, event);
     if (decoded == DECODED_FOREIGN) {
         sink->input.foreign++;
         return;
     }
     if (decoded != DECODED ||
-        !bt_stream_class_borrow_default_clock_class_const(bt_stream_borrow_class_const(stream)) ||
-        !time_of(bt_message_event_borrow_default_clock_snapshot_const(message), &event.time_ns)) {
+        !time_of(bt_message_event_borrow_default_clock_snapshot_const(message), &event->time_ns)) {
         sink->input.unreadable++;
         return;
     }
-    assembler_add(sink->assembler, &event);
+    assembler_add(sink->assembler, event);
 }
 
 static void use_beacon(struct sink *sink, const bt_message *message)

@@ -9,7 +9,12 @@
  */
 #include "provider.h"
 
+#include "blkin.h"
+#include "clock.h"
+#include "sampling.h"
+
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,9 +36,18 @@ static void record_nothing(const struct blkin_trace *trace, const struct blkin_e
     (void)annotation;
 }
 
+static void record_no_event(struct packed_event *event, const void *payload, size_t length)
+{
+    (void)event;
+    (void)payload;
+    (void)length;
+}
+
 static const struct blkin_provider absent = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
+    .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
+    .record = record_no_event,
 };
 
 static const struct blkin_provider not_loaded = {
@@ -41,6 +55,8 @@ static const struct blkin_provider not_loaded = {
     .zipkin = {{&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record}},
+    .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
+    .record = record_no_event,
 };
 
 const struct blkin_provider *blkin_provider_table = &not_loaded;
@@ -98,14 +114,21 @@ static const struct blkin_provider *open_provider(void)
 
 static void load(void)
 {
-    __atomic_store_n(&blkin_provider_table, open_provider(), __ATOMIC_RELEASE);
+    const struct blkin_provider *provider = open_provider();
+
+    blkin_clock_init();
+    blkin_sampling_init();
+    __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_gate_, provider->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
 }
 
 void blkin_provider_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const int saved_errno = errno;
 
     (void)pthread_once(&once, load);
+    errno = saved_errno;
 }
 
 static void load_and_record(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,

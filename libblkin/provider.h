@@ -25,6 +25,19 @@ static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracep
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
 }
 
+static inline int blkin_event_enabled(const struct blkin_provider *provider,
+                                      enum blkin_packed_event event)
+{
+    return __atomic_load_n(provider->events[event].enabled, __ATOMIC_RELAXED);
+}
+
+static inline void blkin_record_event(const struct blkin_provider *provider,
+                                      enum blkin_packed_event event, const void *payload,
+                                      size_t length)
+{
+    provider->record(provider->events[event].event, payload, length);
+}
+
 /* Loads the provider unless that was tried before. Thread-safe; takes ms when LTTng is there. */
 void blkin_provider_load(void);
 

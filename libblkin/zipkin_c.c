@@ -5,8 +5,8 @@
  */
 #include "zipkin_c.h"
 
-#include "id.h"
 #include "provider.h"
+#include "thread.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -29,10 +29,23 @@ int blkin_init(void)
     return 0;
 }
 
+/* Seeding is left to functions of its own, so that the others save no registers for its sake. */
+__attribute__((noinline, cold)) static void seed_and_init(struct blkin_trace_info *trace_info)
+{
+    blkin_thread_seed(&blkin_thread);
+    blkin_init_trace_info(trace_info);
+}
+
 void blkin_init_trace_info(struct blkin_trace_info *trace_info)
 {
-    trace_info->trace_id = (int64_t)blkin_id_new();
-    trace_info->span_id = trace_info->trace_id;
+    const int64_t id = (int64_t)blkin_id_try(&blkin_thread);
+
+    if (__builtin_expect(id == 0, 0)) {
+        seed_and_init(trace_info);
+        return;
+    }
+    trace_info->trace_id = id;
+    trace_info->span_id = id;
     trace_info->parent_span_id = 0;
 }
 
@@ -47,15 +60,28 @@ int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
     return 0;
 }
 
-int blkin_init_child_info(struct blkin_trace *child, const struct blkin_trace_info *info,
-                          const struct blkin_endpoint *endpoint, const char *child_name)
+__attribute__((noinline, cold)) static int
+seed_and_init_child(struct blkin_trace *child, const struct blkin_trace_info *info,
+                    const struct blkin_endpoint *endpoint, const char *child_name)
 {
+    blkin_thread_seed(&blkin_thread);
+    return blkin_init_child_info(child, info, endpoint, child_name);
+}
+
+static inline int init_child(struct blkin_trace *child, const struct blkin_trace_info *info,
+                             const struct blkin_endpoint *endpoint, const char *child_name)
+{
+    int64_t id;
+
     if (!child || !info || !endpoint)
         return -EINVAL;
+    id = (int64_t)blkin_id_try(&blkin_thread);
+    if (__builtin_expect(id == 0, 0))
+        return seed_and_init_child(child, info, endpoint, child_name);
     /* info may be child's own: a span that becomes its own child */
     child->info = (struct blkin_trace_info){
         .trace_id = info->trace_id,
-        .span_id = (int64_t)blkin_id_new(),
+        .span_id = id,
         .parent_span_id = info->span_id,
     };
     child->name = child_name;
@@ -63,13 +89,18 @@ int blkin_init_child_info(struct blkin_trace *child, const struct blkin_trace_in
     return 0;
 }
 
+int blkin_init_child_info(struct blkin_trace *child, const struct blkin_trace_info *info,
+                          const struct blkin_endpoint *endpoint, const char *child_name)
+{
+    return init_child(child, info, endpoint, child_name);
+}
+
 int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent,
                      const struct blkin_endpoint *endpoint, const char *child_name)
 {
     if (!parent)
         return -EINVAL;
-    return blkin_init_child_info(child, &parent->info, endpoint ? endpoint : parent->endpoint,
-                                 child_name);
+    return init_child(child, &parent->info, endpoint ? endpoint : parent->endpoint, child_name);
 }
 
 int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,

@@ -29,10 +29,12 @@
 extern "C" {
 #endif
 
+#ifndef BLKIN_PUBLIC
 #if defined(__GNUC__)
 #define BLKIN_PUBLIC __attribute__((visibility("default")))
 #else
 #define BLKIN_PUBLIC
+#endif
 #endif
 
 /* Zipkin's core annotations, for BLKIN_TIMESTAMP: they give a span its kind, start and end. */

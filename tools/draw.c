@@ -15,9 +15,9 @@
 
 #define TIME_COLUMNS  10 /* of a start or a duration */
 #define BAR_MIN       8
-#define LABEL_MIN     12
+#define LABEL_MIN     14
 #define INDENT        2
-#define DEPTH_MAX     12 /* deeper spans are not indented further */
+#define DEPTH_MAX     12 /* levels that are indented */
 #define NOTE_ROOM_MIN 20
 
 struct chart {
@@ -25,6 +25,7 @@ struct chart {
     size_t width;
     size_t label; /* columns of tree, service and name */
     size_t bar;
+    int levels; /* that are indented: fewer where there is no room for names otherwise */
 };
 
 /* ---- the label */
@@ -36,20 +37,18 @@ static const struct node *ancestor_at(const struct node *node, int depth)
     return node;
 }
 
-static size_t indent(const struct node *node)
+static size_t indent(const struct node *node, int levels)
 {
-    const int levels = node->depth - 1 < DEPTH_MAX ? node->depth - 1 : DEPTH_MAX;
-
-    return (size_t)levels * INDENT;
+    return (size_t)(node->depth - 1 < levels ? node->depth - 1 : levels) * INDENT;
 }
 
 /* The lines that lead from a parent to its children. */
-static void put_branches(const struct node *node, bool own)
+static void put_branches(const struct node *node, int levels, bool own)
 {
     const bool fancy = utf8();
 
-    if (node->depth - 1 > DEPTH_MAX) {
-        for (int i = 0; i < DEPTH_MAX; i++)
+    if (node->depth - 1 > levels) {
+        for (int i = 0; i < levels; i++)
             fputs(fancy ? "· " : ". ", stdout);
         return;
     }
@@ -67,7 +66,7 @@ static size_t label_columns(const struct node *node)
 {
     const struct span *span = node->span;
 
-    return indent(node) + (span->error ? 2 : 0) + columns(span->service) +
+    return indent(node, DEPTH_MAX) + (span->error ? 2 : 0) + columns(span->service) +
            (span->service[0] && span->name[0] ? 2 : 0) + columns(span->name) +
            (span->service[0] || span->name[0] ? 0 : 17);
 }
@@ -77,12 +76,13 @@ static size_t put_part(const char *text, size_t taken, size_t room)
     return taken + put(text, room > taken ? room - taken : 0);
 }
 
-static void put_label(const struct node *node, size_t room)
+static void put_label(const struct chart *chart, const struct node *node)
 {
     const struct span *span = node->span;
-    size_t taken = indent(node);
+    const size_t room = chart->label;
+    size_t taken = indent(node, chart->levels);
 
-    put_branches(node, true);
+    put_branches(node, chart->levels, true);
     if (span->error)
         taken = put_part("! ", taken, room);
     taken = put_part(span->service, taken, room);
@@ -137,8 +137,8 @@ static size_t begin_note(const struct chart *chart, const struct node *node, con
 {
     size_t taken;
 
-    put_branches(node, false);
-    taken = indent(node) + (size_t)printf("   %s", mark);
+    put_branches(node, chart->levels, false);
+    taken = indent(node, chart->levels) + (size_t)printf("   %s", mark);
     return chart->width > taken + NOTE_ROOM_MIN ? chart->width - taken : NOTE_ROOM_MIN;
 }
 
@@ -220,7 +220,7 @@ static void put_node(const struct chart *chart, const struct node *node, bool an
 {
     const struct span *span = node->span;
 
-    put_label(node, chart->label);
+    put_label(chart, node);
     put_time(span->start - chart->trace->start, span->start != 0);
     put_time(span->duration, span->duration != 0);
     putchar(' ');
@@ -239,7 +239,7 @@ static void put_node(const struct chart *chart, const struct node *node, bool an
 
 static struct chart layout(const struct trace *trace, size_t width)
 {
-    struct chart chart = {trace, width, LABEL_MIN, BAR_MIN};
+    struct chart chart = {trace, width, LABEL_MIN, BAR_MIN, DEPTH_MAX};
     const size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* the times, a space, the bar's ends */
     const size_t limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
 
@@ -248,8 +248,10 @@ static struct chart layout(const struct trace *trace, size_t width)
 
         chart.label = wanted > chart.label ? wanted : chart.label;
     }
-    if (chart.label > limit)
+    if (chart.label > limit) {
         chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
+        chart.levels = (int)(chart.label - LABEL_MIN) / INDENT;
+    }
     if (width > fixed + chart.label + BAR_MIN)
         chart.bar = width - fixed - chart.label;
     return chart;
@@ -279,8 +281,9 @@ void draw(const struct trace *trace, size_t width, bool annotations)
            time_text(trace->end - trace->start).text, date_text(trace->start).text);
     if (trace->errors)
         printf(", %zu with an error", trace->errors);
-    printf("\n\n%-*s %*s %*s\n", (int)chart.label, "service: span", TIME_COLUMNS, "start",
-           TIME_COLUMNS, "duration");
+    fputs("\n\n", stdout);
+    put_spaces(chart.label - put("service: span", chart.label));
+    printf(" %*s %*s\n", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     for (const struct node *node = trace->top; node; node = node_after(node))
         put_node(&chart, node, annotations);
 }

@@ -32,11 +32,13 @@ private_begin() {
 
 # Ends all parts, the last one first, and removes $WORK. Runs by itself when the script ends.
 private_end() {
-    local status=$? i
+    local status=$? i signal
     trap '' INT TERM HUP
     trap - EXIT
     for ((i = ${#private_names[@]} - 1; i >= 0; i--)); do
-        stop_part "${private_names[i]}" TERM 5 >/dev/null 2>&1
+        # Zipkin takes seconds to end in good order, and has only its memory to lose.
+        [ "${private_names[i]}" = zipkin ] && signal=KILL || signal=TERM
+        stop_part "${private_names[i]}" "$signal" 5 >/dev/null 2>&1
     done
     rm -rf "$WORK"
     exit "$status"
@@ -81,14 +83,17 @@ wait_for() {
 # ---- parts ----------------------------------------------------------------------------------------
 
 # start_part NAME COMMAND...: in the background, with all descriptors redirected. SIGINT works (bash
-# would have it ignored, and babeltrace2 ends in good order only on SIGINT), and it dies with us.
+# would have it ignored, and babeltrace2 ends in good order only on SIGINT), and it dies with us. An
+# earlier part of this name is ended.
 start_part() {
     local name=$1
     shift
+    [ -z "${private_pid[$name]-}" ] || stop_part "$name" TERM 5 >/dev/null 2>&1
+    : >"$WORK/$name.log" # before anybody reads it
     env --default-signal=INT,QUIT setpriv --pdeathsig KILL "$@" \
         </dev/null >"$WORK/$name.log" 2>&1 &
     private_pid[$name]=$!
-    private_names+=("$name")
+    [[ " ${private_names[*]-} " == *" $name "* ]] || private_names+=("$name")
 }
 
 part_runs() {
@@ -207,12 +212,13 @@ start_live_session() {
 
 # ---- babeltrace2 ------------------------------------------------------------------------------------
 
-# start_collector ENDPOINT INPUT...: from a live URL or the folder of a trace to ENDPOINT.
+# start_collector ENDPOINT INPUT...: from a live URL or the folder of a trace to ENDPOINT. A span that
+# has no closing annotation is sent when it was silent for a second: nobody waits here for more.
 start_collector() {
     local endpoint=$1
     shift
     start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$@" \
-        --component=sink.blkin.zipkin --params="endpoint=\"$endpoint\""
+        --component=sink.blkin.zipkin --params="endpoint=\"$endpoint\",idle-timeout-ms=1000"
 }
 
 viewer_attached() {
@@ -243,7 +249,7 @@ start_zipkin() {
     free_port port
     ZIPKIN_URL=http://127.0.0.1:$port
     start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:-UsePerfData \
-        -Djava.io.tmpdir="$TMPDIR" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
+        -Djava.io.tmpdir="$WORK" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
         "--armeria.ports[0].port=$port" "--armeria.ports[0].protocols[0]=http"
 }
 

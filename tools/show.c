@@ -36,7 +36,7 @@ static const char usage[] =
     "Exit status: 0 printed; 1 it could not be read, or has no such trace; 2 wrong usage.\n";
 
 #define DEFAULT_WIDTH 80
-#define MIN_WIDTH     40
+#define MIN_WIDTH     60
 #define MAX_WIDTH     1000
 
 struct options {

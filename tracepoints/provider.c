@@ -9,6 +9,7 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
+#include "blkin_events.h"
 #include "provider.h"
 
 static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
@@ -32,6 +33,8 @@ static void record_timestamp(const struct blkin_trace *trace, const struct blkin
 /* The word that lttng_ust_tracepoint_enabled() reads. */
 #define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)
 
+#define PACKED(event) [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]}
+
 BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
 const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
@@ -41,4 +44,30 @@ const struct blkin_provider blkin_lttng_provider = {
             [ANNOT_INTEGER] = {ENABLED(keyval_integer), record_integer},
             [ANNOT_TIMESTAMP] = {ENABLED(timestamp), record_timestamp},
         },
+    .events =
+        {
+            PACKED(BLKIN_EVENT_SPAN),
+            PACKED(BLKIN_EVENT_BEGIN),
+            PACKED(BLKIN_EVENT_TAG),
+            PACKED(BLKIN_EVENT_END),
+            PACKED(BLKIN_EVENT_PROCESS),
+            PACKED(BLKIN_EVENT_ANNOTATION + 0),
+            PACKED(BLKIN_EVENT_ANNOTATION + 1),
+            PACKED(BLKIN_EVENT_ANNOTATION + 2),
+            PACKED(BLKIN_EVENT_ANNOTATION + 3),
+            PACKED(BLKIN_EVENT_ANNOTATION + 4),
+            PACKED(BLKIN_EVENT_ANNOTATION + 5),
+            PACKED(BLKIN_EVENT_ANNOTATION + 6),
+            PACKED(BLKIN_EVENT_ANNOTATION + 7),
+        },
+    .record = packed_record,
 };
+
+/*
+ * After LTTng's own constructors, which its headers put into this file: they find the functions
+ * that registration needs.
+ */
+__attribute__((constructor)) static void register_blkin_events(void)
+{
+    packed_register("blkin", blkin_events, BLKIN_EVENTS);
+}

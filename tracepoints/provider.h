@@ -2,8 +2,8 @@
  * What libblkin knows of the LTTng side: one table of function pointers and enable words.
  *
  * The provider is a shared object of its own, so that libblkin links no LTTng: libblkin opens it
- * with dlopen(3) and looks up one symbol, BLKIN_PROVIDER_SYMBOL. The reasons are in
- * doc/internals.md; this header must never include an LTTng header.
+ * with dlopen(3) and looks up one symbol, BLKIN_PROVIDER_SYMBOL. This header must never include an
+ * LTTng header.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,27 +12,49 @@
 
 #include "zipkin_c.h"
 
+#include <stddef.h>
+
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
 /* Raised at every change of the table: libblkin refuses a provider of another version. */
-#define BLKIN_PROVIDER_VERSION 1
+#define BLKIN_PROVIDER_VERSION 3
 
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
 
 /*
- * One tracepoint: *enabled is not 0 while some session records it (LTTng changes the word at any
- * time, from its own thread), and record() may be called only then.
+ * One tracepoint of the original API: *enabled is not 0 while some session records it (LTTng
+ * changes the word at any time, from its own thread), and record() may be called only then.
  */
 struct blkin_tracepoint {
     const int *enabled;
     blkin_record_fn *record;
 };
 
-/* Indexed by blkin_annotation_type. */
+/* The events of provider "blkin": see events.h for what is in them. */
+enum blkin_packed_event {
+    BLKIN_EVENT_SPAN,
+    BLKIN_EVENT_BEGIN,
+    BLKIN_EVENT_TAG,
+    BLKIN_EVENT_END,
+    BLKIN_EVENT_PROCESS,
+    BLKIN_EVENT_ANNOTATION, /* + severity: eight events */
+    BLKIN_EVENTS = BLKIN_EVENT_ANNOTATION + 8
+};
+
+struct packed_event;
+
+struct blkin_event {
+    const int *enabled;
+    struct packed_event *event;
+};
+
 struct blkin_provider {
     unsigned version;
-    struct blkin_tracepoint zipkin[ANNOT_TIMESTAMP + 1];
+    struct blkin_tracepoint zipkin[ANNOT_TIMESTAMP + 1]; /* by blkin_annotation_type */
+    struct blkin_event events[BLKIN_EVENTS];
+    /* Records an event whose payload is laid out already; only while it is enabled. */
+    void (*record)(struct packed_event *event, const void *payload, size_t length);
 };
 
 #endif

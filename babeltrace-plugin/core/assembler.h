@@ -1,11 +1,15 @@
 /*
  * The assembler: decoded events in, finished spans out, nothing lost without a count.
  *
- * One span per (trace id, span id, endpoint). The original's events have no "end", so a span is
- * finished when trace time says so: a short while after a closing annotation ("cr" or "ss"), which
- * leaves room for the tags that programs add last; or after a long silence; or at the end of the
- * trace. Trace time is the time of events and of inactivity beacons, never the host's clock, so
- * that a recorded trace gives the same spans as the live one.
+ * A blkin:span event is a whole span and is finished at once. The streaming events of a span are
+ * put together until its blkin:end; without one it is finished, marked incomplete, after a
+ * time-out.
+ *
+ * Of the original's events, one span per (trace id, span id, endpoint) is made. These events have
+ * no "end", so a span is finished when trace time says so: a short while after a closing annotation
+ * ("cr" or "ss"), which leaves room for the tags that programs add last; or after a long silence;
+ * or at the end of the trace. Trace time is the time of events and of inactivity beacons, never the
+ * host's clock, so that a recorded trace gives the same spans as the live one.
  *
  * Not thread-safe: one thread drives an assembler.
  *
@@ -20,6 +24,9 @@
 struct assembler_options {
     int64_t idle_timeout_ns; /* finish a span this long after its last event */
     int64_t end_timeout_ns;  /* the same, once it has a closing annotation */
+    int64_t open_timeout_ns; /* the same, for a span of the streaming events */
+    uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
+    uint64_t max_open_bytes; /* the same for the memory that they take */
 };
 
 struct assembler_counts {
@@ -27,8 +34,16 @@ struct assembler_counts {
     uint64_t events_in_span; /* of these, now in a span; the others are in the counters below */
     uint64_t events_invalid; /* without trace id or span id */
     uint64_t events_no_room; /* no memory, or the span has reached SPAN_LOG_MAX */
+    uint64_t events_late;    /* of a streamed span that has ended, or whose begin was not seen */
+    uint64_t events_process; /* about a process, not about a span */
+    uint64_t events_missing; /* never seen: gaps in sequence numbers */
+    uint64_t log_errors;     /* annotations and tags lost: no room in program or span, unreadable */
     uint64_t spans_open;
+    uint64_t open_bytes; /* that they take */
     uint64_t spans_finished;
+    uint64_t spans_incomplete; /* of these: without an end */
+    uint64_t spans_evicted;    /* of these: early, to make room */
+    uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
 /*
@@ -55,6 +70,7 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns);
 /* Finishes every open span, oldest first. */
 void assembler_flush(struct assembler *assembler);
 
-const struct assembler_counts *assembler_counts(const struct assembler *assembler);
+/* Valid until the next call. */
+const struct assembler_counts *assembler_counts(struct assembler *assembler);
 
 #endif

@@ -22,6 +22,7 @@ struct entry {
 struct endpoint_table {
     GHashTable *entries;
     const struct entry *last; /* events of one service come in bursts */
+    struct endpoint overflow;
 };
 
 static guint hash_entry(gconstpointer data)
@@ -43,8 +44,10 @@ struct endpoint_table *endpoint_table_new(void)
 {
     struct endpoint_table *table = calloc(1, sizeof(*table));
 
-    if (table)
-        table->entries = g_hash_table_new_full(hash_entry, equal_entries, free, NULL);
+    if (!table)
+        return NULL;
+    table->overflow.service = text_of(ENDPOINT_OVERFLOW);
+    table->entries = g_hash_table_new_full(hash_entry, equal_entries, free, NULL);
     return table;
 }
 
@@ -115,6 +118,8 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
     if (table->last && equal_entries(table->last, &key))
         return &table->last->endpoint;
     entry = g_hash_table_lookup(table->entries, &key);
+    if (!entry && g_hash_table_size(table->entries) >= ENDPOINTS_MAX)
+        return &table->overflow;
     if (!entry) {
         entry = entry_new(&key);
         if (!entry)
@@ -123,4 +128,9 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
     }
     table->last = entry;
     return &entry->endpoint;
+}
+
+bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
+{
+    return endpoint == &table->overflow;
 }

@@ -33,8 +33,16 @@ void endpoint_table_free(struct endpoint_table *table);
  * The endpoint of these values, owned by the table. ip is IPv4, IPv6 (a zone id is cut off, an
  * IPv4-mapped address becomes IPv4) or something else, such as "NaN": then there is no address.
  * A negative port is one that a signed 16-bit field wrapped. Returns NULL when out of memory.
+ *
+ * No honest set of traces has more than ENDPOINTS_MAX services: those beyond share one endpoint,
+ * the overflow, whose service is called ENDPOINT_OVERFLOW.
  */
+#define ENDPOINTS_MAX     65536
+#define ENDPOINT_OVERFLOW "blkin: too many services"
+
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port);
+
+bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
 
 #endif

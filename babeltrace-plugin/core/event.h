@@ -14,15 +14,33 @@
 #include <stdint.h>
 
 enum event_kind {
+    /* the original's; a span has no end of its own */
     EVENT_TIMESTAMP,      /* zipkin:timestamp: value is the annotation */
     EVENT_KEYVAL_TEXT,    /* zipkin:keyval_string, and zipkin:keyval of the oldest library */
     EVENT_KEYVAL_INTEGER, /* zipkin:keyval_integer */
+    /* those of the span API: tracepoints/events.h tells what is in them */
+    EVENT_SPAN,       /* blkin:span: all of a span */
+    EVENT_BEGIN,      /* blkin:begin */
+    EVENT_ANNOTATION, /* blkin:annotation_*: value is the annotation */
+    EVENT_TAG,        /* blkin:tag: log has one record */
+    EVENT_END,        /* blkin:end */
+    EVENT_PROCESS,    /* blkin:process */
+};
+
+/* Where an event was recorded, as far as the trace tells. */
+struct origin {
+    struct text host;    /* of the trace; empty: not known */
+    struct text process; /* procname context; empty: not known */
+    int64_t pid;         /* vpid context; 0: not known */
+    int64_t tid;         /* vtid context; 0: not known */
 };
 
 /* All texts are borrowed for the length of one call. */
 struct event {
     enum event_kind kind;
     int64_t time_ns; /* since the Unix epoch */
+    struct origin origin;
+    uint64_t trace_id_high;
     uint64_t trace_id;
     uint64_t span_id;
     uint64_t parent_id; /* 0: none */
@@ -31,8 +49,19 @@ struct event {
     struct text ip;
     int64_t port;
     struct text key;   /* of both keyval kinds */
-    struct text value; /* of EVENT_TIMESTAMP and EVENT_KEYVAL_TEXT */
+    struct text value; /* of annotations and EVENT_KEYVAL_TEXT */
     int64_t integer;   /* of EVENT_KEYVAL_INTEGER */
+
+    /* of the span API's events */
+    struct text log;
+    uint64_t duration_ns;
+    uint64_t age_ns;    /* what it tells of happened so long before time_ns */
+    uint64_t thread;    /* number of the recording thread */
+    uint64_t sequence;  /* of that thread's events */
+    uint64_t span_kind; /* enum blkin_kind */
+    uint64_t flags;     /* BLKIN_SPAN_* */
+    uint64_t dropped;   /* annotations and tags that found no room in the program */
+    uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
 };
 
 #endif

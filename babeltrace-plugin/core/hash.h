@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /*
- * The finaliser of splitmix64 (see libblkin/id.h): every input bit reaches every output bit, so
+ * The finaliser of splitmix64 (see libblkin/thread.h): every input bit reaches every output bit, so
  * that ids which only count up fill a power-of-two table evenly too.
  */
 static inline uint64_t hash_mix(uint64_t x)

@@ -38,7 +38,8 @@ bool span_set_name(struct span *span, struct text name)
 {
     size_t size = padded(name.length);
 
-    if (!make_room(span, size))
+    /* a log even where there is nothing to put in: it is never NULL */
+    if (!make_room(span, size ? size : 1))
         return false;
     if (name.length)
         memcpy(span->log, name.data, name.length);

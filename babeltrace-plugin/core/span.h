@@ -15,6 +15,8 @@ enum span_kind {
     SPAN_LOCAL, /* no kind */
     SPAN_CLIENT,
     SPAN_SERVER,
+    SPAN_PRODUCER,
+    SPAN_CONSUMER,
 };
 
 enum span_entry_type {
@@ -33,11 +35,14 @@ struct span_entry {
 };
 
 struct span {
+    uint64_t trace_id_high; /* 0: a 64-bit trace id */
     uint64_t trace_id;
     uint64_t id;
     uint64_t parent_id; /* 0: none */
     const struct endpoint *endpoint;
+    const struct endpoint *remote; /* NULL: not known */
     enum span_kind kind;
+    bool debug;       /* recorded against sampling */
     int64_t start_ns; /* since the Unix epoch */
     int64_t end_ns;   /* >= start_ns */
 

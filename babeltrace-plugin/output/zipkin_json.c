@@ -81,6 +81,8 @@ static int64_t ceil_us(int64_t ns)
 static char *write_ids(char *at, const struct span *span)
 {
     at = JSON_PUT_LITERAL(at, "{\"traceId\":\"");
+    if (span->trace_id_high)
+        at = json_put_hex(at, span->trace_id_high);
     at = json_put_hex(at, span->trace_id);
     at = JSON_PUT_LITERAL(at, "\",\"id\":\"");
     at = json_put_hex(at, span->id);
@@ -99,6 +101,10 @@ static char *write_kind(char *at, enum span_kind kind)
         return JSON_PUT_LITERAL(at, ",\"kind\":\"CLIENT\"");
     case SPAN_SERVER:
         return JSON_PUT_LITERAL(at, ",\"kind\":\"SERVER\"");
+    case SPAN_PRODUCER:
+        return JSON_PUT_LITERAL(at, ",\"kind\":\"PRODUCER\"");
+    case SPAN_CONSUMER:
+        return JSON_PUT_LITERAL(at, ",\"kind\":\"CONSUMER\"");
     case SPAN_LOCAL:
         break;
     }
@@ -135,7 +141,7 @@ static size_t endpoint_size_limit(const struct endpoint *endpoint)
 
 static char *write_endpoint(char *at, const struct endpoint *endpoint, bool *cut)
 {
-    at = JSON_PUT_LITERAL(at, ",\"localEndpoint\":{");
+    *at++ = '{';
     if (endpoint->service.length) {
         at = JSON_PUT_LITERAL(at, "\"serviceName\":");
         at = json_put_string(at, endpoint->service, LIMIT_NAME, '|', cut);
@@ -191,7 +197,7 @@ static bool is_implied(const struct span *span, const struct span_entry *entry)
 {
     const struct text value = span_entry_value(entry);
 
-    if (span->kind == SPAN_LOCAL || value.length != 2)
+    if ((span->kind != SPAN_CLIENT && span->kind != SPAN_SERVER) || value.length != 2)
         return false;
     if (entry->integer == span->start_ns)
         return text_is(value, span->kind == SPAN_CLIENT ? "cs" : "sr");
@@ -313,27 +319,51 @@ static char *write_tags(char *at, struct writing *writing)
  * No span needs more than this. The log is reckoned as if it were text, of which a byte becomes six
  * at most: for an entry's header that is more than what is written around key and value.
  */
-static size_t size_limit(const struct span *span, size_t endpoint_length)
+static size_t size_limit(const struct span *span)
 {
-    const size_t fixed = 512;
+    const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +
+                         (span->remote ? endpoint_size_limit(span->remote) : 0);
     const size_t most = LIMIT_SPAN + 2 * JSON_STRING_MAX(LIMIT_KEY + LIMIT_VALUE);
 
     static_assert(6 * sizeof(struct span_entry) >= 128, "the header makes room for the rest");
-    return fixed + endpoint_length + JSON_STRING_MAX(smaller(span->name_length, LIMIT_NAME)) +
+    return fixed + JSON_STRING_MAX(smaller(span->name_length, LIMIT_NAME)) +
            smaller(JSON_STRING_MAX(span->log_length - span->first_entry), most);
+}
+
+static char *write_cached(char *at, const struct endpoint_json *endpoint, struct writing *writing)
+{
+    writing->cut |= endpoint->cut;
+    return json_put_bytes(at, endpoint->json, endpoint->length);
+}
+
+/* The second may take the place of the first in the table: each is written before the next. */
+static char *write_endpoints(char *at, struct writing *writing)
+{
+    const struct span *span = writing->span;
+    const struct endpoint_json *endpoint = endpoint_json(writing->encoder, span->endpoint);
+
+    if (!endpoint)
+        return NULL;
+    at = JSON_PUT_LITERAL(at, ",\"localEndpoint\":");
+    at = write_cached(at, endpoint, writing);
+    if (!span->remote)
+        return at;
+    endpoint = endpoint_json(writing->encoder, span->remote);
+    if (!endpoint)
+        return NULL;
+    at = JSON_PUT_LITERAL(at, ",\"remoteEndpoint\":");
+    return write_cached(at, endpoint, writing);
 }
 
 static bool encode(struct encoder *encoder, struct buffer *buffer, const struct span *span,
                    bool *cut)
 {
     struct zipkin_json *zipkin = (struct zipkin_json *)encoder;
-    const struct endpoint_json *endpoint = endpoint_json(zipkin, span->endpoint);
     struct writing writing = {.span = span, .encoder = zipkin};
     char *at;
 
-    if (!endpoint || !buffer_reserve(buffer, size_limit(span, endpoint->length)))
+    if (!buffer_reserve(buffer, size_limit(span)))
         return false;
-    writing.cut = endpoint->cut;
     writing.start = at = buffer->data + buffer->length;
     at = write_ids(at, span);
     if (span->name_length) {
@@ -342,7 +372,11 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
     }
     at = write_kind(at, span->kind);
     at = write_times(at, zipkin, span);
-    at = json_put_bytes(at, endpoint->json, endpoint->length);
+    at = write_endpoints(at, &writing);
+    if (!at)
+        return false;
+    if (span->debug)
+        at = JSON_PUT_LITERAL(at, ",\"debug\":true");
     at = write_annotations(at, &writing);
     at = write_tags(at, &writing);
     *at++ = '}';

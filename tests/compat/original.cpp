@@ -8,12 +8,12 @@
 #include <string>
 #include <ztracer.hpp>
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            std::fprintf(stderr, "does not hold: %s\n", #condition);                               \
-            std::exit(1);                                                                          \
-        }                                                                                          \
+#define CHECK(condition)                                             \
+    do {                                                             \
+        if (!(condition)) {                                          \
+            std::fprintf(stderr, "does not hold: %s\n", #condition); \
+            std::exit(1);                                            \
+        }                                                            \
     } while (0)
 
 static blkin_trace_info info(int64_t trace, int64_t span, int64_t parent)

@@ -68,6 +68,24 @@ def marked(mark):
     return found
 
 
+# Not a shell, which may miss one of two signals that come together.
+COMMAND = """
+import os, signal, subprocess, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+signals = {signal.SIGINT, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+null = subprocess.DEVNULL
+subprocess.Popen(["sleep", sys.argv[2]], stdin=null, stdout=null, stderr=null,
+                 start_new_session=True)
+os.write(log, b"ready\\n")
+while True:
+    got = signal.sigwait(signals)
+    os.write(log, signal.Signals(got).name[3:].encode() + b"\\n")
+    if got == signal.SIGTERM:
+        sys.exit(5)
+"""
+
+
 class Running:
     """A command under isolate that has left a daemon in a session of its own."""
 
@@ -78,13 +96,10 @@ class Running:
         Running.count += 1
         self.mark = f"86400.{os.getpid()}{Running.count}"
         self.log = os.path.join(folder, f"log{Running.count}")
-        script = (f"trap 'echo INT >>{self.log}' INT; trap 'echo TERM >>{self.log}; exit 5' TERM\n"
-                  f"setsid nohup sleep {self.mark} >/dev/null 2>&1 </dev/null &\n"
-                  f"until pgrep -f 'sleep {self.mark}' >/dev/null; do :; done\n"
-                  f"echo ready >>{self.log}; while :; do sleep 0.1; done")
         # In the folder: isolate does not hide the folder that a command runs in.
-        self.process = subprocess.Popen([ISOLATE, "bash", "-c", script], env=environment(mode),
-                                        cwd=folder, **kw)
+        self.process = subprocess.Popen(
+            [ISOLATE, sys.executable, "-c", COMMAND, self.log, self.mark], env=environment(mode),
+            cwd=folder, **kw)
         Running.all.append(self)
         until(lambda: self.lines()[:1] == ["ready"], "the command's start")
 
@@ -119,9 +134,9 @@ def test_status(mode):
 def test_private(mode):
     out = run(mode, "sh", "-c", "echo x >$TMPDIR/x; echo $BLKIN_PRIVATE $LTTNG_HOME $TMPDIR;"
               "echo $BLKIN_ISOLATED; ls -A /run/lttng 2>/dev/null").stdout.split()
-    check(len(out) == 4 and out[1].startswith(out[0]) and out[2].startswith(out[0]),
-          f"{mode}: private folders, and no LTTng of the machine: {out}")
+    check(out[1].startswith(out[0]) and out[2].startswith(out[0]), f"{mode}: private folders: {out}")
     check(out[3] == mode, f"{mode}: says how it isolates: {out}")
+    check(len(out) == 4 or mode == "plain", f"{mode}: nothing of the machine's LTTng: {out}")
     check(not os.path.exists(f"{out[2]}/x"), f"{mode}: {out[2]}/x is left")
 
 
@@ -153,9 +168,8 @@ def test_terminal(mode, folder):
     os.write(ours, b"\x03")
     until(lambda: "INT" in r.lines(), "INT in the command")
     r.process.terminate()
-    check(r.status() == 5, f"{mode}: TERM after Ctrl-C")
-    wanted = ["ready", "INT", "TERM"]
-    check(r.lines() == wanted or mode == "plain", f"{mode}: one INT for a Ctrl-C: {r.lines()}")
+    check(r.status() == 5, f"{mode}: TERM after Ctrl-C: {r.status()}")
+    check(r.lines() == ["ready", "INT", "TERM"], f"{mode}: one INT for a Ctrl-C: {r.lines()}")
     r.gone(f"{mode}: the end after Ctrl-C")
     os.close(ours)
     os.close(theirs)
@@ -199,7 +213,8 @@ def main():
         modes.append("namespaces")
     else:
         print("namespaces are not allowed here: only the other way is tested")
-    with tempfile.TemporaryDirectory() as folder:
+    # Not in TMPDIR, which may lie below /dev/shm: an isolate within hides that.
+    with tempfile.TemporaryDirectory(dir=os.path.join(os.environ["BUILD"], "tests")) as folder:
         try:
             for mode in modes:
                 for test in (test_signals, test_terminal, test_sigkill):

@@ -2,11 +2,7 @@
  * Any span, encoded, is JSON that the strictest decoder takes, and nothing in it was written past
  * the room reserved for it.
  *
- * clang -g -O1 -fsanitize=fuzzer,address,undefined -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
- *     -D_GNU_SOURCE -Ibabeltrace-plugin -Itests/plugin $(pkg-config --cflags glib-2.0) \
- *     tests/fuzz/fuzz-json.c babeltrace-plugin/core/{span,endpoint}.c \
- *     babeltrace-plugin/output/{json,zipkin_json,tag_keys}.c \
- *     $(pkg-config --libs glib-2.0 jansson) -o build/fuzz-json
+ *     make build/fuzz/fuzz-json && build/fuzz/fuzz-json -max_total_time=60 FOLDER
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -69,7 +65,11 @@ static void fill(struct span *span, struct endpoint_table *endpoints, struct inp
     span->trace_id = take_integer(input) | 1; /* no span without ids gets here */
     span->id = take_integer(input) | 1;
     span->parent_id = take_integer(input);
-    span->kind = (enum span_kind)(take_byte(input) % 3);
+    span->kind = (enum span_kind)(take_byte(input) % (SPAN_CONSUMER + 1));
+    span->trace_id_high = take_integer(input);
+    span->debug = take_byte(input) & 1;
+    if (take_byte(input) & 1)
+        span->remote = endpoint_get(endpoints, ip, service, (int64_t)take_integer(input));
     span->start_ns = (int64_t)take_integer(input);
     span->end_ns = (int64_t)take_integer(input);
     if (span->end_ns < span->start_ns)

@@ -36,6 +36,6 @@ records() {
 
 start_sessiond || exit 1
 records plain
-preload=$(ldconfig -p | sed -n 's/.*liblttng-ust-fork.so.1 .*=> //p' | head -n 1)
+preload=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*liblttng-ust-fork.so.1 .*=> //p' | head -n 1)
 [ -n "$preload" ] || fail "no liblttng-ust-fork.so.1 on this machine"
 records preloaded LD_PRELOAD="$preload"

@@ -14,6 +14,9 @@
 static const struct assembler_options options = {
     .idle_timeout_ns = 10 * SECOND,
     .end_timeout_ns = SECOND,
+    .open_timeout_ns = 60 * SECOND,
+    .max_open_spans = 60000,
+    .max_open_bytes = 64 << 20,
 };
 
 /* The finished spans, one line each. */
@@ -65,8 +68,9 @@ static void end(struct assembler *assembler)
 {
     const struct assembler_counts *counts = assembler_counts(assembler);
 
-    CHECK(counts->events ==
-          counts->events_in_span + counts->events_invalid + counts->events_no_room);
+    CHECK(counts->events == counts->events_in_span + counts->events_invalid +
+                                counts->events_no_room + counts->events_late +
+                                counts->events_process);
     assembler_free(assembler);
 }
 
@@ -201,6 +205,141 @@ static void test_many(void)
     end(assembler);
 }
 
+/* ---- the span API's events ---- */
+
+static struct event detail(enum event_kind kind, int64_t second, uint64_t span_id,
+                           uint64_t sequence)
+{
+    struct event event = event_of(second, span_id, "s");
+
+    event.kind = kind;
+    event.thread = 7;
+    event.sequence = sequence;
+    return event;
+}
+
+static void test_whole_span(void)
+{
+    struct assembler *assembler = begin();
+    struct event event = detail(EVENT_SPAN, 20, 2, 1);
+
+    event.duration_ns = 5 * SECOND;
+    event.age_ns = 2 * SECOND;
+    event.span_kind = 2;
+    event.log =
+        text_of("a60000773594000003mids00040010pool0123456789abcdef"
+                "i0006ffffffffffffffffoffsetb00040000000000000001syncd00043fd0000000000000half"
+                "r1a85080310.0.0.2mon");
+    assembler_add(assembler, &event);
+    CHECK_TEXT(finished, "write 1/2<1 s server 13+5 mid@15 pool=0123456789abcdef offset=-1"
+                         " sync=true half=0.25\n");
+    CHECK(assembler_counts(assembler)->log_errors == 0);
+
+    /* what is broken costs itself, and is counted */
+    finished[0] = '\0';
+    event = detail(EVENT_SPAN, 20, 3, 3);
+    event.log = text_of("s00010001kvs00ff00ffkv");
+    event.dropped = 4;
+    assembler_add(assembler, &event);
+    CHECK_TEXT(finished, "write 1/3<2 s local 20+0 k=v blkin.dropped=4\n");
+    CHECK(assembler_counts(assembler)->log_errors == 5);
+    CHECK(assembler_counts(assembler)->events_missing == 1);
+
+    event = detail(EVENT_SPAN, 20, 3, 4);
+    event.duration_ns = UINT64_MAX;
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_invalid == 1);
+    end(assembler);
+}
+
+static void test_streamed_span(void)
+{
+    struct assembler *assembler = begin();
+    struct event event = detail(EVENT_BEGIN, 10, 2, 1);
+
+    assembler_add(assembler, &event);
+    event = detail(EVENT_BEGIN, 10, 3, 2);
+    assembler_add(assembler, &event);
+    event = detail(EVENT_ANNOTATION, 11, 2, 3);
+    event.value = text_of("queued");
+    assembler_add(assembler, &event);
+    event = detail(EVENT_TAG, 12, 2, 4);
+    event.log = text_of("s00010001kv");
+    assembler_add(assembler, &event);
+    CHECK_TEXT(finished, "");
+    event = detail(EVENT_END, 13, 2, 5);
+    assembler_add(assembler, &event);
+    CHECK_TEXT(finished, "write 1/2<1 s local 10+3 queued@11 k=v\n");
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_late == 1);
+
+    /* the other one hangs */
+    finished[0] = '\0';
+    assembler_advance(assembler, 70 * SECOND - 1);
+    CHECK_TEXT(finished, "");
+    assembler_advance(assembler, 70 * SECOND);
+    CHECK_TEXT(finished, "write 1/3<2 s local 10+0 blkin.incomplete=its end was not seen\n");
+    CHECK(assembler_counts(assembler)->spans_incomplete == 1);
+    CHECK(assembler_counts(assembler)->events_missing == 0);
+
+    event = detail(EVENT_PROCESS, 80, 0, 9);
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_process == 1);
+    CHECK(assembler_counts(assembler)->events_missing == 3);
+    end(assembler);
+}
+
+/* The hard caps: what goes early is sent, marked and counted, and memory stays below. */
+static void test_caps(void)
+{
+    struct assembler_options small = options;
+    struct assembler *assembler;
+    static char text[4000];
+    struct event event;
+
+    small.max_open_spans = 2;
+    finished[0] = '\0';
+    assembler = assembler_new(&small, take, NULL);
+    annotate(assembler, 1, 2, "s", "a");
+    annotate(assembler, 2, 3, "s", "a");
+    annotate(assembler, 3, 2, "s", "b");
+    annotate(assembler, 4, 4, "s", "a");
+    CHECK_TEXT(finished, "write 1/3<2 s local 2+0 a@2 blkin.incomplete=too many spans were open\n");
+    CHECK(assembler_counts(assembler)->spans_evicted == 1);
+    CHECK(assembler_counts(assembler)->spans_open == 2);
+    end(assembler);
+
+    small.max_open_spans = 1000000;
+    small.max_open_bytes = 1 << 20;
+    finished[0] = '\0';
+    assembler = assembler_new(&small, take, NULL);
+    memset(text, 'x', sizeof(text));
+    event = event_of(1, 2, "s");
+    event.kind = EVENT_TIMESTAMP;
+    event.value = (struct text){text, sizeof(text)};
+    for (uint64_t i = 0; i < 10000; i++) {
+        event.span_id = 1 + i % 500;
+        assembler_add(assembler, &event);
+        CHECK(assembler_counts(assembler)->open_bytes <= (1 << 20) + 2 * SPAN_LOG_MAX);
+    }
+    CHECK(assembler_counts(assembler)->spans_evicted > 0);
+    assembler_flush(assembler);
+    CHECK(assembler_counts(assembler)->open_bytes == 0);
+    end(assembler);
+}
+
+static void test_too_many_services(void)
+{
+    struct endpoint_table *table = endpoint_table_new();
+    const struct endpoint *endpoint = NULL;
+
+    for (int64_t i = 0; i <= ENDPOINTS_MAX; i++)
+        endpoint = endpoint_get(table, text_of("s"), text_of(""), INT64_C(100000) + i);
+    CHECK(endpoint_is_overflow(table, endpoint));
+    CHECK(!endpoint_is_overflow(table, endpoint_get(table, text_of("s"), text_of(""), 100000)));
+    endpoint_table_free(table);
+}
+
 static void test_endpoints(void)
 {
     struct endpoint_table *table = endpoint_table_new();
@@ -232,6 +371,10 @@ int main(void)
     test_times();
     test_invalid_and_huge();
     test_many();
+    test_whole_span();
+    test_streamed_span();
+    test_caps();
+    test_too_many_services();
     test_endpoints();
     return check_status();
 }

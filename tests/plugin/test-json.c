@@ -106,6 +106,26 @@ static void test_typical(void)
             "\"-4096\"}}");
 }
 
+/* What the original's events never have. */
+static void test_span_api(void)
+{
+    static struct endpoint peer = {.ipv6 = "2001:db8::2", .port = 6789};
+
+    begin();
+    peer.service = text_of("mon");
+    span.trace_id_high = UINT64_C(0xfedcba9876543210);
+    span.kind = SPAN_PRODUCER;
+    span.remote = &peer;
+    span.debug = true;
+    annotate(text_of("cs"), T0);
+    becomes(
+        "{\"traceId\":\"fedcba98765432100000000000000abc\",\"id\":\"0000000000000def\",\"name\":"
+        "\"write\",\"kind\":\"PRODUCER\",\"timestamp\":1735732800123456,\"duration\":1001,"
+        "\"localEndpoint\":{\"serviceName\":\"osd.7\",\"ipv4\":\"10.0.0.1\",\"port\":6800},"
+        "\"remoteEndpoint\":{\"serviceName\":\"mon\",\"ipv6\":\"2001:db8::2\",\"port\":6789},"
+        "\"debug\":true,\"annotations\":[{\"timestamp\":1735732800123456,\"value\":\"cs\"}]}");
+}
+
 static void test_least(void)
 {
     begin();
@@ -400,6 +420,7 @@ static void test_no_room(void)
 int main(void)
 {
     test_typical();
+    test_span_api();
     test_least();
     test_times();
     test_integers();

@@ -32,7 +32,9 @@ assert len(spans) == 2, spans
 assert write["traceId"] == "0000000000000001" and write["id"] == "fffffffffffffffe", write
 assert "parentId" not in write and write["kind"] == "SERVER", write
 assert write["localEndpoint"] == {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}, write
-assert write["tags"] == {"who": "v0"}, write
+tags = write["tags"]
+assert tags["who"] == "v0" and tags["lttng.procname"] == "old_events", write
+assert tags["lttng.vpid"] == tags["lttng.vtid"] and tags["lttng.host"], write
 other = spans["no address"]
 assert other["localEndpoint"] == {"serviceName": "rbd"}, other
 assert other["parentId"] == write["id"] and "kind" not in other, other

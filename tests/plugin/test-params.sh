@@ -6,10 +6,11 @@ set -u
 
 sink() {
     timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
-        --component=source:src.text.dmesg --params='path="/dev/null"' \
+        --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
         --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
 }
 
+: >"$TMPDIR/empty"
 status=0
 # refuses WHAT-IT-SAYS PARAMETER
 refuses() {
@@ -46,5 +47,5 @@ refuses 'file:/nowhere/x: cannot open for writing: No such file' 'endpoint="file
 echo precious >"$TMPDIR/precious"
 refuses "file:$TMPDIR/precious: exists and is not empty" "endpoint=\"file:$TMPDIR/precious\""
 grep -q '^precious$' "$TMPDIR/precious" || status=1
-rm "$TMPDIR/precious"
+rm "$TMPDIR/precious" "$TMPDIR/empty"
 exit "$status"

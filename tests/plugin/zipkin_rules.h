@@ -103,9 +103,32 @@ static inline const char *tags_fault(json_t *tags)
     return NULL;
 }
 
+/* 16 digits, or 32 of which the first 16 are not all zeros. */
+static inline bool rule_is_trace_id(const json_t *value)
+{
+    const char *digits = json_string_value(value);
+
+    if (json_string_length(value) != 32)
+        return rule_is_id(value);
+    return strspn(digits, "0123456789abcdef") == 32 && strspn(digits, "0") < 16;
+}
+
+static inline bool rule_is_kind(const json_t *value)
+{
+    static const char *const kinds[] = {"CLIENT", "SERVER", "PRODUCER", "CONSUMER"};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (json_is_string(value) && strcmp(json_string_value(value), kinds[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static inline const char *member_fault(json_t *span, const char *key, json_t *value)
 {
-    if (strcmp(key, "traceId") == 0 || strcmp(key, "id") == 0)
+    if (strcmp(key, "traceId") == 0)
+        return rule_is_trace_id(value) ? NULL : "bad trace id";
+    if (strcmp(key, "id") == 0)
         return rule_is_id(value) ? NULL : "bad id";
     if (strcmp(key, "parentId") == 0)
         return rule_is_id(value) && !json_equal(value, json_object_get(span, "id"))
@@ -114,16 +137,15 @@ static inline const char *member_fault(json_t *span, const char *key, json_t *va
     if (strcmp(key, "name") == 0)
         return json_string_length(value) > 0 ? NULL : "empty name";
     if (strcmp(key, "kind") == 0)
-        return json_is_string(value) && (strcmp(json_string_value(value), "CLIENT") == 0 ||
-                                         strcmp(json_string_value(value), "SERVER") == 0)
-                   ? NULL
-                   : "bad kind";
+        return rule_is_kind(value) ? NULL : "bad kind";
     if (strcmp(key, "timestamp") == 0)
         return rule_is_time(value) ? NULL : "bad timestamp";
     if (strcmp(key, "duration") == 0)
         return rule_is_duration(value) && json_object_get(span, "timestamp") ? NULL
                                                                              : "bad duration";
-    if (strcmp(key, "localEndpoint") == 0)
+    if (strcmp(key, "debug") == 0)
+        return json_is_true(value) ? NULL : "debug is not true";
+    if (strcmp(key, "localEndpoint") == 0 || strcmp(key, "remoteEndpoint") == 0)
         return endpoint_fault(value);
     if (strcmp(key, "annotations") == 0)
         return annotations_fault(value);

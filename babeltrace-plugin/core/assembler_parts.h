@@ -1,0 +1,52 @@
+/*
+ * Inside of the assembler: what its parts share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_ASSEMBLER_PARTS_H
+#define BLKIN_CORE_ASSEMBLER_PARTS_H
+
+#include "assembler.h"
+#include "open_spans.h"
+#include "sequence.h"
+
+struct assembler {
+    struct assembler_options options;
+    struct open_spans open;
+    struct queue idle;
+    struct queue closing;
+    struct queue streaming;
+    struct endpoint_table *endpoints;
+    struct sequence_table *sequences;
+    int64_t now_ns;
+    assembler_sink_fn *sink;
+    void *sink_context;
+    struct assembler_counts counts;
+};
+
+/* The event's endpoint, or NULL when out of memory. */
+const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event);
+
+/* Counts the event as in a span, or as lost for lack of room. */
+void assembler_count(struct assembler *assembler, bool in_span);
+
+/* Tags the span with where it was recorded. */
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin);
+
+/* A new open span for the event, for which an older one may have to go. NULL when out of memory. */
+struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
+                                 const struct endpoint *endpoint);
+
+/* The span has grown from a log of so many bytes: counts it, and makes room if that is too much. */
+void assembler_account(struct assembler *assembler, const struct open_span *open,
+                       uint32_t capacity_before);
+
+/* Gives the span out and drops it from the table and its queue. */
+void assembler_finish(struct assembler *assembler, struct open_span *open);
+
+/* The two families of events, each in a file of its own. */
+void assembler_add_original(struct assembler *assembler, const struct event *event);
+void assembler_add_span_api(struct assembler *assembler, const struct event *event);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * The table of open spans, the queues and the pool.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "open_spans.h"
+
+#include "hash.h"
+
+#include <stdlib.h>
+
+#define FIRST_BUCKETS 1024
+#define POOL_MAX      4096 /* spans */
+#define POOL_LOG_MAX  4096 /* bytes: a log beyond this goes back to the heap */
+
+bool open_spans_init(struct open_spans *spans)
+{
+    CDS_INIT_LIST_HEAD(&spans->pool);
+    spans->pool_length = 0;
+    spans->count = 0;
+    spans->bucket_mask = FIRST_BUCKETS - 1;
+    spans->buckets = calloc(FIRST_BUCKETS, sizeof(*spans->buckets));
+    return spans->buckets != NULL;
+}
+
+static void free_open_span(struct open_span *open)
+{
+    free(open->span.log);
+    free(open);
+}
+
+static void free_list(struct cds_list_head *list)
+{
+    struct open_span *open, *next;
+
+    cds_list_for_each_entry_safe(open, next, list, in_queue) free_open_span(open);
+}
+
+void open_spans_destroy(struct open_spans *spans)
+{
+    free_list(&spans->pool);
+    free(spans->buckets);
+}
+
+/* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
+static struct cds_hlist_head *bucket_of(struct open_spans *spans, uint64_t trace_id,
+                                        uint64_t span_id)
+{
+    return &spans->buckets[hash_mix(trace_id ^ hash_mix(span_id)) & spans->bucket_mask];
+}
+
+static bool is_of_span(const struct event *event, const struct open_span *open)
+{
+    return open->span.id == event->span_id && open->span.trace_id == event->trace_id;
+}
+
+struct open_span *open_spans_find(struct open_spans *spans, const struct event *event,
+                                  const struct endpoint *endpoint)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming)
+            return open;
+    }
+    return NULL;
+}
+
+struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (is_of_span(event, open) && open->streaming)
+            return open;
+    }
+    return NULL;
+}
+
+static void add_to_bucket(struct open_spans *spans, struct open_span *open)
+{
+    cds_hlist_add_head(&open->in_bucket, bucket_of(spans, open->span.trace_id, open->span.id));
+}
+
+/* Twice the buckets when there are as many spans; without memory the chains just get longer. */
+static void grow_if_full(struct open_spans *spans)
+{
+    struct cds_hlist_head *old = spans->buckets;
+    const size_t old_size = spans->bucket_mask + 1;
+    struct cds_hlist_head *bigger;
+
+    if (spans->count < old_size)
+        return;
+    bigger = calloc(old_size * 2, sizeof(*bigger));
+    if (!bigger)
+        return;
+    spans->buckets = bigger;
+    spans->bucket_mask = old_size * 2 - 1;
+    for (size_t i = 0; i < old_size; i++) {
+        struct open_span *open, *next;
+
+        cds_hlist_for_each_entry_safe_2(open, next, &old[i], in_bucket) add_to_bucket(spans, open);
+    }
+    free(old);
+}
+
+void open_spans_remove(struct open_spans *spans, struct open_span *open)
+{
+    cds_hlist_del(&open->in_bucket);
+    spans->count--;
+}
+
+struct open_span *open_spans_take(struct open_spans *spans)
+{
+    struct open_span *open;
+    char *log;
+    uint32_t log_capacity;
+
+    if (cds_list_empty(&spans->pool))
+        return calloc(1, sizeof(*open));
+    open = cds_list_first_entry(&spans->pool, struct open_span, in_queue);
+    cds_list_del(&open->in_queue);
+    spans->pool_length--;
+
+    log = open->span.log;
+    log_capacity = open->span.log_capacity;
+    memset(open, 0, sizeof(*open));
+    open->span.log = log;
+    open->span.log_capacity = log_capacity;
+    return open;
+}
+
+void open_spans_give(struct open_spans *spans, struct open_span *open)
+{
+    if (spans->pool_length >= POOL_MAX || open->span.log_capacity > POOL_LOG_MAX) {
+        free_open_span(open);
+        return;
+    }
+    cds_list_add(&open->in_queue, &spans->pool);
+    spans->pool_length++;
+}
+
+struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
+                                 const struct endpoint *endpoint)
+{
+    struct open_span *open = open_spans_take(spans);
+
+    if (!open)
+        return NULL;
+    open->span.trace_id_high = event->trace_id_high;
+    open->span.trace_id = event->trace_id;
+    open->span.id = event->span_id;
+    open->span.parent_id = event->parent_id;
+    open->span.endpoint = endpoint;
+    open->first_event_ns = event->time_ns;
+    if (!span_set_name(&open->span, event->span_name)) {
+        free_open_span(open);
+        return NULL;
+    }
+    grow_if_full(spans);
+    add_to_bucket(spans, open);
+    CDS_INIT_LIST_HEAD(&open->in_queue);
+    spans->count++;
+    return open;
+}
+
+void queue_init(struct queue *queue, int64_t timeout_ns)
+{
+    CDS_INIT_LIST_HEAD(&queue->spans);
+    queue->timeout_ns = timeout_ns;
+}
+
+void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns)
+{
+    open->last_event_ns = now_ns;
+    cds_list_del(&open->in_queue);
+    cds_list_add_tail(&open->in_queue, &queue->spans);
+}
+
+struct open_span *queue_first(struct queue *queue)
+{
+    return cds_list_empty(&queue->spans)
+               ? NULL
+               : cds_list_first_entry(&queue->spans, struct open_span, in_queue);
+}
+
+struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
+{
+    struct open_span *open = queue_first(queue);
+
+    /* unsigned: the difference of any two int64_t fits, a trace may hold any */
+    if (open && (uint64_t)now_ns - (uint64_t)open->last_event_ns < (uint64_t)queue->timeout_ns)
+        return NULL;
+    return open;
+}
+
+void queue_free(struct queue *queue)
+{
+    free_list(&queue->spans);
+}

@@ -1,0 +1,79 @@
+/*
+ * The table of open spans, the queues in which they wait for their end, and their pool.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_OPEN_SPANS_H
+#define BLKIN_CORE_OPEN_SPANS_H
+
+#include "event.h"
+#include "span.h"
+
+#include <urcu/hlist.h>
+#include <urcu/list.h>
+
+struct open_span {
+    struct cds_hlist_node in_bucket; /* in one cache line with the ids, which the search reads */
+    struct span span;
+    struct cds_list_head in_queue;
+    int64_t last_event_ns;
+    int64_t first_event_ns;
+    bool has_timestamp;
+    bool closing;
+    bool streaming; /* of blkin:begin: has an end of its own */
+    bool evicted;   /* finished before its time */
+};
+
+struct open_spans {
+    struct cds_hlist_head *buckets;
+    size_t bucket_mask;
+    size_t count;
+    struct cds_list_head pool; /* finished ones, whose memory is kept for the next */
+    size_t pool_length;
+};
+
+/* Returns false when out of memory. */
+bool open_spans_init(struct open_spans *spans);
+
+/* Frees the table and the pool; spans in the table are the caller's, by way of its queues. */
+void open_spans_destroy(struct open_spans *spans);
+
+/* The span of the original's events of these ids and this endpoint, or NULL. */
+struct open_span *open_spans_find(struct open_spans *spans, const struct event *event,
+                                  const struct endpoint *endpoint);
+
+/* The streamed span of these ids, or NULL: its later events do not repeat its endpoint. */
+struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event);
+
+/* A span with the event's ids and name, in the table. Returns NULL when out of memory. */
+struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
+                                 const struct endpoint *endpoint);
+
+/* Takes it out of the table. */
+void open_spans_remove(struct open_spans *spans, struct open_span *open);
+
+/* A cleared span that is not in the table, and back with it. NULL when out of memory. */
+struct open_span *open_spans_take(struct open_spans *spans);
+void open_spans_give(struct open_spans *spans, struct open_span *open);
+
+/* Every span of a queue waits equally long, so the first in is the first out. */
+struct queue {
+    struct cds_list_head spans; /* by last_event_ns */
+    int64_t timeout_ns;
+};
+
+void queue_init(struct queue *queue, int64_t timeout_ns);
+
+/* To the end of this queue, from whichever it is in. */
+void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns);
+
+/* The span that waits longest, if it does so for the time-out or more; else NULL. */
+struct open_span *queue_expired(struct queue *queue, int64_t now_ns);
+
+/* The span that waits longest, or NULL. */
+struct open_span *queue_first(struct queue *queue);
+
+/* Frees the spans in it. */
+void queue_free(struct queue *queue);
+
+#endif

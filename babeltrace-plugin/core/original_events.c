@@ -1,0 +1,61 @@
+/*
+ * The original's events: one annotation or tag each, of a span that has no end of its own.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "assembler_parts.h"
+
+/* Zipkin's core annotations: they give a span its kind, and the second of each pair closes it. */
+static void apply_core_annotation(struct open_span *open, struct text value)
+{
+    if (value.length != 2)
+        return;
+    if (text_is(value, "cs") || text_is(value, "cr"))
+        open->span.kind = SPAN_CLIENT;
+    else if (text_is(value, "sr") || text_is(value, "ss"))
+        open->span.kind = SPAN_SERVER;
+    if (text_is(value, "cr") || text_is(value, "ss"))
+        open->closing = true;
+}
+
+static bool apply(struct open_span *open, const struct event *event)
+{
+    struct span *span = &open->span;
+
+    switch (event->kind) {
+    case EVENT_TIMESTAMP:
+        if (!span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, event->value, event->time_ns))
+            return false;
+        if (!open->has_timestamp || event->time_ns < span->start_ns)
+            span->start_ns = event->time_ns;
+        if (!open->has_timestamp || event->time_ns > span->end_ns)
+            span->end_ns = event->time_ns;
+        open->has_timestamp = true;
+        apply_core_annotation(open, event->value);
+        return true;
+    case EVENT_KEYVAL_TEXT:
+        return span_add(span, SPAN_TAG_TEXT, event->key, event->value, 0);
+    case EVENT_KEYVAL_INTEGER:
+        return span_add(span, SPAN_TAG_INTEGER, event->key, (struct text){NULL, 0}, event->integer);
+    default:
+        return false;
+    }
+}
+
+void assembler_add_original(struct assembler *assembler, const struct event *event)
+{
+    const struct endpoint *endpoint = assembler_endpoint(assembler, event);
+    uint32_t capacity;
+    struct open_span *open = endpoint ? open_spans_find(&assembler->open, event, endpoint) : NULL;
+
+    if (endpoint && !open)
+        open = assembler_open(assembler, event, endpoint);
+    if (!open) {
+        assembler->counts.events_no_room++;
+        return;
+    }
+    capacity = open->span.log_capacity;
+    assembler_count(assembler, apply(open, event));
+    assembler_account(assembler, open, capacity);
+    queue_append(open->closing ? &assembler->closing : &assembler->idle, open, assembler->now_ns);
+}

@@ -1,0 +1,195 @@
+/*
+ * The span API's events: whole spans, and the streaming events of spans in flight.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "assembler_parts.h"
+
+#include "log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "../../tracepoints/events.h"
+
+static bool add_number(struct span *span, const struct log_record *record)
+{
+    char text[40];
+    double real;
+
+    switch (record->type) {
+    case 'd':
+        memcpy(&real, &record->bits, sizeof(real));
+        snprintf(text, sizeof(text), "%.15g", real);
+        break;
+    case 'b':
+        snprintf(text, sizeof(text), "%s", record->bits ? "true" : "false");
+        break;
+    case 'u':
+        snprintf(text, sizeof(text), "%" PRIu64, record->bits);
+        break;
+    default:
+        return span_add(span, SPAN_TAG_INTEGER, record->key, (struct text){NULL, 0},
+                        (int64_t)record->bits);
+    }
+    return span_add(span, SPAN_TAG_TEXT, record->key, text_of(text), 0);
+}
+
+static bool add_log_record(struct assembler *assembler, struct span *span,
+                           const struct log_record *record)
+{
+    switch (record->type) {
+    case 'a':
+        return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, record->value,
+                        (int64_t)((uint64_t)span->start_ns + (uint64_t)record->offset_ns));
+    case 's':
+        return span_add(span, SPAN_TAG_TEXT, record->key, record->value, 0);
+    case 'r':
+        span->remote = endpoint_get(assembler->endpoints, record->value, record->key, record->port);
+        return span->remote != NULL;
+    default:
+        return add_number(span, record);
+    }
+}
+
+/* What is wrong with a log costs its records, not the span. */
+static void add_log(struct assembler *assembler, struct span *span, struct text log)
+{
+    struct log_record record;
+
+    while (log_next(&log, &record)) {
+        if (!add_log_record(assembler, span, &record))
+            assembler->counts.log_errors++;
+    }
+    if (log.length)
+        assembler->counts.log_errors++;
+}
+
+static void add_dropped(struct assembler *assembler, struct span *span, uint64_t dropped)
+{
+    char text[24];
+
+    if (!dropped)
+        return;
+    assembler->counts.log_errors += dropped;
+    snprintf(text, sizeof(text), "%" PRIu64, dropped);
+    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.dropped"), text_of(text), 0))
+        assembler->counts.log_errors++;
+}
+
+static enum span_kind kind_of(const struct event *event)
+{
+    return event->span_kind <= SPAN_CONSUMER ? (enum span_kind)event->span_kind : SPAN_LOCAL;
+}
+
+/* The moment that an event tells of; false if that is not a time after the epoch. */
+static bool moment_of(const struct event *event, uint64_t before_ns, int64_t *moment_ns)
+{
+    if (event->time_ns < 0 || event->age_ns > (uint64_t)event->time_ns ||
+        before_ns > (uint64_t)event->time_ns - event->age_ns)
+        return false;
+    *moment_ns = (int64_t)((uint64_t)event->time_ns - event->age_ns - before_ns);
+    return true;
+}
+
+static void add_whole_span(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = open_spans_take(&assembler->open);
+    struct span *span;
+
+    if (!open) {
+        assembler->counts.events_no_room++;
+        return;
+    }
+    span = &open->span;
+    span->endpoint = assembler_endpoint(assembler, event);
+    if (!moment_of(event, event->duration_ns, &span->start_ns)) {
+        assembler->counts.events_invalid++;
+    } else if (!span->endpoint || !span_set_name(span, event->span_name)) {
+        assembler->counts.events_no_room++;
+    } else {
+        span->trace_id_high = event->trace_id_high;
+        span->trace_id = event->trace_id;
+        span->id = event->span_id;
+        span->parent_id = event->parent_id;
+        span->kind = kind_of(event);
+        span->debug = event->flags & BLKIN_SPAN_DEBUG;
+        span->end_ns = span->start_ns + (int64_t)event->duration_ns;
+        assembler_tag_origin(assembler, span, &event->origin);
+        add_log(assembler, span, event->log);
+        add_dropped(assembler, span, event->dropped);
+        assembler->counts.events_in_span++;
+        assembler->counts.spans_finished++;
+        assembler->sink(assembler->sink_context, span);
+    }
+    open_spans_give(&assembler->open, open);
+}
+
+static void begin_streamed(struct assembler *assembler, const struct event *event)
+{
+    const struct endpoint *endpoint = assembler_endpoint(assembler, event);
+    struct open_span *open = endpoint ? assembler_open(assembler, event, endpoint) : NULL;
+
+    assembler_count(assembler, open != NULL);
+    if (!open)
+        return;
+    open->streaming = true;
+    open->span.kind = kind_of(event);
+    open->span.debug = event->flags & BLKIN_SPAN_DEBUG;
+    if (!moment_of(event, 0, &open->span.start_ns))
+        open->span.start_ns = event->time_ns;
+    open->span.end_ns = open->span.start_ns;
+    queue_append(&assembler->streaming, open, assembler->now_ns);
+}
+
+static bool apply_detail(struct assembler *assembler, struct span *span, const struct event *event,
+                         int64_t moment_ns)
+{
+    struct text log = event->log;
+    struct log_record record;
+
+    if (event->kind == EVENT_ANNOTATION)
+        return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, event->value, moment_ns);
+    return log_next(&log, &record) && record.type != 'a' &&
+           add_log_record(assembler, span, &record);
+}
+
+static void add_detail(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = open_spans_find_streamed(&assembler->open, event);
+    int64_t moment_ns;
+    uint32_t capacity;
+
+    if (!open) {
+        assembler->counts.events_late++;
+        return;
+    }
+    if (!moment_of(event, 0, &moment_ns))
+        moment_ns = event->time_ns;
+    if (moment_ns > open->span.end_ns)
+        open->span.end_ns = moment_ns;
+    if (event->kind == EVENT_END) {
+        assembler->counts.events_in_span++;
+        open->closing = true;
+        assembler_finish(assembler, open);
+        return;
+    }
+    capacity = open->span.log_capacity;
+    assembler_count(assembler, apply_detail(assembler, &open->span, event, moment_ns));
+    assembler_account(assembler, open, capacity);
+    queue_append(&assembler->streaming, open, assembler->now_ns);
+}
+
+void assembler_add_span_api(struct assembler *assembler, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_SPAN:
+        add_whole_span(assembler, event);
+        break;
+    case EVENT_BEGIN:
+        begin_streamed(assembler, event);
+        break;
+    default:
+        add_detail(assembler, event);
+    }
+}

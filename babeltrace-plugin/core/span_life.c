@@ -1,0 +1,133 @@
+/*
+ * The life of an open span: from its first event to its end or its eviction, and what it is tagged
+ * with on the way. What both families of events share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "assembler_parts.h"
+
+const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event)
+{
+    const struct endpoint *endpoint =
+        endpoint_get(assembler->endpoints, event->service, event->ip, event->port);
+
+    if (endpoint_is_overflow(assembler->endpoints, endpoint))
+        assembler->counts.services_merged++;
+    return endpoint;
+}
+
+void assembler_count(struct assembler *assembler, bool in_span)
+{
+    if (in_span)
+        assembler->counts.events_in_span++;
+    else
+        assembler->counts.events_no_room++;
+}
+
+/* Without any timestamp annotation, the times of its tags are all that is known of a span. */
+static void set_times(struct open_span *open)
+{
+    if (!open->streaming && !open->has_timestamp) {
+        open->span.start_ns = open->first_event_ns;
+        open->span.end_ns = open->last_event_ns;
+    }
+}
+
+static void tag_text(struct assembler *assembler, struct span *span, const char *key,
+                     struct text value)
+{
+    if (value.length && !span_add(span, SPAN_TAG_TEXT, text_of(key), value, 0))
+        assembler->counts.log_errors++;
+}
+
+static void tag_number(struct assembler *assembler, struct span *span, const char *key,
+                       int64_t value)
+{
+    if (value && !span_add(span, SPAN_TAG_INTEGER, text_of(key), (struct text){NULL, 0}, value))
+        assembler->counts.log_errors++;
+}
+
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin)
+{
+    tag_text(assembler, span, "lttng.host", origin->host);
+    tag_text(assembler, span, "lttng.procname", origin->process);
+    tag_number(assembler, span, "lttng.vpid", origin->pid);
+    tag_number(assembler, span, "lttng.vtid", origin->tid);
+}
+
+static void mark_incomplete(struct assembler *assembler, struct span *span, const char *why)
+{
+    tag_text(assembler, span, "blkin.incomplete", text_of(why));
+    assembler->counts.spans_incomplete++;
+}
+
+static uint64_t bytes_of(const struct open_span *open)
+{
+    return sizeof(*open) + open->span.log_capacity;
+}
+
+void assembler_finish(struct assembler *assembler, struct open_span *open)
+{
+    assembler->counts.open_bytes -= bytes_of(open);
+    if (open->evicted)
+        mark_incomplete(assembler, &open->span, "too many spans were open");
+    else if (open->streaming && !open->closing)
+        mark_incomplete(assembler, &open->span, "its end was not seen");
+    set_times(open);
+    open_spans_remove(&assembler->open, open);
+    cds_list_del(&open->in_queue);
+    assembler->counts.spans_finished++;
+    assembler->sink(assembler->sink_context, &open->span);
+    open_spans_give(&assembler->open, open);
+}
+
+/* A span that nothing has closed yet and that has been silent longest; never this one. */
+static struct open_span *oldest_but(struct assembler *assembler, const struct open_span *but)
+{
+    struct queue *const queues[] = {&assembler->closing, &assembler->idle, &assembler->streaming};
+
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+        struct open_span *open = queue_first(queues[i]);
+
+        if (open && open != but)
+            return open;
+    }
+    return NULL;
+}
+
+static void evict_until_it_fits(struct assembler *assembler, const struct open_span *but)
+{
+    struct assembler_counts *counts = &assembler->counts;
+    struct open_span *oldest;
+
+    while ((assembler->open.count > assembler->options.max_open_spans ||
+            counts->open_bytes > assembler->options.max_open_bytes) &&
+           (oldest = oldest_but(assembler, but))) {
+        counts->spans_evicted++;
+        oldest->evicted = !oldest->closing;
+        assembler_finish(assembler, oldest);
+    }
+}
+
+struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
+                                 const struct endpoint *endpoint)
+{
+    struct open_span *open = open_spans_add(&assembler->open, event, endpoint);
+
+    if (open) {
+        assembler_tag_origin(assembler, &open->span, &event->origin);
+        assembler->counts.open_bytes += bytes_of(open);
+        evict_until_it_fits(assembler, open);
+    }
+    return open;
+}
+
+void assembler_account(struct assembler *assembler, const struct open_span *open,
+                       uint32_t capacity_before)
+{
+    if (open->span.log_capacity == capacity_before)
+        return;
+    assembler->counts.open_bytes += open->span.log_capacity - capacity_before;
+    evict_until_it_fits(assembler, open);
+}

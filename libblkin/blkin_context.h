@@ -1,0 +1,290 @@
+/*
+ * Trace context: the ids and the sampling decision that one process hands to the next, and the
+ * formats that carry them: W3C Trace Context, B3, OpenCensus binary, the original 24 bytes, and
+ * the environment of a child process.
+ *
+ *     from_*  reads what a peer sent into a struct blkin_context
+ *     to_*    writes a struct blkin_context for a peer
+ *
+ * Rules that hold for every function here:
+ *  - A from_* function returns 0, or -EINVAL for input that the format does not allow (and for a
+ *    NULL argument). On error *context is unchanged. On success every field of it is set anew.
+ *  - Input is (text, length), length in bytes; it need not end with a NUL, and no byte behind it is
+ *    read. It is read strictly, as it stands between the delimiters of the carrier: a caller that
+ *    reads raw header lines strips white space around the value first, as HTTP libraries do.
+ *  - A to_* function writes into a buffer of the caller, of the constant size named with it. Text
+ *    ends with a NUL. It returns the number of bytes written without that NUL, or -EINVAL, with the
+ *    buffer unchanged, if the context has nothing that the format can carry (and for a NULL
+ *    argument).
+ *  - Nothing is allocated, no lock is taken, no state is kept, errno is not touched. Every function
+ *    may be called from any thread at any time, and is async-signal-safe unless it says otherwise.
+ *    Two threads that write the same struct at the same time need a lock of their own.
+ *  - The only pointer a context holds is its tracestate, which is borrowed: see
+ *    blkin_context_set_tracestate().
+ *
+ * What each format carries, and so what survives a hop:
+ *
+ *                    128-bit   parent    the decision          debug  random  tracestate
+ *                    trace id  span id
+ *     W3C            yes       -         record, drop          -      yes     yes
+ *     B3             yes       yes       record, drop, open    yes    -       -
+ *     OpenCensus     yes       -         record, open          -      -       -
+ *     packed (24 B)  -         yes       record, drop (no ids) -      -       -
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CONTEXT_H_
+#define BLKIN_CONTEXT_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef BLKIN_PUBLIC
+#if defined(__GNUC__)
+#define BLKIN_PUBLIC __attribute__((visibility("default")))
+#else
+#define BLKIN_PUBLIC
+#endif
+#endif
+
+/* Bits of blkin_context.flags. */
+#define BLKIN_CONTEXT_SAMPLED 1u  /* record the trace; implies DECIDED */
+#define BLKIN_CONTEXT_DECIDED 2u  /* the sender has decided; without it, the receiver is to */
+#define BLKIN_CONTEXT_DEBUG   4u  /* record it whatever samplers say; implies SAMPLED, DECIDED */
+#define BLKIN_CONTEXT_RANDOM  8u  /* the low 56 bits of the trace id are random (W3C level 2) */
+#define BLKIN_CONTEXT_REMOTE  16u /* came from another process: every from_* function sets it */
+
+/*
+ * Ids are numbers in host byte order. "{0}" is an empty context. from_* functions set the implied
+ * flags too; to_* functions add them where they are missing.
+ */
+struct blkin_context {
+    uint64_t trace_id_high;     /* 0: a 64-bit trace id */
+    uint64_t trace_id;          /* low 64 bits; both 0: no context */
+    uint64_t span_id;           /* of the sender: the parent of the receiver's spans */
+    uint64_t parent_span_id;    /* parent of span_id; 0: none or not known */
+    uint32_t flags;             /* BLKIN_CONTEXT_* */
+    uint32_t tracestate_length; /* bytes */
+    const char *tracestate;     /* borrowed, W3C, passed on as is; NULL: none */
+};
+
+/*
+ * 1 if the context names a span, 0 if it is empty or carries no more than a sampling decision (as
+ * B3 and the packed form can). context must not be NULL.
+ */
+static inline int blkin_context_has_ids(const struct blkin_context *context)
+{
+    return (context->trace_id_high | context->trace_id) != 0 && context->span_id != 0;
+}
+
+/* ---------------------------------------------------------------- W3C Trace Context */
+
+#define BLKIN_TRACEPARENT_SIZE 56 /* with the NUL */
+
+/*
+ * From the value of a "traceparent" header: 00-<32 hex>-<16 hex>-<2 hex>, lower case. Version ff,
+ * and a trace or span id of zeros, are errors. Of a version above 00 the first 55 characters count,
+ * the next (if any) must be "-", and of its flags only "sampled" is believed. A trace id with 16
+ * leading zeros becomes a 64-bit one. The format cannot say "not decided": DECIDED is always set,
+ * SAMPLED as sent. The context has no tracestate yet.
+ * Source: W3C Trace Context level 1, 3.2.2 and 3.2.4; level 2 for the random flag.
+ */
+BLKIN_PUBLIC int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
+                                                size_t length);
+
+/*
+ * To the value of a "traceparent" header, version 00, in buffer[BLKIN_TRACEPARENT_SIZE]. Returns
+ * 55. A 64-bit trace id gets 16 leading zeros. Lost: parent_span_id; DEBUG becomes "sampled"; a
+ * decision not made becomes "not sampled", as the specification asks. -EINVAL without ids.
+ * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
+ */
+BLKIN_PUBLIC int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer);
+
+#define BLKIN_TRACESTATE_SIZE 513   /* 512 characters, the least one should pass on, and the NUL */
+#define BLKIN_TRACESTATE_MAX  65535 /* bytes: what is longer is refused */
+
+/*
+ * Attaches the value of a "tracestate" header, after the traceparent that came with it. (Several
+ * such headers count as one: join them with commas, in order.) The text is borrowed, not copied:
+ * the caller keeps it alive and unchanged for as long as the context, or a copy of it, is in use.
+ * It is passed on byte for byte. A list without entries, such as "", leaves the context without a
+ * tracestate.
+ * -EINVAL, and the context as it was, so that an invalid tracestate is dropped and the trace goes
+ * on: if the context has no ids, or the text is not a list of at most 32 members (empty ones
+ * count), or a key comes twice, or the text is longer than BLKIN_TRACESTATE_MAX. Keys follow level
+ * 2, which allows all that level 1 does.
+ * Source: W3C Trace Context level 2, 3.3.1.
+ */
+BLKIN_PUBLIC int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
+                                              size_t length);
+
+/*
+ * To the value of a "tracestate" header, in buffer[size], size at least 1; BLKIN_TRACESTATE_SIZE is
+ * the least that the specification advises, tracestate_length + 1 keeps all. What does not fit is
+ * shortened: first the white space around entries and empty members go, then as many entries of
+ * more than 128 characters as need be, from the last, then as many others, from the last. No entry
+ * is cut. Returns the length; 0, with an empty string, if nothing is left or there was nothing:
+ * then do not send the header. -EINVAL without ids, or if size is 0, or if the context was given an
+ * invalid tracestate by other means than blkin_context_set_tracestate() and this is noticed.
+ * Source: W3C Trace Context level 1, 3.3.1.5.
+ */
+BLKIN_PUBLIC int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
+                                             size_t size);
+
+/* ---------------------------------------------------------------- B3 */
+
+#define BLKIN_B3_SIZE 69 /* with the NUL */
+
+/*
+ * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>[-<16 hex>]], lower case:
+ * trace id, span id, decision, parent span id. No decision: DECIDED is not set. A parent span id of
+ * zeros is none; other ids of zeros are errors. A decision alone, "0", "1" or "d", gives a context
+ * with flags and no ids: start a new trace and obey the decision.
+ * Source: openzipkin/b3-propagation README, "Single Header"; zeros for no parent as in Brave.
+ */
+BLKIN_PUBLIC int blkin_context_from_b3(struct blkin_context *context, const char *text,
+                                       size_t length);
+
+/*
+ * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
+ * context whose ids are all 0 and that carries a decision becomes the decision alone. Lost: the
+ * tracestate, RANDOM, and parent_span_id if no decision is made, for the format has no place for
+ * it. -EINVAL if there are neither ids nor a decision, or ids are missing in part.
+ * Source: openzipkin/b3-propagation README, "Single Header".
+ */
+BLKIN_PUBLIC int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
+
+/* Borrowed text, not NUL-terminated. text NULL: the field did not come. */
+struct blkin_context_text {
+    const char *text;
+    size_t length; /* bytes */
+};
+
+/* The values of the five B3 headers, as they came. Read during the call only. */
+struct blkin_context_b3_fields {
+    struct blkin_context_text trace_id;       /* X-B3-TraceId: 16 or 32 hex */
+    struct blkin_context_text span_id;        /* X-B3-SpanId: 16 hex */
+    struct blkin_context_text parent_span_id; /* X-B3-ParentSpanId: 16 hex */
+    struct blkin_context_text sampled;        /* X-B3-Sampled: 0, 1, and the older false, true */
+    struct blkin_context_text flags;          /* X-B3-Flags: 1 is debug */
+};
+
+/* The values of the five B3 headers, to be sent. An empty string: do not send that header. */
+struct blkin_context_b3_values {
+    char trace_id[33];
+    char span_id[17];
+    char parent_span_id[17];
+    char sampled[2];
+    char flags[2];
+};
+
+/*
+ * From the five "X-B3-" headers. Ids as in blkin_context_from_b3(): both of trace and span id, or
+ * none of the ids. Flags "1" means debug, whatever "sampled" says; any other flags are ignored, as
+ * the specification says. Neither "sampled" nor debug: DECIDED is not set. A decision without ids
+ * is a context without ids. -EINVAL also if nothing came, or if a field other than flags is there
+ * and malformed, empty included.
+ * Source: openzipkin/b3-propagation README, "Multiple Headers".
+ */
+BLKIN_PUBLIC int blkin_context_from_b3_fields(struct blkin_context *context,
+                                              const struct blkin_context_b3_fields *fields);
+
+/*
+ * To the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled". Lost:
+ * the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
+ * Source: openzipkin/b3-propagation README, "Multiple Headers".
+ */
+BLKIN_PUBLIC int blkin_context_to_b3_fields(const struct blkin_context *context,
+                                            struct blkin_context_b3_values *values);
+
+/* ---------------------------------------------------------------- binary forms */
+
+#define BLKIN_OPENCENSUS_SIZE 29 /* bytes; binary, no NUL */
+
+/*
+ * From the OpenCensus binary form ("grpc-trace-bin"): 00, then fields in the order of their ids:
+ * 00 <16 bytes trace id>, 01 <8 bytes span id>, 02 <1 byte options>. As the specification says,
+ * options may be missing (then they are 0), and an unknown field (id above 2) ends the reading, so
+ * that newer fields do no harm. Errors are: another version, an id missing or of zeros, a field cut
+ * short, repeated or out of order. Options bit 0 means SAMPLED; without it DECIDED is not set,
+ * because the format says that the decision may then be deferred. Other bits are not defined and
+ * are ignored.
+ * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
+ */
+BLKIN_PUBLIC int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
+                                               size_t length);
+
+/*
+ * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. Lost: the
+ * tracestate, parent_span_id, RANDOM; DEBUG becomes sampled; a decision against recording becomes
+ * one not made. -EINVAL without ids.
+ * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
+ */
+BLKIN_PUBLIC int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer);
+
+struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
+
+/*
+ * From the original 24 bytes. A trace id of 0 means "not traced": the context then has no ids and
+ * is DECIDED, not SAMPLED, whatever the other two are. Any other trace id is SAMPLED and DECIDED,
+ * for the form has no field for the decision. -EINVAL if there is a trace id and no span id.
+ * packed may have any alignment.
+ * Source: zipkin_c.h, struct blkin_trace_info_packed.
+ */
+BLKIN_PUBLIC int blkin_context_from_packed(struct blkin_context *context,
+                                           const struct blkin_trace_info_packed *packed);
+
+/*
+ * To the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24 bytes
+ * of zeros, "not traced", so that the receiver does not record it either. One that is not DECIDED
+ * is taken as sampled by the receiver. Lost: the high half of a 128-bit trace id (the receiver's
+ * spans appear under the low half, as another trace), the tracestate, DEBUG, RANDOM. -EINVAL if a
+ * context to be recorded has no span id or the low half of its trace id is 0.
+ * Source: zipkin_c.h, struct blkin_trace_info_packed.
+ */
+BLKIN_PUBLIC int blkin_context_to_packed(const struct blkin_context *context,
+                                         struct blkin_trace_info_packed *packed);
+
+/* ---------------------------------------------------------------- environment */
+
+#define BLKIN_TRACEPARENT_VARIABLE_SIZE 68  /* "TRACEPARENT=", the value and the NUL */
+#define BLKIN_TRACESTATE_VARIABLE_SIZE  524 /* "TRACESTATE=", 512 characters and the NUL */
+
+/*
+ * From TRACEPARENT and TRACESTATE of this process, once, at its start. An invalid TRACESTATE is
+ * dropped. The tracestate is borrowed from the environment: valid until TRACESTATE is changed.
+ * -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID program, which must not trust
+ * it; -EINVAL if it is malformed. Not async-signal-safe, and not safe against a thread that changes
+ * the environment meanwhile.
+ * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
+ */
+BLKIN_PUBLIC int blkin_context_from_environment(struct blkin_context *context);
+
+/*
+ * To "TRACEPARENT=<value>", in buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied environment
+ * of a child: do not change the own one. Returns 67. The same losses and errors as
+ * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
+ * Source: OpenTelemetry specification, context/env-carriers.md.
+ */
+BLKIN_PUBLIC int blkin_context_to_traceparent_variable(const struct blkin_context *context,
+                                                       char *buffer);
+
+/*
+ * To "TRACESTATE=<value>", in buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is the
+ * least advised. Shortened as by blkin_context_to_tracestate(), with the same errors. Returns the
+ * length; 0, with an empty string, if there is nothing to pass on: then remove TRACESTATE from the
+ * child's environment, for the one there belongs to another TRACEPARENT.
+ * Source: OpenTelemetry specification, context/env-carriers.md.
+ */
+BLKIN_PUBLIC int blkin_context_to_tracestate_variable(const struct blkin_context *context,
+                                                      char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BLKIN_CONTEXT_H_ */

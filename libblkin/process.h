@@ -1,0 +1,48 @@
+/*
+ * What is one per process: its service, the provider of events, and what is due once a second.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PROCESS_H
+#define BLKIN_PROCESS_H
+
+#include "clock.h"
+#include "provider.h"
+
+/* A service as the events show it: its name and ip, each with its NUL. */
+struct blkin_service {
+    uint16_t port;
+    uint16_t length;
+    char strings[124];
+};
+
+/* Fills it from an endpoint, whose name and ip may be NULL. */
+void blkin_service_prepare(struct blkin_service *service, const struct blkin_endpoint *endpoint);
+
+/* The service of spans without their own; NULL until somebody asked for it. */
+extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;
+
+/* Makes it from the program's name. */
+const struct blkin_service *blkin_make_service(void);
+
+static inline const struct blkin_service *blkin_default_service(void)
+{
+    const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+
+    return __builtin_expect(service != NULL, 1) ? service : blkin_make_service();
+}
+
+extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
+
+/* The process event, the clock's rate and the sampling file. One thread at a time does it. */
+void blkin_do_chores(uint64_t now_ticks);
+
+static inline void blkin_do_chores_if_due(uint64_t now_ticks)
+{
+    const uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+
+    if (__builtin_expect((int64_t)(now_ticks - due) >= 0, 0))
+        blkin_do_chores(now_ticks);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Appending to the payload of an event: each returns the place behind what it has put.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PUT_H
+#define BLKIN_PUT_H
+
+#include <string.h>
+
+/*
+ * Texts are short: overlapping moves are cheaper than a call of memcpy. Neither side is touched
+ * outside of its length bytes.
+ */
+static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, const void *bytes,
+                                                                   size_t length)
+{
+    const char *from = bytes;
+
+    if (length < 16) {
+        if (length >= 8) {
+            memcpy(at, from, 8);
+            memcpy(at + length - 8, from + length - 8, 8);
+        } else if (length >= 4) {
+            memcpy(at, from, 4);
+            memcpy(at + length - 4, from + length - 4, 4);
+        } else if (length) {
+            at[0] = from[0];
+            at[length / 2] = from[length / 2];
+            at[length - 1] = from[length - 1];
+        }
+    } else if (length <= 32) {
+        memcpy(at, from, 16);
+        memcpy(at + length - 16, from + length - 16, 16);
+    } else {
+        for (size_t i = 0; i < length - 16; i += 16)
+            memcpy(at + i, from + i, 16);
+        memcpy(at + length - 16, from + length - 16, 16);
+    }
+    return at + length;
+}
+
+/* The bytes and a NUL, cut after max bytes. */
+static inline char *blkin_put_text(char *at, const char *text, size_t length, size_t max)
+{
+    at = blkin_put_bytes(at, text, length < max ? length : max);
+    *at = '\0';
+    return at + 1;
+}
+
+/* The string and its NUL, cut after max bytes. NULL is "". */
+static inline char *blkin_put_string(char *at, const char *string, size_t max)
+{
+    return blkin_put_text(at, string, string ? strlen(string) : 0, max);
+}
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Which of the traces that this process starts are recorded.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_SAMPLING_H
+#define BLKIN_SAMPLING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct blkin_decision {
+    bool sampled;
+    uint32_t ppm; /* the share that is sampled, in millionths; 0: not a share (rate limit) */
+};
+
+/* For the root span of this name in the trace of this id (its low 64 bits). */
+struct blkin_decision blkin_sampling_decide(const char *name, uint64_t trace_id);
+
+/* Reads BLKIN_SAMPLING and finds the sampling file. Once, before the first decision. */
+void blkin_sampling_init(void);
+
+/* Takes the sampling file's policy over if it has changed. One thread at a time. */
+void blkin_sampling_refresh(void);
+
+/* The policy in force, as blkin_set_sampling() takes it. */
+const char *blkin_sampling_text(void);
+
+#endif

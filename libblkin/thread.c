@@ -1,0 +1,53 @@
+/*
+ * Seeding of the threads.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+_Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
+
+const uint64_t blkin_id_factors[3] = {UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb),
+                                      BLKIN_ID_STEP};
+
+/* In each forked child, whose one thread is a copy of the parent's. */
+static void forget_seed(void)
+{
+    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
+    blkin_thread.number = 0;
+}
+
+/* At load time, when no thread of this library can be in fork() yet. */
+__attribute__((constructor)) static void follow_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_seed);
+}
+
+/* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
+static uint64_t weak_seed(const void *address)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 20) ^
+           ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
+}
+
+void blkin_thread_seed(struct blkin_thread *thread)
+{
+    uint64_t *counter = &thread->id_counter;
+    const int saved_errno = errno;
+
+    /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
+    if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
+        *counter = weak_seed(thread);
+    errno = saved_errno;
+    thread->number = blkin_id_next(thread);
+    thread->sequence = 0;
+}

@@ -1,0 +1,483 @@
+/*
+ * The cost of the library's calls in this process: see usage() for the modes. The session that a
+ * mode needs is the caller's matter.
+ *
+ * Strings are of the lengths that storage daemons use. The span of all figures is begin, two
+ * annotations, a string tag of 16 characters, an integer tag, end.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin.h>
+
+#include "anchor_events.h"
+#include "batch.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+static struct blkin_endpoint service = {.ip = "10.0.0.1", .port = 6800, .name = "osd.12"};
+static struct blkin_span root; /* the parent of the spans: recorded, or not */
+static struct blkin_context not_sampled = {
+    .trace_id_high = 1,
+    .trace_id = 2,
+    .span_id = 3,
+    .flags = BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_REMOTE,
+};
+static struct blkin_trace trace;
+
+/* ---- loops ---- */
+
+static void run_empty(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        FORGET();
+}
+
+/* What is between the calls of a real program makes the compiler read the span again. */
+#define REST_OF_SPAN(span, i)                                      \
+    do {                                                           \
+        FORGET();                                                  \
+        blkin_span_annotate(span, "queued");                       \
+        FORGET();                                                  \
+        blkin_span_tag_string(span, "object", "rbd_data.4f2a.01"); \
+        FORGET();                                                  \
+        blkin_span_tag_int64(span, "offset", (i));                 \
+        FORGET();                                                  \
+        blkin_span_annotate(span, "committed");                    \
+        FORGET();                                                  \
+        blkin_span_end(span);                                      \
+        FORGET();                                                  \
+    } while (0)
+
+static void run_root_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
+        REST_OF_SPAN(&span, i);
+    }
+}
+
+/* The compiler sees all calls and that nothing happens between them. */
+static void run_plain_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
+        blkin_span_annotate(&span, "queued");
+        blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
+        blkin_span_tag_int64(&span, "offset", i);
+        blkin_span_annotate(&span, "committed");
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+static void run_child_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+        REST_OF_SPAN(&span, i);
+    }
+}
+
+static void run_remote_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled);
+        REST_OF_SPAN(&span, i);
+    }
+}
+
+static void run_integer(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        lttng_ust_tracepoint(bench, integer, (int)i);
+}
+
+static void raw_timestamp(const char *text)
+{
+    lttng_ust_tracepoint(bench, timestamp, trace.name, service.name, service.port, service.ip,
+                         (long)trace.info.trace_id, (long)trace.info.span_id,
+                         (long)trace.info.parent_span_id, text);
+}
+
+static void raw_string(const char *key, const char *value)
+{
+    lttng_ust_tracepoint(bench, keyval_string, trace.name, service.name, service.port, service.ip,
+                         (long)trace.info.trace_id, (long)trace.info.span_id,
+                         (long)trace.info.parent_span_id, key, value);
+}
+
+static void raw_integer(const char *key, int64_t value)
+{
+    lttng_ust_tracepoint(bench, keyval_integer, trace.name, service.name, service.port, service.ip,
+                         (long)trace.info.trace_id, (long)trace.info.span_id,
+                         (long)trace.info.parent_span_id, key, value);
+}
+
+/* The same span as four events of the original; its ids are not counted. */
+static void run_original_span(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++) {
+        raw_timestamp("queued");
+        raw_string("object", "rbd_data.4f2a.01");
+        raw_integer("offset", i);
+        raw_timestamp("committed");
+    }
+}
+
+static void run_raw_timestamp(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        raw_timestamp("queued");
+}
+
+static void run_raw_string(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        raw_string("object", "rbd_data.4f2a.01");
+}
+
+static void run_raw_integer(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        raw_integer("offset", i);
+}
+
+static void run_record_timestamp(unsigned calls)
+{
+    struct blkin_annotation annotation;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_timestamp_annotation(&annotation, "queued", NULL);
+        blkin_record(&trace, &annotation);
+    }
+}
+
+static void run_record_string(unsigned calls)
+{
+    struct blkin_annotation annotation;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_string_annotation(&annotation, "object", "rbd_data.4f2a.01", NULL);
+        blkin_record(&trace, &annotation);
+    }
+}
+
+static void run_record_integer(unsigned calls)
+{
+    struct blkin_annotation annotation;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_integer_annotation(&annotation, "offset", i, NULL);
+        blkin_record(&trace, &annotation);
+    }
+}
+
+static void run_annotation(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        blkin_span_annotate(&root, "queued");
+}
+
+static void run_init_child(unsigned calls)
+{
+    struct blkin_trace child;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_child(&child, &trace, NULL, "write");
+        ESCAPE(&child);
+    }
+}
+
+static void run_id(unsigned calls)
+{
+    struct blkin_trace_info info;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_trace_info(&info);
+        ESCAPE(&info);
+    }
+}
+
+#if defined(__x86_64__)
+static void run_counter(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        ESCAPE(__rdtsc());
+}
+#endif
+
+static void run_clock(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        ESCAPE(now_ns());
+}
+
+/* ---- two threads ---- */
+
+#define THREAD_BATCHES 2000
+
+struct worker {
+    pthread_t thread;
+    int cpu;
+    pthread_barrier_t *start;
+    uint64_t begin[THREAD_BATCHES + 1]; /* of a batch; the last one is the end of all */
+};
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+
+    pin(worker->cpu);
+    run_child_span(BATCH * 10);
+    pthread_barrier_wait(worker->start);
+    for (unsigned i = 0; i < THREAD_BATCHES; i++) {
+        worker->begin[i] = now_ns();
+        run_child_span(BATCH / 4);
+    }
+    worker->begin[THREAD_BATCHES] = now_ns();
+    return NULL;
+}
+
+static void run_workers(struct worker *workers, unsigned count)
+{
+    pthread_barrier_t start;
+
+    pthread_barrier_init(&start, NULL, count);
+    for (unsigned i = 0; i < count; i++) {
+        workers[i].start = &start;
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+            abort();
+    }
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(workers[i].thread, NULL);
+    pthread_barrier_destroy(&start);
+}
+
+static uint64_t took(const struct worker *worker, unsigned i)
+{
+    return worker->begin[i + 1] - worker->begin[i];
+}
+
+static uint64_t least_of(const struct worker *worker)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < THREAD_BATCHES; i++)
+        if (took(worker, i) < least)
+            least = took(worker, i);
+    return least;
+}
+
+/* Was the other one at work, and not waiting for its CPU, from the beginning to the end of i? */
+static int disturbed(const struct worker *one, unsigned i, const struct worker *other)
+{
+    const uint64_t limit = least_of(other) * 3 / 2;
+    uint64_t covered_to = one->begin[i];
+
+    for (unsigned j = 0; j < THREAD_BATCHES; j++)
+        if (other->begin[j] <= covered_to && other->begin[j + 1] > covered_to &&
+            took(other, j) <= limit)
+            covered_to = other->begin[j + 1];
+    return covered_to >= one->begin[i + 1];
+}
+
+static uint64_t least_disturbed(const struct worker *one, const struct worker *other)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < THREAD_BATCHES; i++)
+        if (took(one, i) < least && disturbed(one, i, other))
+            least = took(one, i);
+    return least;
+}
+
+/* The rate of both at once, as a share of the sum of their rates alone. */
+static void measure_threads(void)
+{
+    static struct worker alone[2], together[2];
+    double rate_alone = 0, rate_together = 0;
+    uint64_t best_alone[2] = {UINT64_MAX, UINT64_MAX}, best_together[2] = {UINT64_MAX, UINT64_MAX};
+
+    for (unsigned round = 0; round < 8; round++) {
+        for (int i = 0; i < 2; i++)
+            alone[i].cpu = together[i].cpu = i;
+        for (unsigned i = 0; i < 2; i++) {
+            run_workers(&alone[i], 1);
+            if (least_of(&alone[i]) < best_alone[i])
+                best_alone[i] = least_of(&alone[i]);
+        }
+        run_workers(together, 2);
+        for (unsigned i = 0; i < 2; i++) {
+            const uint64_t best = least_disturbed(&together[i], &together[1 - i]);
+
+            if (best < best_together[i])
+                best_together[i] = best;
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        rate_alone += 1.0 / (double)best_alone[i];
+        rate_together += 1.0 / (double)best_together[i];
+    }
+    printf("two_threads %.4f %.4f 0\n", rate_together / rate_alone, rate_together / rate_alone);
+}
+
+/* ---- modes ---- */
+
+#define MEASURE(subjects) measure(subjects, sizeof(subjects) / sizeof((subjects)[0]))
+
+static void mode_off(void)
+{
+    static const struct subject subjects[] = {
+        {"empty", run_empty},
+        {"off_root_span", run_root_span},
+        {"off_plain_span", run_plain_span},
+        {"off_child_span", run_child_span},
+        {"off_remote_span", run_remote_span},
+        {"init_child", run_init_child},
+        {"id", run_id},
+        {"off_integer", run_integer},
+    };
+
+    MEASURE(subjects);
+}
+
+static void mode_on(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"span", run_child_span},
+        {"root_span", run_root_span},
+        {"original_span", run_original_span},
+        {"raw_timestamp", run_raw_timestamp},
+        {"record_timestamp", run_record_timestamp},
+        {"raw_string", run_raw_string},
+        {"record_string", run_record_string},
+        {"raw_integer", run_raw_integer},
+        {"record_integer", run_record_integer},
+#if defined(__x86_64__)
+        {"counter", run_counter},
+#endif
+        {"clock", run_clock},
+    };
+
+    MEASURE(subjects);
+}
+
+static void mode_streaming(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"annotation", run_annotation},
+        {"streamed_span", run_child_span},
+    };
+
+    MEASURE(subjects);
+}
+
+static void mode_unsampled(void)
+{
+    static const struct subject subjects[] = {
+        {"empty", run_empty},
+        {"unsampled_remote_span", run_remote_span},
+        {"unsampled_child_span", run_child_span},
+        {"unsampled_root_span", run_root_span},
+    };
+
+    MEASURE(subjects);
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: bench-lib MODE\n"
+            "  off               no session\n"
+            "  on                a session with blkin:span, zipkin:* and bench:*\n"
+            "  threads           the same\n"
+            "  unsampled         the same\n"
+            "  streaming         a session with blkin:* and bench:*\n"
+            "  count KIND CALLS  only calls: KIND is empty, root, child, remote or integer\n");
+    return 2;
+}
+
+static int mode_count(const char *kind, unsigned calls)
+{
+    static const struct subject kinds[] = {
+        {"empty", run_empty},
+        {"root", run_root_span},
+        {"child", run_child_span},
+        {"remote", run_remote_span},
+        {"integer", run_integer},
+        {"annotation", run_annotation},
+        {"original", run_original_span},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, kind) == 0) {
+            kinds[i].run(calls);
+            return 0;
+        }
+    }
+    return usage();
+}
+
+/* Stops where a wrong session would give wrong figures. */
+static void need(int condition, const char *what)
+{
+    if (!condition) {
+        fprintf(stderr, "bench-lib: %s\n", what);
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
+    blkin_init();
+    blkin_set_service(&service);
+    blkin_init_new_trace(&trace, "osd_op write", &service);
+    if (strcmp(mode, "unsampled") == 0)
+        blkin_set_sampling("never");
+    blkin_span_begin(&root, "client request", BLKIN_CLIENT, NULL);
+    if (strcmp(mode, "off") == 0) {
+        need(!blkin_is_on_() && !lttng_ust_tracepoint_enabled(bench, integer), "a session is on");
+        mode_off();
+    } else if (strcmp(mode, "count") == 0 && argc == 4) {
+        return mode_count(argv[2], (unsigned)atoi(argv[3]));
+    } else {
+        need(blkin_is_on_() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
+        need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
+             "the sampling is not as it should be");
+        if (strcmp(mode, "on") == 0)
+            mode_on();
+        else if (strcmp(mode, "streaming") == 0)
+            mode_streaming();
+        else if (strcmp(mode, "unsampled") == 0)
+            mode_unsampled();
+        else if (strcmp(mode, "threads") == 0)
+            measure_threads();
+        else
+            return usage();
+    }
+    return 0;
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Runs the library's benchmarks, each mode in the session it needs, and prints what they print, one
+# "MODE NAME LEAST P10 SPREAD" per line. To be run under tools/isolate.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tools/private.sh
+. "$SRC/tools/private.sh"
+# shellcheck source=tests/bench/sessions.sh
+. "$SRC/tests/bench/sessions.sh"
+private_begin
+bench=$BUILD/tests/bench
+limit=0.05 # of the spread of an anchor
+tries=4
+processes=3 # of one mode: where a process's memory happens to lie makes up to 10 %
+
+# combine: of the lines of several processes, the least of each name; how far the second process is
+# from it is spread, too.
+combine() {
+    awk '!($1 in least) { order[++names] = $1; least[$1] = second[$1] = 1e9; p10[$1] = 1e9 }
+        {
+            if ($2 < least[$1]) { second[$1] = least[$1]; least[$1] = $2; spread[$1] = $4 }
+            else if ($2 < second[$1]) second[$1] = $2
+            if ($3 < p10[$1]) p10[$1] = $3
+        }
+        END {
+            for (i = 1; i <= names; i++) {
+                name = order[i]
+                apart = least[name] > 0 && second[name] < 1e9 ? second[name] / least[name] - 1 : 0
+                print name, least[name], p10[name], (apart > spread[name] ? apart : spread[name])
+            }
+        }'
+}
+
+# runs MODE PROGRAM ARGUMENT...: keeps the lines if the anchor, where there is one, is steady.
+runs() {
+    local mode=$1 try i
+    shift
+    for ((try = 1; try <= tries; try++)); do
+        for ((i = 0; i < processes; i++)); do
+            timeout 300 "$@" || {
+                complain "$* failed"
+                exit 1
+            }
+        done | combine >"$WORK/$mode.out"
+        [ "${PIPESTATUS[0]}" -eq 0 ] || exit 1
+        if awk -v limit="$limit" '($1 == "integer" || $1 == "empty") && $4 > limit { noisy = 1 }
+                END { exit noisy }' "$WORK/$mode.out"; then
+            sed "s/^/$mode /" "$WORK/$mode.out"
+            return
+        fi
+        complain "$mode: the anchor's spread is above $limit, try $try of $tries"
+    done
+    complain "this machine is too busy for a measurement"
+    exit 1
+}
+
+# instructions KIND CALLS
+instructions() {
+    timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        "$bench/bench-lib" count "$1" "$2" 2>&1 | sed -n 's/.*Collected : //p'
+}
+
+# counts MODE KIND...: instructions of one call, without those of the loop around it.
+counts() {
+    local mode=$1 kind few many empty=0
+    shift
+    for kind in empty "$@"; do
+        few=$(instructions "$kind" 1000)
+        many=$(instructions "$kind" 101000)
+        [ -n "$few" ] && [ -n "$many" ] || {
+            complain "valgrind has counted nothing"
+            exit 1
+        }
+        awk -v mode="$mode" -v kind="$kind" -v few="$few" -v many="$many" -v empty="$empty" 'BEGIN {
+            each = (many - few) / 100000 - empty; print mode, kind "_instructions", each, each, 0 }'
+        [ "$kind" != empty ] || empty=$(awk -v few="$few" -v many="$many" \
+            'BEGIN { print (many - few) / 100000 }')
+    done
+}
+
+start_sessiond || exit 1
+runs off "$bench/bench-lib" off
+counts off root child
+
+bench_session whole 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || exit 1
+runs on "$bench/bench-lib" on
+runs unsampled "$bench/bench-lib" unsampled
+if [ -x "$bench/bench-free" ]; then
+    processes=1 runs free "$bench/bench-free"
+fi
+if [ "$(nproc)" -ge 2 ]; then
+    processes=1 runs threads "$bench/bench-lib" threads
+fi
+end_session whole
+
+bench_session streaming 'blkin:*' 'bench:*' || exit 1
+runs streaming "$bench/bench-lib" streaming
+end_session streaming

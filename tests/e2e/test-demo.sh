@@ -1,0 +1,76 @@
+#!/bin/bash
+# The demo works with nobody at the terminal, at a terminal, without Java, and after it was killed.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+
+# As "make demo" runs it: apart from this test, in namespaces of its own. The mark is to find its processes by.
+demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$ "$SRC/tools/demo")
+
+processes_left() {
+    grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ
+}
+
+none_left() {
+    ! processes_left >/dev/null
+}
+
+says() {
+    grep -qF -- "$1" "$WORK/demo.log"
+}
+
+# expect TEXT...: in the demo's output.
+expect() {
+    local text
+    for text in "$@"; do
+        says "$text" || {
+            show_log demo 60
+            fail "the demo does not say: $text"
+        }
+    done
+}
+
+# kill_when TEXT: starts the demo, and kills it with SIGKILL as soon as it says so.
+kill_when() {
+    start_part demo "${demo[@]}"
+    wait_for 60 demo "the demo's saying \"$1\"" says "$1" || exit 1
+    stop_part demo KILL
+    wait_for 10 - "the end of all that a killed demo has started" none_left || {
+        processes_left
+        fail "something is left of a killed demo"
+    }
+}
+
+private_begin
+
+kill_when "waiting for Zipkin"
+kill_when "starting two replicas"
+
+SECONDS=0
+start_part demo "${demo[@]}"
+wait_part demo 60 || fail "the demo's status is $?: $(show_log demo 60 2>&1)"
+expect "starting LTTng's daemons" "starting two replicas" "gateway: replicate" \
+    "replica-2: pwrite+fdatasync" "the same in Zipkin: http://127.0.0.1:"
+none_left || fail "something is left of the demo: $(processes_left)"
+
+# At a terminal it stays, and Ctrl-C is its good end.
+start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" 60 "Ctrl-C ends the demo" "${demo[@]}"
+wait_part demo 70 || fail "the demo at a terminal: status $?: $(show_log demo 60 2>&1)"
+none_left || fail "something is left of the demo at a terminal: $(processes_left)"
+
+# Without Java, the spans are in a file that can be looked at.
+without_java=$BUILD/tests/without-java
+rm -rf "$without_java"
+mkdir -p "$without_java" || exit 1
+ln -s /usr/bin/* /usr/sbin/* "$without_java/" 2>/dev/null
+rm -f "$without_java"/java*
+start_part demo env -u ZIPKIN_JAR PATH="$without_java" "${demo[@]}"
+wait_part demo 60
+status=$?
+rm -rf "$without_java"
+[ "$status" -eq 0 ] || fail "without Java the demo's status is $status: $(show_log demo 60 2>&1)"
+expect "no java on PATH" "gateway: replicate" "all spans are in $BUILD/demo/spans.json"
+traces=$("$BUILD/bin/blkin" show --list "$BUILD/demo/spans.json" | grep -c 'client: ')
+[ "$traces" -eq 20 ] || fail "$BUILD/demo/spans.json has $traces traces, expected 20"

@@ -1,0 +1,40 @@
+#!/bin/bash
+# A recorded trace becomes the same spans over HTTP and in a file.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+requests=200
+
+# convert ENDPOINT: the recorded trace to there.
+convert() {
+    start_collector "$1" "$WORK/trace"
+    wait_part collector 60 || {
+        show_log collector
+        fail "babeltrace2 to $1 ended with status $?"
+    }
+    check_account "$(stack_spans "$requests")"
+}
+
+private_begin
+need_zipkin
+start_sessiond && start_session recorded --output="$WORK/trace" || exit 1
+start_stack && run_client "$requests" || exit 1
+lttng destroy recorded >/dev/null || fail "lttng destroy"
+
+convert "$ZIPKIN_URL/api/v2/spans"
+check_zipkin "$requests" || fail "what Zipkin has is not what the stack did"
+
+convert "file:$WORK/spans.json"
+check_traces "$WORK/spans.json" "$requests" || fail "what is in the file is not what the stack did"
+
+# Both ways give the same, but for the order.
+"$PYTHON" - "$WORK/traces.json" "$WORK/spans.json" <<'PY' || fail "Zipkin and file differ"
+import json, sys
+
+def ordered(spans):
+    return sorted(json.dumps(s, sort_keys=True) for s in spans)
+
+zipkin, file = (json.load(open(name)) for name in sys.argv[1:])
+sys.exit(ordered(s for trace in zipkin for s in trace) != ordered(file))
+PY

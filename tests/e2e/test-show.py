@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# blkin show: what it prints of a trace, of a broken one, and of what is none.
+# SPDX-License-Identifier: BSD-2-Clause
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
+BASE = 1700000000000000
+UTF8, ASCII = "C.UTF-8", "C"
+
+
+def show(*args, text=None, locale=UTF8):
+    env = {**os.environ, "LC_ALL": locale, "TZ": "UTC"}
+    return subprocess.run([BLKIN, "show", *args], input=text, env=env, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+
+
+def span(span_id, parent, name, start, duration, service="osd", trace="aa", **more):
+    made = {"traceId": trace, "id": span_id, "name": name, "localEndpoint": {"serviceName": service}}
+    if parent:
+        made["parentId"] = parent
+    if start is not None:
+        made["timestamp"] = BASE + start
+    if duration is not None:
+        made["duration"] = duration
+    return {**made, **more}
+
+
+WRITE = [
+    # not in the order of time, nor of the tree
+    span("3", "2", "replica two", 500, 300),
+    span("2", "1", "handle", 100, 800, service="gateway"),
+    span("4", "2", "replica one", 200, 300, tags={"error": "No space left"}),
+    span("1", None, "write", 0, 1000, service="client", kind="CLIENT",
+         annotations=[{"timestamp": BASE + 10, "value": "sent"}], tags={"object": "rbd.1"}),
+]
+
+
+class Show(unittest.TestCase):
+    def printed(self, spans, *args, locale=UTF8):
+        result = show("-", *args, text=json.dumps(spans), locale=locale)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def rows(self, *args, **kw):
+        """The lines of the spans."""
+        lines = self.printed(*args, **kw).splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("service: span"))
+        return lines[start + 1:]
+
+    def refused(self, message, *args, status=1, **kw):
+        result = show(*args, **kw)
+        self.assertEqual((result.returncode, result.stdout), (status, ""))
+        self.assertIn(message, result.stderr)
+
+    def test_tree(self):
+        rows = self.rows(WRITE, locale=ASCII)
+        self.assertEqual([row.split("  ")[0] for row in rows if "error" not in row],
+                         ["client: write", "`-gateway: handle", "", ""])
+        self.assertEqual([row.strip("|`- !").split("  ")[0] for row in rows],
+                         ["client: write", "gateway: handle", "osd: replica one",
+                          "error = No space left", "osd: replica two"])
+        for row, times in zip([r for r in rows if "error" not in r],
+                              ["0 us 1.000 ms", "100 us 800 us", "200 us 300 us", "500 us 300 us"]):
+            self.assertIn(times, " ".join(row.split()))
+
+    def test_bars(self):
+        bars = [row[row.index(" us |") + 4:] if " us |" in row else row[row.index(" ms |") + 4:]
+                for row in self.rows(WRITE, "-w", "120", locale=ASCII) if row.endswith("|")]
+        width = len(bars[0])
+        self.assertEqual({len(bar) for bar in bars}, {width})
+        self.assertEqual(bars[0].strip("|"), "=" * (width - 2))
+        begins = [len(bar) - len(bar[1:].lstrip(" ")) for bar in bars]
+        self.assertEqual(begins, sorted(begins))
+        self.assertIn("x", bars[2])  # the one with an error
+        self.assertAlmostEqual(bars[1].count("=") / (width - 2), 0.8, delta=0.05)
+
+    def test_width(self):
+        deep = [span(f"{i:x}", f"{i - 1:x}" if i > 1 else None, "n" * i, i, 900 - i,
+                     annotations=[{"timestamp": BASE, "value": "v" * 300}])
+                for i in range(1, 60)]
+        for width in (60, 80, 200):
+            for locale in (UTF8, ASCII):
+                for line in self.printed(WRITE + deep, "aa", "-a", "-w", str(width),
+                                         locale=locale).splitlines()[1:]:
+                    self.assertLessEqual(len(line), width, line)
+
+    def test_annotations(self):
+        text = " ".join(self.printed(WRITE, "-a").split())
+        for part in ("@ +10 us sent", "object = rbd.1", "kind = CLIENT"):
+            self.assertIn(part, text)
+        self.assertNotIn("sent", self.printed(WRITE))
+
+    def test_nothing_reaches_the_terminal_raw(self):
+        evil = "a\x1b[2J\x07\x9b31m\u202eb\x00c\nd"
+        tags = {evil.replace("\x00", ""): evil, "error": evil}
+        spans = [span("1", None, evil, 0, 5, service=evil, tags=tags,
+                      kind=evil, annotations=[{"timestamp": BASE, "value": evil}])]
+        for args in ((), ("-a",), ("--list",)):
+            out = self.printed(spans, *args, "-w", "300")
+            self.assertFalse([c for c in out if c != "\n" and not c.isprintable()], repr(out))
+            self.assertIn("a\\x1b[2J", out)
+
+    def test_locale(self):
+        spans = [span("1", None, "blöcke 漢字", 0, 5)]
+        self.assertIn("blöcke 漢字", self.printed(spans))
+        self.assertTrue(self.printed(spans, locale=ASCII).isascii())
+        self.assertTrue(self.printed(WRITE, "--ascii").isascii())
+        self.assertFalse(self.printed(WRITE).isascii())
+
+    def test_broken_traces(self):
+        orphan = self.printed([span("1", None, "root", 0, 9), span("2", "77", "lost", 3, 2)])
+        self.assertIn("parent missing = 0000000000000077", orphan)
+        circle = self.rows([span("1", "2", "one", 0, 9), span("2", "1", "two", 1, 2)])
+        self.assertEqual(len([r for r in circle if "osd: " in r]), 2)
+        twice = self.rows([span("1", None, "one", 0, 9)] * 3)
+        self.assertEqual(len(twice), 3)
+        timeless = self.rows([span("1", None, "none", None, None), span("2", None, "has", 5, 2)])
+        self.assertIn("osd: has", timeless[0])
+        self.assertEqual(timeless[1].split(), ["osd:", "none", "?", "?"])
+        nameless = self.printed([{"traceId": "aa", "id": "1"}])
+        self.assertIn("0000000000000001", nameless)
+        for wrong in ({"timestamp": -5}, {"timestamp": 2**63 - 1, "duration": 2**63 - 1},
+                      {"timestamp": "x"}, {"tags": 5, "annotations": 7, "localEndpoint": []}):
+            self.printed([{**span("1", None, "n", 0, 1), **wrong}], "-a")
+
+    def test_shared_span(self):
+        rows = self.rows([span("1", None, "get", 0, 9, service="client", kind="CLIENT"),
+                          span("1", None, "get", 2, 5, service="osd", kind="SERVER", shared=True),
+                          span("2", "1", "read", 3, 2, service="osd")], locale=ASCII)
+        self.assertEqual([row.split("  ")[0] for row in rows[:2]], ["client: get", "`-osd: get"])
+        self.assertTrue(rows[2].startswith("  `-osd: read"), rows[2])
+
+    def test_deep_and_wide(self):
+        count = 50000
+        chain = [span(f"{i:x}", f"{i - 1:x}" if i > 1 else None, "n", i, 9) for i in range(1, count)]
+        self.assertEqual(len(self.rows(chain)), count - 1)
+        fan = [span(f"{i:x}", "1" if i > 1 else None, "n", i, 9) for i in range(1, count)]
+        self.assertEqual(len(self.rows(fan)), count - 1)
+
+    def test_several_traces(self):
+        spans = WRITE + [span("9", None, "slow", 5000, 70000, trace="bb1"),
+                         span("8", None, "quick", 6000, 7, trace="bb2")]
+        default = self.printed(spans)
+        self.assertIn("osd: slow", default)
+        self.assertIn("the slowest of 3 traces", default)
+        self.assertIn("osd: quick", self.printed(spans, "0000000000000BB2"))
+        self.assertIn("osd: quick", self.printed(spans, "bb2"))
+        self.assertIn("client: write", self.printed([WRITE, spans[4:]], "aa"))
+        listed = self.printed(spans, "--list").splitlines()[1:]
+        self.assertEqual([line.split()[0][-3:] for line in listed], ["0aa", "bb1", "bb2"])
+        self.assertEqual(listed[0].split()[1:3], ["4", "1"])
+        text = json.dumps(spans)
+        self.refused("give more digits", "-", "0000000000000b", text=text)
+        self.refused("no trace cc", "-", "cc", text=text)
+        self.refused("is not a trace id", "-", "xyz", text=text)
+
+    def test_what_is_no_trace(self):
+        self.refused('cannot read "/nowhere": No such file', "/nowhere")
+        self.refused('cannot read "/": Is a directory', "/")
+        self.refused("no spans in it", "/dev/null")
+        self.refused("no spans in it", "-", text="[]\n[]")
+        self.refused("not JSON, line 3", "-", text="[\n{},\nx]")
+        self.refused("this is a web page", "-", text="<html>")
+        self.refused("item 2 is not a Zipkin v2 span", "-",
+                     text=json.dumps([span("1", None, "n", 0, 1), {"id": "1"}]))
+        for wrong in ({"id": "12345678901234567"}, {"id": "0x1"}, {"id": 5}, {"traceId": ""}):
+            self.refused("item 1 is not a Zipkin v2 span", "-",
+                         text=json.dumps([{**span("1", None, "n", 0, 1), **wrong}]))
+
+    def test_usage(self):
+        self.refused("expected FILE|URL", status=2)
+        self.refused("unrecognized option", "--frob", status=2)
+        self.refused("--width: expected a number", "-w", "x", "-", status=2)
+        self.assertIn("usage: blkin show", show("--help").stdout)
+        version = subprocess.run([BLKIN, "--version"], stdout=subprocess.PIPE, text=True)
+        self.assertRegex(version.stdout, r"^blkin \d+\.\d+")
+        for args in ([], ["frob"]):
+            wrong = subprocess.run([BLKIN, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual((wrong.returncode, wrong.stdout), (2, b""))
+        with open("/dev/full", "w") as full:
+            failed = subprocess.run([BLKIN, "show", "-"], input=json.dumps(WRITE), text=True,
+                                    stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(failed.returncode, 1)
+
+    def test_file(self):
+        with tempfile.NamedTemporaryFile("w") as f:
+            json.dump(WRITE, f)
+            f.flush()
+            self.assertIn("client: write", show(f.name).stdout)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        found = self.path in ("/api/v2/trace/aa", "/zipkin/api/v2/trace/aa")
+        body = json.dumps(WRITE).encode() if found else b"not found"
+        self.send_response(200 if found else 500 if self.path == "/broken" else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+class ShowUrl(unittest.TestCase):
+    refused = Show.refused
+
+    def test_url(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            base = "http://127.0.0.1:%d" % server.server_address[1]
+            for path in ("/api/v2/trace/aa", "/zipkin/traces/aa", "/zipkin/traces/aa?lang=en"):
+                result = show(base + path)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("client: write", result.stdout)
+            self.refused("no such trace or page (status 404)", f"{base}/api/v2/trace/bb")
+            self.refused("status 500, expected 200", f"{base}/broken")
+            server.shutdown()
+        self.refused(f"cannot get {base}/x: ", f"{base}/x")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

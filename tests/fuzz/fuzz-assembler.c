@@ -1,0 +1,144 @@
+/*
+ * Fuzzes the assembler with hostile decoded events: any values, any order, tiny caps. After each
+ * input every event must be in a span or in one counter, every span given out exactly once, and
+ * each span's entries must lie within its log.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "core/assembler.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REQUIRE(condition)                                                            \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+            abort();                                                                  \
+        }                                                                             \
+    } while (0)
+
+struct source {
+    const uint8_t *at, *end;
+};
+
+static uint64_t take(struct source *source, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    while (bytes-- && source->at < source->end)
+        value = value << 8 | *source->at++;
+    return value;
+}
+
+/* Small numbers mostly, so that events meet; now and then one from the edges. */
+static uint64_t take_number(struct source *source)
+{
+    static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
+    const uint64_t choice = take(source, 1);
+
+    if (choice < 200)
+        return choice % 8;
+    if (choice < 240)
+        return edges[choice % (sizeof(edges) / sizeof(edges[0]))];
+    return take(source, 8);
+}
+
+static struct text take_text(struct source *source)
+{
+    const uint64_t left = (uint64_t)(source->end - source->at);
+    const uint64_t wanted = take(source, 1) % 40;
+    const struct text text = {(const char *)source->at, wanted < left ? wanted : 0};
+
+    source->at += text.length;
+    return text;
+}
+
+static void take_event(struct source *source, struct event *event)
+{
+    *event = (struct event){
+        .kind = (enum event_kind)(take(source, 1) % (EVENT_PROCESS + 1)),
+        .time_ns = (int64_t)take_number(source),
+        .trace_id_high = take_number(source) & 1,
+        .trace_id = take_number(source),
+        .span_id = take_number(source),
+        .parent_id = take_number(source),
+        .port = (int64_t)take_number(source),
+        .integer = (int64_t)take_number(source),
+        .duration_ns = take_number(source),
+        .age_ns = take_number(source),
+        .thread = take_number(source),
+        .sequence = take_number(source),
+        .span_kind = take_number(source),
+        .flags = take_number(source),
+        .dropped = take_number(source),
+    };
+    event->origin.pid = (int64_t)take_number(source);
+    event->span_name = take_text(source);
+    event->service = take_text(source);
+    event->ip = take_text(source);
+    event->key = take_text(source);
+    event->value = take_text(source);
+    event->log = take_text(source);
+}
+
+static uint64_t spans;
+static uint64_t checksum;
+
+static void take_span(void *context, const struct span *span)
+{
+    (void)context;
+    spans++;
+    REQUIRE((span->trace_id | span->trace_id_high) && span->id);
+    REQUIRE(span->endpoint);
+    REQUIRE(span->start_ns <= span->end_ns);
+    REQUIRE(span->log_length <= SPAN_LOG_MAX);
+    for (uint32_t i = 0; i < span->name_length; i++)
+        checksum += (unsigned char)span->log[i];
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        const struct text key = span_entry_key(entry), value = span_entry_value(entry);
+
+        REQUIRE(entry->size >= sizeof(*entry) && entry->size % 8 == 0);
+        REQUIRE(value.data + value.length <= span->log + span->log_length);
+        for (size_t i = 0; i < key.length; i++)
+            checksum += (unsigned char)key.data[i];
+        for (size_t i = 0; i < value.length; i++)
+            checksum += (unsigned char)value.data[i];
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source source = {data, data + size};
+    const struct assembler_options options = {
+        .idle_timeout_ns = (int64_t)take(&source, 1),
+        .end_timeout_ns = (int64_t)take(&source, 1),
+        .open_timeout_ns = (int64_t)take(&source, 1),
+        .max_open_spans = 1 + take(&source, 1) % 8,
+        .max_open_bytes = 1 + take(&source, 2),
+    };
+    struct assembler *assembler = assembler_new(&options, take_span, NULL);
+    const struct assembler_counts *counts;
+    struct event event;
+
+    REQUIRE(assembler);
+    spans = 0;
+    while (source.at < source.end) {
+        if (take(&source, 1) < 16)
+            assembler_advance(assembler, (int64_t)take_number(&source));
+        take_event(&source, &event);
+        assembler_add(assembler, &event);
+    }
+    assembler_flush(assembler);
+    counts = assembler_counts(assembler);
+    REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
+                                  counts->events_no_room + counts->events_late +
+                                  counts->events_process);
+    REQUIRE(counts->spans_finished == spans);
+    REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
+    assembler_free(assembler);
+    return 0;
+}

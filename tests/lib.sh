@@ -1,0 +1,73 @@
+# lib.sh: what the end-to-end tests share; to be sourced first.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+# shellcheck source=tools/private.sh
+. "$SRC/tools/private.sh"
+PYTHON=${PYTHON:-/usr/bin/python3}
+
+fail() {
+    complain "FAILED: $*"
+    exit 1
+}
+
+skip() {
+    printf '%s\n' "$*"
+    exit 77
+}
+
+# Zipkin, up and empty; without the network that the first fetch needs, the test is skipped.
+need_zipkin() {
+    local jar
+    jar=$("$SRC/tools/fetch-zipkin" 2>"$WORK/fetch.log") ||
+        skip "no Zipkin: $(tail -n 1 "$WORK/fetch.log")"
+    start_zipkin "$jar" && wait_zipkin || exit 1
+}
+
+# zipkin_counter NAME: of its collector, over all of its life.
+zipkin_counter() {
+    zipkin_get metrics | "$PYTHON" -c 'import json, sys
+print(int(json.load(sys.stdin)[f"counter.zipkin_collector.{sys.argv[1]}.http"]))' "$1"
+}
+
+all_traces() {
+    zipkin_get "api/v2/traces?serviceName=client&limit=100000&lookback=86400000"
+}
+
+# zipkin_holds SPANS: in its store, not only taken in.
+zipkin_holds() {
+    all_traces >"$WORK/traces.json" 2>/dev/null &&
+        [ "$(grep -o '"traceId"' "$WORK/traces.json" | wc -l)" -ge "$1" ]
+}
+
+# check_zipkin REQUESTS: it got exactly the spans of these requests of the example stack, each once, and
+# they are what the stack did. Leaves them in $WORK/traces.json.
+check_zipkin() {
+    local spans
+    spans=$(stack_spans "$1")
+    wait_for 30 - "$spans spans in Zipkin" zipkin_holds "$spans" || return
+    check_traces "$WORK/traces.json" "$1" || return
+    # Its store keeps one of two equal spans: only its counter tells that one was sent twice.
+    [ "$(zipkin_counter spans)" = "$spans" ] ||
+        fail "Zipkin got $(zipkin_counter spans) spans, expected $spans"
+    local counter
+    for counter in spans_dropped messages_dropped; do
+        [ "$(zipkin_counter $counter)" = 0 ] || fail "Zipkin says: $counter is not 0"
+    done
+}
+
+# check_traces FILE REQUESTS
+check_traces() {
+    "$PYTHON" "$SRC/tests/e2e/check_traces.py" "$1" --requests "$2" \
+        --gateway "$(part_address gateway)" --replica "$(part_address replica-1)" \
+        --replica "$(part_address replica-2)"
+}
+
+# check_account SPANS: the sink's own summary says so, and that nothing was lost.
+check_account() {
+    grep -q "spans: $1 = $1 accepted + 0 refused .* lost before by LTTng: 0 events, 0 packets" \
+        "$WORK/collector.log" || {
+        show_log collector
+        fail "the sink's summary does not say that $1 spans were accepted, and nothing lost"
+    }
+}

@@ -1,0 +1,183 @@
+/*
+ * What a recorded span costs beside time, for test-cost.sh: no allocation, no system call, no store
+ * to memory that threads share. Needs a session that has blkin:span enabled.
+ *
+ *     cost allocations   counts calls of malloc and its kin during many spans
+ *     cost writes        many spans while the data of libblkin and its provider are read-only
+ *     cost spans COUNT   just so many, for strace
+ *     cost start         prints what of LTTng a process has that only links libblkin
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include "check.h"
+
+#include <dirent.h>
+#include <link.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SPANS 100000
+
+/* ---- the C library's own allocator, with a counter in front ---- */
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+extern void __libc_free(void *old);
+
+static _Thread_local long allocations; /* LTTng's own threads allocate as they like */
+
+BLKIN_PUBLIC void *malloc(size_t size)
+{
+    allocations++;
+    return __libc_malloc(size);
+}
+
+BLKIN_PUBLIC void *calloc(size_t count, size_t size)
+{
+    allocations++;
+    return __libc_calloc(count, size);
+}
+
+BLKIN_PUBLIC void *realloc(void *old, size_t size)
+{
+    allocations++;
+    return __libc_realloc(old, size);
+}
+
+BLKIN_PUBLIC void free(void *old)
+{
+    allocations += old != NULL;
+    __libc_free(old);
+}
+
+/* ---- spans of all sorts ---- */
+
+static const struct blkin_endpoint peer = {"10.0.0.1", 6789, "osd.1"};
+
+static int make_spans(long count)
+{
+    int recorded = 0;
+
+    for (long i = 0; i < count; i++) {
+        struct blkin_span root, child;
+        const struct blkin_context context = {.trace_id = 1, .span_id = 2};
+
+        blkin_span_begin_remote(&root, "root", BLKIN_SERVER, i % 2 ? &context : NULL);
+        blkin_span_begin(&child, "child", BLKIN_CLIENT, &root);
+        blkin_span_set_remote(&child, &peer);
+        blkin_span_tag_string(&child, "key", "value");
+        blkin_span_tag_double(&child, "number", 0.5);
+        blkin_span_annotate(&child, "text");
+        recorded += blkin_span_is_recorded(&child);
+        blkin_span_end(&child);
+        blkin_span_end(&root);
+    }
+    return recorded;
+}
+
+static void test_allocations(void)
+{
+    long before;
+
+    CHECK(make_spans(1) == 1); /* the first one loads the provider */
+    before = allocations;
+    CHECK(make_spans(SPANS) == SPANS);
+    if (allocations != before) {
+        fprintf(stderr, "%ld calls of malloc and its kin\n", allocations - before);
+        check_failures++;
+    }
+    free(strdup("x"));
+    CHECK(allocations == before + 2); /* the counter counts, in shared objects too */
+}
+
+/* ---- shared memory ---- */
+
+#define AREAS_MAX 16
+
+static struct {
+    void *begin;
+    size_t length;
+} areas[AREAS_MAX];
+static int area_count;
+
+static int note_writable_data(struct dl_phdr_info *object, size_t size, void *unused)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    (void)size;
+    (void)unused;
+    for (int i = 0; strstr(object->dlpi_name, "/libblkin") && i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        const uintptr_t begin = (object->dlpi_addr + part->p_vaddr) & ~(page - 1);
+        const uintptr_t end = object->dlpi_addr + part->p_vaddr + part->p_memsz;
+
+        if (part->p_type == PT_LOAD && part->p_flags & PF_W && area_count < AREAS_MAX) {
+            areas[area_count].begin = (void *)begin;
+            areas[area_count++].length = ((end + page - 1) & ~(page - 1)) - begin;
+        }
+    }
+    return 0;
+}
+
+static void protect(int mode)
+{
+    for (int i = 0; i < area_count; i++)
+        CHECK(mprotect(areas[i].begin, areas[i].length, mode) == 0);
+}
+
+/* A store would be the end of us. Short enough for the chores of once a second not to come due. */
+static void test_writes(void)
+{
+    int recorded;
+
+    CHECK(make_spans(1) == 1);
+    dl_iterate_phdr(note_writable_data, NULL);
+    CHECK(area_count == 2); /* libblkin and its provider */
+    blkin_heartbeat();
+    protect(PROT_READ);
+    recorded = make_spans(1000);
+    protect(PROT_READ | PROT_WRITE);
+    CHECK(recorded == 1000);
+}
+
+/* ---- start ---- */
+
+static int print_start(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    DIR *tasks = opendir("/proc/self/task");
+    char line[512];
+    int threads = 0;
+
+    while (tasks && readdir(tasks))
+        threads++;
+    printf("%d threads\n", threads - 2);
+    while (maps && fgets(line, sizeof(line), maps)) {
+        if (strstr(line, "lttng"))
+            printf("%s", line);
+    }
+    if (tasks)
+        closedir(tasks);
+    return maps ? fclose(maps) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+
+    if (strcmp(what, "start") == 0)
+        return print_start();
+    if (strcmp(what, "spans") == 0 && argc == 3)
+        return make_spans(atol(argv[2])) == atol(argv[2]) ? 0 : 1;
+    if (strcmp(what, "allocations") == 0)
+        test_allocations();
+    else if (strcmp(what, "writes") == 0)
+        test_writes();
+    else
+        return 2;
+    return check_status();
+}

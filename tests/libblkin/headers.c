@@ -1,0 +1,113 @@
+/*
+ * Every call of the span API, for test-headers.sh: in all dialects, and with -DBLKIN_DISABLE.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <zipkin_c.h>
+#include <blkin.h>
+#include <blkin.h>
+
+#include <stdio.h>
+
+static int evaluated;
+static int spans;
+
+/* With -DBLKIN_DISABLE, an object must not even refer to this one. */
+extern const char *costly(void);
+#ifndef BLKIN_DISABLE
+const char *costly(void)
+{
+    evaluated++;
+    return "costly";
+}
+#endif
+
+static struct blkin_span *counted(struct blkin_span *span)
+{
+    spans++;
+    return span;
+}
+
+static const struct blkin_endpoint peer = {"10.0.0.1", 6789, "osd.1"};
+
+static void functions(void)
+{
+    struct blkin_span span, child;
+
+    blkin_set_service(&peer);
+    blkin_set_version("headers 1.0");
+    blkin_span_begin_remote(&span, "root", BLKIN_SERVER, 0);
+    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
+    blkin_span_set_start(&child, 1);
+    blkin_span_set_remote(&span, &peer);
+    blkin_span_set_service(&span, &peer);
+    blkin_span_annotate(&span, "text");
+    blkin_span_log(&span, BLKIN_ERR, "text");
+    blkin_span_log_at(&span, BLKIN_ERR, "text", 1);
+    blkin_span_tag_string(&span, "key", "value");
+    blkin_span_tag_int64(&span, "key", -1);
+    blkin_span_tag_uint64(&span, "key", 1);
+    blkin_span_tag_double(&span, "key", 0.5);
+    blkin_span_tag_bool(&span, "key", 1);
+    blkin_span_error(&span, "EIO");
+    blkin_span_end_at(&child, 2);
+    blkin_span_end(&span);
+    (void)blkin_set_current(&span);
+    (void)blkin_current();
+    (void)blkin_set_current(0);
+    blkin_heartbeat();
+    (void)blkin_set_sampling("always");
+}
+
+/* In every position; `struct bits` because sizeof would not take a bit field. */
+static int macros(int condition)
+{
+    struct {
+        unsigned field : 3;
+    } bits = {5};
+    struct blkin_span span;
+    int i;
+
+    BLKIN_BEGIN_REMOTE(&span, "remote", BLKIN_SERVER, 0);
+    BLKIN_END(&span);
+    BLKIN_BEGIN(&span, "macros", BLKIN_CLIENT, 0);
+    if (condition)
+        BLKIN_ANNOTATE(counted(&span), costly());
+    else
+        BLKIN_LOG(&span, BLKIN_DEBUG, costly());
+    for (i = 0; i < 2; BLKIN_TAG_INT64(&span, costly(), i), i++)
+        BLKIN_TAG_UINT64(&span, costly(), bits.field);
+    condition ? BLKIN_TAG_DOUBLE(&span, costly(), 1.5) : BLKIN_TAG_BOOL(&span, costly(), i);
+    switch (condition) {
+    case 0:
+        BLKIN_TAG_STRING(&span, costly(), "a,b");
+        break;
+    default:
+        BLKIN_ERROR(&span, costly());
+    }
+    BLKIN_SET_REMOTE(&span, (costly(), &peer));
+    BLKIN_ANNOTATE(blkin_current(), costly()); /* there is none */
+    {
+        BLKIN_SCOPE(scope, "scope", BLKIN_INTERNAL, &span);
+
+        BLKIN_ANNOTATE(&scope, costly());
+    }
+    i = blkin_span_is_recorded(&span);
+    BLKIN_END(&span);
+    BLKIN_ANNOTATE(&span, costly()); /* has ended */
+    return i;
+}
+
+/* Recorded or not: arguments of the macros are evaluated once or never. */
+int main(void)
+{
+    int recorded;
+
+    functions();
+    recorded = macros(1);
+#ifdef BLKIN_DISABLE
+    spans++; /* not even that is evaluated */
+#endif
+    printf("%s: span %d, arguments %d\n", recorded ? "recorded" : "not recorded", spans, evaluated);
+    return spans == 1 && evaluated == (recorded ? 9 : 0) ? 0 : 1;
+}

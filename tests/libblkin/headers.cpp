@@ -1,0 +1,100 @@
+/*
+ * Every call of the C++ API, for test-headers.sh: in all dialects, and with -DBLKIN_DISABLE.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <ztracer.hpp>
+#include <blkin.hpp>
+#include <blkin.hpp>
+
+#include <memory>
+#include <type_traits>
+
+static_assert(!std::is_copy_constructible<blkin::Span>::value, "a span stays where it is");
+static_assert(!std::is_move_constructible<blkin::Span>::value, "a span stays where it is");
+static_assert(std::is_nothrow_destructible<blkin::Span>::value, "destructor");
+static_assert(!std::is_convertible<const char *, blkin::Span>::value, "no span by accident");
+
+enum Plain { plain = 3 };
+
+static void tags(blkin::Span &span)
+{
+    const std::string text("text");
+    char array[] = "array";
+    char *not_const = array;
+
+    span.tag("literal", "text");
+    span.tag("string", text);
+    span.tag("temporary", text + "x");
+    span.tag("array", array);
+    span.tag("char *", not_const);
+    span.tag("bool", true);
+    span.tag("char", 'c');
+    span.tag("signed char", static_cast<signed char>(-1));
+    span.tag("unsigned char", static_cast<unsigned char>(255));
+    span.tag("short", static_cast<short>(-1));
+    span.tag("unsigned short", static_cast<unsigned short>(65535));
+    span.tag("int", -1);
+    span.tag("unsigned", 4294967295u);
+    span.tag("long", -1L);
+    span.tag("unsigned long", static_cast<unsigned long>(-1));
+    span.tag("long long", -1LL);
+    span.tag("unsigned long long", 18446744073709551615ULL);
+    span.tag("int64_t", INT64_MIN);
+    span.tag("uint64_t", UINT64_MAX);
+    span.tag("size_t", sizeof(span));
+    span.tag("ptrdiff_t", static_cast<std::ptrdiff_t>(-1));
+    span.tag("enum", plain);
+    span.tag("float", 0.5f);
+    span.tag("double", 0.25);
+    span.tag("long double", 0.125L);
+    span.tag("null", nullptr);
+}
+
+static void spans()
+{
+    static const blkin_endpoint peer = {"10.0.0.1", 6789, "mon"};
+    blkin::Span root("root", BLKIN_SERVER);
+    blkin::Current current(root);
+    blkin::Span child("child", BLKIN_INTERNAL, root);
+    blkin::Span same("pointer", BLKIN_INTERNAL, &root);
+    blkin::Span below("current", BLKIN_INTERNAL, blkin_current());
+    blkin::Span far("far", BLKIN_CLIENT, root.context());
+    blkin::Span other("no parent", BLKIN_CONSUMER, nullptr);
+    blkin::Span name_only("name");
+    blkin::Span late;
+    std::unique_ptr<blkin::Span> on_heap(new blkin::Span("heap", BLKIN_PRODUCER, child));
+    const blkin::Span &constant = root;
+
+    tags(root);
+    root.annotate("text");
+    root.annotate(std::string("text"));
+    root.log(BLKIN_WARNING, "text");
+    root.log(BLKIN_WARNING, std::string("text"));
+    root.log_at(BLKIN_WARNING, "text", 1);
+    root.error("EIO");
+    root.error(std::string("EIO"));
+    root.set_remote(peer);
+    root.set_service(&peer);
+    root.set_start(1);
+    BLKIN_TAG_STRING(root.c_span(), "macro", std::string("text").c_str());
+    late.annotate("nothing: it has not begun");
+    late.begin("late", BLKIN_INTERNAL, constant);
+    late.begin("again");
+    late.end_at(1);
+    root.end();
+    root.end();
+    if (constant.recorded() != (constant.c_span()->state_ != 0))
+        on_heap->error("impossible");
+    {
+        blkin::Current nothing(nullptr);
+        blkin::Span also_root("root", BLKIN_INTERNAL, blkin_current());
+    }
+}
+
+int main()
+{
+    ZTracer::ztrace_init();
+    spans();
+    return 0;
+}

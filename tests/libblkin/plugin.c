@@ -1,0 +1,89 @@
+/*
+ * A program that opens a plug-in, which alone links libblkin, lets it record and closes it, again
+ * and again, for test-dlopen.sh. Built twice: as the program, and with -DPLUGIN -shared as the
+ * plug-in.
+ *
+ * usage: plugin FILE TIMES
+ * Prints how many of the plug-in's spans were recorded.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifdef PLUGIN
+
+#include <blkin/blkin.h>
+
+int work(void);
+
+int work(void)
+{
+    BLKIN_SCOPE(span, "plugged", BLKIN_INTERNAL, NULL);
+
+    BLKIN_ANNOTATE(&span, "text");
+    return blkin_span_is_recorded(&span);
+}
+
+#else
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *run(void *function)
+{
+    int (*work)(void) = *(int (**)(void))function;
+
+    return work() ? function : NULL;
+}
+
+/* On this thread, on one that ends before the plug-in is closed, and in a child. */
+static int recorded_by(int (*work)(void))
+{
+    pthread_t thread;
+    void *by_thread = NULL;
+    int recorded = work();
+
+    if (pthread_create(&thread, NULL, run, &work) == 0)
+        pthread_join(thread, &by_thread);
+    return recorded + (by_thread != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int recorded = 0;
+
+    if (argc != 3)
+        return 2;
+    for (int i = 0; i < atoi(argv[2]); i++) {
+        void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        int (*work)(void) = NULL;
+
+        if (plugin)
+            *(void **)&work = dlsym(plugin, "work");
+        if (!work) {
+            fprintf(stderr, "round %d: %s\n", i, dlerror());
+            return 1;
+        }
+        recorded += recorded_by(work);
+        dlclose(plugin);
+        if (dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD)) {
+            fprintf(stderr, "round %d: it is still there\n", i);
+            return 1;
+        }
+        /* what it has registered for fork must be gone */
+        if (i % 10 == 0) {
+            const pid_t child = fork();
+
+            if (child == 0)
+                _exit(0);
+            if (waitpid(child, NULL, 0) != child)
+                return 1;
+        }
+    }
+    printf("%d\n", recorded);
+    return 0;
+}
+
+#endif

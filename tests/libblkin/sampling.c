@@ -1,0 +1,257 @@
+/*
+ * Sampling decisions, for test-sampling.sh: needs a session that has blkin:span enabled.
+ *
+ *     sampling                  checks what can be seen from inside
+ *     sampling first            prints "recorded" or "not recorded", of the first root span
+ *     sampling until recorded   makes root spans until one is recorded (or: not recorded)
+ *     sampling shares           records one trace per policy
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define ROOTS 1000000
+
+static bool is_sampled(const char *name, const struct blkin_context *context)
+{
+    struct blkin_span span, child;
+    bool recorded;
+
+    blkin_span_begin_remote(&span, name, BLKIN_SERVER, context);
+    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
+    recorded = blkin_span_is_recorded(&span);
+    /* the whole trace or none of it, here and in the next process */
+    CHECK(blkin_span_is_recorded(&child) == recorded);
+    CHECK(blkin_span_context(&span)->flags & BLKIN_CONTEXT_DECIDED);
+    CHECK(!(blkin_span_context(&span)->flags & BLKIN_CONTEXT_SAMPLED) == !recorded);
+    CHECK(blkin_span_context(&child)->trace_id == blkin_span_context(&span)->trace_id);
+    return recorded;
+}
+
+static bool is_root_sampled(const char *name)
+{
+    return is_sampled(name, NULL);
+}
+
+static int sampled_of(int roots)
+{
+    struct blkin_span span;
+    int sampled = 0;
+
+    for (int i = 0; i < roots; i++) {
+        blkin_span_begin(&span, "root", BLKIN_SERVER, NULL);
+        sampled += blkin_span_is_recorded(&span);
+    }
+    return sampled;
+}
+
+static void set(const char *policy)
+{
+    if (blkin_set_sampling(policy) != 0) {
+        fprintf(stderr, "refused: %s\n", policy);
+        check_failures++;
+    }
+}
+
+static void test_simple_policies(void)
+{
+    CHECK(is_root_sampled("default"));
+    set("never");
+    CHECK(sampled_of(1000) == 0);
+    set("always");
+    CHECK(sampled_of(1000) == 1000);
+    set("ratio=0");
+    CHECK(sampled_of(1000) == 0);
+    set("ratio=1");
+    CHECK(sampled_of(1000) == 1000);
+}
+
+/* Five standard deviations: wrong once in two million runs. */
+static void test_ratio(const char *policy, double ratio)
+{
+    const double variance = ROOTS * ratio * (1 - ratio);
+    double sampled, off;
+
+    set(policy);
+    sampled = sampled_of(ROOTS);
+    off = sampled - ROOTS * ratio;
+    if (off * off > 5 * 5 * variance) {
+        fprintf(stderr, "%s: %.0f of %d\n", policy, sampled, ROOTS);
+        check_failures++;
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void test_rate(void)
+{
+    double begin, sampled = 0, took;
+
+    set("rate=1000");
+    begin = seconds();
+    do
+        sampled += sampled_of(100);
+    while ((took = seconds() - begin) < 0.3);
+    /* a burst of 0.1 s may be ahead */
+    if (sampled < took * 1000 * 0.9 || sampled > (took + 0.1) * 1000 * 1.1) {
+        fprintf(stderr, "rate=1000: %.0f in %.3f s\n", sampled, took);
+        check_failures++;
+    }
+}
+
+static void test_rules(void)
+{
+    set("never,scrub:always,recover*:always,client.write:ratio=0");
+    CHECK(is_root_sampled("scrub"));
+    CHECK(!is_root_sampled("scrub2"));
+    CHECK(is_root_sampled("recover"));
+    CHECK(is_root_sampled("recovery of an osd"));
+    CHECK(!is_root_sampled("recove"));
+    CHECK(!is_root_sampled("client.write"));
+    CHECK(!is_root_sampled(NULL));
+    set("always,write:never,*:always");
+    CHECK(!is_root_sampled("write"));
+    CHECK(is_root_sampled("read"));
+    /* the first that fits */
+    set("never,a*:always,ab:never");
+    CHECK(is_root_sampled("ab"));
+}
+
+static struct blkin_context remote(uint32_t flags, uint64_t trace_id)
+{
+    return (struct blkin_context){
+        .trace_id = trace_id, .span_id = trace_id, .flags = flags | BLKIN_CONTEXT_REMOTE};
+}
+
+static void test_parents(void)
+{
+    const uint32_t decided = BLKIN_CONTEXT_DECIDED;
+    const uint32_t sampled = BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_SAMPLED;
+    struct blkin_context context;
+
+    set("never");
+    context = remote(sampled, 7);
+    CHECK(is_sampled("x", &context));
+    context = remote(sampled | BLKIN_CONTEXT_DEBUG, 7);
+    CHECK(is_sampled("x", &context));
+    context = remote(0, 7); /* no decision: ours */
+    CHECK(!is_sampled("x", &context));
+    context = remote(sampled, 0); /* a decision without ids: a new trace */
+    CHECK(is_sampled("x", &context));
+    set("always");
+    context = remote(decided, 7);
+    CHECK(!is_sampled("x", &context));
+    context = remote(decided, 0);
+    CHECK(!is_sampled("x", &context));
+    context = remote(0, 7);
+    CHECK(is_sampled("x", &context));
+    /* as it comes from B3's "d" */
+    set("never");
+    CHECK(blkin_context_from_b3(&context, "d", 1) == 0);
+    CHECK(is_sampled("x", &context));
+}
+
+static void test_refused(void)
+{
+    static const char *const texts[] = {
+        "",          "often",     "Always",         "always ",         "ratio",
+        "ratio=",    "ratio=2",   "ratio=-0.1",     "ratio=nan",       "ratio=0.5x",
+        "ratio=0,5", "ratio= .5", "ratio=0x1p-2",   "rate=0",          "rate=-1",
+        "rate=inf",  "rate=1e30", "never,",         "never,x",         "never,:always",
+        "never,x:",  ",never",    "never,x:sample", "never,,x:always",
+    };
+    char long_text[2000];
+
+    set("never,kept:always");
+    memset(long_text, 'a', sizeof(long_text) - 1);
+    long_text[sizeof(long_text) - 1] = '\0';
+    CHECK(blkin_set_sampling(long_text) == -EINVAL);
+    CHECK(blkin_set_sampling(NULL) == -EINVAL);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (blkin_set_sampling(texts[i]) != -EINVAL) {
+            fprintf(stderr, "not refused: \"%s\"\n", texts[i]);
+            check_failures++;
+        }
+    }
+    CHECK(is_root_sampled("kept"));
+    CHECK(!is_root_sampled("x"));
+}
+
+static void record(const char *name, const struct blkin_context *context)
+{
+    struct blkin_span span;
+
+    do
+        blkin_span_begin_remote(&span, name, BLKIN_SERVER, context);
+    while (!blkin_span_is_recorded(&span));
+    {
+        BLKIN_SCOPE(child, "child", BLKIN_INTERNAL, &span);
+    }
+    blkin_span_end(&span);
+}
+
+static void record_shares(void)
+{
+    const struct blkin_context debug = remote(BLKIN_CONTEXT_DEBUG, 7);
+
+    set("ratio=0.25,rated:rate=100,all:always");
+    record("quarter", NULL);
+    record("rated", NULL);
+    record("all", NULL);
+    record("debug", &debug);
+}
+
+/* Fails after 20 s. */
+static int make_until(const char *wanted)
+{
+    const bool recorded = strcmp(wanted, "recorded") == 0;
+    const double deadline = seconds() + 20;
+
+    while (seconds() < deadline) {
+        struct blkin_span span;
+        bool reached;
+
+        blkin_span_begin(&span, "root", BLKIN_SERVER, NULL);
+        reached = blkin_span_is_recorded(&span) == recorded;
+        blkin_span_end(&span);
+        if (reached)
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3)
+        return make_until(argv[2]);
+    if (argc == 2 && strcmp(argv[1], "first") == 0) {
+        puts(is_root_sampled("first") ? "recorded" : "not recorded");
+        return check_status();
+    }
+    if (argc == 2) {
+        record_shares();
+        return check_status();
+    }
+    test_simple_policies();
+    test_ratio("ratio=0.1", 0.1);
+    test_ratio("ratio=0.001", 0.001);
+    test_rate();
+    test_rules();
+    test_parents();
+    test_refused();
+    return check_status();
+}

@@ -1,0 +1,58 @@
+# session.sh: private LTTng sessions of the span API's events for the tests here; to be sourced first.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+# shellcheck source=tools/private.sh
+. "$SRC/tools/private.sh"
+# shellcheck disable=SC2034 # for the caller
+programs=$BUILD/tests/libblkin
+
+fail() {
+    complain "$*"
+    exit 1
+}
+
+# session NAME EVENT...: records these, with room for what a short test writes at once.
+session() {
+    local name=$1 event
+    shift
+    {
+        lttng create "$name" --output="$WORK/$name" &&
+            lttng enable-channel -s "$name" -u --subbuf-size=4M --num-subbuf=8 big &&
+            for event; do
+                lttng enable-event -s "$name" -u -c big "$event" || return
+            done &&
+            lttng add-context -s "$name" -u -c big -t vpid &&
+            lttng start "$name"
+    } >"$WORK/lttng.log" 2>&1 || {
+        show_log lttng
+        fail "cannot start the session $name"
+    }
+}
+
+# recorded NAME: ends it; its events are in $WORK/NAME.events, one a line, its spans in $WORK/NAME.json, and
+# the sink's account in $WORK/NAME-sink.log.
+recorded() {
+    lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
+    timeout 60 babeltrace2 "$WORK/$1" >"$WORK/$1.events" 2>"$WORK/babeltrace2.log" || {
+        show_log babeltrace2
+        fail "$1: the trace is not readable"
+    }
+    start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \
+        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\""
+    wait_part "$1-sink" 60 || fail "$1: the sink ended with status $?"
+}
+
+# lost_nothing NAME: nor did LTTng discard anything.
+lost_nothing() {
+    if ! grep -q 'missing: 0 events' "$WORK/$1-sink.log" ||
+        ! grep -q 'lost before by LTTng: 0 events' "$WORK/$1-sink.log"; then
+        show_log "$1-sink"
+        fail "$1: events are missing"
+    fi
+}
+
+# spans NAME SPAN-NAME: how many of that name Zipkin would get.
+spans() {
+    grep -o "\"name\":\"$2\"" "$WORK/$1.json" | wc -l
+}

@@ -1,0 +1,85 @@
+/*
+ * A signal handler that records while the thread under it does, for test-signals.sh.
+ *
+ * usage: signals DELIVERIES
+ * Prints how many spans the thread and the handler have ended. The first spans are made before the
+ * handler is installed, as doc/library.md asks.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PER_SPAN 10 /* annotations of one of the handler's spans */
+
+static struct blkin_span in_handler;
+static volatile sig_atomic_t delivered;
+static volatile sig_atomic_t ended;
+static int wanted;
+static pthread_t recorder;
+
+static void handle(int signal)
+{
+    (void)signal;
+    errno = 4711;
+    if (delivered % PER_SPAN == 0)
+        blkin_span_begin(&in_handler, "handler", BLKIN_INTERNAL, NULL);
+    blkin_span_annotate(&in_handler, "signal");
+    BLKIN_TAG_INT64(&in_handler, "n", delivered);
+    delivered++;
+    if (delivered % PER_SPAN == 0) {
+        blkin_span_end(&in_handler);
+        ended++;
+    }
+    CHECK(errno == 4711);
+}
+
+static void *interrupt(void *unused)
+{
+    (void)unused;
+    while (delivered < wanted) {
+        const sig_atomic_t before = delivered;
+
+        pthread_kill(recorder, SIGUSR1);
+        while (delivered == before)
+            ;
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    struct blkin_span span;
+    pthread_t interrupter;
+    long spans = 0;
+
+    if (argc != 2)
+        return 2;
+    wanted = atoi(argv[1]);
+    blkin_init();
+    blkin_span_begin(&span, "first", BLKIN_INTERNAL, NULL);
+    blkin_span_end(&span);
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    recorder = pthread_self();
+    CHECK(pthread_create(&interrupter, NULL, interrupt, NULL) == 0);
+    while (delivered < wanted) {
+        blkin_span_begin(&span, "under", BLKIN_INTERNAL, NULL);
+        blkin_span_annotate(&span, "text");
+        blkin_span_tag_string(&span, "key", "value");
+        blkin_span_end(&span);
+        spans++;
+        while (spans > delivered + 100L) /* not more than the ring buffer takes */
+            ;
+    }
+    CHECK(pthread_join(interrupter, NULL) == 0);
+    printf("%ld %d\n", spans, (int)ended);
+    return check_status();
+}

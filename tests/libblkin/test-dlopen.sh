@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# A plug-in that links libblkin is opened, records and is closed, 100 times: nothing breaks or is lost.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+
+"${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -shared -fPIC -I"$BUILD/include" \
+    -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" ||
+    fail "the plug-in does not compile"
+
+# opens EXPECTED
+opens() {
+    local said
+    said=$(timeout 60 "$programs/plugin" "$WORK/plugin.so" 100) || fail "status $?"
+    [ "$said" = "$1" ] || fail "$said spans recorded, expected $1"
+}
+opens 0 # no session daemon
+start_sessiond || exit 1
+session plugged 'blkin:span' 'blkin:process'
+opens 200
+recorded plugged
+[ "$(spans plugged plugged)" = 200 ] || fail "$(spans plugged plugged) of 200 spans arrived"
+lost_nothing plugged

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Sampling: the policies, their texts, where they come from, and the share that the events tell.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+sampling=$programs/sampling
+
+start_sessiond || exit 1
+session policies blkin:span
+export BLKIN_SAMPLING_FILE=$WORK/sampling
+"$sampling" || fail "sampling: status $?"
+
+# first EXPECTED ENVIRONMENT...
+first() {
+    local expected=$1 said
+    shift
+    said=$(env "$@" "$sampling" first) || fail "sampling first: status $?"
+    [ "$said" = "$expected" ] || fail "with $*: expected $expected, but it was $said"
+}
+first recorded BLKIN_SAMPLING=
+first "not recorded" BLKIN_SAMPLING=never
+first recorded BLKIN_SAMPLING=nonsense
+said=$(BLKIN_DEBUG=1 BLKIN_SAMPLING=nonsense "$sampling" first 2>&1)
+[[ $said == *nonsense* ]] || fail "BLKIN_DEBUG says nothing of the nonsense"
+echo never >"$WORK/sampling"
+first "not recorded" BLKIN_SAMPLING=
+first "not recorded" BLKIN_SAMPLING=always # the file is the newer word
+echo nonsense >"$WORK/sampling"
+first "not recorded" BLKIN_SAMPLING=never
+
+# changed while it runs, by replacing the file and by writing to it
+runs_until() {
+    start_part until "$sampling" until "$1"
+    sleep 0.2 # it has read the file as it was
+    part_runs until || fail "ended before the file was changed"
+}
+changed() {
+    local begin=${EPOCHREALTIME/[.,]/}
+    wait_part until 10 || fail "a changed file is not picked up ($1)"
+    # within a second of activity, and what a loaded machine adds
+    ((${EPOCHREALTIME/[.,]/} - begin < 3000000)) || fail "the changed file took too long"
+}
+echo never >"$WORK/sampling"
+runs_until recorded
+echo always >"$WORK/new" && mv "$WORK/new" "$WORK/sampling"
+changed "replaced"
+runs_until "not recorded"
+echo never >"$WORK/sampling"
+changed "written to"
+rm "$WORK/sampling"
+recorded policies
+
+session shares blkin:span
+"$sampling" shares || fail "sampling shares: status $?"
+recorded shares
+lost_nothing shares
+# share NAME MILLIONTHS, of root and child
+share() {
+    local root
+    root=$(sed -n "s/.*trace_id = \(0x[0-9A-F]*\).*sampled = \([0-9]*\),.*name = \"$1\".*/\1 \2/p" \
+        "$WORK/shares.events")
+    [ "${root#* }" = "$2" ] || fail "$1: the event says \"$root\", expected a share of $2"
+    grep -q "trace_id = ${root% *},.*sampled = $2,.*name = \"child\"" "$WORK/shares.events" ||
+        fail "the child of $1 tells another share"
+}
+share quarter 250000
+share rated 0
+share all 1000000
+share debug 0
+grep -q 'flags = 3,.*name = "debug"' "$WORK/shares.events" || fail "the debug flag is not in the event"

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A signal handler that records 100000 times in a thread that records: no deadlock, nothing broken,
+# no span lost, with a session on and without.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+
+start_sessiond || exit 1
+timeout 60 "$programs/signals" 100000 >/dev/null || fail "without a session: status $?"
+session signals blkin:span blkin:process
+said=$(timeout 60 "$programs/signals" 100000) || fail "status $?"
+recorded signals
+read -r under ended <<<"$said"
+[ "$ended" = 10000 ] || fail "the handler has ended $ended spans, expected 10000"
+[ "$(spans signals handler)" = "$ended" ] || fail "of $ended spans of the handler, $(spans signals handler)"
+[ "$(spans signals under)" = "$under" ] || fail "of $under spans of the thread, $(spans signals under)"
+grep -q "lost before by LTTng: 0 events" "$WORK/signals-sink.log" || fail "LTTng has lost events"

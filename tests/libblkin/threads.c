@@ -1,0 +1,168 @@
+/*
+ * Spans across threads and processes, for test-threads.sh: needs a session that has blkin:* events
+ * on.
+ *
+ *     threads handover    begun on one thread, ended on another
+ *     threads crowd       threads that record at once, the first spans of the process included
+ *     threads forks       children and grandchildren of a process that has recorded
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REQUESTS 1000
+#define THREADS  4
+#define SPANS    1000
+#define FORKS    4
+
+/* ---- handover: an I/O completion ---- */
+
+struct request {
+    struct blkin_span span;
+    struct request *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static struct request *queue;
+
+static void *complete(void *unused)
+{
+    (void)unused;
+    CHECK(blkin_current() == NULL); /* another thread's is not ours */
+    for (int i = 0; i < REQUESTS; i++) {
+        struct request *request;
+
+        pthread_mutex_lock(&lock);
+        while (!queue)
+            pthread_cond_wait(&more, &lock);
+        request = queue;
+        queue = request->next;
+        pthread_mutex_unlock(&lock);
+        blkin_span_annotate(&request->span, "completed");
+        blkin_span_end(&request->span);
+        free(request);
+    }
+    return NULL;
+}
+
+static void handover(void)
+{
+    struct blkin_span root;
+    pthread_t thread;
+
+    blkin_span_begin(&root, "root", BLKIN_SERVER, NULL);
+    CHECK(blkin_span_is_recorded(&root));
+    CHECK(blkin_set_current(&root) == NULL);
+    CHECK(pthread_create(&thread, NULL, complete, NULL) == 0);
+    for (int i = 0; i < REQUESTS; i++) {
+        struct request *request = malloc(sizeof(*request));
+
+        if (!request)
+            abort();
+        blkin_span_begin(&request->span, "request", BLKIN_INTERNAL, blkin_current());
+        blkin_span_tag_int64(&request->span, "number", i);
+        pthread_mutex_lock(&lock);
+        request->next = queue;
+        queue = request;
+        pthread_cond_signal(&more);
+        pthread_mutex_unlock(&lock);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(blkin_set_current(NULL) == &root);
+    CHECK(blkin_current() == NULL);
+    blkin_span_end(&root);
+}
+
+/* ---- crowd ---- */
+
+static pthread_barrier_t barrier;
+
+static void *record(void *name)
+{
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < SPANS; i++) {
+        struct blkin_span root, child;
+
+        errno = 4711;
+        blkin_span_begin(&root, name, BLKIN_SERVER, NULL);
+        blkin_span_begin(&child, "child", BLKIN_INTERNAL, &root);
+        blkin_span_tag_string(&child, "key", "value");
+        blkin_span_annotate(&child, "text");
+        blkin_span_end(&child);
+        blkin_heartbeat();
+        blkin_span_end(&root);
+        CHECK(errno == 4711);
+    }
+    return NULL;
+}
+
+static void crowd(void)
+{
+    pthread_t threads[THREADS];
+
+    CHECK(pthread_barrier_init(&barrier, NULL, THREADS) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, record, "crowd") == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    pthread_barrier_destroy(&barrier);
+}
+
+/* ---- forks ---- */
+
+static void spans_of_process(const struct blkin_span *parent)
+{
+    for (int i = 0; i < 10; i++) {
+        BLKIN_SCOPE(span, "of a process", BLKIN_INTERNAL, parent);
+    }
+}
+
+static int generation(const struct blkin_span *parent, int depth)
+{
+    int failures = 0;
+
+    spans_of_process(parent);
+    for (int i = 0; depth && i < FORKS; i++) {
+        const pid_t child = fork();
+        int status = 1;
+
+        if (child == 0)
+            _exit(generation(parent, depth - 1));
+        failures += waitpid(child, &status, 0) != child || status != 0;
+    }
+    spans_of_process(parent);
+    return failures;
+}
+
+static void forks(void)
+{
+    struct blkin_span root;
+
+    blkin_span_begin(&root, "root", BLKIN_SERVER, NULL);
+    CHECK(generation(&root, 2) == 0);
+    blkin_span_end(&root);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+
+    if (strcmp(what, "handover") == 0)
+        handover();
+    else if (strcmp(what, "crowd") == 0)
+        crowd();
+    else if (strcmp(what, "forks") == 0)
+        forks();
+    else
+        return 2;
+    return check_status();
+}

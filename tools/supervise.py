@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""The part of tools/isolate that waits for the command: passes signals on, ends what is left.
+
+usage: supervise.py run|unshare|plain COMMAND [ARGUMENT]...
+
+  run      COMMAND is a child of ours, and we may be the first process of a pid namespace
+  unshare  COMMAND is unshare(1), whose child is the first process of a pid namespace; we are outside
+  plain    there is no namespace: what is left when COMMAND has ended, or we have, is found by our
+           mark in its environment (BLKIN_MARK), and BLKIN_PRIVATE is removed
+
+Not in bash, which can miss a signal, or a child's status, when two come together.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+PASSED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+SI_KERNEL = 128  # from a terminal, which sends it to COMMAND too; what kill(2) sends has another code
+RUN_LTTNG = "/run/lttng"
+kept = []  # a Popen that is collected takes the status of a child that has ended already
+
+
+def start(command):
+    def default_signals():
+        for number in PASSED | {signal.SIGQUIT}:
+            signal.signal(number, signal.SIG_DFL)
+        # unshare, and the shell in the namespace, hand on what comes before somebody waits for it.
+        signal.pthread_sigmask(signal.SIG_SETMASK, PASSED if sys.argv[1] == "unshare" else [])
+
+    try:
+        process = subprocess.Popen(command, close_fds=False, preexec_fn=default_signals)
+        kept.append(process)
+        return process.pid
+    except OSError as error:
+        print(f"isolate: {command[0]}: {error.strerror}", file=sys.stderr)
+        return None
+
+
+def child_of(pid):
+    """The one child of unshare, which may need a moment to make it."""
+    for _ in range(200):
+        out = subprocess.run(["pgrep", "-P", str(pid)], stdout=subprocess.PIPE, check=False).stdout
+        if out.split():
+            return int(out.split()[0])
+        time.sleep(0.01)
+    return pid
+
+
+def send(number, pid):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def reap(wanted):
+    """Takes all that have ended; the status of `wanted`, or None if it has not."""
+    status = None
+    try:
+        while True:
+            pid, raw = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == wanted:
+                status = os.waitstatus_to_exitcode(raw)
+    except ChildProcessError:
+        pass
+    return status
+
+
+def supervise(command, through_unshare):
+    child = start(command)
+    if child is None:
+        return 127
+    while True:
+        got = signal.sigwaitinfo(PASSED | {signal.SIGCHLD})
+        if got.si_signo == signal.SIGCHLD:
+            status = reap(child)
+            if status is not None:
+                return status if status >= 0 else 128 - status
+        elif got.si_code != SI_KERNEL:
+            send(got.si_signo, child_of(child) if through_unshare else child)
+
+
+# ---- without a namespace
+
+
+supervisors = set()  # ourselves and the janitor, who have the mark too
+
+
+def marked():
+    """The processes whose environment has our mark."""
+    mark = os.environb[b"BLKIN_MARK"]
+    for folder in glob.glob("/proc/[0-9]*"):
+        try:
+            with open(f"{folder}/environ", "rb") as environ:
+                values = [v for v in environ.read().split(b"\0") if v.startswith(b"BLKIN_MARK=")]
+        except OSError:
+            continue
+        pid = int(os.path.basename(folder))
+        if pid not in supervisors and values and values[0].find(mark) >= 0:
+            yield pid
+
+
+def ust_files():
+    return set(glob.glob("/dev/shm/lttng-ust-*"))
+
+
+def sweep(before, run_lttng_is_ours):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        left = list(marked())
+        if not left:
+            break
+        for pid in left:
+            send(signal.SIGKILL, pid)
+        time.sleep(0.02)
+    shutil.rmtree(os.environ["BLKIN_PRIVATE"], ignore_errors=True)
+    for path in ust_files() - before:
+        try:
+            if os.stat(path).st_uid == os.getuid():
+                os.unlink(path)
+        except OSError:
+            pass
+    if run_lttng_is_ours:
+        shutil.rmtree(RUN_LTTNG, ignore_errors=True)
+
+
+def plain(command):
+    before, run_lttng_is_ours = ust_files(), os.getuid() == 0 and not os.path.exists(RUN_LTTNG)
+    ours, theirs = os.pipe()
+    supervisors.add(os.getpid())
+    janitor = os.fork()
+    supervisors.add(janitor or os.getpid())
+    if janitor == 0:
+        # Until all who have the other end are gone: that is us only, however we end.
+        os.close(theirs)
+        os.read(ours, 1)
+        sweep(before, run_lttng_is_ours)
+        os._exit(0)
+    os.close(ours)
+    status = supervise(command, False)
+    os.close(theirs)
+    try:
+        os.waitpid(janitor, 0)
+    except ChildProcessError:
+        pass
+    sweep(before, run_lttng_is_ours)  # should somebody have killed the janitor
+    return status
+
+
+def main():
+    mode, command = sys.argv[1], sys.argv[2:]
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED | {signal.SIGCHLD})
+    sys.exit(plain(command) if mode == "plain" else supervise(command, mode == "unshare"))
+
+
+main()

@@ -1,0 +1,87 @@
+/*
+ * The payloads of the events of provider "blkin", as they lie in the ring buffer.
+ *
+ * Each struct is followed by NUL-terminated strings, without padding. The fields are described to
+ * LTTng, one by one and under these names, by events.c: to every reader this is an ordinary event
+ * of integers and strings. libblkin writes the struct, so that an event costs LTTng one copy
+ * instead of one call per field: see doc/performance.md.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_EVENTS_H
+#define BLKIN_EVENTS_H
+
+#include <stdint.h>
+
+/*
+ * blkin:span, at the end of a span. It ended age ns before the event's own time and began duration
+ * ns before that.
+ * Strings: log, name, service, ip. The log is a list of annotations and tags:
+ *   a S TTTTTTTTTTTT LLLL text   annotation of severity S (a digit), T ns after the start
+ *                                (48 bits, two's complement), L: length of text
+ *   s KKKK VVVV key value        tag, lengths of key and value
+ *   i|u|d|b KKKK BITS key        tag: int64, uint64, double (IEEE 754 bits) or bool, BITS has 16
+ *                                digits, K: length of key
+ *   r PPPP II NN ip name         the remote endpoint: port, lengths of ip and name
+ * Numbers are hexadecimal, lower case, of as many digits as shown; the blanks are not there.
+ */
+struct blkin_span_event {
+    uint64_t trace_id_high;
+    uint64_t trace_id;
+    uint64_t span_id;
+    uint64_t parent_id;
+    uint64_t duration; /* ns */
+    uint64_t age;      /* ns */
+    uint64_t thread;   /* random number of the recording thread */
+    uint32_t sequence; /* of this thread's events: a gap is a loss */
+    uint32_t sampled;  /* share of the traces that is recorded, in millionths; 0: not known */
+    uint16_t port;
+    uint16_t dropped; /* annotations and tags that found no room */
+    uint8_t kind;     /* enum blkin_kind */
+    uint8_t flags;    /* BLKIN_SPAN_* */
+} __attribute__((packed));
+
+#define BLKIN_SPAN_DEBUG  1 /* recorded against sampling */
+#define BLKIN_SPAN_REMOTE 2 /* the parent is in another process */
+
+/*
+ * blkin:begin, as it happens. age: the span began so many ns before the event.
+ * Strings: name, service, ip.
+ */
+struct blkin_begin_event {
+    uint64_t trace_id_high;
+    uint64_t trace_id;
+    uint64_t span_id;
+    uint64_t parent_id;
+    uint64_t age;
+    uint64_t thread;
+    uint32_t sequence;
+    uint32_t sampled;
+    uint16_t port;
+    uint8_t kind;
+    uint8_t flags;
+} __attribute__((packed));
+
+/*
+ * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span that blkin:begin has announced.
+ * age: what it tells of happened so many ns before the event.
+ * String of annotation: text. Of tag: log, with one record of the form above.
+ */
+struct blkin_detail_event {
+    uint64_t trace_id;
+    uint64_t span_id;
+    uint64_t age;
+    uint64_t thread;
+    uint32_t sequence;
+} __attribute__((packed));
+
+/* blkin:process, once a second while the process records. Strings: service, version, sampling. */
+struct blkin_process_event {
+    uint64_t realtime;  /* CLOCK_REALTIME, ns since the Unix epoch */
+    uint64_t monotonic; /* CLOCK_MONOTONIC at the same moment, ns */
+    uint64_t thread;
+    uint32_t sequence;
+    uint32_t pid;
+} __attribute__((packed));
+
+#endif

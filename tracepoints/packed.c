@@ -1,0 +1,267 @@
+/*
+ * Packed events: description, registration and the probe.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define LTTNG_UST_COMPAT_API_VERSION 1
+/*
+ * The RCU read side inline instead of three calls: a tenth of an event's time. liburcu and
+ * LTTng-UST offer this to code under licences that go with the LGPL; it concerns libblkin-lttng.so
+ * alone.
+ */
+#define _LGPL_SOURCE
+#include "packed.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <lttng/ust-ringbuffer-context.h>
+
+/* No arrays in it: what guards the stack against them would only cost. */
+#if __has_attribute(no_stack_protector)
+#define HOT __attribute__((no_stack_protector))
+#else
+#define HOT
+#endif
+
+/* Byte-aligned on every architecture: the payload has no padding. */
+#define INTEGER_TYPE(bits, print_base)                                                        \
+    {                                                                                         \
+        .parent = {.type = lttng_ust_type_integer},                                           \
+        .struct_size = sizeof(struct lttng_ust_type_integer), .size = (bits), .alignment = 8, \
+        .base = (print_base),                                                                 \
+    }
+
+static const struct lttng_ust_type_integer integer_types[] = {
+    [PACKED_U8] = INTEGER_TYPE(8, 10),     [PACKED_U16] = INTEGER_TYPE(16, 10),
+    [PACKED_U32] = INTEGER_TYPE(32, 10),   [PACKED_U64] = INTEGER_TYPE(64, 10),
+    [PACKED_HEX64] = INTEGER_TYPE(64, 16),
+};
+
+static const struct lttng_ust_type_string string_type = {
+    .parent = {.type = lttng_ust_type_string},
+    .struct_size = sizeof(struct lttng_ust_type_string),
+    .encoding = lttng_ust_string_encoding_UTF8,
+};
+
+/* What a tracepoint and its probe must agree on: the arguments of probe() after the first. */
+static const char signature[] =
+    "struct packed_event *, event, const void *, payload, size_t, length";
+
+/*
+ * The values of all fields where filters and captures look for them: 8 bytes for an integer, a
+ * pointer for a string.
+ */
+static void fill_stack(char *stack, const struct packed_event *event, const char *payload)
+{
+    for (unsigned i = 0; i < event->field_count; i++) {
+        const enum packed_type type = event->fields[i].type;
+        uint64_t integer = 0;
+        size_t size;
+
+        if (type == PACKED_STRING) {
+            memcpy(stack, &payload, sizeof(payload));
+            stack += sizeof(payload);
+            payload += strlen(payload) + 1;
+            continue;
+        }
+        size = integer_types[type].size / 8;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        memcpy((char *)&integer + sizeof(integer) - size, payload, size);
+#else
+        memcpy(&integer, payload, size);
+#endif
+        memcpy(stack, &integer, sizeof(integer));
+        stack += sizeof(integer);
+        payload += size;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
+                     struct lttng_ust_probe_ctx *probe_ctx, const void *payload, size_t length)
+{
+    struct lttng_ust_channel_buffer *channel = recorder->chan;
+    struct lttng_ust_ring_buffer_ctx ctx;
+
+    lttng_ust_ring_buffer_ctx_init(&ctx, recorder, length, 1, probe_ctx);
+    if (channel->ops->event_reserve(&ctx) < 0)
+        return; /* LTTng has counted it as discarded */
+    channel->ops->event_write(&ctx, payload, length, 1);
+    channel->ops->event_commit(&ctx);
+}
+
+#define STACK_SIZE (PACKED_FIELDS_MAX * sizeof(uint64_t) * 2)
+
+__attribute__((noinline)) static bool passes_filter(struct lttng_ust_event_common *common,
+                                                    struct lttng_ust_probe_ctx *probe_ctx,
+                                                    const struct packed_event *event,
+                                                    const void *payload)
+{
+    char stack[STACK_SIZE];
+
+    fill_stack(stack, event, payload);
+    return common->run_filter(common, stack, probe_ctx, NULL) == LTTNG_UST_EVENT_FILTER_ACCEPT;
+}
+
+/* A trigger: "lttng add-trigger --condition=event-rule-matches". */
+__attribute__((noinline)) static void notify(struct lttng_ust_event_notifier *notifier,
+                                             struct lttng_ust_probe_ctx *probe_ctx,
+                                             const struct packed_event *event, const void *payload)
+{
+    char stack[STACK_SIZE];
+    struct lttng_ust_notification_ctx ctx = {
+        .struct_size = sizeof(ctx),
+        .eval_capture = CMM_ACCESS_ONCE(notifier->eval_capture),
+    };
+
+    fill_stack(stack, event, payload);
+    notifier->notification_send(notifier, stack, probe_ctx, &ctx);
+}
+
+static bool session_records(const struct lttng_ust_event_recorder *recorder)
+{
+    const struct lttng_ust_channel_common *channel = recorder->chan->parent;
+
+    return CMM_ACCESS_ONCE(channel->session->active) && CMM_ACCESS_ONCE(channel->enabled);
+}
+
+static inline __attribute__((always_inline)) void record_for(struct lttng_ust_event_common *common,
+                                                             struct packed_event *event,
+                                                             const void *payload, size_t length)
+{
+    struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
+    const bool is_recorder = common->type == LTTNG_UST_EVENT_TYPE_RECORDER;
+
+    if (is_recorder && !session_records(common->child))
+        return;
+    if (!CMM_ACCESS_ONCE(common->enabled))
+        return;
+    if (__builtin_expect(CMM_ACCESS_ONCE(common->eval_filter), 0) &&
+        !passes_filter(common, &probe_ctx, event, payload))
+        return;
+    if (__builtin_expect(is_recorder, 1))
+        write_to_ring_buffer(common->child, &probe_ctx, payload, length);
+    else if (common->type == LTTNG_UST_EVENT_TYPE_NOTIFIER)
+        notify(common->child, &probe_ctx, event, payload);
+}
+
+/* What LTTng calls for each session (or trigger) that wants the event; as the macros' probes do. */
+static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
+{
+    record_for(data, event, payload, length);
+}
+
+/*
+ * The read side of LTTng's RCU, as its own inline functions have it, but with one look-up of the
+ * thread's variable instead of four: each is a call.
+ */
+static inline struct lttng_ust_urcu_reader *read_lock(void)
+{
+    struct lttng_ust_urcu_reader *reader = URCU_TLS(lttng_ust_urcu_reader);
+    unsigned long nesting;
+
+    if (__builtin_expect(!reader, 0)) {
+        lttng_ust_urcu_register();
+        reader = URCU_TLS(lttng_ust_urcu_reader);
+    }
+    cmm_barrier();
+    nesting = reader->ctr;
+    if (__builtin_expect(nesting & LTTNG_UST_URCU_GP_CTR_NEST_MASK, 0)) {
+        CMM_STORE_SHARED(reader->ctr, nesting + LTTNG_UST_URCU_GP_COUNT);
+    } else {
+        CMM_STORE_SHARED(reader->ctr, CMM_LOAD_SHARED(lttng_ust_urcu_gp.ctr));
+        lttng_ust_urcu_smp_mb_slave();
+    }
+    return reader;
+}
+
+static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
+{
+    lttng_ust_urcu_smp_mb_slave();
+    CMM_STORE_SHARED(reader->ctr, reader->ctr - LTTNG_UST_URCU_GP_COUNT);
+    cmm_barrier();
+}
+
+HOT void packed_record(struct packed_event *event, const void *payload, size_t length)
+{
+    struct lttng_ust_urcu_reader *reader = read_lock();
+    const struct lttng_ust_tracepoint_probe *each =
+        lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
+
+    for (; each && each->func; each++) {
+        /* always probe() above: LTTng has it from the tracepoint's class */
+        record_for(each->data, event, payload, length);
+    }
+    read_unlock(reader);
+}
+
+static void describe_fields(struct packed_event *event)
+{
+    for (unsigned i = 0; i < event->field_count; i++) {
+        const struct packed_field *field = &event->fields[i];
+
+        event->descriptions[i] = (struct lttng_ust_event_field){
+            .struct_size = sizeof(struct lttng_ust_event_field),
+            .name = field->name,
+            .type = field->type == PACKED_STRING ? &string_type.parent
+                                                 : &integer_types[field->type].parent,
+        };
+        event->description_pointers[i] = &event->descriptions[i];
+    }
+}
+
+static void describe(struct packed_event *event, const char *provider_name,
+                     const struct lttng_ust_probe_desc *probe_desc)
+{
+    static int provider_is_here;
+
+    describe_fields(event);
+    event->tracepoint = (struct lttng_ust_tracepoint){
+        .struct_size = sizeof(event->tracepoint),
+        .provider_name = provider_name,
+        .event_name = event->name,
+        .tracepoint_provider_ref = &provider_is_here,
+        .signature = signature,
+    };
+    event->tracepoint_class = (struct lttng_ust_tracepoint_class){
+        .struct_size = sizeof(event->tracepoint_class),
+        .fields = event->description_pointers,
+        .nr_fields = event->field_count,
+        .probe_callback = (void (*)(void))probe,
+        .signature = signature,
+        .probe_desc = probe_desc,
+    };
+    event->loglevel_pointer = &event->loglevel;
+    event->desc = (struct lttng_ust_event_desc){
+        .struct_size = sizeof(event->desc),
+        .event_name = event->name,
+        .probe_desc = probe_desc,
+        .tp_class = &event->tracepoint_class,
+        .loglevel = &event->loglevel_pointer,
+    };
+}
+
+void packed_register(const char *provider_name, struct packed_event *events, unsigned count)
+{
+    static struct lttng_ust_probe_desc probe_desc;
+    static const struct lttng_ust_event_desc *descs[PACKED_EVENTS_MAX];
+    static struct lttng_ust_tracepoint *tracepoints[PACKED_EVENTS_MAX];
+
+    for (unsigned i = 0; i < count; i++) {
+        describe(&events[i], provider_name, &probe_desc);
+        descs[i] = &events[i].desc;
+        tracepoints[i] = &events[i].tracepoint;
+    }
+    probe_desc = (struct lttng_ust_probe_desc){
+        .struct_size = sizeof(probe_desc),
+        .provider_name = provider_name,
+        .event_desc = descs,
+        .nr_events = count,
+        .major = LTTNG_UST_PROVIDER_MAJOR,
+        .minor = LTTNG_UST_PROVIDER_MINOR,
+    };
+    if (lttng_ust_probe_register(&probe_desc) && lttng_ust_tracepoint_dlopen_ptr &&
+        lttng_ust_tracepoint_dlopen_ptr->lttng_ust_tracepoint_module_register)
+        (void)lttng_ust_tracepoint_dlopen_ptr->lttng_ust_tracepoint_module_register(tracepoints,
+                                                                                    (int)count);
+}
