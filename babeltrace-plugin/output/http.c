@@ -31,6 +31,7 @@ struct http_transport {
     struct gzip gzip;
     struct credential_sources sources; /* copies */
     struct credential credential;
+    bool has_advice; /* the last message tells what to do */
     char curl_error[CURL_ERROR_SIZE];
     struct http_reply answer;
 };
@@ -41,8 +42,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
     struct http_transport *http = context;
 
-    (void)data;
-    return http_reply_header(&http->answer, size * count) ? size * count : 0;
+    return http_reply_header(&http->answer, data, size * count) ? size * count : 0;
 }
 
 static size_t take_body(char *data, size_t size, size_t count, void *context)
@@ -111,12 +111,15 @@ static void judge_failure(struct http_transport *http, CURLcode code, struct rep
     curl_off_t sent_us = 0;
     long proxy_status = 0;
 
+    http->has_advice = transfer_advice(code)[0] != '\0';
     curl_easy_getinfo(http->curl, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
     curl_easy_getinfo(http->curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     reply->delivery = DELIVERY_RETRY;
     reply->may_be_batch = sent_us > 0; /* it was being sent, or answered */
     reply->retry_after_ms = 0;
-    if (proxy_status >= 300)
+    if (atomic_load(&http->is_cancelled))
+        error_set(&reply->error, "%s: no answer in time", http->url.text);
+    else if (proxy_status >= 300)
         error_set(&reply->error, "%s: the proxy answered %ld", http->url.text, proxy_status);
     else
         error_set(&reply->error, "%s: %s%s", http->url.text,
@@ -124,24 +127,23 @@ static void judge_failure(struct http_transport *http, CURLcode code, struct rep
                   transfer_advice(code));
 }
 
-/* A final status decides, whatever happens to the rest of the answer. Returns the status, or 0. */
+/* A whole head decides, whatever happens to the body. Returns the final status, or 0. */
 static long request(struct http_transport *http, struct text body, struct reply *reply)
 {
     long status = 0;
     curl_off_t retry_after_s = 0;
     CURLcode code;
 
-    http->answer.received = 0;
-    http->answer.text_length = 0;
-    http->answer.text[0] = '\0';
+    http_reply_begin(&http->answer);
     http->curl_error[0] = '\0';
     set_body(http, body);
     code = perform(http);
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (status < 200) {
+    if (status < 200 || !http->answer.is_head_complete) {
         judge_failure(http, code == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : code, reply);
         return 0;
     }
+    http->has_advice = status == 401 || status == 403;
     curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
     http_reply_judge(&http->answer, http->url.text, status, retry_after_s, reply);
     return status;
@@ -202,14 +204,6 @@ static void http_send(struct transport *transport, const struct payload *payload
     (void)request_twice((struct http_transport *)transport, payload->text, reply);
 }
 
-static bool is_connected(struct http_transport *http)
-{
-    curl_off_t connected_us = 0;
-
-    curl_easy_getinfo(http->curl, CURLINFO_CONNECT_TIME_T, &connected_us);
-    return connected_us > 0;
-}
-
 /* An empty batch is legal, and many a collector has no other health check. */
 static void http_probe(struct transport *transport, struct reply *reply)
 {
@@ -217,13 +211,13 @@ static void http_probe(struct transport *transport, struct reply *reply)
     const long status = request_twice(http, text_of(http->empty_batch), reply);
     struct error cause;
 
-    if (reply->delivery == DELIVERY_ACCEPTED || status == 401 || status == 403)
+    if (reply->delivery == DELIVERY_ACCEPTED || http->has_advice)
         return;
     cause = reply->error;
     if (reply->delivery != DELIVERY_RETRY)
         error_set(&reply->error, "not a Zipkin collector: %s: correct the parameter endpoint",
                   cause.text);
-    else if (is_connected(http))
+    else if (status)
         error_set(&reply->error, "the collector does not work: %s", cause.text);
     else
         error_set(&reply->error,

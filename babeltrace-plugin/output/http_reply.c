@@ -5,8 +5,18 @@
  */
 #include "http_reply.h"
 
-bool http_reply_header(struct http_reply *reply, size_t length)
+void http_reply_begin(struct http_reply *reply)
 {
+    reply->received = 0;
+    reply->is_head_complete = false;
+    reply->text_length = 0;
+    reply->text[0] = '\0';
+}
+
+/* An informational answer has a head of its own, which does not count: the next one begins anew. */
+bool http_reply_header(struct http_reply *reply, const char *line, size_t length)
+{
+    reply->is_head_complete = length && (line[0] == '\r' || line[0] == '\n');
     reply->received += length;
     return reply->received <= REPLY_MAX;
 }

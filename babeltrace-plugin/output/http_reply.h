@@ -16,13 +16,16 @@
 #define RETRY_AFTER_MAX_MS (600 * INT64_C(1000))
 
 struct http_reply {
-    size_t received; /* of headers and body */
-    char text[256];  /* the first of the body, for messages: printable ASCII, ends in NUL */
+    size_t received;       /* of headers and body */
+    bool is_head_complete; /* without it there is no status to rely on */
+    char text[256];        /* the first of the body, for messages: printable ASCII, ends in NUL */
     size_t text_length;
 };
 
-/* Returns false if there has been enough of it. */
-bool http_reply_header(struct http_reply *reply, size_t length);
+void http_reply_begin(struct http_reply *reply);
+
+/* A line of the head; a part of the body. Both return false if there has been enough of it. */
+bool http_reply_header(struct http_reply *reply, const char *line, size_t length);
 bool http_reply_body(struct http_reply *reply, const char *data, size_t length);
 
 /*
