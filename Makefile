@@ -120,7 +120,7 @@ $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(provider_src)): flags = $(internal) -Itracepoints -Wno-missing-prototypes \
+$(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
@@ -201,7 +201,7 @@ $(call obj,tests/bench/bench-lib.c): flags += $(steady)
 $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c)
+$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c libblkin/thread.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \

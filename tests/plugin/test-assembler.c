@@ -226,10 +226,9 @@ static void test_whole_span(void)
     event.duration_ns = 5 * SECOND;
     event.age_ns = 2 * SECOND;
     event.span_kind = 2;
-    event.log =
-        text_of("a60000773594000003mids00040010pool0123456789abcdef"
-                "i0006ffffffffffffffffoffsetb00040000000000000001syncd00043fd0000000000000half"
-                "r1a85080310.0.0.2mon");
+    event.log = text_of("a63000004953770000mids40@0pool0123456789abcdef"
+                        "i60????????????????offsetb401000000000000000syncd400000000000000=?3half"
+                        "r58:1000000000000803010.0.0.2mon");
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "write 1/2<1 s server 13+5 mid@15 pool=0123456789abcdef offset=-1"
                          " sync=true half=0.25\n");
@@ -238,7 +237,7 @@ static void test_whole_span(void)
     /* what is broken costs itself, and is counted */
     finished[0] = '\0';
     event = detail(EVENT_SPAN, 20, 3, 3);
-    event.log = text_of("s00010001kvs00ff00ffkv");
+    event.log = text_of("s1010kvso3o3kv");
     event.dropped = 4;
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "write 1/3<2 s local 20+0 k=v blkin.dropped=4\n");
@@ -264,7 +263,7 @@ static void test_streamed_span(void)
     event.value = text_of("queued");
     assembler_add(assembler, &event);
     event = detail(EVENT_TAG, 12, 2, 4);
-    event.log = text_of("s00010001kv");
+    event.log = text_of("s1010kv");
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "");
     event = detail(EVENT_END, 13, 2, 5);
