@@ -11,6 +11,9 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
 MANDIR ?= $(PREFIX)/share/man
+# where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too
+FILTERDIR ?= $(shell $(PKG_CONFIG) --variable=filterdir \
+	$(if $(filter-out /usr /usr/local,$(PREFIX)),--define-variable=prefix=$(PREFIX)) nbdkit)
 # where a babeltrace2 of the same LIBDIR looks for plugins
 PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
 
@@ -72,6 +75,10 @@ tool_src := $(wildcard tools/*.c)
 example_common := $(filter-out $(patsubst %,examples/%.c,client replica),$(wildcard examples/*.c))
 examples := $(patsubst examples/%,$(BUILD)/examples/%, \
 	$(basename $(wildcard examples/client.c examples/replica.c examples/gateway.cpp)))
+nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
+# optional: for who has no nbdkit, all else is built
+nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
+	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
 	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
@@ -87,7 +94,8 @@ obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) include pc ## build all
+all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) \
+	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: tools/deps
 	@tools/deps --check build
@@ -171,6 +179,23 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+
+# nbdkit itself has the functions that a filter calls: no -z defs
+link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
+filter_obj := $(call obj,$(nbdkit_src))
+$(filter_obj): flags = $(public_flags) -D_GNU_SOURCE $(call pkg_cflags,nbdkit)
+$(filter_obj): | include $(provider)
+$(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,'$$ORIGIN/../lib:$(BUILD)/lib'
+# the same as it is installed: always anew, for LIBDIR may be another one
+$(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,$(LIBDIR)
+
+.PHONY: no-nbdkit
+no-nbdkit:
+	@echo '  SKIP examples/nbdkit-blkin-filter.so: no nbdkit-filter.h (package nbdkit-plugin-dev)'
 
 # ---------------------------------------------------------------------------------- tests
 
@@ -274,7 +299,7 @@ format: ## format the C and C++ files
 
 # ---------------------------------------------------------------------------------- install
 
-install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
+install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
 		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
@@ -286,10 +311,15 @@ install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 README.md LICENSE doc/library.md $(DESTDIR)$(DOCDIR)
+ifneq ($(nbdkit_filter),)
+	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
+	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
+endif
 
 uninstall: ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
-		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin
+		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
+		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so)
 	rm -f $(patsubst libblkin/%,$(DESTDIR)$(MANDIR)/man3/%.3,$(headers))
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
