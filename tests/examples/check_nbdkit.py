@@ -4,7 +4,8 @@ usage: check_nbdkit.py SPANS.json SERVICE LOG [OPTION...]
 
   --types A,B        these requests there must be, and no others (default: any)
   --layers N         spans below each server span, one within the other (default: 1)
-  --parent TRACE-ID  of all server spans (default: each starts a trace)
+  --delay US         of reads between the first of these and the second
+  --parent TRACE-SPAN  ids, of all server spans (default: each starts a trace)
   --export NAME      their tag (default: none)
   --client IP        of the remote endpoint (default: none)
 
@@ -22,6 +23,7 @@ arguments.add_argument("service")
 arguments.add_argument("log")
 arguments.add_argument("--types", type=lambda text: set(text.split(",")))
 arguments.add_argument("--layers", type=int, default=1)
+arguments.add_argument("--delay", type=int, default=0)
 arguments.add_argument("--parent")
 arguments.add_argument("--export")
 arguments.add_argument("--client")
@@ -88,6 +90,7 @@ check(len(spans) == len(servers) * (1 + options.layers), f"{len(servers)} reques
 outside = 0
 for server in servers:
     above = server
+    durations = []
     for _ in range(options.layers):
         check(len(below[above["id"]]) == 1, "not one span below", above, *below[above["id"]])
         layer, = below[above["id"]]
@@ -97,7 +100,10 @@ for server in servers:
         # to a microsecond, for they are rounded
         outside += (layer["timestamp"] + 1 < above["timestamp"] or
                     layer["timestamp"] + layer["duration"] > above["timestamp"] + above["duration"] + 2)
+        durations.append(layer["duration"])
         above = layer
+    if options.delay and server["name"] == "read":
+        check(durations[0] - durations[1] >= options.delay, f"the delay is not in {durations}", server)
     check(server["tags"].get("export") == options.export, "export", server)
     check(server.get("remoteEndpoint", {}).get("ipv4") == options.client, "client", server)
     parent = f"{server['traceId']}-{server['parentId']}" if "parentId" in server else None

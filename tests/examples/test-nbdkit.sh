@@ -128,7 +128,7 @@ serve malformed "! nbdinfo \"nbd+unix:///disk/traceparent=${context%1}x?socket=\
 serve unsampled "nbdcopy \"nbd+unix:///${context%1}0?socket=\$socket\" copy; cmp data copy" file data
 serve sampled 'qemu-io -f raw -c "w 0 4k" -c flush "$uri"' memory 1M blkin-sampling=never,flush:always
 serve single 'nbdcopy "$uri" copy; cmp data copy' file data blkin-spans=1
-serve stacked "$copies" --filter=cow --filter="$blkin" file data
+serve stacked 'nbdcopy "$uri" copy; cmp data copy' --filter=delay --filter="$blkin" file data delay-read=2ms
 
 recorded all
 lost_nothing all
@@ -149,7 +149,7 @@ check named --parent "$trace-00f067aa0ba902b7" --export disk
 check default --parent "$trace-00f067aa0ba902b7"
 check given --parent "$trace-00f067aa0ba902b7"
 check single --layers 0
-check stacked --layers 2
+check stacked --layers 2 --delay 2000
 
 for part in absent malformed unsampled; do
     grep -q "\"serviceName\":\"$part\"" "$WORK/all.json" && fail "$part: there are spans"
