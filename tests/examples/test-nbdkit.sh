@@ -124,6 +124,7 @@ serve named "nbdcopy \"nbd+unix:///disk/traceparent=$context?socket=\$socket\" c
 serve default "nbdcopy \"nbd+unix:///$context?socket=\$socket\" copy; cmp data copy" file data
 serve given 'nbdcopy "$uri" copy; cmp data copy' file data blkin-traceparent="$context"
 serve malformed "! nbdinfo \"nbd+unix:///disk/traceparent=${context%1}x?socket=\$socket\"
+    ! nbdinfo \"nbd+unix:///disk/TRACEPARENT=$context?socket=\$socket\"
     ! nbdinfo \"nbd+unix:///disk/xtraceparent=$context?socket=\$socket\"" file dir="$WORK/exports"
 serve unsampled "nbdcopy \"nbd+unix:///${context%1}0?socket=\$socket\" copy; cmp data copy" file data
 serve sampled 'qemu-io -f raw -c "w 0 4k" -c flush "$uri"' memory 1M blkin-sampling=never,flush:always
@@ -142,6 +143,11 @@ check() {
 check daemon --types read,write --client 127.0.0.1
 check copies
 check kinds --types read,write,flush,trim,zero,extents,cache
+# what the filter has passed on is also what qemu-io has sent
+for request in 'Write .* offset=0x10000 count=0x1000 fua=1' 'Zero .* offset=0x1000 count=0x1000 trim=0' \
+    'Zero .* offset=0x2000 count=0x1000 trim=1' 'Trim .* offset=0x100000 count=0x10000'; do
+    grep -q "$request" "$WORK/kinds.log" || fail "kinds: no $request below the filter"
+done
 check wrong --types read,write,flush
 [ "$(grep -o '"error":"ENOSPC"' "$WORK/all.json" | wc -l)" = 2 ] ||
     fail "not just the two spans of the failed write have an error"
