@@ -11,8 +11,9 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
 MANDIR ?= $(PREFIX)/share/man
-# where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too
-FILTERDIR ?= $(shell $(PKG_CONFIG) --variable=filterdir \
+# where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too.
+# A path of the machine that runs it: without the sysroot that pkg-config may put before it.
+FILTERDIR ?= $(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=filterdir \
 	$(if $(filter-out /usr /usr/local,$(PREFIX)),--define-variable=prefix=$(PREFIX)) nbdkit)
 # where a babeltrace2 of the same LIBDIR looks for plugins
 PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
