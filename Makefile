@@ -227,6 +227,17 @@ $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib)
 $(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
+# what the application benchmark compares the nbdkit filter with: the same without tracing
+disabled_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-disabled-filter.so)
+disabled_obj := $(patsubst %,$(BUILD)/obj/disabled/%.o,$(nbdkit_src))
+$(disabled_obj): flags = $(public_flags) -D_GNU_SOURCE -DBLKIN_DISABLE $(call pkg_cflags,nbdkit)
+$(disabled_obj): $(BUILD)/obj/disabled/%.c.o: %.c Makefile | include
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
+$(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,$(BUILD)/lib
+
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
 	@tools/deps --ensure
@@ -240,7 +251,7 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(bench_programs) ## build the test programs
+tests: $(test_programs) $(bench_programs) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
 .PHONY: bench bench-ids
