@@ -254,7 +254,7 @@ check: ## run all tests (sets itself up)
 tests: $(test_programs) $(bench_programs) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids
+.PHONY: bench bench-ids bench-app
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@tools/deps --ensure
 	@$(MAKE) --no-print-directory all $(bench_programs)
@@ -263,6 +263,11 @@ bench: ## measure what tracing costs: prints a table, writes build/bench.json an
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench ids
+
+bench-app: ## measure what tracing costs nbdkit under fio: takes ten minutes (BENCH_APP='--pairs 3')
+	@tools/deps --ensure
+	@$(MAKE) --no-print-directory all $(disabled_filter)
+	@$(PYTHON) tests/bench/bench-app $(BENCH_APP)
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
