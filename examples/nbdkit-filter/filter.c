@@ -316,4 +316,5 @@ static struct nbdkit_filter filter = {
     .cache = filter_cache,
 };
 
+struct nbdkit_filter *filter_init(void); /* nbdkit's header has no prototype of what it defines */
 NBDKIT_REGISTER_FILTER(filter)
