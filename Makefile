@@ -264,10 +264,10 @@ bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memor
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench ids
 
-bench-app: ## measure what tracing costs nbdkit under fio: takes ten minutes (BENCH_APP='--pairs 3')
+bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
 	@tools/deps --ensure
 	@$(MAKE) --no-print-directory all $(disabled_filter)
-	@$(PYTHON) tests/bench/bench-app $(BENCH_APP)
+	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
