@@ -81,6 +81,7 @@ script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 plugin_pkgs := babeltrace2 libcurl glib-2.0 liburcu zlib
 tool_pkgs := libcurl jansson
 
+comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
 .PHONY: all deps demo check check-asan install uninstall lint format clean help
@@ -186,6 +187,18 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) 
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
+# what makes allocations of the objects it is linked with fail
+starve := $(call obj,tests/plugin/starvation/starve.c)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup)
+starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
+$(starve): flags = -Itests/plugin
+$(starve): warnings_c =
+$(BUILD)/tests/plugin/test-starvation: $(starve)
+$(BUILD)/tests/plugin/test-starvation: ldflags += $(starve_wrap)
+$(starved_plugin): $(call obj,$(plugin_src)) $(starve)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
 	$(if $(filter x86_64,$(shell uname -m)),free))
@@ -214,7 +227,7 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(bench_programs) ## build the test programs
+tests: $(test_programs) $(starved_plugin) $(bench_programs) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
 .PHONY: bench bench-ids
