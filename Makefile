@@ -255,12 +255,20 @@ fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
 $(BUILD)/fuzz/fuzz-assembler: $(core_src)
-$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
+$(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
+	output/zipkin_json.c)
+$(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
+$(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+$(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
+$(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
+fuzz_pkgs = glib-2.0 liburcu
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
+		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin \
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O2 $(internal) -Ibabeltrace-plugin -Itests/plugin \
 		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(call pkg_cflags,glib-2.0 liburcu) -o $@ $(filter %.c,$^) \
-		$(call pkg_libs,glib-2.0 liburcu)
+		$(call pkg_cflags,$(fuzz_pkgs)) -o $@ $(filter-out $(included),$(filter %.c,$^)) \
+		$(call pkg_libs,$(fuzz_pkgs))
 
 .PHONY: fuzz
 fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
