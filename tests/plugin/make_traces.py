@@ -311,7 +311,8 @@ def any_bytes():
     add_blkin(trace)
     add_zipkin(trace)
     trace.stream().packet([
-        Thread(1, service=b"\xff\xfe", ip=b"\x80").span(10 * S, 2, name=b"\xc3\x28\x01\"\\"),
+        Thread(1, service=b"\xff\xfe", ip=b"\x80").span(
+            10 * S, 2, name=b"\xc3\x28\x01\"\\", high=0xABC),
         (10 * S, "zipkin:keyval_string", zipkin(3, "osd", name="", key=b"\n\xe2\x82", val=b"\x7f|")),
         (10 * S, "zipkin:timestamp", zipkin(3, "osd", name="", event="bAnnotations\"yAnnotations")),
     ])
