@@ -25,12 +25,15 @@ void *__wrap_realloc(void *block, size_t size);
 void __wrap_free(void *block);
 char *__wrap_strdup(const char *string);
 
-static bool is_to_fail(void)
+static bool is_to_fail(size_t size)
 {
-    const uint64_t number = ++starve.count;
-    const bool fails =
-        starve.fail_at && (starve.and_after ? number >= starve.fail_at : number == starve.fail_at);
+    bool fails;
 
+    if (size < starve.min_size)
+        return false;
+    starve.count++;
+    fails = starve.fail_at &&
+            (starve.and_after ? starve.count >= starve.fail_at : starve.count == starve.fail_at);
     starve.failed += fails;
     return fails;
 }
@@ -44,17 +47,17 @@ static void *counted(void *block)
 
 void *__wrap_malloc(size_t size)
 {
-    return is_to_fail() ? NULL : counted(__real_malloc(size));
+    return is_to_fail(size) ? NULL : counted(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return is_to_fail() ? NULL : counted(__real_calloc(count, size));
+    return is_to_fail(count * size) ? NULL : counted(__real_calloc(count, size));
 }
 
 void *__wrap_realloc(void *block, size_t size)
 {
-    if (is_to_fail())
+    if (is_to_fail(size))
         return NULL;
     if (!block)
         return counted(__real_malloc(size));

@@ -8,11 +8,13 @@
 #define TESTS_PLUGIN_STARVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct starve {
     uint64_t fail_at; /* the allocation that fails, from 1; 0: none */
     bool and_after;   /* and all that come after it */
+    size_t min_size;  /* smaller ones do not fail and are not in the count */
     uint64_t count;   /* allocations so far, failed ones too */
     uint64_t failed;
     int64_t live; /* blocks not freed yet */
