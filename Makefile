@@ -193,8 +193,9 @@ starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdu
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
-$(BUILD)/tests/plugin/test-starvation: $(starve)
-$(BUILD)/tests/plugin/test-starvation: ldflags += $(starve_wrap)
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation%,$(test_programs))
+$(starvation_tests): $(starve)
+$(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(call obj,$(plugin_src)) $(starve)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)

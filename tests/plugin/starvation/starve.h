@@ -1,5 +1,5 @@
 /*
- * Makes allocations fail: those of the objects that are linked with it and with STARVE_WRAP of the
+ * Makes allocations fail: those of the objects that are linked with it and with starve_wrap of the
  * Makefile (ld --wrap), and no others. So libc, GLib, curl and babeltrace2 go on as ever.
  *
  * SPDX-License-Identifier: BSD-2-Clause
