@@ -175,7 +175,9 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 
 # ---------------------------------------------------------------------------------- tests
 
-test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c))
+sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
+	bench-json bench-post bench-exporter null_server))
+test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
@@ -203,7 +205,8 @@ $(starved_plugin): $(call obj,$(plugin_src)) $(starve)
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
 	$(if $(filter x86_64,$(shell uname -m)),free))
-bench_obj := $(call obj,$(wildcard tests/bench/*.c))
+sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
+bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
 $(bench_obj): flags = $(public_flags) -D_GNU_SOURCE -Itests/bench
 $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
@@ -214,6 +217,11 @@ $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
+
+$(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
+		$(call obj,$(core_src) $(output_src))
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
 
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
@@ -228,7 +236,7 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(starved_plugin) $(bench_programs) ## build the test programs
+tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
 .PHONY: bench bench-ids
@@ -262,11 +270,13 @@ $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
 $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
+$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
 fuzz_pkgs = glib-2.0 liburcu
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
 		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -std=c11 $(warnings) -g -O2 $(internal) -Ibabeltrace-plugin -Itests/plugin \
+		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
 		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 		$(call pkg_cflags,$(fuzz_pkgs)) -o $@ $(filter-out $(included),$(filter %.c,$^)) \
 		$(call pkg_libs,$(fuzz_pkgs))

@@ -5,11 +5,12 @@
  */
 #include "params.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
-enum type { TEXT, INTEGER };
+enum type { TEXT, INTEGER, CHOICE, BOOLEAN };
 
 struct rule {
     const char *name;
@@ -17,39 +18,86 @@ struct rule {
     size_t offset; /* in struct params */
     int64_t min;
     int64_t max;
-    int64_t default_integer;
-    const char *default_text;
+    int64_t default_integer;    /* of all types but TEXT */
+    const char *default_text;   /* NULL: not given */
+    const char *const *choices; /* in the order of their enum, ends in NULL */
 };
 
 #define DAY_MS INT64_C(86400000)
+#define KIB    INT64_C(1024)
+#define MIB    (1024 * KIB)
+
+static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
+static const char *const compression[] = {"auto", "none", "gzip", NULL};
 
 /* clang-format off */
+#define AT(member) offsetof(struct params, member)
+#define A_TEXT(name, member, value) \
+    {name, TEXT, AT(member), 0, 0, 0, value, NULL}
+#define AN_INTEGER(name, member, min, max, value) \
+    {name, INTEGER, AT(member), min, max, value, NULL, NULL}
+#define A_CHOICE(name, member, choices, value) \
+    {name, CHOICE, AT(member), 0, 0, value, NULL, choices}
+#define A_BOOLEAN(name, member, value) \
+    {name, BOOLEAN, AT(member), 0, 0, value, NULL, NULL}
+
 static const struct rule rules[] = {
-    {"endpoint", TEXT, offsetof(struct params, endpoint), 0, 0, 0,
-     "http://localhost:9411/api/v2/spans"},
-    {"idle-timeout-ms", INTEGER, offsetof(struct params, idle_timeout_ms), 1, DAY_MS, 10000, NULL},
-    {"end-timeout-ms", INTEGER, offsetof(struct params, end_timeout_ms), 0, DAY_MS, 50, NULL},
-    {"open-timeout-ms", INTEGER, offsetof(struct params, open_timeout_ms), 1, DAY_MS, 60000, NULL},
-    {"max-open-spans", INTEGER, offsetof(struct params, max_open_spans), 1, INT64_C(1) << 32,
-     1000000, NULL},
-    {"max-open-bytes", INTEGER, offsetof(struct params, max_open_bytes), 1 << 20, INT64_C(1) << 40,
-     INT64_C(1) << 29, NULL},
-    {"batch-spans", INTEGER, offsetof(struct params, batch_spans), 1, 100000, 1000, NULL},
-    {"batch-timeout-ms", INTEGER, offsetof(struct params, batch_timeout_ms), 0, DAY_MS, 200, NULL},
-    {"retry-timeout-ms", INTEGER, offsetof(struct params, retry_timeout_ms), 0, DAY_MS, 30000, NULL},
+    A_TEXT("endpoint", exporter.transport.endpoint, "http://localhost:9411/api/v2/spans"),
+    AN_INTEGER("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
+    AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
+    AN_INTEGER("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
+    AN_INTEGER("max-open-spans", max_open_spans, 1, 4096 * MIB, 1000000),
+    AN_INTEGER("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
+    AN_INTEGER("batch-spans", exporter.batch_spans, 1, 100000, 1000),
+    AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
+    AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 200),
+    AN_INTEGER("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
+    A_CHOICE("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
+    AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
+    AN_INTEGER("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),
+    AN_INTEGER("flush-timeout-ms", exporter.flush_timeout_ms, 0, DAY_MS, 5000),
+    A_BOOLEAN("require-collector", exporter.require_collector, true),
+    A_CHOICE("compression", exporter.transport.compression, compression, COMPRESSION_AUTO),
+    A_TEXT("tls-ca", exporter.transport.tls_ca, NULL),
+    A_TEXT("tls-cert", exporter.transport.tls_cert, NULL),
+    A_TEXT("tls-key", exporter.transport.tls_key, NULL),
+    A_TEXT("bearer-token-file", exporter.transport.credentials.bearer_file, NULL),
+    A_TEXT("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
+    A_TEXT("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
+    A_TEXT("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
 };
 /* clang-format on */
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
+static void *member_of(struct params *params, const struct rule *rule)
+{
+    return (char *)params + rule->offset;
+}
+
 static void set_text(struct params *params, const struct rule *rule, const char *value)
 {
-    memcpy((char *)params + rule->offset, &value, sizeof(value));
+    memcpy(member_of(params, rule), &value, sizeof(value));
 }
 
 static void set_integer(struct params *params, const struct rule *rule, int64_t value)
 {
-    memcpy((char *)params + rule->offset, &value, sizeof(value));
+    const int choice = (int)value; /* an enum is an int here: see the assertion */
+    const bool boolean = value != 0;
+
+    static_assert(sizeof(enum on_full) == sizeof(int) && sizeof(enum compression) == sizeof(int),
+                  "choices are copied as int");
+    switch (rule->type) {
+    case CHOICE:
+        memcpy(member_of(params, rule), &choice, sizeof(choice));
+        break;
+    case BOOLEAN:
+        memcpy(member_of(params, rule), &boolean, sizeof(boolean));
+        break;
+    default:
+        memcpy(member_of(params, rule), &value, sizeof(value));
+        break;
+    }
 }
 
 static const char *type_name(const bt_value *value)
@@ -113,6 +161,53 @@ static bool read_integer(struct params *params, const struct rule *rule, const b
     return true;
 }
 
+static bool read_choice(struct params *params, const struct rule *rule, const bt_value *value,
+                        struct error *error)
+{
+    const char *given = bt_value_is_string(value) ? bt_value_string_get(value) : type_name(value);
+    char names[128];
+    size_t length = 0;
+
+    for (int i = 0; rule->choices[i]; i++) {
+        if (bt_value_is_string(value) && strcmp(given, rule->choices[i]) == 0) {
+            set_integer(params, rule, i);
+            return true;
+        }
+        length += (size_t)snprintf(names + length, sizeof(names) - length, "%s\"%s\"",
+                                   i ? ", " : "", rule->choices[i]);
+    }
+    error_set(error, "parameter \"%s\": expected one of %s, got %s", rule->name, names, given);
+    return false;
+}
+
+static bool read_boolean(struct params *params, const struct rule *rule, const bt_value *value,
+                         struct error *error)
+{
+    if (!bt_value_is_bool(value)) {
+        error_set(error, "parameter \"%s\": expected yes or no, got %s", rule->name,
+                  type_name(value));
+        return false;
+    }
+    set_integer(params, rule, bt_value_bool_get(value));
+    return true;
+}
+
+static bool read_value(struct params *params, const struct rule *rule, const bt_value *value,
+                       struct error *error)
+{
+    switch (rule->type) {
+    case TEXT:
+        return read_text(params, rule, value, error);
+    case INTEGER:
+        return read_integer(params, rule, value, error);
+    case CHOICE:
+        return read_choice(params, rule, value, error);
+    case BOOLEAN:
+        return read_boolean(params, rule, value, error);
+    }
+    return false;
+}
+
 struct reading {
     struct params *params;
     struct error *error;
@@ -132,14 +227,12 @@ static bt_value_map_foreach_entry_const_func_status read_entry(const char *key,
                                                                const bt_value *value, void *context)
 {
     struct reading *reading = context;
-    char names[256];
+    char names[512];
 
     for (size_t i = 0; i < RULES; i++) {
         if (strcmp(key, rules[i].name) != 0)
             continue;
-        reading->failed = !(rules[i].type == TEXT
-                                ? read_text(reading->params, &rules[i], value, reading->error)
-                                : read_integer(reading->params, &rules[i], value, reading->error));
+        reading->failed = !read_value(reading->params, &rules[i], value, reading->error);
         return reading->failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
                                : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
     }
@@ -153,6 +246,7 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
 {
     struct reading reading = {.params = params, .error = error};
 
+    *params = (struct params){0};
     for (size_t i = 0; i < RULES; i++) {
         if (rules[i].type == TEXT)
             set_text(params, &rules[i], rules[i].default_text);

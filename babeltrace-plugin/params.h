@@ -7,21 +7,20 @@
 #define BLKIN_PARAMS_H
 
 #include "error.h"
+#include "output/exporter.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Texts live as long as the parameter map. */
 struct params {
-    const char *endpoint; /* lives as long as the parameter map */
     int64_t idle_timeout_ms;
     int64_t end_timeout_ms;
     int64_t open_timeout_ms;
     int64_t max_open_spans;
     int64_t max_open_bytes;
-    int64_t batch_spans;
-    int64_t batch_timeout_ms;
-    int64_t retry_timeout_ms;
+    struct exporter_options exporter;
 };
 
 /* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.

@@ -81,7 +81,8 @@ static void report(void *context, const char *message)
 static void print_summary(struct sink *sink)
 {
     const struct assembler_counts *core = assembler_counts(sink->assembler);
-    const struct exporter_counts *out = exporter_counts(sink->exporter);
+    const struct exporter_counts out = exporter_counts(sink->exporter);
+    const uint64_t *outcome = out.outcome;
 
     if (sink->log_level == BT_LOGGING_LEVEL_NONE)
         return;
@@ -90,22 +91,21 @@ static void print_summary(struct sink *sink)
             " unreadable + %" PRIu64 " invalid + %" PRIu64 " no room + %" PRIu64 " late + %" PRIu64
             " of processes; missing: %" PRIu64 " events, %" PRIu64
             " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64 " = %" PRIu64
-            " accepted + %" PRIu64 " refused + %" PRIu64 " undelivered + %" PRIu64
-            " too large + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
+            " accepted + %" PRIu64 " refused + %" PRIu64 " invalid + %" PRIu64
+            " too large + %" PRIu64 " undelivered + %" PRIu64 " dropped + %" PRIu64
+            " no memory + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
             " packets\n",
             sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
             core->events_invalid, core->events_no_room, core->events_late, core->events_process,
-            core->events_missing, core->log_errors, out->cut, out->spans, out->accepted,
-            out->refused, out->undelivered, out->too_large, out->waiting,
-            sink->input.discarded_events, sink->input.discarded_packets);
+            core->events_missing, core->log_errors, out.cut, out.spans, outcome[OUTCOME_ACCEPTED],
+            outcome[OUTCOME_REFUSED], outcome[OUTCOME_INVALID], outcome[OUTCOME_TOO_LARGE],
+            outcome[OUTCOME_UNDELIVERED], outcome[OUTCOME_DROPPED], outcome[OUTCOME_NO_MEMORY],
+            out.waiting, sink->input.discarded_events, sink->input.discarded_packets);
 }
 
 static void sink_free(struct sink *sink)
 {
-    struct error error;
-
-    if (sink->exporter && !exporter_free(sink->exporter, &error))
-        say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
+    exporter_free(sink->exporter);
     assembler_free(sink->assembler);
     if (sink->decoders)
         g_hash_table_destroy(sink->decoders);
@@ -121,7 +121,6 @@ static void free_decoder(gpointer decoder)
 static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
 {
     struct params params;
-    struct transport *transport;
 
     if (!params_read(&params, map, error))
         return false;
@@ -139,18 +138,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    transport = transport_open(params.endpoint, error);
-    if (!transport)
-        return false;
-    sink->exporter = exporter_new(transport,
-                                  &(struct exporter_options){
-                                      .batch_spans = params.batch_spans,
-                                      .batch_timeout_ms = params.batch_timeout_ms,
-                                      .retry_timeout_ms = params.retry_timeout_ms,
-                                  },
-                                  &(struct exporter_callbacks){is_interrupted, report, sink});
-    if (!sink->exporter)
-        error_set(error, "out of memory");
+    sink->exporter = exporter_new(
+        &params.exporter, &(struct exporter_callbacks){is_interrupted, report, sink}, error);
     return sink->exporter != NULL;
 }
 
@@ -311,23 +300,40 @@ static void use_message(struct sink *sink, const bt_message *message)
 /* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
 static void end(struct sink *sink)
 {
+    struct error error;
+
     if (sink->ended)
         return;
     sink->ended = true;
     assembler_flush(sink->assembler);
-    exporter_flush(sink->exporter);
+    if (!exporter_close(sink->exporter, &error))
+        say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
     print_summary(sink);
 }
 
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
 {
-    const struct exporter_counts *out = exporter_counts(sink->exporter);
+    struct exporter_counts out;
 
+    assembler_flush(sink->assembler);
+    exporter_flush(sink->exporter);
     end(sink);
-    if (out->accepted == out->spans)
+    out = exporter_counts(sink->exporter);
+    if (out.outcome[OUTCOME_ACCEPTED] == out.spans)
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
     sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
-              out->spans - out->accepted, out->spans);
+              out.spans - out.outcome[OUTCOME_ACCEPTED], out.spans);
+    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+}
+
+/* To read on would only be to lose on: the trace is still there, so it is better to stop. */
+static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
+{
+    struct error error;
+
+    if (!exporter_has_failed(sink->exporter, &error))
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+    sink_fail(sink->self, "the trace was not read to its end: cannot deliver: %s", error.text);
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
@@ -345,10 +351,9 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
             use_message(sink, messages[i]);
             bt_message_put_ref(messages[i]);
         }
-        exporter_tick(sink->exporter);
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+        return go_on(sink);
     case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
-        exporter_tick(sink->exporter);
+        exporter_set_live(sink->exporter); /* a trace on disk never says so */
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
     case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
         return end_of_trace(sink);

@@ -17,6 +17,7 @@ struct encoder {
     struct text open; /* shorter than any encoded span */
     struct text separator;
     struct text close; /* likewise */
+    const char *empty_batch;
 
     /*
      * Appends the span. *cut tells whether parts of it were left out (see limits.h). Returns false,

@@ -1,189 +1,206 @@
 /*
- * Batching, retries and the account of spans.
+ * The exporter puts encoder, outbox, sender and transport together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "exporter.h"
 
+#include "clock.h"
 #include "encoder.h"
+#include "sender.h"
 
-#include <time.h>
+#include <stdlib.h>
 
-#define BATCH_BYTES_MAX   (4U << 20) /* Zipkin takes 10 MiB, others less */
-#define FIRST_RETRY_MS    100
-#define LONGEST_RETRY_MS  5000
 #define INTERRUPT_POLL_MS 50
 
 struct exporter {
-    struct transport *transport;
-    struct encoder *encoder;
     struct exporter_options options;
     struct exporter_callbacks callbacks;
-    struct exporter_counts counts;
-    struct buffer batch;
-    int64_t batch_started_ms;
-    bool unreachable; /* the last retries failed: no more waiting until a batch gets through */
-    enum delivery reported;
+    struct encoder *encoder;
+    struct outbox *outbox;
+    struct transport *transport;
+    struct sender sender;
+    int64_t stop_ms; /* CLOCK_NEVER before it is known that the end is near */
+    bool is_running; /* there are a thread and a transport */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+static void stop(struct exporter *exporter, int64_t timeout_ms)
+{
+    if (exporter->stop_ms != CLOCK_NEVER)
+        return;
+    exporter->stop_ms = clock_ms() + timeout_ms;
+    outbox_stop(exporter->outbox, exporter->stop_ms);
 }
 
-struct exporter *exporter_new(struct transport *transport, const struct exporter_options *options,
-                              const struct exporter_callbacks *callbacks)
+/* Returns whether the end is near. */
+static bool stop_if_interrupted(struct exporter *exporter)
+{
+    if (exporter->callbacks.interrupted(exporter->callbacks.context))
+        stop(exporter, exporter->options.flush_timeout_ms);
+    return exporter->stop_ms != CLOCK_NEVER;
+}
+
+/* The thread ends within timeout_ms, delivering until then what it can. */
+static void end_thread(struct exporter *exporter, int64_t timeout_ms)
+{
+    stop(exporter, timeout_ms);
+    if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms))
+        exporter->transport->cancel(exporter->transport);
+    sender_join(&exporter->sender);
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------
+ */
+
+static bool set_up(struct exporter *exporter, struct error *error)
+{
+    struct exporter_options *options = &exporter->options;
+
+    exporter->encoder = zipkin_json_encoder_new();
+    if (exporter->encoder) {
+        options->transport.content_type = exporter->encoder->content_type;
+        options->transport.empty_batch = exporter->encoder->empty_batch;
+        exporter->outbox = outbox_new(exporter->encoder,
+                                      &(struct outbox_options){
+                                          .batch_spans = (uint32_t)options->batch_spans,
+                                          .batch_bytes = (size_t)options->batch_bytes,
+                                          .batch_timeout_ms = options->batch_timeout_ms,
+                                          .queue_bytes = (size_t)options->queue_bytes,
+                                          .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
+                                      });
+    }
+    if (!exporter->outbox) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    exporter->transport = transport_open(&options->transport, error);
+    return exporter->transport != NULL;
+}
+
+static bool start(struct exporter *exporter, struct error *error)
+{
+    exporter->sender.courier = (struct courier){
+        .outbox = exporter->outbox,
+        .transport = exporter->transport,
+        .encoder = exporter->encoder,
+        .retry_timeout_ms = exporter->options.retry_timeout_ms,
+        .reporter = {.report = exporter->callbacks.report, .context = exporter->callbacks.context},
+    };
+    exporter->is_running = sender_start(&exporter->sender);
+    if (!exporter->is_running) {
+        (void)exporter->transport->close(exporter->transport, error);
+        error_set(error, "cannot start a thread");
+    }
+    return exporter->is_running;
+}
+
+/* Asks the collector, and tells whether its answer will do. */
+static bool is_welcome(struct exporter *exporter, struct error *error)
+{
+    const struct reply *probe = &exporter->sender.probe;
+
+    while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
+        if (exporter->callbacks.interrupted(exporter->callbacks.context)) {
+            error_set(error, "%s: interrupted before it answered",
+                      exporter->options.transport.endpoint);
+            return false;
+        }
+    }
+    if (probe->delivery == DELIVERY_ACCEPTED)
+        return true;
+    if (probe->delivery == DELIVERY_RETRY && !exporter->options.require_collector) {
+        exporter->callbacks.report(exporter->callbacks.context, probe->error.text);
+        return true;
+    }
+    *error = probe->error;
+    return false;
+}
+
+static bool end(struct exporter *exporter, int64_t timeout_ms, struct error *error)
+{
+    exporter->is_running = false;
+    end_thread(exporter, timeout_ms);
+    return exporter->transport->close(exporter->transport, error);
+}
+
+struct exporter *exporter_new(const struct exporter_options *options,
+                              const struct exporter_callbacks *callbacks, struct error *error)
 {
     struct exporter *exporter = calloc(1, sizeof(*exporter));
 
-    if (exporter)
-        exporter->encoder = zipkin_json_encoder_new();
-    if (!exporter || !exporter->encoder) {
-        struct error error;
-
-        free(exporter);
-        (void)transport->close(transport, &error);
+    if (!exporter) {
+        error_set(error, "out of memory");
         return NULL;
     }
-    exporter->transport = transport;
     exporter->options = *options;
     exporter->callbacks = *callbacks;
-    exporter->batch.limit = 2 * BATCH_BYTES_MAX;
+    exporter->stop_ms = CLOCK_NEVER;
+    if (!set_up(exporter, error) || !start(exporter, error) || !is_welcome(exporter, error)) {
+        exporter_free(exporter);
+        return NULL;
+    }
+    /* these texts are the caller's, and need not live longer */
+    exporter->options.transport = (struct transport_options){0};
     return exporter;
 }
 
-bool exporter_free(struct exporter *exporter, struct error *error)
+bool exporter_close(struct exporter *exporter, struct error *error)
 {
-    const bool complete = exporter->transport->close(exporter->transport, error);
+    return end(exporter, exporter->options.flush_timeout_ms, error);
+}
 
-    exporter->encoder->free(exporter->encoder);
-    buffer_free(&exporter->batch);
+void exporter_free(struct exporter *exporter)
+{
+    struct error ignored;
+
+    if (!exporter)
+        return;
+    if (exporter->is_running)
+        (void)end(exporter, 0, &ignored);
+    outbox_free(exporter->outbox);
+    if (exporter->encoder)
+        exporter->encoder->free(exporter->encoder);
     free(exporter);
-    return complete;
 }
 
-const struct exporter_counts *exporter_counts(const struct exporter *exporter)
+/* ---- in between ---------------------------------------------------------------------------------
+ */
+
+void exporter_add(struct exporter *exporter, const struct span *span)
 {
-    return &exporter->counts;
-}
-
-/* Returns false when interrupted. */
-static bool wait_ms(struct exporter *exporter, int64_t duration_ms)
-{
-    const int64_t end_ms = now_ms() + duration_ms;
-
-    while (now_ms() < end_ms) {
-        const struct timespec pause = {0, INTERRUPT_POLL_MS * 1000000L};
-
-        if (exporter->callbacks.interrupted(exporter->callbacks.context))
-            return false;
-        nanosleep(&pause, NULL);
-    }
-    return true;
-}
-
-static enum delivery send_with_retries(struct exporter *exporter, struct error *error)
-{
-    const int64_t deadline_ms = now_ms() + exporter->options.retry_timeout_ms;
-    const struct text batch = {exporter->batch.data, exporter->batch.length};
-    int64_t pause_ms = FIRST_RETRY_MS;
-
-    for (;;) {
-        enum delivery delivery = exporter->transport->send(exporter->transport, batch, error);
-
-        exporter->counts.batches++;
-        if (delivery != DELIVERY_RETRY || exporter->unreachable)
-            return delivery;
-        if (now_ms() + pause_ms > deadline_ms || !wait_ms(exporter, pause_ms))
-            return delivery;
-        pause_ms = pause_ms * 2 < LONGEST_RETRY_MS ? pause_ms * 2 : LONGEST_RETRY_MS;
+    while (!outbox_add(exporter->outbox, span)) {
+        (void)stop_if_interrupted(exporter);
+        (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
 }
 
-/* The same trouble is told once, not once per batch. */
-static void report(struct exporter *exporter, enum delivery delivery, const struct error *error)
+void exporter_set_live(struct exporter *exporter)
 {
-    struct error message;
+    if (exporter->options.on_full != ON_FULL_AUTO)
+        return;
+    exporter->options.on_full = ON_FULL_DROP_OLDEST;
+    outbox_set_blocking(exporter->outbox, false);
+}
 
-    if (delivery != DELIVERY_ACCEPTED && delivery != exporter->reported) {
-        error_set(&message, "%s: %s",
-                  delivery == DELIVERY_RETRY ? "spans undelivered" : "spans refused", error->text);
-        exporter->callbacks.report(exporter->callbacks.context, message.text);
-    }
-    exporter->reported = delivery;
+bool exporter_has_failed(struct exporter *exporter, struct error *error)
+{
+    return outbox_has_failed(exporter->outbox, error);
 }
 
 void exporter_flush(struct exporter *exporter)
 {
-    struct error error;
-    enum delivery delivery;
-
-    if (exporter->counts.waiting == 0)
-        return;
-    exporter->batch.data[exporter->batch.length - 1] = ']'; /* in place of the last comma */
-    delivery = send_with_retries(exporter, &error);
-    report(exporter, delivery, &error);
-    switch (delivery) {
-    case DELIVERY_ACCEPTED:
-        exporter->counts.accepted += exporter->counts.waiting;
-        break;
-    case DELIVERY_REFUSED:
-        exporter->counts.refused += exporter->counts.waiting;
-        break;
-    case DELIVERY_RETRY:
-        exporter->counts.undelivered += exporter->counts.waiting;
-        break;
+    outbox_set_draining(exporter->outbox, true);
+    while (!outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
+        if (stop_if_interrupted(exporter))
+            break; /* exporter_close() waits for the rest */
     }
-    exporter->unreachable = delivery == DELIVERY_RETRY;
-    exporter->counts.waiting = 0;
-    exporter->batch.length = 0;
+    outbox_set_draining(exporter->outbox, false);
 }
 
-static bool encode(struct exporter *exporter, const struct span *span)
+struct exporter_counts exporter_counts(struct exporter *exporter)
 {
-    struct buffer *batch = &exporter->batch;
-    const size_t before = batch->length;
-    bool cut;
-
-    if (!buffer_reserve(batch, 1))
-        return false;
-    if (before == 0) {
-        batch->data[batch->length++] = '[';
-        exporter->batch_started_ms = now_ms();
-    }
-    if (!exporter->encoder->encode(exporter->encoder, batch, span, &cut) ||
-        !buffer_reserve(batch, 1)) {
-        batch->length = before;
-        return false;
-    }
-    exporter->counts.cut += cut;
-    batch->data[batch->length++] = ',';
-    return true;
-}
-
-void exporter_add(struct exporter *exporter, const struct span *span)
-{
-    exporter->counts.spans++;
-    if (!encode(exporter, span)) {
-        /* the room may be taken by the batch itself */
-        exporter_flush(exporter);
-        if (!encode(exporter, span)) {
-            exporter->counts.too_large++;
-            return;
-        }
-    }
-    exporter->counts.waiting++;
-    if (exporter->counts.waiting >= (uint64_t)exporter->options.batch_spans ||
-        exporter->batch.length >= BATCH_BYTES_MAX)
-        exporter_flush(exporter);
-}
-
-void exporter_tick(struct exporter *exporter)
-{
-    if (exporter->counts.waiting &&
-        now_ms() - exporter->batch_started_ms >= exporter->options.batch_timeout_ms)
-        exporter_flush(exporter);
+    return outbox_counts(exporter->outbox);
 }

@@ -1,10 +1,8 @@
 /*
- * The exporter: finished spans in, delivered batches out, each span accounted for.
+ * The exporter: finished spans in, delivered batches out, each span accounted for (counts.h).
  *
- * spans = accepted + refused + undelivered + too_large + waiting, always.
- *
- * Not thread-safe. exporter_add() and exporter_flush() may block while a collector is not to be
- * reached, for retry_timeout_ms at most, and not again before it has been reached once more.
+ * All functions are for one thread, the graph's. A thread of the exporter's own sends, so that the
+ * graph waits for the network only where it is asked to: on_full.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,54 +10,75 @@
 #define BLKIN_OUTPUT_EXPORTER_H
 
 #include "../core/span.h"
+#include "../error.h"
+#include "counts.h"
+#include "reporter.h"
 #include "transport.h"
 
+/* What exporter_add() does while the queue is full. */
+enum on_full {
+    ON_FULL_AUTO,       /* drop once exporter_set_live() was called, block before */
+    ON_FULL_BLOCK,      /* wait for room: back-pressure */
+    ON_FULL_DROP_OLDEST /* lose the oldest batch */
+};
+
 struct exporter_options {
+    struct transport_options transport; /* content_type and empty_batch are the exporter's to set */
+    bool require_collector;   /* the collector must answer before exporter_new() returns */
     int64_t batch_spans;      /* a batch has at most this many spans */
+    int64_t batch_bytes;      /* and this many bytes */
     int64_t batch_timeout_ms; /* and waits at most this long for them */
+    int64_t queue_bytes;      /* of encoded spans that are not delivered */
+    enum on_full on_full;
+
+    /*
+     * A batch that could not be delivered for so long is given up. While the exporter blocks or
+     * flushes, all is: see exporter_has_failed(). Else, a collector that is away is waited for as
+     * long as the queue has room; it only counts for one that answers, but never this batch.
+     */
     int64_t retry_timeout_ms;
+    int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
 };
 
-struct exporter_counts {
-    uint64_t spans;       /* given to exporter_add() */
-    uint64_t accepted;    /* by the collector, or written to the file */
-    uint64_t refused;     /* by the collector */
-    uint64_t undelivered; /* given up after retry_timeout_ms */
-    uint64_t too_large;   /* could not be encoded for lack of memory */
-    uint64_t waiting;     /* in the batch that is not sent yet */
-    uint64_t batches;
-    uint64_t cut; /* spans of which parts were left out: see limits.h */
-};
-
-/* Called while a retry waits: true ends the wait at once. */
+/* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
 typedef bool exporter_interrupted_fn(void *context);
-
-/* Called once for each kind of failure, and again after a success: a message for the operator. */
-typedef void exporter_report_fn(void *context, const char *message);
 
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
-    exporter_report_fn *report;
+    exporter_report_fn *report; /* a message for the operator, from the exporter's own thread */
     void *context;
 };
 
 struct exporter;
 
-/* Takes the transport over, also on failure. Returns NULL when out of memory. */
-struct exporter *exporter_new(struct transport *transport, const struct exporter_options *options,
-                              const struct exporter_callbacks *callbacks);
-
-/* Closes the transport; flush first. Returns false, with error set, if that lost something. */
-bool exporter_free(struct exporter *exporter, struct error *error);
+/* Returns NULL with error set, also if the collector does not answer as one. */
+struct exporter *exporter_new(const struct exporter_options *options,
+                              const struct exporter_callbacks *callbacks, struct error *error);
 
 void exporter_add(struct exporter *exporter, const struct span *span);
 
-/* Sends the batch if it has waited long enough. To be called now and then; cheap. */
-void exporter_tick(struct exporter *exporter);
+/* The trace is being written while it is read: who waits here loses events there. */
+void exporter_set_live(struct exporter *exporter);
 
-/* Sends what waits. */
+/*
+ * The collector was not to be reached for retry_timeout_ms while somebody waited: error is set, and
+ * spans are counted as undelivered from now on. It is no use to go on.
+ */
+bool exporter_has_failed(struct exporter *exporter, struct error *error);
+
+/* Delivers what waits, however long that takes as long as there is progress. */
 void exporter_flush(struct exporter *exporter);
 
-const struct exporter_counts *exporter_counts(const struct exporter *exporter);
+/*
+ * Delivers what can be within flush_timeout_ms, then ends the thread and closes the transport. Only
+ * exporter_counts() and exporter_free() may follow. Returns false, with error set, if closing has
+ * lost something.
+ */
+bool exporter_close(struct exporter *exporter, struct error *error);
+
+struct exporter_counts exporter_counts(struct exporter *exporter);
+
+/* Without exporter_close() before, what waits is lost. NULL is allowed. */
+void exporter_free(struct exporter *exporter);
 
 #endif

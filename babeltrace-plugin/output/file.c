@@ -55,28 +55,37 @@ static bool write_tail(struct file_transport *file, struct error *error)
     return written;
 }
 
-static enum delivery file_send(struct transport *transport, struct text batch, struct error *error)
+/* A full disk: give back the room of the broken piece, which leaves some for the tail. */
+static void take_back(struct file_transport *file, off_t length)
+{
+    struct error second;
+
+    if (file->seekable && ftruncate(file->fd, length) == 0) {
+        file->length = length;
+        (void)write_tail(file, &second);
+    }
+}
+
+static void file_send(struct transport *transport, const struct payload *payload,
+                      struct reply *reply)
 {
     struct file_transport *file = (struct file_transport *)transport;
     const off_t before = file->length;
     const bool first = before == 1;
-    const struct text spans = {batch.data + 1, batch.length - 2}; /* without its brackets */
 
-    if (spans.length == 0)
-        return DELIVERY_ACCEPTED;
-    if (write_all(file, first ? "\n" : ",\n", first ? 1 : 2, error) &&
-        write_all(file, spans.data, spans.length, error) &&
-        (!file->seekable || write_tail(file, error)))
-        return DELIVERY_ACCEPTED;
+    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    if (write_all(file, first ? "\n" : ",\n", first ? 1 : 2, &reply->error) &&
+        write_all(file, payload->spans.data, payload->spans.length, &reply->error) &&
+        (!file->seekable || write_tail(file, &reply->error)))
+        return;
+    take_back(file, before);
+    reply->delivery = DELIVERY_REFUSED;
+}
 
-    /* A full disk: give back the room of the broken piece, which leaves some for the tail. */
-    if (file->seekable && ftruncate(file->fd, before) == 0) {
-        struct error second;
-
-        file->length = before;
-        (void)write_tail(file, &second);
-    }
-    return DELIVERY_REFUSED;
+/* A local disk does not hang; a network's may, and then so do we. */
+static void file_cancel(struct transport *transport)
+{
+    (void)transport;
 }
 
 static bool file_close(struct transport *transport, struct error *error)
@@ -130,8 +139,7 @@ struct transport *file_transport_open(const char *path, struct error *error)
         return NULL;
     }
     strcpy(file->path, path);
-    file->base.send = file_send;
-    file->base.close = file_close;
+    file->base = (struct transport){NULL, file_send, file_cancel, file_close};
     if (!start(file, error)) {
         if (file->fd >= 0)
             close(file->fd);

@@ -7,97 +7,252 @@
  */
 #include "transport.h"
 
+#include "gzip.h"
+#include "http_reply.h"
+#include "http_url.h"
+
 #include <curl/curl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define CONNECT_TIMEOUT_MS 5000L
-#define REQUEST_TIMEOUT_MS 15000L /* Zipkin itself gives up after 11 s */
-#define DEFAULT_PATH       "/api/v2/spans"
+#define UPLOAD_BUFFER      (512L << 10) /* fewer and larger writes than libcurl's default */
 
 struct http_transport {
     struct transport base;
     CURL *curl;
-    struct curl_slist *headers;
-    char *url;
+    CURLM *multi; /* so that cancel() can wake what waits for the network */
+    atomic_bool is_cancelled;
+    struct http_url url;
+    char *empty_batch;
+    struct curl_slist *plain_headers;
+    struct curl_slist *gzip_headers;
+    bool use_gzip;
+    struct gzip gzip;
+    struct credential_sources sources; /* copies */
+    struct credential credential;
+    bool has_advice; /* the last message tells what to do */
     char curl_error[CURL_ERROR_SIZE];
-    char reply[256]; /* the first bytes of the body, for messages */
-    size_t reply_length;
+    struct http_reply answer;
 };
 
-static size_t keep_reply(char *data, size_t size, size_t count, void *context)
+/* ---- one request ---------------------------------------------------------------------------- */
+
+static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
     struct http_transport *http = context;
-    size_t room = sizeof(http->reply) - 1 - http->reply_length;
-    size_t length = size * count < room ? size * count : room;
 
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char byte = (unsigned char)data[i];
+    return http_reply_header(&http->answer, data, size * count) ? size * count : 0;
+}
 
-        /* a terminal shows this: no control characters from the network */
-        http->reply[http->reply_length++] = byte < 0x20 || byte >= 0x7f ? ' ' : (char)byte;
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+    struct http_transport *http = context;
+
+    return http_reply_body(&http->answer, data, size * count) ? size * count : 0;
+}
+
+static void set_body(struct http_transport *http, struct text body)
+{
+    struct text compressed;
+    const bool is_gzip = http->use_gzip && gzip_compress(&http->gzip, body, &compressed);
+
+    if (is_gzip)
+        body = compressed;
+    curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER,
+                     is_gzip ? http->gzip_headers : http->plain_headers);
+    curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, body.data);
+    curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.length);
+}
+
+/* curl_easy_perform(), but cancel() ends it. */
+static CURLcode perform(struct http_transport *http)
+{
+    CURLcode result = CURLE_OK;
+    int running = 1, queued;
+    CURLMcode code = curl_multi_add_handle(http->multi, http->curl);
+    const CURLMsg *message;
+
+    while (code == CURLM_OK && running) {
+        if (atomic_load(&http->is_cancelled)) {
+#if LIBCURL_VERSION_NUM >= 0x075700
+            /* do not wait for a name server that does not answer */
+            curl_easy_setopt(http->curl, CURLOPT_QUICK_EXIT, 1L);
+#endif
+            result = CURLE_ABORTED_BY_CALLBACK;
+            break;
+        }
+        code = curl_multi_perform(http->multi, &running);
+        if (code == CURLM_OK && running)
+            code = curl_multi_poll(http->multi, NULL, 0, 1000, NULL);
     }
-    http->reply[http->reply_length] = '\0';
-    return size * count;
+    while ((message = curl_multi_info_read(http->multi, &queued)))
+        result = message->data.result;
+    curl_multi_remove_handle(http->multi, http->curl);
+    return code == CURLM_OK ? result : CURLE_OUT_OF_MEMORY;
 }
 
-static enum delivery judge(long status)
+static const char *transfer_advice(CURLcode code)
 {
-    if (status >= 200 && status < 300)
-        return DELIVERY_ACCEPTED;
-    /* 500 too: the OpenTelemetry collector answers it when its queue is full */
-    if (status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504))
-        return DELIVERY_RETRY;
-    return DELIVERY_REFUSED;
-}
-
-static const char *advice(long status)
-{
-    switch (status) {
-    case 401:
-    case 403:
-        return "; it wants credentials";
-    case 404:
-    case 405:
-        return "; no collector at this path? Zipkin's is " DEFAULT_PATH;
-    case 413:
-        return "; the batch is too large for it: lower batch-spans";
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "; if it is the right one, name the CA of its certificate with tls-ca";
+    case CURLE_SSL_CACERT_BADFILE:
+        return "; see tls-ca";
+    case CURLE_SSL_CERTPROBLEM:
+        return "; see tls-cert and tls-key";
     default:
-        return status >= 300 && status < 400 ? "; redirects are not followed: give the final URL"
-                                             : "";
+        return "";
     }
 }
 
-static enum delivery http_send(struct transport *transport, struct text batch, struct error *error)
+static void judge_failure(struct http_transport *http, CURLcode code, struct reply *reply)
 {
-    struct http_transport *http = (struct http_transport *)transport;
-    enum delivery delivery;
+    curl_off_t sent_us = 0;
+    long proxy_status = 0;
+
+    http->has_advice = transfer_advice(code)[0] != '\0';
+    curl_easy_getinfo(http->curl, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    curl_easy_getinfo(http->curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
+    reply->delivery = DELIVERY_RETRY;
+    reply->may_be_batch = sent_us > 0; /* it was being sent, or answered */
+    reply->retry_after_ms = 0;
+    if (atomic_load(&http->is_cancelled))
+        error_set(&reply->error, "%s: no answer in time", http->url.text);
+    else if (proxy_status >= 300)
+        error_set(&reply->error, "%s: the proxy answered %ld", http->url.text, proxy_status);
+    else
+        error_set(&reply->error, "%s: %s%s", http->url.text,
+                  http->curl_error[0] ? http->curl_error : curl_easy_strerror(code),
+                  transfer_advice(code));
+}
+
+/* A whole head decides, whatever happens to the body. Returns the final status, or 0. */
+static long request(struct http_transport *http, struct text body, struct reply *reply)
+{
     long status = 0;
+    curl_off_t retry_after_s = 0;
     CURLcode code;
 
-    http->reply_length = 0;
-    http->reply[0] = '\0';
+    http_reply_begin(&http->answer);
     http->curl_error[0] = '\0';
-    curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, batch.data);
-    curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)batch.length);
-    code = curl_easy_perform(http->curl);
-    if (code != CURLE_OK) {
-        error_set(error, "%s: %s", http->url,
-                  http->curl_error[0] ? http->curl_error : curl_easy_strerror(code));
-        return DELIVERY_RETRY;
-    }
+    set_body(http, body);
+    code = perform(http);
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &status);
-    delivery = judge(status);
-    if (delivery != DELIVERY_ACCEPTED)
-        error_set(error, "%s: answered %ld%s%s%s", http->url, status, advice(status),
-                  http->reply_length ? ": " : "", http->reply);
-    return delivery;
+    if (status < 200 || !http->answer.is_head_complete) {
+        judge_failure(http, code == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : code, reply);
+        return 0;
+    }
+    http->has_advice = status == 401 || status == 403;
+    curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+    http_reply_judge(&http->answer, http->url.text, status, retry_after_s, reply);
+    return status;
+}
+
+/* ---- the transport -------------------------------------------------------------------------- */
+
+static void use_credential(struct http_transport *http)
+{
+    switch (http->credential.kind) {
+    case CREDENTIAL_NONE:
+        break;
+    case CREDENTIAL_BEARER:
+        curl_easy_setopt(http->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        curl_easy_setopt(http->curl, CURLOPT_XOAUTH2_BEARER, http->credential.secret);
+        break;
+    case CREDENTIAL_BASIC:
+        curl_easy_setopt(http->curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+        curl_easy_setopt(http->curl, CURLOPT_USERPWD, http->credential.secret);
+        break;
+    }
+}
+
+/* Tokens are renewed while we run. Returns whether there is another one now. */
+static bool renew_credential(struct http_transport *http)
+{
+    struct credential renewed;
+    struct error ignored;
+    bool is_new;
+
+    if (http->credential.kind == CREDENTIAL_NONE ||
+        !credential_read(&renewed, &http->sources, &ignored))
+        return false;
+    is_new = strcmp(renewed.secret, http->credential.secret) != 0;
+    http->credential = renewed;
+    use_credential(http);
+    credential_wipe(&renewed);
+    return is_new;
+}
+
+/* Returns the final status, or 0. */
+static long request_twice(struct http_transport *http, struct text body, struct reply *reply)
+{
+    long status = request(http, body, reply);
+
+    if (status == 401 && renew_credential(http)) {
+        status = request(http, body, reply);
+    } else if (status == 415 && http->use_gzip) {
+        http->use_gzip = false;
+        status = request(http, body, reply);
+    }
+    return status;
+}
+
+static void http_send(struct transport *transport, const struct payload *payload,
+                      struct reply *reply)
+{
+    (void)request_twice((struct http_transport *)transport, payload->text, reply);
+}
+
+/* An empty batch is legal, and many a collector has no other health check. */
+static void http_probe(struct transport *transport, struct reply *reply)
+{
+    struct http_transport *http = (struct http_transport *)transport;
+    const long status = request_twice(http, text_of(http->empty_batch), reply);
+    struct error cause;
+
+    if (reply->delivery == DELIVERY_ACCEPTED || http->has_advice)
+        return;
+    cause = reply->error;
+    if (reply->delivery != DELIVERY_RETRY)
+        error_set(&reply->error, "not a Zipkin collector: %s: correct the parameter endpoint",
+                  cause.text);
+    else if (status)
+        error_set(&reply->error, "the collector does not work: %s", cause.text);
+    else
+        error_set(&reply->error,
+                  "no collector is there: %s: start it, or correct the parameter endpoint",
+                  cause.text);
+}
+
+static void http_cancel(struct transport *transport)
+{
+    struct http_transport *http = (struct http_transport *)transport;
+
+    atomic_store(&http->is_cancelled, true);
+    curl_multi_wakeup(http->multi);
+}
+
+static void free_sources(struct credential_sources *sources)
+{
+    free((char *)(uintptr_t)sources->bearer_file);
+    free((char *)(uintptr_t)sources->bearer_env);
+    free((char *)(uintptr_t)sources->basic_file);
+    free((char *)(uintptr_t)sources->basic_env);
 }
 
 static void http_free(struct http_transport *http)
 {
     curl_easy_cleanup(http->curl);
-    curl_slist_free_all(http->headers);
-    free(http->url);
+    if (http->multi)
+        curl_multi_cleanup(http->multi);
+    curl_slist_free_all(http->plain_headers);
+    curl_slist_free_all(http->gzip_headers);
+    gzip_free(&http->gzip);
+    http_url_free(&http->url);
+    free(http->empty_batch);
+    credential_wipe(&http->credential);
+    free_sources(&http->sources);
     free(http);
     curl_global_cleanup();
 }
@@ -109,94 +264,145 @@ static bool http_close(struct transport *transport, struct error *error)
     return true;
 }
 
-static bool add_header(struct http_transport *http, const char *header)
-{
-    struct curl_slist *headers = curl_slist_append(http->headers, header);
+/* ---- setting it up -------------------------------------------------------------------------- */
 
-    if (headers)
-        http->headers = headers;
-    return headers != NULL;
+static bool copy_text(const char **to, const char *text)
+{
+    *to = text ? strdup(text) : NULL;
+    return !text || *to;
 }
 
-/* http://host:9411 and http://host:9411/ mean Zipkin's own path. */
-static char *full_url(const char *url)
+static bool copy_sources(struct credential_sources *to, const struct credential_sources *from)
 {
-    const char *host = strstr(url, "://") + 3;
-    const char *path = strchr(host, '/');
-    const bool is_bare = !path || path[1] == '\0';
-    const size_t base = path ? (size_t)(path - url) : strlen(url);
-    char *full = malloc(strlen(url) + sizeof(DEFAULT_PATH));
-
-    if (!full)
-        return NULL;
-    strcpy(full, url);
-    if (is_bare)
-        strcpy(full + base, DEFAULT_PATH);
-    return full;
+    return copy_text(&to->bearer_file, from->bearer_file) &&
+           copy_text(&to->bearer_env, from->bearer_env) &&
+           copy_text(&to->basic_file, from->basic_file) &&
+           copy_text(&to->basic_env, from->basic_env);
 }
 
-static bool set_up(struct http_transport *http)
+static bool add_header(struct curl_slist **headers, const char *header)
 {
-    if (!http->curl || !http->url || !add_header(http, "Content-Type: application/json") ||
-        !add_header(http, "Expect:") || /* no round trip before a large body */
-        !add_header(http, "b3: 0"))     /* a tracing proxy on the way must not trace this */
+    struct curl_slist *longer = curl_slist_append(*headers, header);
+
+    if (longer)
+        *headers = longer;
+    return longer != NULL;
+}
+
+static bool add_headers(struct curl_slist **headers, const char *content_type)
+{
+    char type[128];
+
+    snprintf(type, sizeof(type), "Content-Type: %s", content_type);
+    return add_header(headers, type) &&
+           add_header(headers, "Expect:") && /* no round trip before a large body */
+           add_header(headers, "b3: 0");     /* a tracing proxy on the way must not trace this */
+}
+
+/* libcurl copies texts, and fails for lack of memory only. */
+static CURLcode set_tls(CURL *curl, const struct transport_options *options)
+{
+    CURLcode code = CURLE_OK;
+
+    if (options->tls_ca)
+        code = curl_easy_setopt(curl, CURLOPT_CAINFO, options->tls_ca);
+    if (code == CURLE_OK && options->tls_ca)
+        code = curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+    if (code == CURLE_OK && options->tls_cert)
+        code = curl_easy_setopt(curl, CURLOPT_SSLCERT, options->tls_cert);
+    if (code == CURLE_OK && options->tls_key)
+        code = curl_easy_setopt(curl, CURLOPT_SSLKEY, options->tls_key);
+    if (code == CURLE_OK) /* or OpenSSL asks on the terminal, and waits */
+        code = curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
+    return code;
+}
+
+static bool set_options(struct http_transport *http, const struct transport_options *options)
+{
+    CURL *curl = http->curl;
+    const long timeout_ms = (long)options->request_timeout_ms;
+
+    if (curl_easy_setopt(curl, CURLOPT_URL, http->url.text) != CURLE_OK ||
+        set_tls(curl, options) != CURLE_OK)
         return false;
-    curl_easy_setopt(http->curl, CURLOPT_URL, http->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
-    curl_easy_setopt(http->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
-    curl_easy_setopt(http->curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
-    curl_easy_setopt(http->curl, CURLOPT_POST, 1L);
-    curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, http->headers);
-    curl_easy_setopt(http->curl, CURLOPT_USERAGENT, "blkin/" BLKIN_VERSION);
-    curl_easy_setopt(http->curl, CURLOPT_WRITEFUNCTION, keep_reply);
-    curl_easy_setopt(http->curl, CURLOPT_WRITEDATA, http);
-    curl_easy_setopt(http->curl, CURLOPT_ERRORBUFFER, http->curl_error);
-    curl_easy_setopt(http->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(http->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
-    curl_easy_setopt(http->curl, CURLOPT_TIMEOUT_MS, REQUEST_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "blkin/" BLKIN_VERSION);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, http);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, http);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->curl_error);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L); /* the sender's thread blocks all signals */
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(curl, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+                     timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS);
+    use_credential(http);
     return true;
 }
 
-/* An empty list is a legal batch, and many a collector has no other health check. */
-static bool probe(struct http_transport *http, struct error *error)
+static bool set_up(struct http_transport *http, const struct transport_options *options)
 {
-    struct error cause;
-
-    switch (http_send(&http->base, text_of("[]"), &cause)) {
-    case DELIVERY_ACCEPTED:
-        return true;
-    case DELIVERY_RETRY:
-        error_set(error, "no collector is there: %s: start it, or correct the parameter endpoint",
-                  cause.text);
-        return false;
-    case DELIVERY_REFUSED:
-        break;
-    }
-    error_set(error, "not a Zipkin collector: %s: correct the parameter endpoint", cause.text);
-    return false;
+    http->curl = curl_easy_init();
+    http->multi = curl_multi_init();
+    http->empty_batch = strdup(options->empty_batch);
+    return http->curl && http->multi && http->empty_batch &&
+           copy_sources(&http->sources, &options->credentials) &&
+           add_headers(&http->plain_headers, options->content_type) &&
+           add_headers(&http->gzip_headers, options->content_type) &&
+           add_header(&http->gzip_headers, "Content-Encoding: gzip") && set_options(http, options);
 }
 
-struct transport *http_transport_open(const char *url, struct error *error)
+static bool check_file(const char *parameter, const char *path, struct error *error)
+{
+    FILE *file = path ? fopen(path, "re") : NULL;
+
+    if (path && !file) {
+        error_set(error, "%s \"%s\": cannot read it", parameter, path);
+        return false;
+    }
+    if (file)
+        fclose(file);
+    return true;
+}
+
+static bool check(const struct transport_options *options, struct error *error)
+{
+    if (!options->tls_cert != !options->tls_key && !options->tls_cert) {
+        error_set(error, "tls-key: expected tls-cert with it");
+        return false;
+    }
+    return check_file("tls-ca", options->tls_ca, error) &&
+           check_file("tls-cert", options->tls_cert, error) &&
+           check_file("tls-key", options->tls_key, error);
+}
+
+struct transport *http_transport_open(const struct transport_options *options, struct error *error)
 {
     struct http_transport *http = calloc(1, sizeof(*http));
 
-    if (!http) {
-        error_set(error, "%s: out of memory", url);
+    if (!http || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        error_set(error, "cannot set up an HTTP client: out of memory");
+        free(http);
         return NULL;
     }
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    http->base.send = http_send;
-    http->base.close = http_close;
-    http->curl = curl_easy_init();
-    http->url = full_url(url);
-    if (!set_up(http)) {
-        error_set(error, "%s: cannot set up an HTTP client: out of memory", url);
+    http->base = (struct transport){http_probe, http_send, http_cancel, http_close};
+    if (!http_url_parse(&http->url, options->endpoint, error) || !check(options, error) ||
+        !credential_read(&http->credential, &options->credentials, error)) {
         http_free(http);
         return NULL;
     }
-    if (!probe(http, error)) {
+    http->use_gzip = options->compression == COMPRESSION_GZIP ||
+                     (options->compression == COMPRESSION_AUTO && !http->url.is_local);
+    if (!set_up(http, options)) {
+        error_set(error, "%s: cannot set up an HTTP client: out of memory", http->url.text);
         http_free(http);
         return NULL;
     }

@@ -100,9 +100,13 @@ static inline bool is_plain_16(bytes16 bytes)
     return (others[0] | others[1]) == 0;
 }
 
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
 static char *escape(char *at, unsigned char byte)
 {
     switch (byte) {
+    case '\0': /* legal, but many a parser and data base has no room for it */
+        return JSON_PUT_LITERAL(at, REPLACEMENT);
     case '"':
         return JSON_PUT_LITERAL(at, "\\\"");
     case '\\':
@@ -161,7 +165,7 @@ static size_t utf8_sequence(char **at, const unsigned char *bytes, size_t length
     if (lead.length && taken == lead.length)
         *at = json_put_bytes(*at, (const char *)bytes, taken);
     else
-        *at = JSON_PUT_LITERAL(*at, "\xef\xbf\xbd");
+        *at = JSON_PUT_LITERAL(*at, REPLACEMENT);
     return taken;
 }
 

@@ -5,14 +5,22 @@
  */
 #include "transport.h"
 
-struct transport *transport_open(const char *endpoint, struct error *error)
+#include <strings.h>
+
+static bool has_scheme(const char *endpoint, const char *scheme)
+{
+    return strncasecmp(endpoint, scheme, strlen(scheme)) == 0;
+}
+
+struct transport *transport_open(const struct transport_options *options, struct error *error)
 {
     static const char file_scheme[] = "file:";
+    const char *endpoint = options->endpoint;
 
-    if (strncmp(endpoint, "http://", 7) == 0 || strncmp(endpoint, "https://", 8) == 0)
-        return http_transport_open(endpoint, error);
-    if (strncmp(endpoint, file_scheme, sizeof(file_scheme) - 1) == 0)
-        return file_transport_open(endpoint + sizeof(file_scheme) - 1, error);
+    if (has_scheme(endpoint, "http://") || has_scheme(endpoint, "https://"))
+        return http_transport_open(options, error);
+    if (has_scheme(endpoint, file_scheme))
+        return file_transport_open(endpoint + strlen(file_scheme), error);
     error_set(error,
               "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://... or file:PATH",
               endpoint);

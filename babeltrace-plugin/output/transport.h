@@ -1,40 +1,83 @@
 /*
  * Transports: where a batch of encoded spans goes.
  *
- * A batch is the text of a JSON array, '[' and ']' included. A transport blocks until the batch is
- * delivered or given up; it reports what became of it and the caller keeps the counts.
+ * A transport is used by one thread, the sender's, and blocks it until it knows what has become of
+ * a batch. That may take request_timeout_ms, no longer; cancel() ends it at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_TRANSPORT_H
 #define BLKIN_OUTPUT_TRANSPORT_H
 
-#include "../error.h"
 #include "../core/text.h"
+#include "../error.h"
+#include "credentials.h"
+
+#include <stdint.h>
+
+/* An encoded batch, and its part that is spans and separators, without the frame. */
+struct payload {
+    struct text text;
+    struct text spans;
+};
 
 enum delivery {
     DELIVERY_ACCEPTED,
-    DELIVERY_RETRY,   /* not now: the peer is down or busy; the same batch may be sent again */
-    DELIVERY_REFUSED, /* never: the peer has read the batch and does not want it */
+    DELIVERY_RETRY,     /* not now; the same batch may be sent again */
+    DELIVERY_INVALID,   /* the peer cannot read something in it; a part of it may be accepted */
+    DELIVERY_TOO_LARGE, /* a part of it may be accepted */
+    DELIVERY_REFUSED,   /* never */
+};
+
+struct reply {
+    enum delivery delivery;
+    /* DELIVERY_RETRY: the peer is there, and what it cannot cope with may be this very batch. */
+    bool may_be_batch;
+    int64_t retry_after_ms; /* the peer has asked for this pause; 0: it has not */
+    struct error error;     /* set unless accepted */
 };
 
 struct transport {
-    /* error is set unless accepted. */
-    enum delivery (*send)(struct transport *transport, struct text batch, struct error *error);
+    /* Is the peer there? May be NULL: always. */
+    void (*probe)(struct transport *transport, struct reply *reply);
+
+    void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
+
+    /* From any thread: makes the send() or probe() under way, and all later ones, end at once. */
+    void (*cancel)(struct transport *transport);
 
     /* Frees the transport. Returns false, with error set, if something delivered may be lost. */
     bool (*close)(struct transport *transport, struct error *error);
 };
 
+enum compression {
+    COMPRESSION_AUTO, /* where a network is in between */
+    COMPRESSION_NONE,
+    COMPRESSION_GZIP,
+};
+
+/* Texts may be NULL for "not given", but the first three. They are copied. */
+struct transport_options {
+    const char *endpoint;
+    const char *content_type;
+    const char *empty_batch; /* to see whether a collector takes it */
+    int64_t request_timeout_ms;
+    enum compression compression;
+    const char *tls_ca; /* files */
+    const char *tls_cert;
+    const char *tls_key;
+    struct credential_sources credentials;
+};
+
 /*
  * Opens the transport of an endpoint: "http://..." or "https://..." (a Zipkin collector's span
  * URL; without a path, /api/v2/spans is added), or "file:PATH" (one JSON array, as the Zipkin UI's
- * "Upload JSON" takes it). A collector is asked whether it is there. Returns NULL with error set.
+ * "Upload JSON" takes it). Nothing is sent yet. Returns NULL with error set.
  */
-struct transport *transport_open(const char *endpoint, struct error *error);
+struct transport *transport_open(const struct transport_options *options, struct error *error);
 
 /* The two kinds, for transport_open(). */
-struct transport *http_transport_open(const char *url, struct error *error);
+struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *file_transport_open(const char *path, struct error *error);
 
 #endif

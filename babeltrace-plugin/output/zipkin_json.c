@@ -16,6 +16,7 @@
 #include "limits.h"
 #include "tag_keys.h"
 
+#include <assert.h>
 #include <sys/random.h>
 
 /* Tags that receivers take for something else, so that ours would vanish: they get a prefix. */
@@ -314,23 +315,19 @@ static char *write_tags(char *at, struct writing *writing)
     return at;
 }
 
-/* What an annotation or tag adds to its key and value, which JSON_STRING_MAX() reckons. */
-#define ENTRY_MAX (96 + 2 * JSON_STRING_MAX(0))
-
 /*
- * No span needs more than this. Rather than look at each entry, as many are assumed as the log has
- * room for; pages that are never written cost nothing.
+ * No span needs more than this. The log is reckoned as if it were text, of which a byte becomes six
+ * at most: for an entry's header that is more than what is written around key and value.
  */
 static size_t size_limit(const struct span *span)
 {
     const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +
                          (span->remote ? endpoint_size_limit(span->remote) : 0);
-    const size_t log_length = span->log_length - span->first_entry;
-    const size_t entries =
-        log_length / sizeof(struct span_entry) * ENTRY_MAX + JSON_STRING_MAX(log_length);
-    const size_t most = LIMIT_SPAN + 2 * (ENTRY_MAX + JSON_STRING_MAX(LIMIT_KEY + LIMIT_VALUE));
+    const size_t most = LIMIT_SPAN + 2 * JSON_STRING_MAX(LIMIT_KEY + LIMIT_VALUE);
 
-    return fixed + JSON_STRING_MAX(smaller(span->name_length, LIMIT_NAME)) + smaller(entries, most);
+    static_assert(6 * sizeof(struct span_entry) >= 128, "the header makes room for the rest");
+    return fixed + JSON_STRING_MAX(smaller(span->name_length, LIMIT_NAME)) +
+           smaller(JSON_STRING_MAX(span->log_length - span->first_entry), most);
 }
 
 static char *write_cached(char *at, const struct endpoint_json *endpoint, struct writing *writing)
@@ -408,6 +405,7 @@ struct encoder *zipkin_json_encoder_new(void)
         .open = {"[", 1},
         .separator = {",", 1},
         .close = {"]", 1},
+        .empty_batch = "[]",
         .encode = encode,
         .free = zipkin_json_free,
     };

@@ -47,7 +47,7 @@ static bool serve_request(int connection)
     }
     body += 4;
     field = strstr(request, "Content-Length: ");
-    while (field && strlen(body) < strtoul(field + 16, NULL, 10)) {
+    while (field && length - (size_t)(body - request) < strtoul(field + 16, NULL, 10)) {
         if (!read_more(connection, request, sizeof(request), &length))
             return false;
     }
@@ -98,7 +98,7 @@ static bool never(void *context)
 static void take_report(void *context, const char *message)
 {
     (void)context;
-    CHECK(strstr(message, url));
+    (void)message;
     reports++;
 }
 
@@ -123,33 +123,46 @@ static void add_spans(struct exporter *exporter, unsigned count)
 static bool deliver(struct exporter_counts *counts)
 {
     struct error error = {""};
-    struct transport *transport = transport_open(url, &error);
-    struct exporter *exporter;
+    struct exporter *exporter = exporter_new(
+        &(struct exporter_options){
+            .transport = {.endpoint = url,
+                          .request_timeout_ms = 5000,
+                          .compression = COMPRESSION_NONE},
+            .require_collector = true,
+            .batch_spans = 2,
+            .batch_bytes = 1 << 20,
+            .batch_timeout_ms = 60000,
+            .queue_bytes = 64 << 20,
+            .on_full = ON_FULL_BLOCK,
+            .flush_timeout_ms = 10000,
+        },
+        &(struct exporter_callbacks){never, take_report, NULL}, &error);
 
-    if (!transport) {
-        CHECK(strstr(error.text, url));
+    if (!exporter) {
+        CHECK(error.text[0]);
         return false;
     }
-    exporter = exporter_new(transport, &(struct exporter_options){.batch_spans = 2},
-                            &(struct exporter_callbacks){never, take_report, NULL});
-    if (!exporter)
-        return false;
     add_spans(exporter, 5);
     exporter_flush(exporter);
-    *counts = *exporter_counts(exporter);
-    CHECK(exporter_free(exporter, &error));
+    CHECK(exporter_close(exporter, &error));
+    *counts = exporter_counts(exporter);
+    exporter_free(exporter);
     return true;
 }
 
 static void check_account(const struct exporter_counts *counts)
 {
-    CHECK(counts->spans == 5 && counts->waiting == 0 && counts->refused == 0);
-    CHECK(counts->spans == counts->accepted + counts->undelivered + counts->too_large);
-    CHECK((counts->undelivered == 0) == (reports == 0));
+    const uint64_t accepted = counts->outcome[OUTCOME_ACCEPTED];
+    const uint64_t undelivered = counts->outcome[OUTCOME_UNDELIVERED];
+
+    CHECK(counts->spans == 5 && counts->waiting == 0);
+    CHECK(counts->spans == accepted + undelivered + counts->outcome[OUTCOME_NO_MEMORY]);
+    CHECK((undelivered == 0) == (reports == 0));
     /* one that is given up may have arrived all the same */
-    CHECK(received >= counts->accepted && received <= counts->spans);
+    CHECK(received >= accepted && received <= counts->spans);
 }
 
+/* Returns whether something has failed: with two threads the same number is not always the same. */
 static bool check_failure(uint64_t fail_at, bool and_after)
 {
     const int failures = check_failures;
@@ -164,29 +177,32 @@ static bool check_failure(uint64_t fail_at, bool and_after)
     if (started)
         check_account(&counts);
     if (starve.failed == 0)
-        CHECK(started && counts.accepted == 5);
-    if (started && !and_after)
-        CHECK(counts.accepted >= 3); /* all but one batch */
+        CHECK(started && counts.outcome[OUTCOME_ACCEPTED] == 5);
     if (check_failures != failures)
         fprintf(stderr, "with allocation %" PRIu64 "%s failing\n", fail_at,
                 and_after ? " and all after it" : "");
     return starve.failed != 0;
 }
 
+static void check_failures_of_all(bool and_after)
+{
+    uint64_t fail_at = 0;
+    unsigned without = 0;
+
+    while (without < 5)
+        without = check_failure(++fail_at, and_after) ? 0 : without + 1;
+    printf("%" PRIu64 " allocations\n", fail_at - without);
+}
+
 int main(void)
 {
     pthread_t thread;
-    uint64_t fail_at = 0;
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", start_collector(&thread));
     /* these are the failing ones: see starve.h */
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
-    while (check_failure(++fail_at, false))
-        continue;
-    printf("%" PRIu64 " allocations\n", fail_at - 1);
-    fail_at = 0;
-    while (check_failure(++fail_at, true))
-        continue;
+    check_failures_of_all(false);
+    check_failures_of_all(true);
     shutdown(listener, SHUT_RDWR);
     pthread_join(thread, NULL);
     close(listener);

@@ -31,6 +31,7 @@ struct run {
 };
 
 static char *path;
+static char *endpoint; /* file:path */
 static char large[20000];
 static size_t min_size;
 
@@ -161,19 +162,24 @@ static bool set_up(struct run *run)
         .max_open_spans = 1250,
         .max_open_bytes = 64 << 20,
     };
-    struct transport *transport;
     struct error error = {""};
 
     run->assembler = assembler_new(&options, take_span, run);
     if (!run->assembler)
         return false;
-    transport = file_transport_open(path, &error);
-    if (!transport) {
+    run->exporter = exporter_new(
+        &(struct exporter_options){
+            .transport.endpoint = endpoint,
+            .batch_spans = 8,
+            .batch_bytes = 1 << 20,
+            .batch_timeout_ms = 60000,
+            .queue_bytes = 64 << 20,
+            .on_full = ON_FULL_BLOCK,
+            .flush_timeout_ms = 10000,
+        },
+        &(struct exporter_callbacks){never, ignore, run}, &error);
+    if (!run->exporter)
         CHECK(strstr(error.text, "out of memory"));
-        return false;
-    }
-    run->exporter = exporter_new(transport, &(struct exporter_options){8, 0, 0},
-                                 &(struct exporter_callbacks){never, ignore, run});
     return run->exporter != NULL;
 }
 
@@ -190,10 +196,10 @@ static void perform(struct run *run, void (*workload)(struct run *), uint64_t fa
         assembler_flush(run->assembler);
         exporter_flush(run->exporter);
         run->core = *assembler_counts(run->assembler);
-        run->out = *exporter_counts(run->exporter);
+        CHECK(exporter_close(run->exporter, &error));
+        run->out = exporter_counts(run->exporter);
     }
-    if (run->exporter)
-        CHECK(exporter_free(run->exporter, &error));
+    exporter_free(run->exporter);
     assembler_free(run->assembler);
     starve.fail_at = 0;
     run->spans = run->set_up ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -208,7 +214,7 @@ static void check_file(const struct run *run)
     json_t *span;
 
     CHECK(run->spans);
-    CHECK(json_array_size(run->spans) == run->out.accepted);
+    CHECK(json_array_size(run->spans) == run->out.outcome[OUTCOME_ACCEPTED]);
     json_array_foreach(run->spans, i, span) CHECK(!span_fault(span));
 }
 
@@ -222,15 +228,15 @@ static void check_account(const struct run *run)
                               core->events_late + core->events_process);
     CHECK(core->spans_open == 0 && core->open_bytes == 0);
     CHECK(core->spans_finished == out->spans);
-    CHECK(out->spans == out->accepted + out->too_large);
-    CHECK(out->waiting == 0 && out->refused == 0 && out->undelivered == 0);
+    CHECK(out->spans == out->outcome[OUTCOME_ACCEPTED] + out->outcome[OUTCOME_NO_MEMORY]);
+    CHECK(out->waiting == 0);
 }
 
 /* What was lost is in a counter: where all are as without failures, so are the spans. */
 static void check_nothing_silent(const struct run *run, const struct run *whole)
 {
     if (memcmp(&run->core, &whole->core, sizeof(run->core)) == 0 &&
-        run->out.too_large == whole->out.too_large)
+        run->out.outcome[OUTCOME_NO_MEMORY] == whole->out.outcome[OUTCOME_NO_MEMORY])
         CHECK(json_equal(run->spans, whole->spans));
 }
 
@@ -239,8 +245,8 @@ static void check_small_loss(const struct run *run, const struct run *whole)
 {
     CHECK(run->core.events == whole->core.events);
     CHECK(run->core.events_no_room <= 1);
-    CHECK(run->out.accepted + 1 >= whole->out.accepted);
-    CHECK(run->out.too_large == 0);
+    CHECK(run->out.outcome[OUTCOME_ACCEPTED] + 1 >= whole->out.outcome[OUTCOME_ACCEPTED]);
+    CHECK(run->out.outcome[OUTCOME_NO_MEMORY] <= 1);
 }
 
 static bool check_failure(void (*workload)(struct run *), const struct run *whole, uint64_t fail_at,
@@ -274,7 +280,8 @@ static void test(const char *name, void (*workload)(struct run *))
     perform(&whole, workload, 0, false);
     check_account(&whole);
     check_file(&whole);
-    CHECK(whole.core.events_no_room == 0 && whole.out.accepted == whole.core.spans_finished);
+    CHECK(whole.core.events_no_room == 0 &&
+          whole.out.outcome[OUTCOME_ACCEPTED] == whole.core.spans_finished);
     for (int and_after = 0; and_after <= 1; and_after++) {
         while (check_failure(workload, &whole, fail_at[and_after], and_after))
             fail_at[and_after]++;
@@ -289,12 +296,14 @@ int main(void)
     const char *folder = getenv("TMPDIR");
 
     memset(large, 'x', sizeof(large));
-    if (asprintf(&path, "%s/starvation-%d.json", folder ? folder : "/tmp", (int)getpid()) < 0)
+    if (asprintf(&endpoint, "file:%s/starvation-%d.json", folder ? folder : "/tmp", (int)getpid()) <
+        0)
         return 2;
+    path = endpoint + strlen("file:");
     test("few spans", few);
     /* each span's own memory would take long, and is the same as above */
-    min_size = 2048;
+    min_size = 16384;
     test("many spans", many);
-    free(path);
+    free(endpoint);
     return check_status();
 }

@@ -187,10 +187,10 @@ static inline const char *text_fault(const char *text, size_t length)
     return NULL;
 }
 
-/* Loads it as strictly as any decoder does: no key twice. The caller frees. */
+/* Loads it as strictly as any decoder does: no key twice, no NUL. The caller frees. */
 static inline json_t *span_load(const char *text, size_t length, json_error_t *error)
 {
-    return json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+    return json_loadb(text, length, JSON_REJECT_DUPLICATES, error);
 }
 
 #endif

@@ -27,21 +27,22 @@ char *__wrap_strdup(const char *string);
 
 static bool is_to_fail(size_t size)
 {
+    uint64_t number;
     bool fails;
 
     if (size < starve.min_size)
         return false;
-    starve.count++;
-    fails = starve.fail_at &&
-            (starve.and_after ? starve.count >= starve.fail_at : starve.count == starve.fail_at);
-    starve.failed += fails;
+    number = __atomic_add_fetch(&starve.count, 1, __ATOMIC_RELAXED);
+    fails =
+        starve.fail_at && (starve.and_after ? number >= starve.fail_at : number == starve.fail_at);
+    __atomic_add_fetch(&starve.failed, fails, __ATOMIC_RELAXED);
     return fails;
 }
 
 static void *counted(void *block)
 {
     if (block)
-        starve.live++;
+        __atomic_add_fetch(&starve.live, 1, __ATOMIC_RELAXED);
     return block;
 }
 
@@ -67,7 +68,7 @@ void *__wrap_realloc(void *block, size_t size)
 void __wrap_free(void *block)
 {
     if (block)
-        starve.live--;
+        __atomic_sub_fetch(&starve.live, 1, __ATOMIC_RELAXED);
     __real_free(block);
 }
 

@@ -1,0 +1,22 @@
+/*
+ * The clock of time-outs: goes on while nothing else does, and is never set.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_CLOCK_H
+#define BLKIN_OUTPUT_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_NEVER INT64_MAX
+
+static inline int64_t clock_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The account of spans: each one that was finished has one outcome, or waits for it.
+ *
+ *     spans = the sum of outcome[] + waiting, always
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_COUNTS_H
+#define BLKIN_OUTPUT_COUNTS_H
+
+#include <stdint.h>
+
+enum outcome {
+    OUTCOME_ACCEPTED,    /* by the collector, or written to the file */
+    OUTCOME_REFUSED,     /* with its batch, by an answer that no repetition will change */
+    OUTCOME_INVALID,     /* the collector has refused this very span (400) */
+    OUTCOME_TOO_LARGE,   /* the same (413) */
+    OUTCOME_UNDELIVERED, /* given up: the collector was not to be reached in time */
+    OUTCOME_DROPPED,     /* the queue was full */
+    OUTCOME_NO_MEMORY,   /* it could not be encoded */
+    OUTCOMES
+};
+
+struct exporter_counts {
+    uint64_t spans;
+    uint64_t outcome[OUTCOMES];
+    uint64_t waiting;
+    uint64_t cut;      /* parts of the span were left out, see limits.h; it is counted above too */
+    uint64_t requests; /* attempts to send something */
+    uint64_t retries;  /* of these, repetitions after a failure */
+};
+
+#endif

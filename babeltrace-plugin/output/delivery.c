@@ -1,0 +1,203 @@
+/*
+ * Delivering one batch.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "delivery.h"
+
+#include "clock.h"
+
+/* Spans of a batch, from first up to, not including, end. */
+struct run {
+    struct batch *batch;
+    uint32_t first;
+    uint32_t end;
+};
+
+enum result {
+    RESULT_DONE,    /* every span is settled */
+    RESULT_REFUSED, /* the same, but some were found invalid */
+    RESULT_GIVEN_UP,
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- one run, until there is an answer ----------------------------------------------------------
+ */
+
+static void say_unreached(struct courier *courier)
+{
+    courier->is_unreached = true;
+    reporter_say(&courier->reporter, REPORT_UNREACHED, "not delivered yet, trying again: %s",
+                 courier->reply.error.text);
+}
+
+static void say_back(struct courier *courier)
+{
+    retry_succeeded(&courier->retry);
+    if (courier->is_unreached)
+        reporter_say(&courier->reporter, REPORT_BACK, "the collector answers again");
+    courier->is_unreached = false;
+}
+
+/*
+ * The time at which a run is given up that first failed at since_ms. While nobody waits, a
+ * collector that is away costs nothing but room in the queue, so there is no such time.
+ */
+static int64_t give_up_ms(const struct courier *courier, int64_t *since_ms)
+{
+    const struct outbox_patience patience = outbox_patience(courier->outbox);
+
+    if (!patience.is_limited && !courier->reply.may_be_batch) {
+        *since_ms = clock_ms();
+        return patience.stop_ms;
+    }
+    return earlier(patience.stop_ms, *since_ms + courier->retry_timeout_ms);
+}
+
+/* Waits for the time of the next attempt. Returns false if there is to be none. */
+static bool wait_for_next(struct courier *courier, int64_t *since_ms)
+{
+    const int64_t pause_ms = retry_pause_ms(&courier->retry, courier->reply.retry_after_ms);
+    const int64_t limit_ms = give_up_ms(courier, since_ms);
+    const int64_t now_ms = clock_ms();
+
+    if (now_ms >= limit_ms)
+        return false;
+    if (courier->reply.retry_after_ms && now_ms + pause_ms > limit_ms)
+        return false;
+    say_unreached(courier);
+    return outbox_pause(courier->outbox, earlier(now_ms + pause_ms, limit_ms));
+}
+
+/* Returns false if it was given up; else the reply says what became of it. */
+static bool send_run(struct courier *courier, struct run run)
+{
+    int64_t since_ms = CLOCK_NEVER;
+    bool is_answered = false, is_retry = false;
+    struct framed framed;
+
+    batch_frame(run.batch, courier->encoder, run.first, run.end, &framed);
+    do {
+        outbox_count_request(courier->outbox, is_retry);
+        courier->transport->send(courier->transport, &framed.payload, &courier->reply);
+        is_answered = courier->reply.delivery != DELIVERY_RETRY;
+        is_retry = true;
+        since_ms = earlier(since_ms, clock_ms());
+    } while (!is_answered && wait_for_next(courier, &since_ms));
+    batch_unframe(courier->encoder, &framed);
+    if (is_answered)
+        say_back(courier);
+    return is_answered;
+}
+
+/* ---- the batch
+ * ------------------------------------------------------------------------------------ */
+
+static uint32_t length_of(struct run run)
+{
+    return run.end - run.first;
+}
+
+/* A span's first bytes are its ids. */
+static void say_span(struct courier *courier, enum report kind, struct run run)
+{
+    const char *span = run.batch->buffer.data + run.batch->starts[run.first];
+    const size_t left = run.batch->buffer.length - run.batch->starts[run.first];
+
+    reporter_say(&courier->reporter, kind, "span refused: %s; the span is %.*s...",
+                 courier->reply.error.text, (int)(left < 60 ? left : 60), span);
+}
+
+static enum result settle(struct courier *courier, struct run run, enum outcome outcome)
+{
+    outbox_settle(courier->outbox, outcome, length_of(run));
+    return outcome == OUTCOME_INVALID ? RESULT_REFUSED : RESULT_DONE;
+}
+
+static size_t size_of(struct run run)
+{
+    const struct batch *batch = run.batch;
+    const size_t end = run.end == batch->count ? batch->buffer.length : batch->starts[run.end];
+
+    return end - batch->starts[run.first];
+}
+
+static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid);
+
+/* What the collector has to say about a run that it does not want as a whole. */
+static enum result divide(struct courier *courier, struct run run, enum delivery delivery)
+{
+    if (delivery == DELIVERY_INVALID) {
+        if (length_of(run) > 1)
+            return deliver_halves(courier, run, true);
+        say_span(courier, REPORT_INVALID, run);
+        return settle(courier, run, OUTCOME_INVALID);
+    }
+    outbox_shrink_batches(courier->outbox, size_of(run));
+    if (length_of(run) > 1)
+        return deliver_halves(courier, run, false);
+    say_span(courier, REPORT_TOO_LARGE, run);
+    return settle(courier, run, OUTCOME_TOO_LARGE);
+}
+
+static enum result deliver(struct courier *courier, struct run run)
+{
+    if (!send_run(courier, run))
+        return RESULT_GIVEN_UP;
+    switch (courier->reply.delivery) {
+    case DELIVERY_ACCEPTED:
+        return settle(courier, run, OUTCOME_ACCEPTED);
+    case DELIVERY_INVALID:
+    case DELIVERY_TOO_LARGE:
+        return divide(courier, run, courier->reply.delivery);
+    default:
+        reporter_say(&courier->reporter, REPORT_REFUSED, "spans refused: %s",
+                     courier->reply.error.text);
+        return settle(courier, run, OUTCOME_REFUSED);
+    }
+}
+
+/*
+ * has_invalid: there is an invalid span in the run. If it is not in the left half it is in the
+ * right one, which then need not be sent as a whole to know; a single span always is, though: only
+ * its own answer makes it invalid.
+ */
+static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid)
+{
+    const uint32_t middle = run.first + length_of(run) / 2;
+    const struct run left = {run.batch, run.first, middle};
+    const struct run right = {run.batch, middle, run.end};
+    const enum result left_result = deliver(courier, left);
+    enum result right_result;
+
+    if (left_result == RESULT_GIVEN_UP)
+        return RESULT_GIVEN_UP;
+    if (has_invalid && left_result == RESULT_DONE && length_of(right) > 1)
+        right_result = deliver_halves(courier, right, true);
+    else
+        right_result = deliver(courier, right);
+    return right_result == RESULT_DONE ? left_result : right_result;
+}
+
+/* Who waits for the delivery is told; else the next batch is tried. */
+static void give_up(struct courier *courier)
+{
+    const struct outbox_patience patience = outbox_patience(courier->outbox);
+
+    reporter_say(&courier->reporter, REPORT_UNDELIVERED, "spans undelivered: %s",
+                 courier->reply.error.text);
+    if (patience.is_limited)
+        outbox_fail(courier->outbox, &courier->reply.error);
+}
+
+void deliver_batch(struct courier *courier, struct batch *batch)
+{
+    const struct run all = {batch, 0, batch->count};
+
+    if (deliver(courier, all) == RESULT_GIVEN_UP)
+        give_up(courier);
+}

@@ -1,0 +1,105 @@
+/*
+ * Checking and completing a URL, by libcurl's parser: what is checked is what will be used.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "http_url.h"
+
+#include "http_reply.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Is the part there? An empty query is none. */
+static bool has_part(CURLU *parsed, CURLUPart part)
+{
+    char *text = NULL;
+    const bool there = curl_url_get(parsed, part, &text, 0) == CURLUE_OK && text && text[0];
+
+    curl_free(text);
+    return there;
+}
+
+static bool part_is(CURLU *parsed, CURLUPart part, const char *expected)
+{
+    char *text = NULL;
+    const bool is =
+        curl_url_get(parsed, part, &text, 0) == CURLUE_OK && strcasecmp(text, expected) == 0;
+
+    curl_free(text);
+    return is;
+}
+
+static bool is_local(CURLU *parsed)
+{
+    char *host = NULL;
+    bool local = false;
+
+    if (curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK)
+        local = strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+                strcmp(host, "[::1]") == 0;
+    curl_free(host);
+    return local;
+}
+
+static CURLUcode complete(CURLU *parsed, struct http_url *url)
+{
+    char *text = NULL;
+    CURLUcode code = CURLUE_OK;
+
+    if (part_is(parsed, CURLUPART_PATH, "/") && !has_part(parsed, CURLUPART_QUERY))
+        code = curl_url_set(parsed, CURLUPART_PATH, ZIPKIN_PATH, 0);
+    if (code == CURLUE_OK)
+        code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
+    if (code == CURLUE_OK) {
+        url->text = strdup(text);
+        if (!url->text)
+            code = CURLUE_OUT_OF_MEMORY;
+    }
+    curl_free(text);
+    return code;
+}
+
+static const char *reason(CURLUcode code)
+{
+#if LIBCURL_VERSION_NUM >= 0x075000
+    return curl_url_strerror(code);
+#else
+    return code == CURLUE_OUT_OF_MEMORY ? "out of memory" : "not a URL";
+#endif
+}
+
+bool http_url_parse(struct http_url *url, const char *endpoint, struct error *error)
+{
+    CURLU *parsed = curl_url();
+    CURLUcode code =
+        parsed ? curl_url_set(parsed, CURLUPART_URL, endpoint, 0) : CURLUE_OUT_OF_MEMORY;
+
+    *url = (struct http_url){0};
+    if (code == CURLUE_OK &&
+        (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD))) {
+        /* without the URL: it holds the password */
+        error_set(error, "endpoint: the URL holds credentials, which all users of this machine can "
+                         "see: give them with basic-auth-file or basic-auth-env");
+        curl_url_cleanup(parsed);
+        return false;
+    }
+    if (code == CURLUE_OK) {
+        url->is_local = is_local(parsed);
+        url->is_https = part_is(parsed, CURLUPART_SCHEME, "https");
+        code = complete(parsed, url);
+    }
+    curl_url_cleanup(parsed);
+    if (code != CURLUE_OK)
+        error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]" ZIPKIN_PATH ": %s",
+                  strchr(endpoint, '@') ? "(not shown)" : endpoint, reason(code));
+    return code == CURLUE_OK;
+}
+
+void http_url_free(struct http_url *url)
+{
+    free(url->text);
+    url->text = NULL;
+}

@@ -1,0 +1,24 @@
+/*
+ * The URL of a collector, from what a user gives.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_HTTP_URL_H
+#define BLKIN_OUTPUT_HTTP_URL_H
+
+#include "../error.h"
+
+#include <stdbool.h>
+
+struct http_url {
+    char *text;    /* with Zipkin's path if it came without one */
+    bool is_local; /* the host is this machine: no network in between */
+    bool is_https;
+};
+
+/* Returns false with error set. */
+bool http_url_parse(struct http_url *url, const char *endpoint, struct error *error);
+
+void http_url_free(struct http_url *url);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * The sender's thread.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "sender.h"
+
+#include "clock.h"
+
+#include <signal.h>
+
+static void probe(struct sender *sender)
+{
+    struct transport *transport = sender->courier.transport;
+    struct reply *reply = &sender->courier.reply;
+
+    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    if (transport->probe)
+        transport->probe(transport, reply);
+    pthread_mutex_lock(&sender->lock);
+    sender->probe = *reply;
+    sender->is_probed = true;
+    pthread_cond_signal(&sender->is_probed_condition);
+    pthread_mutex_unlock(&sender->lock);
+}
+
+/* The outbox says so when the queue was full; here, as all messages come from one thread. */
+static void say_dropped(struct courier *courier, uint64_t *said)
+{
+    const uint64_t dropped = outbox_counts(courier->outbox).outcome[OUTCOME_DROPPED];
+
+    if (dropped > *said)
+        reporter_say(&courier->reporter, REPORT_DROPPED,
+                     "the queue is full, the oldest spans are dropped: %llu so far",
+                     (unsigned long long)dropped);
+    *said = dropped;
+}
+
+static void *run(void *context)
+{
+    struct sender *sender = context;
+    struct courier *courier = &sender->courier;
+    uint64_t dropped = 0;
+    struct batch *batch;
+
+    probe(sender);
+    while ((batch = outbox_take(courier->outbox))) {
+        deliver_batch(courier, batch);
+        outbox_finish(courier->outbox, batch);
+        say_dropped(courier, &dropped);
+    }
+    return NULL;
+}
+
+static bool start_thread(struct sender *sender)
+{
+    sigset_t all, before;
+    bool started;
+
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return false;
+    started = pthread_create(&sender->thread, NULL, run, sender) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        (void)pthread_setname_np(sender->thread, "blkin-sender");
+    return started;
+}
+
+bool sender_start(struct sender *sender)
+{
+    pthread_condattr_t attributes;
+
+    sender->is_probed = false;
+    retry_init(&sender->courier.retry);
+    pthread_mutex_init(&sender->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&sender->is_probed_condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (start_thread(sender))
+        return true;
+    pthread_cond_destroy(&sender->is_probed_condition);
+    pthread_mutex_destroy(&sender->lock);
+    return false;
+}
+
+bool sender_wait_for_probe(struct sender *sender, int64_t until_ms)
+{
+    const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
+    bool is_probed;
+
+    pthread_mutex_lock(&sender->lock);
+    while (!sender->is_probed && clock_ms() < until_ms)
+        (void)pthread_cond_timedwait(&sender->is_probed_condition, &sender->lock, &until);
+    is_probed = sender->is_probed;
+    pthread_mutex_unlock(&sender->lock);
+    return is_probed;
+}
+
+void sender_join(struct sender *sender)
+{
+    (void)pthread_join(sender->thread, NULL);
+    pthread_cond_destroy(&sender->is_probed_condition);
+    pthread_mutex_destroy(&sender->lock);
+}

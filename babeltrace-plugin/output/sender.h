@@ -1,0 +1,37 @@
+/*
+ * The sender: the thread in which all network traffic happens.
+ *
+ * It blocks every signal, so that SIGINT goes to the graph's thread, where it must interrupt the
+ * trace reader's recv(); and it knows nothing of babeltrace.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_SENDER_H
+#define BLKIN_OUTPUT_SENDER_H
+
+#include "delivery.h"
+
+#include <pthread.h>
+
+struct sender {
+    struct courier courier; /* the thread's own from sender_start() to sender_join() */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t is_probed_condition;
+    bool is_probed;
+    struct reply probe; /* the peer's answer to a first, empty batch */
+};
+
+/*
+ * Starts the thread; set courier before. It probes the transport, then delivers what the outbox
+ * has until that ends. Returns false when there is no thread to be had.
+ */
+bool sender_start(struct sender *sender);
+
+/* Waits for the probe's answer, but not past until_ms. */
+bool sender_wait_for_probe(struct sender *sender, int64_t until_ms);
+
+/* Waits for the end of the thread: stop the outbox and cancel the transport before. */
+void sender_join(struct sender *sender);
+
+#endif

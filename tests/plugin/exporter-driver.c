@@ -1,0 +1,276 @@
+/*
+ * Drives the exporter without a trace: makes spans, and prints what has become of them as JSON.
+ *
+ *     exporter-driver endpoint=URL [OPTION=VALUE]... STEP...
+ *
+ * Options are the component's parameters. Span number N, from 0, has the id N + 1, and the name
+ * "bad" if it is listed in bad=N,N,... or one tag of BYTES more bytes if in big=N:BYTES.
+ *
+ * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many), sleep:MS, interrupt,
+ * flush, close. Messages for the operator go to stderr. Status 1: the exporter did not start.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "output/clock.h"
+#include "output/exporter.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct exporter_options options = {
+    .transport.request_timeout_ms = 2000,
+    .require_collector = true,
+    .batch_spans = 1000,
+    .batch_bytes = 1 << 20,
+    .batch_timeout_ms = 50,
+    .queue_bytes = 64 << 20,
+    .on_full = ON_FULL_AUTO,
+    .retry_timeout_ms = 10000,
+    .flush_timeout_ms = 5000,
+};
+
+static const char *bad = "";
+static const char *big = "";
+static struct exporter *exporter;
+static uint64_t added;
+static bool is_interrupted;
+static int64_t slowest_add_ms;
+
+static const char *const outcomes[OUTCOMES] = {
+    [OUTCOME_ACCEPTED] = "accepted",       [OUTCOME_REFUSED] = "refused",
+    [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
+    [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
+    [OUTCOME_NO_MEMORY] = "no_memory",
+};
+
+static void fail(const char *what, const char *argument)
+{
+    fprintf(stderr, "exporter-driver: %s: %s\n", what, argument);
+    exit(2);
+}
+
+static bool interrupted(void *context)
+{
+    (void)context;
+    return is_interrupted;
+}
+
+static void report(void *context, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", message);
+}
+
+/* The account must hold at any time. */
+static struct exporter_counts checked_counts(void)
+{
+    const struct exporter_counts counts = exporter_counts(exporter);
+    uint64_t sum = counts.waiting;
+
+    for (int i = 0; i < OUTCOMES; i++)
+        sum += counts.outcome[i];
+    if (sum != counts.spans || counts.spans != added) {
+        fprintf(stderr,
+                "exporter-driver: %" PRIu64 " added, %" PRIu64 " counted, sum %" PRIu64 "\n", added,
+                counts.spans, sum);
+        exit(3);
+    }
+    return counts;
+}
+
+/* Is the number in a list such as 1,5:20,7? Sets *value to what follows a colon. */
+static bool is_listed(const char *list, uint64_t number, unsigned long *value)
+{
+    while (*list) {
+        char *end;
+        const bool is_it = strtoull(list, &end, 10) == number;
+
+        *value = *end == ':' ? strtoul(end + 1, &end, 10) : 0;
+        if (is_it)
+            return true;
+        list = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+static void add(uint64_t number)
+{
+    static const struct endpoint endpoint = {.service = {"driver", 6}, .port = 1};
+    struct span span = {
+        .trace_id = 1,
+        .id = number + 1,
+        .endpoint = &endpoint,
+        .start_ns = INT64_C(1735732800000000000),
+        .end_ns = INT64_C(1735732800001000000),
+    };
+    unsigned long bytes;
+    const int64_t start_ms = clock_ms();
+
+    (void)span_set_name(&span, text_of(is_listed(bad, number, &bytes) ? "bad" : "good"));
+    if (is_listed(big, number, &bytes)) {
+        char *text = calloc(1, bytes + 1);
+
+        memset(text, 'x', bytes);
+        (void)span_add(&span, SPAN_TAG_TEXT, text_of("big"), (struct text){text, bytes}, 0);
+        free(text);
+    }
+    exporter_add(exporter, &span);
+    added++;
+    if (clock_ms() - start_ms > slowest_add_ms)
+        slowest_add_ms = clock_ms() - start_ms;
+    (void)checked_counts();
+    free(span.log);
+}
+
+static void wait_for(const char *outcome_and_count)
+{
+    const char *colon = strchr(outcome_and_count, ':');
+    const int64_t until_ms = clock_ms() + 20000;
+
+    for (int i = 0; colon && i < OUTCOMES; i++) {
+        if (strncmp(outcomes[i], outcome_and_count, (size_t)(colon - outcome_and_count)) != 0)
+            continue;
+        while (checked_counts().outcome[i] < strtoull(colon + 1, NULL, 10)) {
+            if (clock_ms() > until_ms)
+                fail("waited 20 s for", outcome_and_count);
+            usleep(1000);
+        }
+        return;
+    }
+    fail("wait: expected OUTCOME:N", outcome_and_count);
+}
+
+static int64_t integer_of(const char *step)
+{
+    const char *colon = strchr(step, ':');
+
+    return colon ? strtoll(colon + 1, NULL, 10) : 0;
+}
+
+static void take_step(const char *step)
+{
+    struct error error;
+
+    if (strncmp(step, "add:", 4) == 0) {
+        for (int64_t i = integer_of(step); i; i--)
+            add(added);
+    } else if (strcmp(step, "live") == 0) {
+        exporter_set_live(exporter);
+    } else if (strncmp(step, "wait:", 5) == 0) {
+        wait_for(step + 5);
+    } else if (strncmp(step, "sleep:", 6) == 0) {
+        usleep((useconds_t)integer_of(step) * 1000);
+    } else if (strcmp(step, "interrupt") == 0) {
+        is_interrupted = true;
+    } else if (strcmp(step, "flush") == 0) {
+        exporter_flush(exporter);
+    } else if (strcmp(step, "close") == 0) {
+        if (!exporter_close(exporter, &error))
+            report(NULL, error.text);
+    } else {
+        fail("unknown step", step);
+    }
+}
+
+static int choice_of(const char *value, const char *const *names)
+{
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(value, names[i]) == 0)
+            return i;
+    }
+    fail("unknown choice", value);
+    return 0;
+}
+
+static void set_option(const char *name, const char *value)
+{
+    static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
+    static const char *const compression[] = {"auto", "none", "gzip", NULL};
+    const struct {
+        const char *name;
+        const char **text;
+        int64_t *integer;
+    } all[] = {
+        {"endpoint", &options.transport.endpoint, NULL},
+        {"bad", &bad, NULL},
+        {"big", &big, NULL},
+        {"tls-ca", &options.transport.tls_ca, NULL},
+        {"tls-cert", &options.transport.tls_cert, NULL},
+        {"tls-key", &options.transport.tls_key, NULL},
+        {"bearer-token-file", &options.transport.credentials.bearer_file, NULL},
+        {"bearer-token-env", &options.transport.credentials.bearer_env, NULL},
+        {"basic-auth-file", &options.transport.credentials.basic_file, NULL},
+        {"basic-auth-env", &options.transport.credentials.basic_env, NULL},
+        {"batch-spans", NULL, &options.batch_spans},
+        {"batch-bytes", NULL, &options.batch_bytes},
+        {"batch-timeout-ms", NULL, &options.batch_timeout_ms},
+        {"queue-bytes", NULL, &options.queue_bytes},
+        {"request-timeout-ms", NULL, &options.transport.request_timeout_ms},
+        {"retry-timeout-ms", NULL, &options.retry_timeout_ms},
+        {"flush-timeout-ms", NULL, &options.flush_timeout_ms},
+    };
+
+    if (strcmp(name, "on-full") == 0) {
+        options.on_full = (enum on_full)choice_of(value, on_full);
+        return;
+    }
+    if (strcmp(name, "compression") == 0) {
+        options.transport.compression = (enum compression)choice_of(value, compression);
+        return;
+    }
+    if (strcmp(name, "require-collector") == 0) {
+        options.require_collector = strcmp(value, "no") != 0;
+        return;
+    }
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (strcmp(name, all[i].name) != 0)
+            continue;
+        if (all[i].text)
+            *all[i].text = value;
+        else
+            *all[i].integer = strtoll(value, NULL, 10);
+        return;
+    }
+    fail("unknown option", name);
+}
+
+static void print(void)
+{
+    const struct exporter_counts counts = checked_counts();
+    struct error error;
+
+    printf("{\"spans\": %" PRIu64, counts.spans);
+    for (int i = 0; i < OUTCOMES; i++)
+        printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
+    printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"requests\": %" PRIu64
+           ", \"retries\": %" PRIu64 ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 "}\n",
+           counts.waiting, counts.cut, counts.requests, counts.retries,
+           exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms);
+}
+
+int main(int argc, char **argv)
+{
+    const struct exporter_callbacks callbacks = {interrupted, report, NULL};
+    struct error error;
+    int i = 1;
+
+    for (; i < argc; i++) {
+        char *equals = strchr(argv[i], '=');
+
+        if (!equals)
+            break;
+        *equals = '\0';
+        set_option(argv[i], equals + 1);
+    }
+    exporter = exporter_new(&options, &callbacks, &error);
+    if (!exporter) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    for (; i < argc; i++)
+        take_step(argv[i]);
+    print();
+    exporter_free(exporter);
+    return 0;
+}

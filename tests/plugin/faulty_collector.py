@@ -1,0 +1,375 @@
+"""A Zipkin collector that misbehaves on purpose, and remembers what it has taken.
+
+A Collector serves on a loopback port of its own. Its script is a list of faults, one for each
+request that has spans, in order; after the last it behaves. A fault is called with the connection,
+before the request is read, and returns whether the connection may be used again. The empty batch
+with which a sender looks whether a collector is there is answered as a collector should, unless
+probe says otherwise.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import gzip
+import json
+import socket
+import ssl
+import struct
+import threading
+import time
+
+
+class Hangup(Exception):
+    """The peer has closed the connection."""
+
+
+class Request:
+    """One POST: its line, headers (lower case) and spans."""
+
+    def __init__(self, line, headers, body):
+        self.line = line
+        self.headers = headers
+        self.wire_bytes = len(body)
+        if headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        self.bytes = len(body)
+        self.spans = json.loads(body) if body else []
+        self.time = time.monotonic()
+
+    def ids(self):
+        return [int(span["id"], 16) for span in self.spans]
+
+
+class Connection:
+    """What a fault works with."""
+
+    def __init__(self, collector, sock):
+        self.collector = collector
+        self.sock = sock
+        self.buffer = b""
+
+    def receive(self, chunk=65536):
+        data = self.sock.recv(chunk)
+        if not data:
+            raise Hangup
+        self.buffer += data
+
+    def read_head(self):
+        while b"\r\n\r\n" not in self.buffer:
+            self.receive()
+        head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {}
+        for line in lines[1:]:
+            name, value = line.split(":", 1)
+            headers[name.strip().lower()] = value.strip()
+        return lines[0], headers
+
+    def read(self, chunk=65536):
+        """The next request."""
+        line, headers = self.read_head()
+        length = int(headers.get("content-length", 0))
+        while len(self.buffer) < length:
+            self.receive(chunk)
+        body, self.buffer = self.buffer[:length], self.buffer[length:]
+        return Request(line, headers, body)
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def reset(self):
+        """Closes with RST in place of FIN."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+        return False
+
+    def answer(self, status, headers=(), body=b"", request=None):
+        """A whole answer; a good one takes the request's spans."""
+        if request and 200 <= status < 300:
+            self.collector.take(request)
+        text = "HTTP/1.1 %d x\r\n" % status
+        for header in headers:
+            text += header + "\r\n"
+        if not any(header.lower().startswith(("content-length", "transfer-")) for header in headers):
+            text += "Content-Length: %d\r\n" % len(body)
+        self.send(text.encode() + b"\r\n" + body)
+        return True
+
+
+class Collector:
+    """A server; use it in a with statement."""
+
+    def __init__(self, script=(), probe=None, default=None, tls=None, host="127.0.0.1", port=0,
+                 listening=True, receive_buffer=None, connect=None):
+        self.script = list(script)
+        self.probe = probe
+        self.default = default
+        self.tls = tls
+        self.connect = connect or {}  # number of the connection, from 1: a fault before all else
+        self.lock = threading.Lock()
+        self.accepted = []  # ids, in order, with repetitions
+        self.requests = []  # those that had spans and were read
+        self.connections = 0
+        self.stopping = False
+        self.open = set()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.listener = socket.socket(family, socket.SOCK_STREAM)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if receive_buffer:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.listener.bind((host, port))
+        self.port = self.listener.getsockname()[1]
+        self.host = "[%s]" % host if ":" in host else host
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.started = False
+        if listening:
+            self.start()
+
+    @property
+    def url(self):
+        return "%s://%s:%d" % ("https" if self.tls else "http", self.host, self.port)
+
+    def start(self):
+        self.listener.listen(64)
+        self.started = True
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stopping = True
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+        with self.lock:
+            for sock in list(self.open):
+                try:
+                    sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+    def take(self, request):
+        with self.lock:
+            self.accepted += request.ids()
+
+    def serve(self):
+        while not self.stopping:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.connections += 1
+                self.open.add(sock)
+                number = self.connections
+            threading.Thread(target=self.serve_connection, args=(sock, number),
+                             daemon=True).start()
+
+    def next_fault(self):
+        with self.lock:
+            return self.script.pop(0) if self.script else self.default
+
+    def serve_connection(self, sock, number):
+        raw = sock
+        try:
+            if number in self.connect:
+                self.connect[number](Connection(self, sock))
+                return
+            if self.tls:
+                sock = self.tls.wrap_socket(sock, server_side=True)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(self, sock)
+            while self.serve_request(connection):
+                pass
+        except (Hangup, OSError, ssl.SSLError):
+            pass
+        finally:
+            with self.lock:
+                self.open.discard(raw)
+            sock.close()
+
+    def serve_request(self, connection):
+        """Returns whether another may follow."""
+        # A batch with spans begins after the head: peek at what is there without taking it.
+        while b"\r\n\r\n" not in connection.buffer:
+            connection.receive()
+        if b"content-length: 2\r\n" in connection.buffer.lower() or self.is_gzipped_probe(connection):
+            request = connection.read()
+            if self.probe:
+                return self.probe(connection, request)
+            return connection.answer(202, request=request)
+        fault = self.next_fault()
+        if fault:
+            return fault(connection)
+        return ok()(connection)
+
+    @staticmethod
+    def is_gzipped_probe(connection):
+        """A gzipped "[]" has 22 bytes, no batch is that short."""
+        return b"content-length: 22\r\n" in connection.buffer.lower()
+
+
+# ---- faults: each returns a function of the connection ----------------------------------------------
+
+
+def read(connection, chunk=65536):
+    request = connection.read(chunk)
+    with connection.collector.lock:
+        connection.collector.requests.append(request)
+    return request
+
+
+def ok(status=202, headers=(), body=b"", keep=True):
+    """Takes the spans."""
+
+    def fault(connection):
+        return connection.answer(status, headers, body, read(connection)) and keep
+
+    return fault
+
+
+def status(code, headers=(), body=b"the collector says no"):
+    """Answers without taking anything."""
+
+    def fault(connection):
+        read(connection)
+        return connection.answer(code, headers, body)
+
+    return fault
+
+
+def raw(data, takes=False, keep=False, delay=0.0, piece=0):
+    """Reads the request and sends these bytes, piece by piece with a delay after each."""
+
+    def fault(connection):
+        request = read(connection)
+        if takes:
+            connection.collector.take(request)
+        step = piece or max(len(data), 1)
+        for start in range(0, len(data), step):
+            connection.send(data[start:start + step])
+            if delay:
+                time.sleep(delay)
+        return keep
+
+    return fault
+
+
+def forever(head, chunk, takes=False):
+    """Reads the request, then sends without end."""
+
+    def fault(connection):
+        request = read(connection)
+        if takes:
+            connection.collector.take(request)
+        connection.send(head)
+        while not connection.collector.stopping:
+            connection.send(chunk)
+        return False
+
+    return fault
+
+
+def drip(head, seconds):
+    """Takes the spans, sends the head and then a byte of the body now and then."""
+
+    def fault(connection):
+        connection.collector.take(read(connection))
+        connection.send(head)
+        while not connection.collector.stopping:
+            time.sleep(seconds)
+            connection.send(b".")
+        return False
+
+    return fault
+
+
+def reset_at_once():
+    return lambda connection: connection.reset()
+
+
+def close_at_once():
+    return lambda connection: False
+
+
+def reset_in_body():
+    """The head is read, the body is not."""
+
+    def fault(connection):
+        connection.read_head()
+        return connection.reset()
+
+    return fault
+
+
+def reset_after_request():
+    def fault(connection):
+        read(connection)
+        return connection.reset()
+
+    return fault
+
+
+def take_and_reset():
+    """The worst: it has the spans, and the sender cannot know."""
+
+    def fault(connection):
+        connection.collector.take(read(connection))
+        return connection.reset()
+
+    return fault
+
+
+def hang():
+    """Reads the request and never answers: until the peer gives up."""
+
+    def fault(connection):
+        read(connection)
+        while True:
+            connection.receive()
+
+    return fault
+
+
+def hang_without_reading():
+    def fault(connection):
+        while not connection.collector.stopping:
+            time.sleep(0.02)
+        return False
+
+    return fault
+
+
+def slow(seconds):
+    """A good answer, late."""
+
+    def fault(connection):
+        request = read(connection)
+        time.sleep(seconds)
+        return connection.answer(202, request=request)
+
+    return fault
+
+
+def read_slowly(chunk):
+    def fault(connection):
+        return connection.answer(202, request=read(connection, chunk))
+
+    return fault
+
+
+def judge(refuses, code=400):
+    """Refuses a whole batch when refuses(request); takes it otherwise."""
+
+    def fault(connection):
+        request = read(connection)
+        if refuses(request):
+            return connection.answer(code, body=b"cannot read the batch")
+        return connection.answer(202, request=request)
+
+    return fault
+
+
+def has_bad_span(request):
+    return any(span.get("name") == "bad" for span in request.spans)
