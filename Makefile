@@ -89,6 +89,7 @@ script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 plugin_pkgs := babeltrace2 libcurl glib-2.0 liburcu zlib
 tool_pkgs := libcurl jansson
 
+comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
 .PHONY: all deps demo check check-asan install uninstall lint format clean help
@@ -214,6 +215,19 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) 
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
+# what makes allocations of the objects it is linked with fail
+starve := $(call obj,tests/plugin/starvation/starve.c)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup)
+starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
+$(starve): flags = -Itests/plugin
+$(starve): warnings_c =
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation%,$(test_programs))
+$(starvation_tests): $(starve)
+$(starvation_tests): ldflags += $(starve_wrap)
+$(starved_plugin): $(call obj,$(plugin_src)) $(starve)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
 	$(if $(filter x86_64,$(shell uname -m)),free))
@@ -259,7 +273,8 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(bench_programs) $(sink_bench_programs) $(disabled_filter) ## build the test programs
+tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+		$(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
 .PHONY: bench bench-ids bench-app
@@ -292,15 +307,22 @@ fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
 $(BUILD)/fuzz/fuzz-assembler: $(core_src)
-$(BUILD)/fuzz/fuzz-json: $(core_src) tests/plugin/zipkin_rules.h $(patsubst %,babeltrace-plugin/output/%.c,json tag_keys zipkin_json)
+$(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
+	output/zipkin_json.c)
+$(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
+$(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+$(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
+$(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
-$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
+fuzz_pkgs = glib-2.0 liburcu
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
+		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin -Itests/plugin \
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O2 $(internal) -Ibabeltrace-plugin -Itests/plugin \
 		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
 		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(call pkg_cflags,glib-2.0 liburcu jansson) -o $@ $(filter %.c,$^) \
-		$(call pkg_libs,glib-2.0 liburcu jansson)
+		$(call pkg_cflags,$(fuzz_pkgs)) -o $@ $(filter-out $(included),$(filter %.c,$^)) \
+		$(call pkg_libs,$(fuzz_pkgs))
 
 .PHONY: fuzz
 fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each

@@ -5,32 +5,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "fuzz.h"
+
 #include "core/assembler.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define REQUIRE(condition)                                                            \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                  \
-        }                                                                             \
-    } while (0)
-
-struct source {
-    const uint8_t *at, *end;
-};
-
-static uint64_t take(struct source *source, unsigned bytes)
-{
-    uint64_t value = 0;
-
-    while (bytes-- && source->at < source->end)
-        value = value << 8 | *source->at++;
-    return value;
-}
 
 /* Small numbers mostly, so that events meet; now and then one from the edges. */
 static uint64_t take_number(struct source *source)
@@ -47,12 +24,7 @@ static uint64_t take_number(struct source *source)
 
 static struct text take_text(struct source *source)
 {
-    const uint64_t left = (uint64_t)(source->end - source->at);
-    const uint64_t wanted = take(source, 1) % 40;
-    const struct text text = {(const char *)source->at, wanted < left ? wanted : 0};
-
-    source->at += text.length;
-    return text;
+    return take_bytes(source, take(source, 1) % 40);
 }
 
 static void take_event(struct source *source, struct event *event)
@@ -109,7 +81,6 @@ static void take_span(void *context, const struct span *span)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source source = {data, data + size};
