@@ -23,7 +23,9 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     assembler->sink_context = context;
     assembler->endpoints = endpoint_table_new();
     assembler->sequences = sequence_table_new();
-    if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sequences) {
+    assembler->sources = source_table_new();
+    if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sequences ||
+        !assembler->sources) {
         assembler_free(assembler);
         return NULL;
     }
@@ -38,6 +40,7 @@ void assembler_free(struct assembler *assembler)
     queue_free(&assembler->closing);
     queue_free(&assembler->streaming);
     open_spans_destroy(&assembler->open);
+    source_table_free(assembler->sources);
     sequence_table_free(assembler->sequences);
     endpoint_table_free(assembler->endpoints);
     free(assembler);
@@ -95,8 +98,7 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api)
-        assembler->counts.events_missing +=
-            sequence_note(assembler->sequences, event->thread, event->sequence);
+        assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_PROCESS)
         assembler->counts.events_process++;
     else if (!has_ids(event))

@@ -43,6 +43,7 @@ struct assembler_counts {
     uint64_t spans_finished;
     uint64_t spans_incomplete; /* of these: without an end */
     uint64_t spans_evicted;    /* of these: early, to make room */
+    uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
@@ -66,6 +67,30 @@ void assembler_add(struct assembler *assembler, const struct event *event);
 
 /* Trace time has reached now_ns: finishes what is over by then. Time that goes back is ignored. */
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
+
+/*
+ * Events or packets that were lost at origin (its process: pid, if only that one's are) between two
+ * moments of trace time; without has_times: about now. Gaps in sequence numbers are noted without
+ * this.
+ *
+ * A span that may have been touched is tagged "blkin.lost", with how much was lost where:
+ * - a span of the original's or of streaming events that was open at the time: annotations, tags or
+ *   its end may be missing. It is taken for open until now, if no end was seen.
+ * - a whole span (blkin:span) is complete in itself, so what it may lack are the spans below it.
+ *   For these one span per trace and process answers, the one through which the trace came in: it
+ *   has no parent, or is a server's or a consumer's, or its parent is in another process. To tag
+ *   each of the thousands of spans of an overload would bury what the tag is for.
+ */
+struct loss {
+    struct origin origin;
+    bool has_times;
+    int64_t begin_ns;
+    int64_t end_ns;
+    uint64_t events;
+    uint64_t packets;
+};
+
+void assembler_note_loss(struct assembler *assembler, const struct loss *loss);
 
 /* Finishes every open span, oldest first. */
 void assembler_flush(struct assembler *assembler);

@@ -9,6 +9,7 @@
 #include "assembler.h"
 #include "open_spans.h"
 #include "sequence.h"
+#include "source.h"
 
 struct assembler {
     struct assembler_options options;
@@ -18,6 +19,8 @@ struct assembler {
     struct queue streaming;
     struct endpoint_table *endpoints;
     struct sequence_table *sequences;
+    struct source_table *sources;
+    bool has_losses; /* any, from anywhere */
     int64_t now_ns;
     assembler_sink_fn *sink;
     void *sink_context;
@@ -44,6 +47,13 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 
 /* Gives the span out and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
+
+/* Counts and notes what is missing before this event of the span API. */
+void assembler_note_sequence(struct assembler *assembler, const struct event *event);
+
+/* Tags a span that was open from its start to end_ns with what was lost meanwhile, if anything. */
+void assembler_tag_loss(struct assembler *assembler, struct span *span, const struct source *source,
+                        int64_t pid, int64_t end_ns, const char *consequence);
 
 /* The two families of events, each in a file of its own. */
 void assembler_add_original(struct assembler *assembler, const struct event *event);

@@ -7,6 +7,7 @@
 #define BLKIN_CORE_OPEN_SPANS_H
 
 #include "event.h"
+#include "source.h"
 #include "span.h"
 
 #include <urcu/hlist.h>
@@ -18,6 +19,8 @@ struct open_span {
     struct cds_list_head in_queue;
     int64_t last_event_ns;
     int64_t first_event_ns;
+    struct source *source;
+    int64_t pid; /* 0: not known */
     bool has_timestamp;
     bool closing;
     bool streaming; /* of blkin:begin: has an end of its own */

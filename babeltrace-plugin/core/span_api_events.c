@@ -92,6 +92,21 @@ static bool moment_of(const struct event *event, uint64_t before_ns, int64_t *mo
     return true;
 }
 
+/* The span through which its trace came into the process: see assembler_note_loss(). */
+static bool is_entry(const struct event *event)
+{
+    return !event->parent_id || event->flags & BLKIN_SPAN_REMOTE ||
+           event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
+}
+
+static void tag_loss_below(struct assembler *assembler, struct span *span,
+                           const struct event *event)
+{
+    if (assembler->has_losses && is_entry(event))
+        assembler_tag_loss(assembler, span, source_get(assembler->sources, &event->origin),
+                           event->origin.pid, span->end_ns, "spans below it may be missing");
+}
+
 static void add_whole_span(struct assembler *assembler, const struct event *event)
 {
     struct open_span *open = open_spans_take(&assembler->open);
@@ -118,6 +133,7 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         assembler_tag_origin(assembler, span, &event->origin);
         add_log(assembler, span, event->log);
         add_dropped(assembler, span, event->dropped);
+        tag_loss_below(assembler, span, event);
         assembler->counts.events_in_span++;
         assembler->counts.spans_finished++;
         assembler->sink(assembler->sink_context, span);

@@ -67,6 +67,15 @@ static uint64_t bytes_of(const struct open_span *open)
     return sizeof(*open) + open->span.log_capacity;
 }
 
+/* What nothing has closed may have been open until now: the event that closed it may be lost. */
+static void tag_loss(struct assembler *assembler, struct open_span *open)
+{
+    if (assembler->has_losses)
+        assembler_tag_loss(assembler, &open->span, open->source, open->pid,
+                           open->closing ? open->span.end_ns : assembler->now_ns,
+                           "what it tells may be incomplete");
+}
+
 void assembler_finish(struct assembler *assembler, struct open_span *open)
 {
     assembler->counts.open_bytes -= bytes_of(open);
@@ -75,6 +84,7 @@ void assembler_finish(struct assembler *assembler, struct open_span *open)
     else if (open->streaming && !open->closing)
         mark_incomplete(assembler, &open->span, "its end was not seen");
     set_times(open);
+    tag_loss(assembler, open);
     open_spans_remove(&assembler->open, open);
     cds_list_del(&open->in_queue);
     assembler->counts.spans_finished++;
@@ -116,6 +126,8 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
     struct open_span *open = open_spans_add(&assembler->open, event, endpoint);
 
     if (open) {
+        open->source = source_get(assembler->sources, &event->origin);
+        open->pid = event->origin.pid;
         assembler_tag_origin(assembler, &open->span, &event->origin);
         assembler->counts.open_bytes += bytes_of(open);
         evict_until_it_fits(assembler, open);

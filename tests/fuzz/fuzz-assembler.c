@@ -75,12 +75,28 @@ static void take_event(struct source *source, struct event *event)
         .dropped = take_number(source),
     };
     event->origin.pid = (int64_t)take_number(source);
+    event->origin.clock = (int64_t)take_number(source) & 1;
+    event->origin.host = take_text(source);
     event->span_name = take_text(source);
     event->service = take_text(source);
     event->ip = take_text(source);
     event->key = take_text(source);
     event->value = take_text(source);
     event->log = take_text(source);
+}
+
+static void note_loss(struct source *source, struct assembler *assembler)
+{
+    const struct loss loss = {
+        .origin = {.host = take_text(source), .pid = (int64_t)take_number(source)},
+        .has_times = take(source, 1) & 1,
+        .begin_ns = (int64_t)take_number(source),
+        .end_ns = (int64_t)take_number(source),
+        .events = take_number(source),
+        .packets = take_number(source),
+    };
+
+    assembler_note_loss(assembler, &loss);
 }
 
 static uint64_t spans;
@@ -127,8 +143,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(assembler);
     spans = 0;
     while (source.at < source.end) {
-        if (take(&source, 1) < 16)
+        const uint64_t choice = take(&source, 1);
+
+        if (choice < 16)
             assembler_advance(assembler, (int64_t)take_number(&source));
+        else if (choice < 32)
+            note_loss(&source, assembler);
         take_event(&source, &event);
         assembler_add(assembler, &event);
     }
@@ -138,6 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   counts->events_no_room + counts->events_late +
                                   counts->events_process);
     REQUIRE(counts->spans_finished == spans);
+    REQUIRE(counts->spans_with_loss <= spans);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
     assembler_free(assembler);
     return 0;
