@@ -87,16 +87,16 @@ static void print_summary(struct sink *sink)
         return;
     fprintf(stderr,
             "blkin: events: %" PRIu64 " = %" PRIu64 " in spans + %" PRIu64 " foreign + %" PRIu64
-            " unreadable + %" PRIu64 " invalid + %" PRIu64 " no room + %" PRIu64 " late + %" PRIu64
-            " of processes; missing: %" PRIu64 " events, %" PRIu64
-            " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64 " = %" PRIu64
-            " accepted + %" PRIu64 " refused + %" PRIu64 " undelivered + %" PRIu64
+            " unreadable + %" PRIu64 " invalid + %" PRIu64 " no room + %" PRIu64
+            " duplicate + %" PRIu64 " late + %" PRIu64 " of processes; missing: %" PRIu64
+            " events, %" PRIu64 " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64
+            " = %" PRIu64 " accepted + %" PRIu64 " refused + %" PRIu64 " undelivered + %" PRIu64
             " too large + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
             " packets; touched by losses: %" PRIu64 " spans\n",
             sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
-            core->events_invalid, core->events_no_room, core->events_late, core->events_process,
-            core->events_missing, core->log_errors, out->cut, out->spans, out->accepted,
-            out->refused, out->undelivered, out->too_large, out->waiting,
+            core->events_invalid, core->events_no_room, core->events_duplicate, core->events_late,
+            core->events_process, core->events_missing, core->log_errors, out->cut, out->spans,
+            out->accepted, out->refused, out->undelivered, out->too_large, out->waiting,
             sink->input.discarded_events, sink->input.discarded_packets, core->spans_with_loss);
 }
 

@@ -5,6 +5,11 @@
  * put together until its blkin:end; without one it is finished, marked incomplete, after a
  * time-out.
  *
+ * Where both forms are recorded, a span is given out once, as the form that ends first, and the
+ * other is counted. A streamed span that was given out as incomplete is no reason to withhold the
+ * whole one that comes after it. The form that comes second is known by trace id, span id, kind and
+ * host: the whole span for as long as the streamed one is open, the streamed one as recent.h tells.
+ *
  * Of the original's events, one span per (trace id, span id, endpoint) is made. These events have
  * no "end", so a span is finished when trace time says so: a short while after a closing annotation
  * ("cr" or "ss"), which leaves room for the tags that programs add last; or after a long silence;
@@ -30,19 +35,21 @@ struct assembler_options {
 };
 
 struct assembler_counts {
-    uint64_t events;         /* given to assembler_add() */
-    uint64_t events_in_span; /* of these, now in a span; the others are in the counters below */
-    uint64_t events_invalid; /* without trace id or span id */
-    uint64_t events_no_room; /* no memory, or the span has reached SPAN_LOG_MAX */
-    uint64_t events_late;    /* of a streamed span that has ended, or whose begin was not seen */
-    uint64_t events_process; /* about a process, not about a span */
-    uint64_t events_missing; /* never seen: gaps in sequence numbers */
-    uint64_t log_errors;     /* annotations and tags lost: no room in program or span, unreadable */
+    uint64_t events;           /* given to assembler_add() */
+    uint64_t events_in_span;   /* of these, now in a span; the others are in the counters below */
+    uint64_t events_invalid;   /* without trace id or span id */
+    uint64_t events_no_room;   /* no memory, or the span has reached SPAN_LOG_MAX */
+    uint64_t events_late;      /* of a streamed span that has ended, or whose begin was not seen */
+    uint64_t events_duplicate; /* of a span that was given out already, see below */
+    uint64_t events_process;   /* about a process, not about a span */
+    uint64_t events_missing;   /* never seen: gaps in sequence numbers */
+    uint64_t log_errors; /* annotations and tags lost: no room in program or span, unreadable */
     uint64_t spans_open;
     uint64_t open_bytes; /* that they take */
     uint64_t spans_finished;
     uint64_t spans_incomplete; /* of these: without an end */
     uint64_t spans_evicted;    /* of these: early, to make room */
+    uint64_t spans_duplicate;  /* put together, and not given out: they had been already */
     uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };

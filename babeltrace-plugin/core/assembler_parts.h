@@ -8,6 +8,7 @@
 
 #include "assembler.h"
 #include "open_spans.h"
+#include "recent.h"
 #include "sequence.h"
 #include "source.h"
 
@@ -20,7 +21,9 @@ struct assembler {
     struct endpoint_table *endpoints;
     struct sequence_table *sequences;
     struct source_table *sources;
-    bool has_losses; /* any, from anywhere */
+    struct recent_table *recent;
+    bool has_losses;   /* any, from anywhere */
+    bool has_streamed; /* any streamed span */
     int64_t now_ns;
     assembler_sink_fn *sink;
     void *sink_context;
@@ -30,8 +33,8 @@ struct assembler {
 /* The event's endpoint, or NULL when out of memory. */
 const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event);
 
-/* Counts the event as in a span, or as lost for lack of room. */
-void assembler_count(struct assembler *assembler, bool in_span);
+/* Counts the event as in the span, or as lost for lack of room. */
+void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span);
 
 /* Tags the span with where it was recorded. */
 void assembler_tag_origin(struct assembler *assembler, struct span *span,
@@ -45,7 +48,7 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
 void assembler_account(struct assembler *assembler, const struct open_span *open,
                        uint32_t capacity_before);
 
-/* Gives the span out and drops it from the table and its queue. */
+/* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
 
 /* Counts and notes what is missing before this event of the span API. */

@@ -68,14 +68,40 @@ struct open_span *open_spans_find(struct open_spans *spans, const struct event *
     return NULL;
 }
 
+static bool is_streamed_there(const struct event *event, const struct open_span *open)
+{
+    return open->streaming && is_of_span(event, open) &&
+           text_equal(open->source->host, event->origin.host);
+}
+
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open, *of_process = NULL, *of_host = NULL;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (!is_streamed_there(event, open))
+            continue;
+        if (open->thread == event->thread)
+            return open;
+        if (open->pid == event->origin.pid)
+            of_process = open;
+        else
+            of_host = open;
+    }
+    return of_process ? of_process : of_host;
+}
+
+struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct event *event,
+                                           enum span_kind kind)
 {
     struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open;
 
     cds_hlist_for_each_entry_2(open, bucket, in_bucket)
     {
-        if (is_of_span(event, open) && open->streaming)
+        if (open->span.kind == kind && !open->is_duplicate && is_streamed_there(event, open))
             return open;
     }
     return NULL;
@@ -145,7 +171,7 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
 }
 
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint)
+                                 const struct endpoint *endpoint, struct source *source)
 {
     struct open_span *open = open_spans_take(spans);
 
@@ -156,7 +182,10 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->span.id = event->span_id;
     open->span.parent_id = event->parent_id;
     open->span.endpoint = endpoint;
+    open->source = source;
     open->first_event_ns = event->time_ns;
+    open->pid = event->origin.pid;
+    open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
         free_open_span(open);
         return NULL;

@@ -55,7 +55,7 @@ void assembler_add_original(struct assembler *assembler, const struct event *eve
         return;
     }
     capacity = open->span.log_capacity;
-    assembler_count(assembler, apply(open, event));
+    assembler_count(assembler, open, apply(open, event));
     assembler_account(assembler, open, capacity);
     queue_append(open->closing ? &assembler->closing : &assembler->idle, open, assembler->now_ns);
 }

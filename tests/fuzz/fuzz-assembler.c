@@ -156,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
-                                  counts->events_process);
+                                  counts->events_duplicate + counts->events_process);
     REQUIRE(counts->spans_finished == spans);
     REQUIRE(counts->spans_with_loss <= spans);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
