@@ -16,6 +16,11 @@
  * or at the end of the trace. Trace time is the time of events and of inactivity beacons, never the
  * host's clock, so that a recorded trace gives the same spans as the live one.
  *
+ * With the original API a server may record under the span id that the client has sent it. Zipkin
+ * wants to be told (struct span, shared), and no event tells: such a half is known by the client's
+ * half, another endpoint's, being open or given out not long before. A blkin:span is never one:
+ * libblkin's servers give their spans an id of their own.
+ *
  * Not thread-safe: one thread drives an assembler.
  *
  * SPDX-License-Identifier: BSD-2-Clause

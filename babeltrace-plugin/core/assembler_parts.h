@@ -24,6 +24,7 @@ struct assembler {
     struct recent_table *recent;
     bool has_losses;   /* any, from anywhere */
     bool has_streamed; /* any streamed span */
+    bool has_original; /* any event of the original's */
     int64_t now_ns;
     assembler_sink_fn *sink;
     void *sink_context;

@@ -107,6 +107,20 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     return NULL;
 }
 
+bool open_spans_has_client(struct open_spans *spans, const struct span *span)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, span->trace_id, span->id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (open->span.id == span->id && open->span.trace_id == span->trace_id &&
+            open->span.kind == SPAN_CLIENT && open->span.endpoint != span->endpoint)
+            return true;
+    }
+    return false;
+}
+
 static void add_to_bucket(struct open_spans *spans, struct open_span *open)
 {
     cds_hlist_add_head(&open->in_bucket, bucket_of(spans, open->span.trace_id, open->span.id));

@@ -59,6 +59,9 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
 struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct event *event,
                                            enum span_kind kind);
 
+/* Whether the client's half of this span is open, at another endpoint. */
+bool open_spans_has_client(struct open_spans *spans, const struct span *span);
+
 /* A span with the event's ids and name, in the table. Returns NULL when out of memory. */
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
                                  const struct endpoint *endpoint, struct source *source);

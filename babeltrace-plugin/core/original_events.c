@@ -48,6 +48,7 @@ void assembler_add_original(struct assembler *assembler, const struct event *eve
     uint32_t capacity;
     struct open_span *open = endpoint ? open_spans_find(&assembler->open, event, endpoint) : NULL;
 
+    assembler->has_original = true;
     if (endpoint && !open)
         open = assembler_open(assembler, event, endpoint);
     if (!open) {

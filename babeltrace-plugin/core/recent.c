@@ -13,7 +13,9 @@ struct place {
     uint64_t trace_id;
     uint64_t span_id; /* 0: free */
     const struct source *source;
+    const struct endpoint *endpoint;
     enum span_kind kind;
+    bool streamed;
 };
 
 struct recent_table {
@@ -31,30 +33,43 @@ void recent_table_free(struct recent_table *table)
 }
 
 /* The kind is mixed in: client and server halves of a span may have the same ids. */
-static struct place *place_of(struct recent_table *table, const struct span *span)
+static size_t index_of(const struct span *span, enum span_kind kind)
 {
-    const uint64_t hash = hash_mix(span->trace_id ^ hash_mix(span->id + span->kind));
-
-    return &table->places[hash & (RECENT_PLACES - 1)];
+    return hash_mix(span->trace_id ^ hash_mix(span->id + kind)) & (RECENT_PLACES - 1);
 }
 
-void recent_note(struct recent_table *table, const struct span *span, const struct source *source)
+static bool is_of(const struct place *place, const struct span *span, enum span_kind kind)
 {
-    *place_of(table, span) = (struct place){
+    return place->span_id == span->id && place->trace_id == span->trace_id && place->kind == kind;
+}
+
+void recent_note(struct recent_table *table, const struct span *span, const struct source *source,
+                 bool streamed)
+{
+    table->places[index_of(span, span->kind)] = (struct place){
         .trace_id = span->trace_id,
         .span_id = span->id,
         .source = source,
+        .endpoint = span->endpoint,
         .kind = span->kind,
+        .streamed = streamed,
     };
 }
 
 bool recent_take(struct recent_table *table, const struct span *span, const struct source *source)
 {
-    struct place *place = place_of(table, span);
+    struct place *place = &table->places[index_of(span, span->kind)];
 
-    if (place->span_id != span->id || place->trace_id != span->trace_id ||
-        place->kind != span->kind || !text_equal(place->source->host, source->host))
+    if (!place->streamed || !is_of(place, span, span->kind) ||
+        !text_equal(place->source->host, source->host))
         return false;
-    place->span_id = 0;
+    place->streamed = false;
     return true;
+}
+
+bool recent_has_client(const struct recent_table *table, const struct span *span)
+{
+    const struct place *place = &table->places[index_of(span, SPAN_CLIENT)];
+
+    return is_of(place, span, SPAN_CLIENT) && place->endpoint != span->endpoint;
 }

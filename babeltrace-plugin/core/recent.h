@@ -12,7 +12,8 @@
 /*
  * One place for each value of a hash of the ids: the newer span takes the place of the older one.
  * A span is found for sure only as the last one; after n others, with a chance of (1 - 1/PLACES)^n.
- * What is looked for comes soon: the two forms of a span's end are recorded one after the other.
+ * What is looked for comes soon: the two forms of a span's end are recorded one after the other,
+ * and the two halves of a span end one after the other.
  */
 #define RECENT_PLACES 16384 /* a power of two */
 
@@ -23,12 +24,16 @@ struct recent_table *recent_table_new(void);
 void recent_table_free(struct recent_table *table);
 
 /* Notes a span that was given out. */
-void recent_note(struct recent_table *table, const struct span *span, const struct source *source);
+void recent_note(struct recent_table *table, const struct span *span, const struct source *source,
+                 bool streamed);
 
 /*
- * Whether a span of the same ids and kind from the same host was noted, in whichever session; if so
- * it is forgotten, since a span has one duplicate at the most.
+ * Whether a streamed span of the same ids and kind from the same host was noted, in whichever
+ * session; if so it is forgotten, since a span has one duplicate at the most.
  */
 bool recent_take(struct recent_table *table, const struct span *span, const struct source *source);
+
+/* Whether a client's half of this span, from another endpoint, was noted. */
+bool recent_has_client(const struct recent_table *table, const struct span *span);
 
 #endif

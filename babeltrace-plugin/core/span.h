@@ -43,6 +43,7 @@ struct span {
     const struct endpoint *remote; /* NULL: not known */
     enum span_kind kind;
     bool debug;       /* recorded against sampling */
+    bool shared;      /* a server's half, under the id that the client's half has too */
     int64_t start_ns; /* since the Unix epoch */
     int64_t end_ns;   /* >= start_ns */
 

@@ -155,6 +155,9 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         add_log(assembler, span, event->log);
         add_dropped(assembler, span, event->dropped);
         tag_loss_below(assembler, span, event);
+        /* its server may be one of the original's, and end later */
+        if (assembler->has_original && span->kind == SPAN_CLIENT)
+            recent_note(assembler->recent, span, NULL, false);
         assembler->counts.events_in_span++;
         assembler->counts.spans_finished++;
         assembler->sink(assembler->sink_context, span);

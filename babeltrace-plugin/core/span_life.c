@@ -78,6 +78,13 @@ static void tag_loss(struct assembler *assembler, struct open_span *open)
                            "what it tells may be incomplete");
 }
 
+/* No event says so, but the client's half is there as a rule: it begins first and ends last. */
+static void set_shared(struct assembler *assembler, struct span *span)
+{
+    span->shared = span->kind == SPAN_SERVER && (open_spans_has_client(&assembler->open, span) ||
+                                                 recent_has_client(assembler->recent, span));
+}
+
 static void give_out(struct assembler *assembler, struct open_span *open)
 {
     if (open->evicted)
@@ -86,8 +93,9 @@ static void give_out(struct assembler *assembler, struct open_span *open)
         mark_incomplete(assembler, &open->span, "its end was not seen");
     set_times(open);
     tag_loss(assembler, open);
-    if (open->streaming && open->closing)
-        recent_note(assembler->recent, &open->span, open->source);
+    set_shared(assembler, &open->span);
+    if ((open->streaming && open->closing) || open->span.kind == SPAN_CLIENT)
+        recent_note(assembler->recent, &open->span, open->source, open->streaming && open->closing);
     assembler->counts.spans_finished++;
     assembler->sink(assembler->sink_context, &open->span);
 }

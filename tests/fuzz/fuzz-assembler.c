@@ -109,6 +109,7 @@ static void take_span(void *context, const struct span *span)
     REQUIRE((span->trace_id | span->trace_id_high) && span->id);
     REQUIRE(span->endpoint);
     REQUIRE(span->start_ns <= span->end_ns);
+    REQUIRE(!span->shared || span->kind == SPAN_SERVER);
     REQUIRE(span->log_length <= SPAN_LOG_MAX);
     for (uint32_t i = 0; i < span->name_length; i++)
         checksum += (unsigned char)span->log[i];

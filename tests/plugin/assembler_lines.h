@@ -42,6 +42,8 @@ static inline void take(void *context, const struct span *span)
              span->parent_id, (int)span->endpoint->service.length, span->endpoint->service.data,
              kinds[span->kind], span->start_ns / SECOND, (span->end_ns - span->start_ns) / SECOND);
     append(line);
+    if (span->shared)
+        append(" shared");
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
         const struct text key = span_entry_key(entry), value = span_entry_value(entry);

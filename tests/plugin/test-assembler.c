@@ -16,10 +16,53 @@ static void test_one_span_per_endpoint(void)
     annotate(assembler, 13, 2, "server", "ss");
     annotate(assembler, 14, 2, "client", "cr");
     assembler_flush(assembler);
-    CHECK_TEXT(finished, "write 1/2<1 server server 11+2 sr@11 offset=4096 ss@13\n"
+    CHECK_TEXT(finished, "write 1/2<1 server server 11+2 shared sr@11 offset=4096 ss@13\n"
                          "write 1/2<1 client client 10+4 cs@10 cr@14\n");
     CHECK(assembler_counts(assembler)->spans_open == 0);
     CHECK(assembler_counts(assembler)->spans_finished == 2);
+    end(assembler);
+}
+
+/* A server's half under the client's id is told apart, whichever of the two is given out first. */
+static void test_shared(void)
+{
+    struct assembler *assembler = begin();
+    struct event event;
+
+    annotate(assembler, 10, 2, "client", "cs");
+    annotate(assembler, 10, 2, "server", "sr");
+    annotate(assembler, 11, 2, "client", "cr");
+    assembler_advance(assembler, 15 * SECOND);
+    assembler_advance(assembler, 30 * SECOND);
+    CHECK_TEXT(finished, "write 1/2<1 client client 10+1 cs@10 cr@11\n"
+                         "write 1/2<1 server server 10+0 shared sr@10\n");
+
+    /* no client's half of this id; and a late event of a span makes it no half of its own */
+    finished[0] = '\0';
+    annotate(assembler, 40, 3, "server", "sr");
+    annotate(assembler, 40, 4, "both", "cr");
+    assembler_advance(assembler, 60 * SECOND);
+    annotate(assembler, 60, 4, "both", "ss");
+    assembler_flush(assembler);
+    CHECK_TEXT(finished, "write 1/4<3 both client 40+0 cr@40\n"
+                         "write 1/3<2 server server 40+0 sr@40\n"
+                         "write 1/4<3 both server 60+0 ss@60\n");
+
+    /* the client's half is a whole span, given out at once */
+    finished[0] = '\0';
+    annotate(assembler, 70, 5, "server", "sr");
+    annotate(assembler, 71, 5, "server", "ss");
+    event = event_of(72, 5, "client");
+    event.kind = EVENT_SPAN;
+    event.span_kind = SPAN_CLIENT;
+    assembler_add(assembler, &event);
+    assembler_flush(assembler);
+    CHECK(strstr(finished, "server 70+1 sr@70 ss@71\n"));
+    annotate(assembler, 72, 6, "server", "sr");
+    event.span_id = 6;
+    assembler_add(assembler, &event);
+    assembler_flush(assembler);
+    CHECK(strstr(finished, "server 72+0 shared sr@72\n"));
     end(assembler);
 }
 
@@ -252,6 +295,7 @@ static void test_endpoints(void)
 int main(void)
 {
     test_one_span_per_endpoint();
+    test_shared();
     test_time_outs();
     test_times();
     test_invalid_and_huge();
