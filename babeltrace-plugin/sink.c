@@ -133,6 +133,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .open_timeout_ns = params.open_timeout_ms * 1000000,
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
+            .closing = params.closing,
         },
         export_span, sink);
     if (!sink->assembler) {

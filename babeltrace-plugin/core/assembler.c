@@ -15,6 +15,10 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     if (!assembler)
         return NULL;
     assembler->options = *options;
+    if (options->closing.count == 0) {
+        (void)closing_add(&assembler->options.closing, text_of("cr"));
+        (void)closing_add(&assembler->options.closing, text_of("ss"));
+    }
     queue_init(&assembler->idle, options->idle_timeout_ns);
     queue_init(&assembler->closing, options->end_timeout_ns);
     queue_init(&assembler->streaming, options->open_timeout_ns);

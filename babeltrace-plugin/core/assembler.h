@@ -12,9 +12,9 @@
  *
  * Of the original's events, one span per (trace id, span id, endpoint) is made. These events have
  * no "end", so a span is finished when trace time says so: a short while after a closing annotation
- * ("cr" or "ss"), which leaves room for the tags that programs add last; or after a long silence;
- * or at the end of the trace. Trace time is the time of events and of inactivity beacons, never the
- * host's clock, so that a recorded trace gives the same spans as the live one.
+ * (assembler_options.closing), which leaves room for the tags that programs add last; or after a
+ * long silence; or at the end of the trace. Trace time is the time of events and of inactivity
+ * beacons, never the host's clock, so that a recorded trace gives the same spans as the live one.
  *
  * With the original API a server may record under the span id that the client has sent it. Zipkin
  * wants to be told (struct span, shared), and no event tells: such a half is known by the client's
@@ -28,6 +28,7 @@
 #ifndef BLKIN_CORE_ASSEMBLER_H
 #define BLKIN_CORE_ASSEMBLER_H
 
+#include "closing.h"
 #include "event.h"
 #include "span.h"
 
@@ -37,6 +38,7 @@ struct assembler_options {
     int64_t open_timeout_ns; /* the same, for a span of the streaming events */
     uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
     uint64_t max_open_bytes; /* the same for the memory that they take */
+    struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
 };
 
 struct assembler_counts {

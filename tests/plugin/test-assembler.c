@@ -87,6 +87,35 @@ static void test_time_outs(void)
     end(assembler);
 }
 
+/* What closes a span is the user's to say; what gives it its kind is not. */
+static void test_closing(void)
+{
+    static const char longest[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    struct assembler_options own = options;
+    struct assembler *assembler;
+
+    CHECK(closing_add(&own.closing, text_of("op_commit")));
+    CHECK(closing_add(&own.closing, (struct text){longest, CLOSING_TEXT_MAX}));
+    CHECK(!closing_add(&own.closing, text_of(longest)));
+    CHECK(!closing_add(&own.closing, text_of("")));
+    finished[0] = '\0';
+    assembler = assembler_new(&own, take, NULL);
+    annotate(assembler, 10, 2, "s", "sr");
+    annotate(assembler, 11, 2, "s", "ss");
+    annotate(assembler, 11, 3, "s", "op_commis");
+    annotate(assembler, 11, 4, "s", "op_commit");
+    annotate(assembler, 11, 5, "s", longest);
+    assembler_advance(assembler, 12 * SECOND);
+    CHECK_TEXT(finished, "write 1/4<3 s local 11+0 op_commit@11\n");
+    assembler_advance(assembler, 21 * SECOND);
+    CHECK(strstr(finished, "write 1/2<1 s server 10+1 sr@10 ss@11\n"));
+    while (own.closing.count < CLOSING_MAX)
+        CHECK(closing_add(&own.closing, text_of("x")));
+    CHECK(!closing_add(&own.closing, text_of("x")));
+    end(assembler);
+}
+
 /* A span of tags alone has their times; time that goes back moves nothing. */
 static void test_times(void)
 {
@@ -297,6 +326,7 @@ int main(void)
     test_one_span_per_endpoint();
     test_shared();
     test_time_outs();
+    test_closing();
     test_times();
     test_invalid_and_huge();
     test_many();
