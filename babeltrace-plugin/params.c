@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum type { TEXT, INTEGER, CLOSING };
+enum type { TEXT, INTEGER, BOOLEAN, CLOSING };
 
 struct rule {
     const char *name;
@@ -37,6 +37,7 @@ static const struct rule rules[] = {
     {"batch-spans", INTEGER, offsetof(struct params, batch_spans), 1, 100000, 1000, NULL},
     {"batch-timeout-ms", INTEGER, offsetof(struct params, batch_timeout_ms), 0, DAY_MS, 200, NULL},
     {"retry-timeout-ms", INTEGER, offsetof(struct params, retry_timeout_ms), 0, DAY_MS, 30000, NULL},
+    {"clock-correction", BOOLEAN, offsetof(struct params, clock_correction), 0, 1, true, NULL},
     {"closing-annotations", CLOSING, offsetof(struct params, closing), 0, 0, 0, NULL},
 };
 /* clang-format on */
@@ -49,6 +50,11 @@ static void set_text(struct params *params, const struct rule *rule, const char 
 }
 
 static void set_integer(struct params *params, const struct rule *rule, int64_t value)
+{
+    memcpy((char *)params + rule->offset, &value, sizeof(value));
+}
+
+static void set_boolean(struct params *params, const struct rule *rule, bool value)
 {
     memcpy((char *)params + rule->offset, &value, sizeof(value));
 }
@@ -114,6 +120,18 @@ static bool read_integer(struct params *params, const struct rule *rule, const b
     return true;
 }
 
+static bool read_boolean(struct params *params, const struct rule *rule, const bt_value *value,
+                         struct error *error)
+{
+    if (!bt_value_is_bool(value)) {
+        error_set(error, "parameter \"%s\": expected yes or no, got %s", rule->name,
+                  type_name(value));
+        return false;
+    }
+    set_boolean(params, rule, bt_value_bool_get(value));
+    return true;
+}
+
 static bool add_closing(struct closing *closing, const struct rule *rule, struct text text,
                         struct error *error)
 {
@@ -170,6 +188,8 @@ static bool read_value(struct params *params, const struct rule *rule, const bt_
         return read_text(params, rule, value, error);
     case INTEGER:
         return read_integer(params, rule, value, error);
+    case BOOLEAN:
+        return read_boolean(params, rule, value, error);
     case CLOSING:
         return read_closing(params, rule, value, error);
     }
@@ -220,6 +240,8 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
             set_text(params, &rules[i], rules[i].default_text);
         else if (rules[i].type == INTEGER)
             set_integer(params, &rules[i], rules[i].default_integer);
+        else if (rules[i].type == BOOLEAN)
+            set_boolean(params, &rules[i], rules[i].default_integer != 0);
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
     return !reading.failed;

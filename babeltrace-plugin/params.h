@@ -23,6 +23,7 @@ struct params {
     int64_t batch_spans;
     int64_t batch_timeout_ms;
     int64_t retry_timeout_ms;
+    bool clock_correction;
     struct closing closing; /* empty: not given */
 };
 

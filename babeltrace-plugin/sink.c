@@ -92,12 +92,13 @@ static void print_summary(struct sink *sink)
             " events, %" PRIu64 " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64
             " = %" PRIu64 " accepted + %" PRIu64 " refused + %" PRIu64 " undelivered + %" PRIu64
             " too large + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
-            " packets; touched by losses: %" PRIu64 " spans\n",
+            " packets; touched by losses: %" PRIu64 " spans; clock corrected: %" PRIu64 " spans\n",
             sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
             core->events_invalid, core->events_no_room, core->events_duplicate, core->events_late,
             core->events_process, core->events_missing, core->log_errors, out->cut, out->spans,
             out->accepted, out->refused, out->undelivered, out->too_large, out->waiting,
-            sink->input.discarded_events, sink->input.discarded_packets, core->spans_with_loss);
+            sink->input.discarded_events, sink->input.discarded_packets, core->spans_with_loss,
+            core->spans_corrected);
 }
 
 static void sink_free(struct sink *sink)
@@ -133,6 +134,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .open_timeout_ns = params.open_timeout_ms * 1000000,
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
+            .correct_clocks = params.clock_correction,
             .closing = params.closing,
         },
         export_span, sink);

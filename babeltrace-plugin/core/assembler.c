@@ -105,12 +105,14 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api)
         assembler_note_sequence(assembler, event);
-    if (event->kind == EVENT_PROCESS)
+    if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
-    else if (!has_ids(event))
+        assembler_note_clock(assembler, event);
+    } else if (!has_ids(event)) {
         assembler->counts.events_invalid++;
-    else if (is_of_span_api)
+    } else if (is_of_span_api) {
         assembler_add_span_api(assembler, event);
-    else
+    } else {
         assembler_add_original(assembler, event);
+    }
 }

@@ -38,6 +38,7 @@ struct assembler_options {
     int64_t open_timeout_ns; /* the same, for a span of the streaming events */
     uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
     uint64_t max_open_bytes; /* the same for the memory that they take */
+    bool correct_clocks;     /* times are those of the wall clock: see clock.h */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
 };
 
@@ -58,6 +59,7 @@ struct assembler_counts {
     uint64_t spans_evicted;    /* of these: early, to make room */
     uint64_t spans_duplicate;  /* put together, and not given out: they had been already */
     uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
+    uint64_t spans_corrected;  /* of these: moved by what a clock was off */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 

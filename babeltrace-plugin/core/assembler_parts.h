@@ -22,6 +22,7 @@ struct assembler {
     struct sequence_table *sequences;
     struct source_table *sources;
     struct recent_table *recent;
+    bool has_offsets;  /* any clock that is off */
     bool has_losses;   /* any, from anywhere */
     bool has_streamed; /* any streamed span */
     bool has_original; /* any event of the original's */
@@ -58,6 +59,13 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
 /* Tags a span that was open from its start to end_ns with what was lost meanwhile, if anything. */
 void assembler_tag_loss(struct assembler *assembler, struct span *span, const struct source *source,
                         int64_t pid, int64_t end_ns, const char *consequence);
+
+/* What an event of a process tells of its host's clock. */
+void assembler_note_clock(struct assembler *assembler, const struct event *event);
+
+/* Moves the span's times to the wall clock, if they are off it. The last thing done to it. */
+void assembler_correct_times(struct assembler *assembler, struct span *span,
+                             const struct source *source);
 
 /* The two families of events, each in a file of its own. */
 void assembler_add_original(struct assembler *assembler, const struct event *event);

@@ -7,6 +7,7 @@
 #ifndef BLKIN_CORE_SOURCE_H
 #define BLKIN_CORE_SOURCE_H
 
+#include "clock.h"
 #include "event.h"
 #include "loss.h"
 
@@ -15,6 +16,7 @@ struct source {
     int64_t clock;
     bool is_overflow;
     struct losses losses;
+    struct clock correction;
 };
 
 struct source_table;

@@ -158,6 +158,9 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         /* its server may be one of the original's, and end later */
         if (assembler->has_original && span->kind == SPAN_CLIENT)
             recent_note(assembler->recent, span, NULL, false);
+        if (assembler->has_offsets)
+            assembler_correct_times(assembler, span,
+                                    source_get(assembler->sources, &event->origin));
         assembler->counts.events_in_span++;
         assembler->counts.spans_finished++;
         assembler->sink(assembler->sink_context, span);

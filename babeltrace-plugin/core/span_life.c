@@ -96,6 +96,8 @@ static void give_out(struct assembler *assembler, struct open_span *open)
     set_shared(assembler, &open->span);
     if ((open->streaming && open->closing) || open->span.kind == SPAN_CLIENT)
         recent_note(assembler->recent, &open->span, open->source, open->streaming && open->closing);
+    if (assembler->has_offsets)
+        assembler_correct_times(assembler, &open->span, open->source);
     assembler->counts.spans_finished++;
     assembler->sink(assembler->sink_context, &open->span);
 }

@@ -73,6 +73,7 @@ static void take_event(struct source *source, struct event *event)
         .span_kind = take_number(source),
         .flags = take_number(source),
         .dropped = take_number(source),
+        .realtime = take_number(source),
     };
     event->origin.pid = (int64_t)take_number(source);
     event->origin.clock = (int64_t)take_number(source) & 1;
@@ -135,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .end_timeout_ns = (int64_t)take(&source, 1),
         .open_timeout_ns = (int64_t)take(&source, 1),
         .max_open_spans = 1 + take(&source, 1) % 8,
+        .correct_clocks = take(&source, 1) & 1,
         .max_open_bytes = 1 + take(&source, 2),
     };
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
@@ -159,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   counts->events_no_room + counts->events_late +
                                   counts->events_duplicate + counts->events_process);
     REQUIRE(counts->spans_finished == spans);
+    REQUIRE(counts->spans_corrected <= spans);
     REQUIRE(counts->spans_with_loss <= spans);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
     assembler_free(assembler);
