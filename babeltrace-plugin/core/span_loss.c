@@ -66,6 +66,11 @@ __attribute__((format(printf, 2, 3))) static void put(struct line *line, const c
         line->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
+static void put_number(struct line *line, uint64_t number, const char *what)
+{
+    put(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
+}
+
 /* An interval may reach beyond the span on both sides, so what is known is a maximum. */
 static void put_sum(struct line *line, const struct loss_sum *sum)
 {
@@ -76,9 +81,11 @@ static void put_sum(struct line *line, const struct loss_sum *sum)
     if (!sum->is_more)
         put(line, "up to ");
     if (sum->events)
-        put(line, "%" PRIu64 " events", sum->events);
+        put_number(line, sum->events, "event");
+    if (sum->events && sum->packets)
+        put(line, " and ");
     if (sum->packets)
-        put(line, "%s%" PRIu64 " packets of events", sum->events ? " and " : "", sum->packets);
+        put_number(line, sum->packets, "packet");
     if (sum->is_more)
         put(line, " or more");
 }

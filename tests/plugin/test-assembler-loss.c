@@ -68,7 +68,7 @@ static void test_end_not_seen(void)
     lose(assembler, "a", 12, 14, 0, 1);
     assembler_advance(assembler, 30 * SECOND);
     CHECK_TEXT(after(" blkin.lost"),
-               " blkin.lost=up to 3 events and 3 packets of events lost on a while it was open:"
+               " blkin.lost=up to 3 events and 3 packets lost on a while it was open:"
                " what it tells may be incomplete\n");
     end(assembler);
 }
@@ -85,8 +85,8 @@ static void test_without_times(void)
     assembler_note_loss(assembler, &(struct loss){.origin = {.host = text_of("a")}, .events = 1});
     assembler_flush(assembler);
     CHECK(assembler_counts(assembler)->spans_with_loss == 1);
-    CHECK(strstr(finished, "1/2<1") < strstr(finished, "blkin.lost=up to 1 events"));
-    CHECK(strstr(finished, "blkin.lost=up to 1 events") < strstr(finished, "1/3<2"));
+    CHECK(strstr(finished, "1/2<1") < strstr(finished, "blkin.lost=up to 1 event lost"));
+    CHECK(strstr(finished, "blkin.lost=up to 1 event lost") < strstr(finished, "1/3<2"));
     end(assembler);
 }
 
