@@ -15,12 +15,13 @@ fail() {
     exit 1
 }
 
-# record MODE EVENTS: more at once than 8 KiB hold.
+# record MODE EVENTS: more within one second, after which they are fetched, than 8 KiB hold.
 record() {
     mode=$1
     {
         lttng create "$mode" --output="$WORK/$mode" &&
-            lttng enable-channel -s "$mode" -u --subbuf-size=4k --num-subbuf=2 small &&
+            lttng enable-channel -s "$mode" -u --subbuf-size=4k --num-subbuf=2 \
+                --read-timer=1000000 small &&
             lttng enable-event -s "$mode" -u -c small "$2" &&
             lttng add-context -s "$mode" -u -c small -t vpid &&
             lttng start "$mode"
