@@ -20,7 +20,8 @@ bool closing_has(const struct closing *closing, struct text text)
     if (text.length > CLOSING_TEXT_MAX || !(closing->lengths >> text.length & 1))
         return false;
     for (unsigned i = 0; i < closing->count; i++) {
-        if (text_equal((struct text){closing->texts[i], closing->length[i]}, text))
+        if (closing->texts[i][0] == text.data[0] &&
+            text_equal((struct text){closing->texts[i], closing->length[i]}, text))
             return true;
     }
     return false;

@@ -1,5 +1,5 @@
 /*
- * A direct-mapped table.
+ * Two direct-mapped tables.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,17 +9,14 @@
 
 #include <stdlib.h>
 
-struct place {
-    uint64_t trace_id;
-    uint64_t span_id; /* 0: free */
-    const struct source *source;
+struct client {
+    uint64_t hash;
     const struct endpoint *endpoint;
-    enum span_kind kind;
-    bool streamed;
 };
 
 struct recent_table {
-    struct place places[RECENT_PLACES];
+    uint64_t streamed[RECENT_PLACES];
+    struct client clients[RECENT_PLACES];
 };
 
 struct recent_table *recent_table_new(void)
@@ -32,44 +29,48 @@ void recent_table_free(struct recent_table *table)
     free(table);
 }
 
+static uint64_t hash_of(const struct span *span)
+{
+    return hash_mix(span->trace_id ^ hash_mix(span->id));
+}
+
 /* The kind is mixed in: client and server halves of a span may have the same ids. */
-static size_t index_of(const struct span *span, enum span_kind kind)
+static uint64_t hash_of_streamed(const struct span *span, const struct source *source)
 {
-    return hash_mix(span->trace_id ^ hash_mix(span->id + kind)) & (RECENT_PLACES - 1);
+    return hash_mix(hash_of(span) ^ source->host_hash ^ span->kind);
 }
 
-static bool is_of(const struct place *place, const struct span *span, enum span_kind kind)
+void recent_note_streamed(struct recent_table *table, const struct span *span,
+                          const struct source *source)
 {
-    return place->span_id == span->id && place->trace_id == span->trace_id && place->kind == kind;
+    const uint64_t hash = hash_of_streamed(span, source);
+
+    table->streamed[hash & (RECENT_PLACES - 1)] = hash;
 }
 
-void recent_note(struct recent_table *table, const struct span *span, const struct source *source,
-                 bool streamed)
+bool recent_take_streamed(struct recent_table *table, const struct span *span,
+                          const struct source *source)
 {
-    table->places[index_of(span, span->kind)] = (struct place){
-        .trace_id = span->trace_id,
-        .span_id = span->id,
-        .source = source,
-        .endpoint = span->endpoint,
-        .kind = span->kind,
-        .streamed = streamed,
-    };
-}
+    const uint64_t hash = hash_of_streamed(span, source);
+    uint64_t *place = &table->streamed[hash & (RECENT_PLACES - 1)];
 
-bool recent_take(struct recent_table *table, const struct span *span, const struct source *source)
-{
-    struct place *place = &table->places[index_of(span, span->kind)];
-
-    if (!place->streamed || !is_of(place, span, span->kind) ||
-        !text_equal(place->source->host, source->host))
+    if (*place != hash)
         return false;
-    place->streamed = false;
+    *place = 0;
     return true;
+}
+
+void recent_note_client(struct recent_table *table, const struct span *span)
+{
+    const uint64_t hash = hash_of(span);
+
+    table->clients[hash & (RECENT_PLACES - 1)] = (struct client){hash, span->endpoint};
 }
 
 bool recent_has_client(const struct recent_table *table, const struct span *span)
 {
-    const struct place *place = &table->places[index_of(span, SPAN_CLIENT)];
+    const uint64_t hash = hash_of(span);
+    const struct client *place = &table->clients[hash & (RECENT_PLACES - 1)];
 
-    return is_of(place, span, SPAN_CLIENT) && place->endpoint != span->endpoint;
+    return place->hash == hash && place->endpoint && place->endpoint != span->endpoint;
 }

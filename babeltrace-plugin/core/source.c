@@ -77,6 +77,7 @@ static struct source *source_new(const struct source *key)
     if (key->host.length)
         memcpy(source + 1, key->host.data, key->host.length);
     source->clock = key->clock;
+    source->host_hash = hash_text(0, source->host);
     return source;
 }
 

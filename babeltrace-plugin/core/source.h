@@ -14,6 +14,7 @@
 struct source {
     struct text host;
     int64_t clock;
+    uint64_t host_hash;
     bool is_overflow;
     struct losses losses;
     struct clock correction;

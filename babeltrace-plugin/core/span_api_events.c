@@ -121,8 +121,8 @@ static bool is_repeated(struct assembler *assembler, const struct span *span,
     streamed = open_spans_find_repeated(&assembler->open, event, span->kind);
     if (streamed)
         streamed->is_duplicate = true;
-    return !streamed &&
-           recent_take(assembler->recent, span, source_get(assembler->sources, &event->origin));
+    return !streamed && recent_take_streamed(assembler->recent, span,
+                                             source_get(assembler->sources, &event->origin));
 }
 
 static void add_whole_span(struct assembler *assembler, const struct event *event)
@@ -157,7 +157,7 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         tag_loss_below(assembler, span, event);
         /* its server may be one of the original's, and end later */
         if (assembler->has_original && span->kind == SPAN_CLIENT)
-            recent_note(assembler->recent, span, NULL, false);
+            recent_note_client(assembler->recent, span);
         if (assembler->has_offsets)
             assembler_correct_times(assembler, span,
                                     source_get(assembler->sources, &event->origin));

@@ -94,8 +94,10 @@ static void give_out(struct assembler *assembler, struct open_span *open)
     set_times(open);
     tag_loss(assembler, open);
     set_shared(assembler, &open->span);
-    if ((open->streaming && open->closing) || open->span.kind == SPAN_CLIENT)
-        recent_note(assembler->recent, &open->span, open->source, open->streaming && open->closing);
+    if (open->streaming && open->closing)
+        recent_note_streamed(assembler->recent, &open->span, open->source);
+    if (open->span.kind == SPAN_CLIENT)
+        recent_note_client(assembler->recent, &open->span);
     if (assembler->has_offsets)
         assembler_correct_times(assembler, &open->span, open->source);
     assembler->counts.spans_finished++;
