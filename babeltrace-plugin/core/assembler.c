@@ -97,6 +97,16 @@ static bool has_ids(const struct event *event)
     return (event->trace_id | event->trace_id_high) != 0 && event->span_id != 0;
 }
 
+static void note_sequence(struct assembler *assembler, const struct event *event)
+{
+    int64_t since_ns;
+    const uint64_t missing = sequence_note(assembler->sequences, event->thread, event->sequence,
+                                           event->time_ns, &since_ns);
+
+    if (missing)
+        assembler_note_gap(assembler, event, missing, since_ns);
+}
+
 void assembler_add(struct assembler *assembler, const struct event *event)
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
@@ -104,7 +114,7 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api)
-        assembler_note_sequence(assembler, event);
+        note_sequence(assembler, event);
     if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
         assembler_note_clock(assembler, event);

@@ -53,8 +53,9 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 /* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
 
-/* Counts and notes what is missing before this event of the span API. */
-void assembler_note_sequence(struct assembler *assembler, const struct event *event);
+/* Counts and notes events that are missing between since_ns and this event of the span API. */
+void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
+                        int64_t since_ns);
 
 /* Tags a span that was open from its start to end_ns with what was lost meanwhile, if anything. */
 void assembler_tag_loss(struct assembler *assembler, struct span *span, const struct source *source,

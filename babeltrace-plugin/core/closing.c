@@ -20,8 +20,8 @@ bool closing_has(const struct closing *closing, struct text text)
     if (text.length > CLOSING_TEXT_MAX || !(closing->lengths >> text.length & 1))
         return false;
     for (unsigned i = 0; i < closing->count; i++) {
-        if (closing->texts[i][0] == text.data[0] &&
-            text_equal((struct text){closing->texts[i], closing->length[i]}, text))
+        if (closing->length[i] == text.length && closing->texts[i][0] == text.data[0] &&
+            memcmp(closing->texts[i], text.data, text.length) == 0)
             return true;
     }
     return false;

@@ -68,10 +68,9 @@ struct open_span *open_spans_find(struct open_spans *spans, const struct event *
     return NULL;
 }
 
-static bool is_streamed_there(const struct event *event, const struct open_span *open)
+static bool is_on_host(const struct event *event, const struct open_span *open)
 {
-    return open->streaming && is_of_span(event, open) &&
-           text_equal(open->source->host, event->origin.host);
+    return text_equal(open->source->host, event->origin.host);
 }
 
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
@@ -81,10 +80,12 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
 
     cds_hlist_for_each_entry_2(open, bucket, in_bucket)
     {
-        if (!is_streamed_there(event, open))
+        if (!open->streaming || !is_of_span(event, open))
             continue;
         if (open->thread == event->thread)
             return open;
+        if (!is_on_host(event, open))
+            continue;
         if (open->pid == event->origin.pid)
             of_process = open;
         else
@@ -101,7 +102,8 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 
     cds_hlist_for_each_entry_2(open, bucket, in_bucket)
     {
-        if (open->span.kind == kind && !open->is_duplicate && is_streamed_there(event, open))
+        if (open->streaming && is_of_span(event, open) && open->span.kind == kind &&
+            !open->is_duplicate && is_on_host(event, open))
             return open;
     }
     return NULL;

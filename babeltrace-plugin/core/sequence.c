@@ -40,9 +40,10 @@ uint64_t sequence_note(struct sequence_table *table, uint64_t thread, uint64_t s
     struct place *place = &table->places[hash_mix(thread) & (PLACES - 1)];
     uint64_t missing = 0;
 
-    if (place->thread == thread && sequence > place->sequence)
+    if (place->thread == thread && sequence > place->sequence && sequence - place->sequence > 1) {
         missing = sequence - place->sequence - 1;
-    *since_ns = place->time_ns;
+        *since_ns = place->time_ns;
+    }
     place->thread = thread;
     place->sequence = sequence;
     place->time_ns = time_ns;

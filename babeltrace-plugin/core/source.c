@@ -84,8 +84,8 @@ static struct source *source_new(const struct source *key)
 struct source *source_get(struct source_table *table, const struct origin *origin)
 {
     const struct source key = {.host = origin->host, .clock = origin->clock};
-    struct source **recent =
-        &table->recent[hash_mix((uint64_t)(uintptr_t)origin->host.data) & (RECENT - 1)];
+    const uintptr_t address = (uintptr_t)origin->host.data;
+    struct source **recent = &table->recent[(address >> 4 ^ address >> 12) & (RECENT - 1)];
     struct source *source;
 
     if (*recent && equal_sources(*recent, &key))

@@ -30,14 +30,9 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
          });
 }
 
-void assembler_note_sequence(struct assembler *assembler, const struct event *event)
+void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
+                        int64_t since_ns)
 {
-    int64_t since_ns;
-    const uint64_t missing = sequence_note(assembler->sequences, event->thread, event->sequence,
-                                           event->time_ns, &since_ns);
-
-    if (__builtin_expect(missing == 0, 1))
-        return;
     assembler->counts.events_missing += missing;
     note(assembler, &event->origin,
          &(struct loss_interval){
