@@ -86,8 +86,7 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns);
 
 /*
  * Events or packets that were lost at origin (its process: pid, if only that one's are) between two
- * moments of trace time; without has_times: about now. Gaps in sequence numbers are noted without
- * this.
+ * moments of trace time; without has_times: about now.
  *
  * A span that may have been touched is tagged "blkin.lost", with how much was lost where:
  * - a span of the original's or of streaming events that was open at the time: annotations, tags or
@@ -96,6 +95,10 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns);
  *   For these one span per trace and process answers, the one through which the trace came in: it
  *   has no parent, or is a server's or a consumer's, or its parent is in another process. To tag
  *   each of the thousands of spans of an overload would bury what the tag is for.
+ *
+ * Gaps in sequence numbers are noted without this call, and tag streamed spans of the process only.
+ * They tell nothing of a whole span, and too often nothing was lost: a session that records slow
+ * spans only (enable-event --filter), or one form of the two, has a gap before nearly each event.
  */
 struct loss {
     struct origin origin;

@@ -23,7 +23,8 @@ struct assembler {
     struct source_table *sources;
     struct recent_table *recent;
     bool has_offsets;  /* any clock that is off */
-    bool has_losses;   /* any, from anywhere */
+    bool has_losses;   /* any that LTTng tells of, from anywhere */
+    bool has_gaps;     /* any in sequence numbers */
     bool has_streamed; /* any streamed span */
     bool has_original; /* any event of the original's */
     int64_t now_ns;
@@ -57,9 +58,10 @@ void assembler_finish(struct assembler *assembler, struct open_span *open);
 void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
                         int64_t since_ns);
 
-/* Tags a span that was open from its start to end_ns with what was lost meanwhile, if anything. */
-void assembler_tag_loss(struct assembler *assembler, struct span *span, const struct source *source,
-                        int64_t pid, int64_t end_ns, const char *consequence);
+/* Tags a span with what was lost while it was open, if anything: of itself, or of spans below. */
+void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open);
+void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
+                              const struct origin *origin);
 
 /* What an event of a process tells of its host's clock. */
 void assembler_note_clock(struct assembler *assembler, const struct event *event);

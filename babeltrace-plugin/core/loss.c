@@ -68,7 +68,6 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
                     struct loss_sum *sum)
 {
     const struct loss_ring *ring = losses->ring;
-    uint64_t discarded = 0, missing = 0;
     bool found;
 
     *sum = (struct loss_sum){.packets = 0};
@@ -84,10 +83,8 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
             continue;
         sum->pid = !found || sum->pid == interval->pid ? interval->pid : 0;
         found = true;
-        discarded = add(discarded, interval->discarded);
-        missing = add(missing, interval->missing);
+        sum->events = add(sum->events, interval->events);
         sum->packets = add(sum->packets, interval->packets);
     }
-    sum->events = discarded > missing ? discarded : missing;
     return found;
 }

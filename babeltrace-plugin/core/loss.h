@@ -1,5 +1,5 @@
 /*
- * The recent losses of one source, as intervals of trace time.
+ * Recent losses, as intervals of trace time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,10 +13,9 @@
 struct loss_interval {
     int64_t begin_ns;
     int64_t end_ns;
-    int64_t pid;        /* 0: of any process */
-    uint64_t discarded; /* events that LTTng has counted */
-    uint64_t packets;   /* of unknown content, that LTTng has counted */
-    uint64_t missing;   /* events that gaps in sequence numbers show: partly the same ones */
+    int64_t pid; /* 0: of any process */
+    uint64_t events;
+    uint64_t packets; /* of unknown content */
 };
 
 /*
@@ -32,7 +31,7 @@ struct losses {
 
 /* What was lost in a span's time. */
 struct loss_sum {
-    uint64_t events; /* the larger of discarded and missing */
+    uint64_t events;
     uint64_t packets;
     int64_t pid;  /* 0: of more than one process, or not known */
     bool is_more; /* losses that are no longer known one by one come on top */
@@ -44,7 +43,7 @@ void losses_destroy(struct losses *losses);
 /* Returns false when out of memory. */
 bool losses_add(struct losses *losses, const struct loss_interval *interval);
 
-/* Sums up what overlaps the times of a span of process pid (0: not known). False: nothing. */
+/* Sums up what overlaps the times of a span of process pid (0: not known). False: nothing does. */
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,
                     struct loss_sum *sum);
 

@@ -38,12 +38,14 @@ static void free_source(gpointer data)
     struct source *source = data;
 
     losses_destroy(&source->losses);
+    losses_destroy(&source->gaps);
     free(source);
 }
 
 static void init_source(struct source *source)
 {
     losses_init(&source->losses);
+    losses_init(&source->gaps);
 }
 
 struct source_table *source_table_new(void)

@@ -16,7 +16,8 @@ struct source {
     int64_t clock;
     uint64_t host_hash;
     bool is_overflow;
-    struct losses losses;
+    struct losses losses; /* that LTTng tells of */
+    struct losses gaps;   /* in sequence numbers */
     struct clock correction;
 };
 

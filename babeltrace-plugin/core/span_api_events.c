@@ -99,14 +99,6 @@ static bool is_entry(const struct event *event)
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
 }
 
-static void tag_loss_below(struct assembler *assembler, struct span *span,
-                           const struct event *event)
-{
-    if (assembler->has_losses && is_entry(event))
-        assembler_tag_loss(assembler, span, source_get(assembler->sources, &event->origin),
-                           event->origin.pid, span->end_ns, "spans below it may be missing");
-}
-
 /*
  * The same span as streaming events: what of it is still open will not be given out. Returns true
  * if it was given out before.
@@ -154,7 +146,8 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         assembler_tag_origin(assembler, span, &event->origin);
         add_log(assembler, span, event->log);
         add_dropped(assembler, span, event->dropped);
-        tag_loss_below(assembler, span, event);
+        if (assembler->has_losses && is_entry(event))
+            assembler_tag_loss_below(assembler, span, &event->origin);
         /* its server may be one of the original's, and end later */
         if (assembler->has_original && span->kind == SPAN_CLIENT)
             recent_note_client(assembler->recent, span);

@@ -69,15 +69,6 @@ static uint64_t bytes_of(const struct open_span *open)
     return sizeof(*open) + open->span.log_capacity;
 }
 
-/* What nothing has closed may have been open until now: the event that closed it may be lost. */
-static void tag_loss(struct assembler *assembler, struct open_span *open)
-{
-    if (assembler->has_losses)
-        assembler_tag_loss(assembler, &open->span, open->source, open->pid,
-                           open->closing ? open->span.end_ns : assembler->now_ns,
-                           "what it tells may be incomplete");
-}
-
 /* No event says so, but the client's half is there as a rule: it begins first and ends last. */
 static void set_shared(struct assembler *assembler, struct span *span)
 {
@@ -92,7 +83,8 @@ static void give_out(struct assembler *assembler, struct open_span *open)
     else if (open->streaming && !open->closing)
         mark_incomplete(assembler, &open->span, "its end was not seen");
     set_times(open);
-    tag_loss(assembler, open);
+    if (assembler->has_losses || assembler->has_gaps)
+        assembler_tag_loss_in(assembler, open);
     set_shared(assembler, &open->span);
     if (open->streaming && open->closing)
         recent_note_streamed(assembler->recent, &open->span, open->source);

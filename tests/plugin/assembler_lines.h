@@ -27,7 +27,9 @@ static char finished[4096];
 
 static inline void append(const char *text)
 {
-    strncat(finished, text, sizeof(finished) - strlen(finished) - 1);
+    const size_t length = strlen(finished);
+
+    snprintf(finished + length, sizeof(finished) - length, "%s", text);
 }
 
 static inline void take(void *context, const struct span *span)

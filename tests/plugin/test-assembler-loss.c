@@ -100,14 +100,35 @@ static void test_gap(void)
     add_at(assembler, other, "a", 43, "");
     add_at(assembler, detail(EVENT_BEGIN, 10, 2, 1), "a", 42, "");
     add_at(assembler, detail(EVENT_END, 13, 2, 5), "a", 42, "");
-    CHECK_TEXT(finished, "write 1/2<1 s local 10+3 lttng.host=a lttng.vpid=42"
-                         " blkin.lost=up to 3 events lost on a in process 42 while it was open:"
-                         " what it tells may be incomplete\n");
+    CHECK_TEXT(
+        finished,
+        "write 1/2<1 s local 10+3 lttng.host=a lttng.vpid=42"
+        " blkin.lost=up to 3 events lost or filtered out on a in process 42 while it was open:"
+        " what it tells may be incomplete\n");
     finished[0] = '\0';
     other = detail(EVENT_END, 14, 5, 2);
     other.thread = 8;
     add_at(assembler, other, "a", 43, "");
     CHECK_TEXT(finished, "write 1/5<4 s local 9+5 lttng.host=a lttng.vpid=43\n");
+    end(assembler);
+}
+
+/* A session may record slow spans only: its gaps are no news of any whole span. */
+static void test_filtered(void)
+{
+    struct assembler *assembler = begin();
+
+    for (uint64_t i = 1; i <= 3 * LOSSES_MAX; i++) {
+        struct event event = detail(EVENT_SPAN, 10, 2, 10 * i);
+
+        event.duration_ns = SECOND;
+        event.parent_id = 0;
+        assembler_add(assembler, &event);
+        add_at(assembler, event_of(10, 3, "s"), "", 0, "sr");
+    }
+    assembler_flush(assembler);
+    CHECK(assembler_counts(assembler)->events_missing > 0);
+    CHECK(assembler_counts(assembler)->spans_with_loss == 0);
     end(assembler);
 }
 
@@ -199,6 +220,7 @@ int main(void)
     test_end_not_seen();
     test_without_times();
     test_gap();
+    test_filtered();
     test_told_twice();
     test_whole();
     test_many_losses();

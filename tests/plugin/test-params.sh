@@ -5,7 +5,17 @@
 set -u
 
 sink() {
-    timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
+    # accepts PARAMETER
+accepts() {
+    local said
+    said=$(sink --params="$1" --params="endpoint=\"file:$TMPDIR/spans\"") || {
+        echo "$1: refused: $said" >&2
+        status=1
+    }
+    rm -f "$TMPDIR/spans"
+}
+
+timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
         --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
         --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
 }
@@ -54,6 +64,9 @@ refuses '1 to 63 bytes, got "17" as number 17' \
 refuses 'endpoint "ftp://x": expected http://' 'endpoint="ftp://x"'
 refuses 'endpoint "file:": expected a path' 'endpoint="file:"'
 refuses 'file:/nowhere/x: cannot open for writing: No such file' 'endpoint="file:/nowhere/x"'
+accepts 'closing-annotations="op_commit"'
+accepts 'closing-annotations=["cr", "ss", "op_commit"]'
+accepts 'clock-correction=no'
 echo precious >"$TMPDIR/precious"
 refuses "file:$TMPDIR/precious: exists and is not empty" "endpoint=\"file:$TMPDIR/precious\""
 grep -q '^precious$' "$TMPDIR/precious" || status=1
