@@ -257,21 +257,23 @@ static void use_beacon(struct sink *sink, const bt_message *message)
         assembler_advance(sink->assembler, now_ns);
 }
 
-/* A loss of unknown size counts as one: never as none. */
+/* A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. */
 static void count_discarded_events(struct sink *sink, const bt_message *message)
 {
-    uint64_t count = 1;
+    uint64_t count;
+    const bool is_known = bt_message_discarded_events_get_count(message, &count) ==
+                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
-    (void)bt_message_discarded_events_get_count(message, &count);
-    sink->input.discarded_events += count;
+    sink->input.discarded_events += is_known ? count : 1;
 }
 
 static void count_discarded_packets(struct sink *sink, const bt_message *message)
 {
-    uint64_t count = 1;
+    uint64_t count;
+    const bool is_known = bt_message_discarded_packets_get_count(message, &count) ==
+                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
-    (void)bt_message_discarded_packets_get_count(message, &count);
-    sink->input.discarded_packets += count;
+    sink->input.discarded_packets += is_known ? count : 1;
 }
 
 static void use_message(struct sink *sink, const bt_message *message)
