@@ -39,9 +39,9 @@ serve() {
 
 # ---- parameters -----------------------------------------------------------------------------------
 
-# refused ARGUMENT EXPECTED
+# refused ARGUMENT EXPECTED. (With "-U -" nbdkit would leave a folder in /tmp.)
 refused() {
-    timeout 10 nbdkit -U - --filter="$blkin" memory 1M "$1" --run true >"$WORK/refused.log" 2>&1 &&
+    timeout 10 nbdkit -U "$WORK/refused.sock" --filter="$blkin" memory 1M "$1" --run true >"$WORK/refused.log" 2>&1 &&
         fail "nbdkit starts with $1"
     grep -qF -- "$2" "$WORK/refused.log" || {
         show_log refused
