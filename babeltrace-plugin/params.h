@@ -6,6 +6,7 @@
 #ifndef BLKIN_PARAMS_H
 #define BLKIN_PARAMS_H
 
+#include "core/closing.h"
 #include "error.h"
 #include "output/exporter.h"
 
@@ -21,6 +22,8 @@ struct params {
     int64_t max_open_spans;
     int64_t max_open_bytes;
     struct exporter_options exporter;
+    bool clock_correction;
+    struct closing closing; /* empty: not given */
 };
 
 /* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.

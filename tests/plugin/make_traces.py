@@ -45,8 +45,8 @@ DETAIL = {"trace_id": HEX, "span_id": HEX, "age": U64, "thread": HEX, "sequence"
 IDS = {"trace_id_high": HEX, "trace_id": HEX, "span_id": HEX, "parent_id": HEX}
 BLKIN = {
     "blkin:span": {**IDS, "duration": U64, "age": U64, "thread": HEX, "sequence": U32,
-                   "sampled": U32, "port": U16, "dropped": U16, "kind": U8, "flags": U8,
-                   "log": TEXT, "name": TEXT, "service": TEXT, "ip": TEXT},
+                   "sampled": U32, "dropped": U16, "kind": U8, "flags": U8, "port": U16,
+                   "name": TEXT, "log": TEXT, "service": TEXT, "ip": TEXT},
     "blkin:begin": {**IDS, "age": U64, "thread": HEX, "sequence": U32, "sampled": U32, "port": U16,
                     "kind": U8, "flags": U8, "name": TEXT, "service": TEXT, "ip": TEXT},
     "blkin:tag": {**DETAIL, "log": TEXT},
@@ -151,7 +151,7 @@ def span_api():
     events = [
         thread.process(9 * S),
         thread.span(10 * S, 2, parent=1, high=0xABC, flags=1, age=MS,
-                    log="a60000000f42400006queueds00040003poolrbd"),
+                    log="a660000424?0000000queueds4030poolrbd"),
         thread.begin(11 * S, 3, parent=2, kind=1),
     ]
     for i, severity in enumerate(("emerg", "alert", "crit", "err", "warning", "notice", "info",
@@ -159,9 +159,9 @@ def span_api():
         events.append(thread.annotation(11 * S + (i + 1) * MS, 3, severity, severity))
     thread.sequence += 2
     events += [
-        thread.tag(11 * S + 10 * MS, 3, "i0006fffffffffffff000offset"),
+        thread.tag(11 * S + 10 * MS, 3, "i60000?????????????offset"),
         thread.end(11 * S + 11 * MS, 3),
-        thread.span(12 * S, 4, dropped=3, log="s0001"),
+        thread.span(12 * S, 4, dropped=3, log="s10"),
     ]
     trace.stream().packet(events)
     return {"": trace}
@@ -299,7 +299,7 @@ def other_types():
     trace.stream().packet([
         (10 * S, "zipkin:timestamp", zipkin(2, "osd", name="sequence", port=65535, event="sr",
                                             ip="10.0.0.12345", trace_id=2**64 - 1, more=1.5)),
-        Thread(1).span(10 * S, 3, name="reversed", high=1, trace_id=2**63, log="s00010001kv"),
+        Thread(1).span(10 * S, 3, name="reversed", high=1, trace_id=2**63, log="s1010kv"),
         Thread(2).span(11 * S, 4, name="negative duration", duration=-1),
     ])
     return {"": trace}

@@ -10,6 +10,20 @@
 
 #include <inttypes.h>
 
+/* Digits of base 16, the least first, each '0' plus its value. */
+static inline void write_digits16(FILE *log, uint64_t value)
+{
+    for (unsigned i = 0; i < 16; i++)
+        fputc((int)('0' + (value >> 4 * i & 15)), log);
+}
+
+/* Two digits of base 64. */
+static inline void write_length(FILE *log, size_t length)
+{
+    fputc((int)('0' + (length & 63)), log);
+    fputc((int)('0' + (length >> 6 & 63)), log);
+}
+
 static inline void write_remote(FILE *log, const struct script_line *line, const char *value)
 {
     char ip[64], service[64];
@@ -17,7 +31,11 @@ static inline void write_remote(FILE *log, const struct script_line *line, const
 
     if (sscanf(value, "%63s %u %63s", ip, &port, service) != 3)
         script_fail(line, "expected \"IP PORT SERVICE\"", value);
-    fprintf(log, "r%04x%02zx%02zx%s%s", port, strlen(ip), strlen(service), ip, service);
+    fputc('r', log);
+    write_digits16(log, port);
+    write_length(log, strlen(ip));
+    write_length(log, strlen(service));
+    fprintf(log, "%s%s", ip, service);
 }
 
 static inline uint64_t number_bits(const struct script_line *line, char type, const char *value)
@@ -47,15 +65,16 @@ static inline bool write_log_record(FILE *log, const struct script_line *line,
     if (strcmp(key, "remote") == 0) {
         write_remote(log, line, value.data);
     } else if (strncmp(key, "a@", 2) == 0) {
-        fprintf(log, "a6%012" PRIx64 "%04zx",
-                script_number(line, key + 2) & UINT64_C(0xffffffffffff), value.length);
+        fputs("a6", log);
+        write_digits16(log, script_number(line, key + 2) << 16 | value.length);
         fwrite(value.data, 1, value.length, log);
     } else if (key[0] && key[1] == '.' && strchr("siudb", key[0])) {
-        fprintf(log, "%c%04zx", key[0], strlen(key + 2));
+        fputc(key[0], log);
+        write_length(log, strlen(key + 2));
         if (key[0] == 's')
-            fprintf(log, "%04zx", value.length);
+            write_length(log, value.length);
         else
-            fprintf(log, "%016" PRIx64, number_bits(line, key[0], value.data));
+            write_digits16(log, number_bits(line, key[0], value.data));
         fputs(key + 2, log);
         if (key[0] == 's')
             fwrite(value.data, 1, value.length, log);

@@ -120,7 +120,8 @@ static void check_account(struct run *run)
     const struct assembler_counts *counts = assembler_counts(run->assembler);
 
     if (counts->events == counts->events_in_span + counts->events_invalid + counts->events_no_room +
-                              counts->events_late + counts->events_process &&
+                              counts->events_duplicate + counts->events_late +
+                              counts->events_process &&
         counts->spans_finished == run->spans)
         return;
     fprintf(stderr, "%s:%u: the account does not hold from here on:\n", run->line.file,

@@ -90,7 +90,7 @@ static void add_streamed(struct run *run, enum event_kind kind, uint64_t span_id
     struct event event = next_event(run, kind, span_id, "osd");
 
     event.value = text_of("queued");
-    event.log = text_of("s00040003poolrbd");
+    event.log = text_of("s4030poolrbd");
     assembler_add(run->assembler, &event);
 }
 
@@ -108,7 +108,9 @@ static void few(struct run *run)
         add_streamed(run, EVENT_BEGIN, 100 + i);
         add_streamed(run, EVENT_ANNOTATION, 100 + i);
         add_streamed(run, EVENT_TAG, 100 + i);
-        add_whole(run, 200 + i, "mon", "s00040003poolrbdr1a85080310.0.0.2mon");
+        add_whole(run, 200 + i, "mon",
+                  "s4030poolrbd"
+                  "r58:1000000000000803010.0.0.2mon");
     }
     for (uint64_t i = 1; i <= 2; i++)
         add_streamed(run, EVENT_END, 100 + i);
@@ -117,7 +119,9 @@ static void few(struct run *run)
     add_text(run, 50, 10);
     for (unsigned i = 0; i < 5; i++) {
         snprintf(service, sizeof(service), "service %u", i);
-        add_whole(run, 300 + i, service, "i00060000000000000001offsetd00043fd0000000000000half");
+        add_whole(run, 300 + i, service,
+                  "i601000000000000000offset"
+                  "d400000000000000=?3half");
     }
     assembler_advance(run->assembler, run->time_ns + 2000 * MS);
     add_whole(run, 400, "osd", "broken");
@@ -225,16 +229,28 @@ static void check_account(const struct run *run)
 
     CHECK(starve.live == 0);
     CHECK(core->events == core->events_in_span + core->events_invalid + core->events_no_room +
-                              core->events_late + core->events_process);
+                              core->events_duplicate + core->events_late + core->events_process);
     CHECK(core->spans_open == 0 && core->open_bytes == 0);
     CHECK(core->spans_finished == out->spans);
     CHECK(out->spans == out->outcome[OUTCOME_ACCEPTED] + out->outcome[OUTCOME_NO_MEMORY]);
     CHECK(out->waiting == 0);
 }
 
+/* How much was lost around a span is told less exactly for lack of memory. */
+static void forget_losses(json_t *spans)
+{
+    json_t *span;
+    size_t i;
+
+    json_array_foreach(spans, i, span)(void)
+        json_object_del(json_object_get(span, "tags"), "blkin.lost");
+}
+
 /* What was lost is in a counter: where all are as without failures, so are the spans. */
 static void check_nothing_silent(const struct run *run, const struct run *whole)
 {
+    forget_losses(run->spans);
+    forget_losses(whole->spans);
     if (memcmp(&run->core, &whole->core, sizeof(run->core)) == 0 &&
         run->out.outcome[OUTCOME_NO_MEMORY] == whole->out.outcome[OUTCOME_NO_MEMORY])
         CHECK(json_equal(run->spans, whole->spans));
