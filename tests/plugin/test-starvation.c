@@ -175,7 +175,7 @@ static bool set_up(struct run *run)
         &(struct exporter_options){
             .transport.endpoint = endpoint,
             .batch_spans = 8,
-            .batch_bytes = 1 << 20,
+            .batch_bytes = 4096,
             .batch_timeout_ms = 60000,
             .queue_bytes = 64 << 20,
             .on_full = ON_FULL_BLOCK,
