@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum type { TEXT, INTEGER };
+enum type { TEXT, INTEGER, BOOLEAN, CLOSING };
 
 struct rule {
     const char *name;
@@ -37,6 +37,8 @@ static const struct rule rules[] = {
     {"batch-spans", INTEGER, offsetof(struct params, batch_spans), 1, 100000, 1000, NULL},
     {"batch-timeout-ms", INTEGER, offsetof(struct params, batch_timeout_ms), 0, DAY_MS, 200, NULL},
     {"retry-timeout-ms", INTEGER, offsetof(struct params, retry_timeout_ms), 0, DAY_MS, 30000, NULL},
+    {"clock-correction", BOOLEAN, offsetof(struct params, clock_correction), 0, 1, true, NULL},
+    {"closing-annotations", CLOSING, offsetof(struct params, closing), 0, 0, 0, NULL},
 };
 /* clang-format on */
 
@@ -48,6 +50,11 @@ static void set_text(struct params *params, const struct rule *rule, const char 
 }
 
 static void set_integer(struct params *params, const struct rule *rule, int64_t value)
+{
+    memcpy((char *)params + rule->offset, &value, sizeof(value));
+}
+
+static void set_boolean(struct params *params, const struct rule *rule, bool value)
 {
     memcpy((char *)params + rule->offset, &value, sizeof(value));
 }
@@ -113,6 +120,82 @@ static bool read_integer(struct params *params, const struct rule *rule, const b
     return true;
 }
 
+static bool read_boolean(struct params *params, const struct rule *rule, const bt_value *value,
+                         struct error *error)
+{
+    if (!bt_value_is_bool(value)) {
+        error_set(error, "parameter \"%s\": expected yes or no, got %s", rule->name,
+                  type_name(value));
+        return false;
+    }
+    set_boolean(params, rule, bt_value_bool_get(value));
+    return true;
+}
+
+static bool add_closing(struct closing *closing, const struct rule *rule, struct text text,
+                        struct error *error)
+{
+    if (closing_add(closing, text))
+        return true;
+    error_set(error,
+              "parameter \"%s\": expected up to %d annotations of 1 to %d bytes, got \"%.*s\" as "
+              "number %u",
+              rule->name, CLOSING_MAX, CLOSING_TEXT_MAX, text.length > 80 ? 80 : (int)text.length,
+              text.data, closing->count + 1);
+    return false;
+}
+
+/* An array of strings, or one string with commas in between. */
+static bool read_closing(struct params *params, const struct rule *rule, const bt_value *value,
+                         struct error *error)
+{
+    const uint64_t length = bt_value_is_array(value) ? bt_value_array_get_length(value) : 0;
+    const char *text;
+
+    if (bt_value_is_string(value)) {
+        for (text = bt_value_string_get(value);; text++) {
+            const size_t size = strcspn(text, ",");
+
+            if (!add_closing(&params->closing, rule, (struct text){text, size}, error))
+                return false;
+            text += size;
+            if (*text == '\0')
+                return true;
+        }
+    }
+    for (uint64_t i = 0; i < length; i++) {
+        const bt_value *element = bt_value_array_borrow_element_by_index_const(value, i);
+
+        if (!bt_value_is_string(element)) {
+            error_set(error, "parameter \"%s\": expected strings in the array, got %s", rule->name,
+                      type_name(element));
+            return false;
+        }
+        if (!add_closing(&params->closing, rule, text_of(bt_value_string_get(element)), error))
+            return false;
+    }
+    if (length == 0)
+        error_set(error, "parameter \"%s\": expected an array of strings or a string, got %s",
+                  rule->name, bt_value_is_array(value) ? "an empty array" : type_name(value));
+    return length > 0;
+}
+
+static bool read_value(struct params *params, const struct rule *rule, const bt_value *value,
+                       struct error *error)
+{
+    switch (rule->type) {
+    case TEXT:
+        return read_text(params, rule, value, error);
+    case INTEGER:
+        return read_integer(params, rule, value, error);
+    case BOOLEAN:
+        return read_boolean(params, rule, value, error);
+    case CLOSING:
+        return read_closing(params, rule, value, error);
+    }
+    return false;
+}
+
 struct reading {
     struct params *params;
     struct error *error;
@@ -132,14 +215,12 @@ static bt_value_map_foreach_entry_const_func_status read_entry(const char *key,
                                                                const bt_value *value, void *context)
 {
     struct reading *reading = context;
-    char names[256];
+    char names[512];
 
     for (size_t i = 0; i < RULES; i++) {
         if (strcmp(key, rules[i].name) != 0)
             continue;
-        reading->failed = !(rules[i].type == TEXT
-                                ? read_text(reading->params, &rules[i], value, reading->error)
-                                : read_integer(reading->params, &rules[i], value, reading->error));
+        reading->failed = !read_value(reading->params, &rules[i], value, reading->error);
         return reading->failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
                                : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
     }
@@ -153,11 +234,14 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
 {
     struct reading reading = {.params = params, .error = error};
 
+    *params = (struct params){.closing = {.count = 0}};
     for (size_t i = 0; i < RULES; i++) {
         if (rules[i].type == TEXT)
             set_text(params, &rules[i], rules[i].default_text);
-        else
+        else if (rules[i].type == INTEGER)
             set_integer(params, &rules[i], rules[i].default_integer);
+        else if (rules[i].type == BOOLEAN)
+            set_boolean(params, &rules[i], rules[i].default_integer != 0);
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
     return !reading.failed;

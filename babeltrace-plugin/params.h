@@ -6,6 +6,7 @@
 #ifndef BLKIN_PARAMS_H
 #define BLKIN_PARAMS_H
 
+#include "core/closing.h"
 #include "error.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -22,6 +23,8 @@ struct params {
     int64_t batch_spans;
     int64_t batch_timeout_ms;
     int64_t retry_timeout_ms;
+    bool clock_correction;
+    struct closing closing; /* empty: not given */
 };
 
 /* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.
