@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SPAN_TEXT_LONG 64 /* of a longer text the beginning is shown */
+#define SPAN_TEXT_LONG 120 /* of a longer text the beginning is shown */
 
 static inline void print_text(FILE *out, struct text text)
 {
