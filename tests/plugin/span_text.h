@@ -124,6 +124,7 @@ static inline void print_span(FILE *out, const struct span *span)
         fprintf(out, " parent %" PRIx64, span->parent_id);
     fprintf(out, " %s ", kinds[span->kind]);
     print_text(out, span_name(span));
+    fputs(span->shared ? " shared" : "", out);
     fputs(span->debug ? " debug\n" : "\n", out);
     print_endpoint(out, "of", span->endpoint);
     if (span->remote)
@@ -151,6 +152,7 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"invalid", counts->events_invalid},
         {"no room", counts->events_no_room},
         {"late", counts->events_late},
+        {"duplicate", counts->events_duplicate},
         {"of processes", counts->events_process},
         {"missing", counts->events_missing},
         {"log errors", counts->log_errors},
@@ -158,6 +160,9 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"finished", counts->spans_finished},
         {"incomplete", counts->spans_incomplete},
         {"evicted", counts->spans_evicted},
+        {"duplicate spans", counts->spans_duplicate},
+        {"spans with loss", counts->spans_with_loss},
+        {"spans corrected", counts->spans_corrected},
         {"services merged", counts->services_merged},
     };
     const char *separator = "counts: ";
