@@ -240,6 +240,20 @@ static bool time_of(const bt_clock_snapshot *snapshot, int64_t *time_ns)
            BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK;
 }
 
+/* Once: a program with another provider of this name may write millions. */
+static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
+{
+    char message[512];
+
+    if (sink->input.unreadable)
+        return;
+    snprintf(message, sizeof(message),
+             "event \"%s\" is unreadable: a field is missing or not of the type that BlkKin's "
+             "provider gives it, or the trace has no clock; further such events are only counted",
+             bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
+    say(sink, BT_LOGGING_LEVEL_WARNING, message);
+}
+
 static void use_event(struct sink *sink, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
@@ -254,6 +268,8 @@ static void use_event(struct sink *sink, const bt_message *message)
         sink->input.foreign++;
         return;
     }
+    if (decoded == DECODED_UNREADABLE)
+        say_unreadable(sink, bt_event);
     if (decoded != DECODED ||
         !time_of(bt_message_event_borrow_default_clock_snapshot_const(message), &event->time_ns)) {
         sink->input.unreadable++;
