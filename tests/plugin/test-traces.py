@@ -26,10 +26,8 @@ def brief(line):
     """The account without what is 0."""
     line = re.sub(r" \+ 0 [a-z ]+?(?= \+|;)", "", line)
     line = line.replace("missing: 0 events, 0 annotations and tags, parts of 0 spans; ", "")
-    for nothing in ("lost before by LTTng: 0 events, 0 packets", "touched by losses: 0 spans",
-                    "clock corrected: 0 spans"):
-        line = line.replace("; " + nothing, "")
-    return line
+    line = line.replace("; lost before by LTTng: 0 events, 0 packets", "")
+    return re.sub(r"; [a-z ]+: 0 spans(?=;|$)", "", line)
 
 
 def messages(stderr, folder):
