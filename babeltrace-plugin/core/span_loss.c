@@ -12,10 +12,11 @@
 static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
                  const struct loss_interval *interval)
 {
-    if (!source->is_overflow && losses_add(losses, interval))
-        return true;
-    assembler->counts.not_noted++;
-    return false;
+    if (source->is_overflow)
+        assembler->counts.not_noted++;
+    else
+        losses_add(losses, interval);
+    return !source->is_overflow;
 }
 
 void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
