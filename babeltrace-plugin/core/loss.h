@@ -43,8 +43,8 @@ struct loss_sum {
 void losses_init(struct losses *losses);
 void losses_destroy(struct losses *losses);
 
-/* Without memory it is forgotten at once. */
-void losses_add(struct losses *losses, const struct loss_interval *interval);
+/* Returns false when out of memory: then it is forgotten at once. */
+bool losses_add(struct losses *losses, const struct loss_interval *interval);
 
 /* Sums up what overlaps the times of a span of process pid (0: not known). False: nothing does. */
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,

@@ -12,10 +12,8 @@
 static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
                  const struct loss_interval *interval)
 {
-    if (source->is_overflow)
+    if (source->is_overflow || !losses_add(losses, interval))
         assembler->counts.not_noted++;
-    else
-        losses_add(losses, interval);
     return !source->is_overflow;
 }
 
