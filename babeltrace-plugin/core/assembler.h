@@ -60,7 +60,7 @@ struct assembler_counts {
     uint64_t spans_duplicate;  /* put together, and not given out: they had been already */
     uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* of these: moved by what a clock was off */
-    uint64_t not_noted;        /* losses and clocks of hosts beyond SOURCES_MAX */
+    uint64_t not_noted;        /* losses and clocks: no memory, or a host beyond SOURCES_MAX */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
