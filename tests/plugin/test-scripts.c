@@ -203,7 +203,8 @@ static char *padded_value(struct text value, uint64_t pad)
 {
     char *padded = malloc(value.length + pad + 1);
 
-    memcpy(padded, value.data, value.length);
+    if (value.length)
+        memcpy(padded, value.data, value.length);
     memset(padded + value.length, 'x', pad);
     return padded;
 }
