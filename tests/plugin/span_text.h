@@ -158,11 +158,12 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"log errors", counts->log_errors},
         {"open", counts->spans_open},
         {"finished", counts->spans_finished},
-        {"duplicate spans", counts->spans_duplicate},
         {"incomplete", counts->spans_incomplete},
-        {"with loss", counts->spans_with_loss},
-        {"corrected", counts->spans_corrected},
         {"evicted", counts->spans_evicted},
+        {"duplicate spans", counts->spans_duplicate},
+        {"spans with loss", counts->spans_with_loss},
+        {"spans corrected", counts->spans_corrected},
+        {"not noted", counts->not_noted},
         {"services merged", counts->services_merged},
     };
     const char *separator = "counts: ";

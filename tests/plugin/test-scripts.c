@@ -121,7 +121,7 @@ static void check_account(struct run *run)
     const struct assembler_counts *counts = assembler_counts(run->assembler);
 
     if (counts->events == counts->events_in_span + counts->events_invalid + counts->events_no_room +
-                              counts->events_duplicate + counts->events_late +
+                              counts->events_late + counts->events_duplicate +
                               counts->events_process &&
         counts->spans_finished == run->spans)
         return;
@@ -203,7 +203,8 @@ static char *padded_value(struct text value, uint64_t pad)
 {
     char *padded = malloc(value.length + pad + 1);
 
-    memcpy(padded, value.data, value.length);
+    if (value.length)
+        memcpy(padded, value.data, value.length);
     memset(padded + value.length, 'x', pad);
     return padded;
 }
