@@ -67,7 +67,8 @@ lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
-plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src)
+account_src := $(wildcard babeltrace-plugin/account/*.c)
+plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src)
 tool_src := $(wildcard tools/*.c)
 example_common := $(filter-out $(patsubst %,examples/%.c,client replica),$(wildcard examples/*.c))
 examples := $(patsubst examples/%,$(BUILD)/examples/%, \
@@ -78,7 +79,7 @@ unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-plugin_pkgs := babeltrace2 libcurl glib-2.0 liburcu zlib
+plugin_pkgs := babeltrace2 libcurl glib-2.0 jansson liburcu zlib
 tool_pkgs := libcurl jansson
 
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -183,7 +184,7 @@ $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src))
+$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
@@ -252,6 +253,7 @@ $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
 $(BUILD)/fuzz/fuzz-assembler: $(core_src)
 $(BUILD)/fuzz/fuzz-json: $(core_src) tests/plugin/zipkin_rules.h $(patsubst %,babeltrace-plugin/output/%.c,json tag_keys zipkin_json)
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
+$(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin -Itests/plugin \
