@@ -17,10 +17,10 @@ static bool is_head_byte(unsigned char byte)
     return (byte >= 0x20 && byte != 0x7f) || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-static bool is_text(const char *data, size_t length)
+static bool is_text(struct text text)
 {
-    for (size_t i = 0; i < length; i++)
-        if (!is_head_byte((unsigned char)data[i]))
+    for (size_t i = 0; i < text.length; i++)
+        if (!is_head_byte((unsigned char)text.data[i]))
             return false;
     return true;
 }
@@ -34,18 +34,18 @@ static struct text skip_empty_lines(const char *data, size_t length)
     return (struct text){data, length};
 }
 
-/* Is there an empty line? */
-static bool is_complete(struct text head)
+/* The head's length, with the empty line that ends it; 0 if there is none yet. */
+static size_t head_length(struct text head)
 {
     for (size_t i = 0; i + 1 < head.length; i++) {
         if (head.data[i] != '\n')
             continue;
         if (head.data[i + 1] == '\n')
-            return true;
+            return i + 2;
         if (i + 2 < head.length && head.data[i + 1] == '\r' && head.data[i + 2] == '\n')
-            return true;
+            return i + 3;
     }
-    return false;
+    return 0;
 }
 
 static struct text first_line(struct text head)
@@ -106,9 +106,9 @@ static int status_of(struct text line, bool *is_head)
 {
     const struct text method = take_word(&line);
     const struct text target = take_word(&line);
-    const struct text version = take_word(&line);
+    const struct text version = line;
 
-    if (!method.length || !target.length || !is_version(version) || line.length)
+    if (!method.length || !target.length || !is_version(version))
         return 400;
     if (!begins(version, "HTTP/1."))
         return 505;
@@ -121,11 +121,14 @@ static int status_of(struct text line, bool *is_head)
 struct metrics_request metrics_request_judge(const char *data, size_t length)
 {
     struct metrics_request request = {0, false};
-    const struct text head = skip_empty_lines(data, length);
+    struct text head = skip_empty_lines(data, length);
+    const size_t complete = head_length(head);
 
-    if (!is_text(data, length))
+    if (complete)
+        head.length = complete; /* what follows is not looked at */
+    if (!is_text(head))
         request.status = 400;
-    else if (is_complete(head))
+    else if (complete)
         request.status = status_of(first_line(head), &request.is_head);
     else if (length >= METRICS_REQUEST_MAX)
         request.status = 431;
