@@ -42,7 +42,8 @@ static bool is_for_page(const uint8_t *data, size_t size, bool is_head)
         data++;
         size--;
     }
-    return size > strlen(method) && memcmp(data, method, strlen(method)) == 0;
+    return size > strlen(method) && memcmp(data, method, strlen(method)) == 0 &&
+           (data[strlen(method)] == ' ' || data[strlen(method)] == '?');
 }
 
 /* An input that begins so is made of these words and of what else there is in it. */
@@ -67,7 +68,7 @@ static size_t expand(uint8_t *request, const uint8_t *data, size_t size)
         "\n\n",
         "Host: x",
         "\0",
-        " /metrics HTTP/1.1\r\n",
+        "GET /metrics HTTP/1.1\r\n",
     };
     size_t length = 0;
 
