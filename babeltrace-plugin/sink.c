@@ -305,6 +305,11 @@ static void publish(struct sink *sink)
     account_publish(sink->account, &sink->input, assembler_counts(sink->assembler));
 }
 
+static void publish_now(struct sink *sink)
+{
+    account_publish_now(sink->account, &sink->input, assembler_counts(sink->assembler));
+}
+
 /* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
 static void end(struct sink *sink)
 {
@@ -315,10 +320,13 @@ static void end(struct sink *sink)
         return;
     sink->ended = true;
     assembler_flush(sink->assembler);
+    publish_now(sink);
     if (!exporter_close(sink->exporter, &error))
         say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
     counts = account_end(sink->account, &sink->input, assembler_counts(sink->assembler));
     print_summary(sink, &counts);
+    if (!counts_add_up(&counts))
+        say(sink, BT_LOGGING_LEVEL_ERROR, "the account does not add up: this is a bug of ours");
 }
 
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
@@ -326,6 +334,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
     struct exporter_counts out;
 
     assembler_flush(sink->assembler);
+    publish_now(sink);
     exporter_flush(sink->exporter);
     end(sink);
     out = exporter_counts(sink->exporter);

@@ -43,8 +43,8 @@ struct account {
 /* ---- the counters, from both sides --------------------------------------------------------------
  */
 
-static void publish(struct account *account, const struct input_counts *input,
-                    const struct assembler_counts *core)
+void account_publish_now(struct account *account, const struct input_counts *input,
+                         const struct assembler_counts *core)
 {
     const int64_t now_ns = wall_clock_ns();
 
@@ -66,7 +66,7 @@ void account_publish(struct account *account, const struct input_counts *input,
     if (now_ms < account->next_publish_ms)
         return;
     account->next_publish_ms = now_ms + ACCOUNT_PUBLISH_MS;
-    publish(account, input, core);
+    account_publish_now(account, input, core);
 }
 
 static struct counts read_counts(struct account *account, struct run_info *run)
@@ -282,7 +282,7 @@ struct counts account_end(struct account *account, const struct input_counts *in
     end_thread(account);
     metrics_server_close(account->server);
     account->server = NULL;
-    publish(account, input, core);
+    account_publish_now(account, input, core);
     show_file(account, true);
     return read_counts(account, &ignored);
 }

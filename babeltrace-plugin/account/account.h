@@ -49,6 +49,10 @@ struct account *account_open(const struct account_options *options,
 void account_publish(struct account *account, const struct input_counts *input,
                      const struct assembler_counts *core);
 
+/* The same at once: before a long wait. */
+void account_publish_now(struct account *account, const struct input_counts *input,
+                         const struct assembler_counts *core);
+
 /*
  * Ends the thread, publishes a last time and writes the file a last time; after the end of the
  * delivery. Returns the final counters. Only account_free() may follow.

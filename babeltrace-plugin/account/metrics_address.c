@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 16
+#define BACKLOG 64
 
 /* ---- parsing ------------------------------------------------------------------------------------
  */

@@ -198,25 +198,34 @@ static struct client *free_client(struct metrics_server *server)
     return NULL;
 }
 
-static void accept_client(struct metrics_server *server)
+static void begin_client(struct client *client, int fd)
 {
-    struct client *client = free_client(server);
-    int fd;
-
-    if (!client)
-        return;
-    fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) {
-        if (!is_passing(errno) && errno != ECONNABORTED)
-            server->accept_ms = clock_ms() + ACCEPT_PAUSE_MS;
-        return;
-    }
     client->stage = READING;
     client->fd = fd;
     client->until_ms = clock_ms() + CLIENT_TIME_MS;
     client->received = 0;
     client->length = 0;
     client->sent = 0;
+}
+
+/* As many as there is room for: who waits too long to be accepted has to knock again. */
+static void accept_clients(struct metrics_server *server)
+{
+    struct client *client;
+
+    while ((client = free_client(server))) {
+        const int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            begin_client(client, fd);
+            continue;
+        }
+        if (errno == ECONNABORTED || errno == EINTR)
+            continue;
+        if (!is_passing(errno))
+            server->accept_ms = clock_ms() + ACCEPT_PAUSE_MS;
+        return;
+    }
 }
 
 int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds)
@@ -251,7 +260,7 @@ void metrics_server_serve(struct metrics_server *server, const struct pollfd *fd
             end_client(client);
     }
     if (fds[0].revents)
-        accept_client(server);
+        accept_clients(server);
 }
 
 /* ---- beginning and end --------------------------------------------------------------------------
