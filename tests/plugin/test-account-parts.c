@@ -412,7 +412,7 @@ static void test_threads(const char *folder)
     const struct account_options options = {.endpoint = "http://h/?secret",
                                             .stats_file = path,
                                             .listen = "0",
-                                            .period_ms = 20,
+                                            .period_ms = 1,
                                             .shows_progress = true};
     const struct account_callbacks callbacks = {delivery, inform, warn, NULL};
     struct input_counts input = {0};
@@ -431,7 +431,7 @@ static void test_threads(const char *folder)
         return;
     }
     CHECK(pthread_create(&scraper, NULL, scrape_all, NULL) == 0);
-    while ((world.scrapes < 50 || world.lines < 3) && clock_ms() < give_up_ms) {
+    while ((world.scrapes < 50 || world.lines < 300) && clock_ms() < give_up_ms) {
         count_one(&input, &core);
         account_publish(account, &input, &core);
         json = json_load_file(path, 0, NULL); /* whole at any time */
@@ -441,7 +441,7 @@ static void test_threads(const char *folder)
     world.is_over = true;
     pthread_join(scraper, NULL);
     final = account_end(account, &input, &core);
-    CHECK(world.scrapes >= 50 && world.lines >= 3);
+    CHECK(world.scrapes >= 50 && world.lines >= 300);
     CHECK(counts_add_up(&final) && final.input.events == input.events);
     CHECK(final.output.spans == input.events);
     json = json_load_file(path, 0, NULL);

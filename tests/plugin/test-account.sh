@@ -15,12 +15,12 @@ lttng destroy recorded >/dev/null || fail "lttng destroy"
 "$PYTHON" "$SRC/tests/plugin/account_scenarios.py" "$WORK/trace" "$(stack_spans "$requests")" "$WORK" ||
     exit 1
 
-# An idle live session: nothing is read, and the account is shown all the same.
-start_relayd && start_live_session live || exit 1
-start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
+# A live session that is not there yet: nothing is read, and the account is shown all the same.
+start_relayd || exit 1
+live=net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/live
+start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$live" \
     -c sink.blkin.zipkin --log-level=INFO \
     --params="endpoint=\"file:$WORK/live.json\",stats-file=\"$WORK/live.stats\",stats-period-ms=100"
-wait_attached || exit 1
 
 idle_lines() {
     [ "$(grep -c '^blkin: running for [0-9]* s: events: 0; spans: 0$' "$WORK/collector.log")" -ge "$1" ]
@@ -37,6 +37,8 @@ is_newer() {
 wait_for 20 collector "newer counters of events, idle" is_newer || exit 1
 
 # And it follows what comes.
+start_live_session live || exit 1
+wait_attached || exit 1
 run_client 10 || exit 1
 spans=$(stack_spans 10)
 counts_spans() {
