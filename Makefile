@@ -11,6 +11,10 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
 MANDIR ?= $(PREFIX)/share/man
+# where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too.
+# A path of the machine that runs it: without the sysroot that pkg-config may put before it.
+FILTERDIR ?= $(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=filterdir \
+	$(if $(filter-out /usr /usr/local,$(PREFIX)),--define-variable=prefix=$(PREFIX)) nbdkit)
 # where a babeltrace2 of the same LIBDIR looks for plugins
 PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
 
@@ -73,6 +77,10 @@ tool_src := $(wildcard tools/*.c)
 example_common := $(filter-out $(patsubst %,examples/%.c,client replica),$(wildcard examples/*.c))
 examples := $(patsubst examples/%,$(BUILD)/examples/%, \
 	$(basename $(wildcard examples/client.c examples/replica.c examples/gateway.cpp)))
+nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
+# optional: for who has no nbdkit, all else is built
+nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
+	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
 	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
@@ -82,13 +90,15 @@ script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 plugin_pkgs := babeltrace2 libcurl glib-2.0 jansson liburcu zlib
 tool_pkgs := libcurl jansson
 
+comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
 .PHONY: all deps demo check check-asan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) include pc ## build all
+all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) \
+	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: tools/deps
 	@tools/deps --check build
@@ -121,7 +131,7 @@ $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(provider_src)): flags = $(internal) -Itracepoints -Wno-missing-prototypes \
+$(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
@@ -173,6 +183,23 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
+# nbdkit itself has the functions that a filter calls: no -z defs
+link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
+filter_obj := $(call obj,$(nbdkit_src))
+$(filter_obj): flags = $(public_flags) -D_GNU_SOURCE $(call pkg_cflags,nbdkit)
+$(filter_obj): | include $(provider)
+$(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,'$$ORIGIN/../lib:$(BUILD)/lib'
+# the same as it is installed: always anew, for LIBDIR may be another one
+$(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,$(LIBDIR)
+
+.PHONY: no-nbdkit
+no-nbdkit:
+	@echo '  SKIP examples/nbdkit-blkin-filter.so: no nbdkit-filter.h (package nbdkit-plugin-dev)'
+
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
@@ -189,6 +216,19 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) 
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
+# what makes allocations of the objects it is linked with fail
+starve := $(call obj,tests/plugin/starvation/starve.c)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup)
+starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
+$(starve): flags = -Itests/plugin
+$(starve): warnings_c =
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation%,$(test_programs))
+$(starvation_tests): $(starve)
+$(starvation_tests): ldflags += $(starve_wrap)
+$(starved_plugin): $(call obj,$(plugin_src)) $(starve)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
 	$(if $(filter x86_64,$(shell uname -m)),free))
@@ -202,13 +242,24 @@ $(call obj,tests/bench/bench-lib.c): flags += $(steady)
 $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c)
+$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c libblkin/thread.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
 		$(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
+
+# what the application benchmark compares the nbdkit filter with: the same without tracing
+disabled_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-disabled-filter.so)
+disabled_obj := $(patsubst %,$(BUILD)/obj/disabled/%.o,$(nbdkit_src))
+$(disabled_obj): flags = $(public_flags) -D_GNU_SOURCE -DBLKIN_DISABLE $(call pkg_cflags,nbdkit)
+$(disabled_obj): $(BUILD)/obj/disabled/%.c.o: %.c Makefile | include
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
+$(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,$(BUILD)/lib
 
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
@@ -223,10 +274,11 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(bench_programs) $(sink_bench_programs) ## build the test programs
+tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+		$(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids
+.PHONY: bench bench-ids bench-app
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@tools/deps --ensure
 	@$(MAKE) --no-print-directory all $(bench_programs)
@@ -235,6 +287,11 @@ bench: ## measure what tracing costs: prints a table, writes build/bench.json an
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench ids
+
+bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
+	@tools/deps --ensure
+	@$(MAKE) --no-print-directory all $(disabled_filter)
+	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
@@ -251,16 +308,23 @@ fuzzers := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
 $(BUILD)/fuzz/fuzz-assembler: $(core_src)
-$(BUILD)/fuzz/fuzz-json: $(core_src) tests/plugin/zipkin_rules.h $(patsubst %,babeltrace-plugin/output/%.c,json tag_keys zipkin_json)
+$(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
+	output/zipkin_json.c)
+$(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
+$(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+$(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c babeltrace-plugin/core/closing.c
+$(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
-$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard libblkin/*.h) Makefile
+fuzz_pkgs = glib-2.0 liburcu
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
+		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 $(warnings) -g -O1 $(internal) -Ibabeltrace-plugin -Itests/plugin \
+	$(FUZZ_CC) -std=c11 $(warnings) -g -O2 $(internal) -Ibabeltrace-plugin -Itests/plugin \
 		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
 		-fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(call pkg_cflags,glib-2.0 liburcu jansson) -o $@ $(filter %.c,$^) \
-		$(call pkg_libs,glib-2.0 liburcu jansson)
+		$(call pkg_cflags,$(fuzz_pkgs)) -o $@ $(filter-out $(included),$(filter %.c,$^)) \
+		$(call pkg_libs,$(fuzz_pkgs))
 
 .PHONY: fuzz
 fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
@@ -287,7 +351,7 @@ format: ## format the C and C++ files
 
 # ---------------------------------------------------------------------------------- install
 
-install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
+install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
 		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
@@ -299,10 +363,15 @@ install: all man ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/sink.md $(DESTDIR)$(DOCDIR)
+ifneq ($(nbdkit_filter),)
+	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
+	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
+endif
 
 uninstall: ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
-		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin
+		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
+		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so)
 	rm -f $(patsubst libblkin/%,$(DESTDIR)$(MANDIR)/man3/%.3,$(headers))
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 

@@ -107,10 +107,10 @@ struct plan {
 struct stream_decoder {
     struct plan **plans; /* by event class id */
     size_t plan_count;
-    struct plan beyond; /* for ids of CLASS_IDS_MAX and more */
-    bool has_clock;     /* without one, an event is at no time */
-    struct text host;   /* as long as the stream's trace */
-    int process_index;  /* in the common context; -1: not there */
+    struct plan beyond;   /* for ids of CLASS_IDS_MAX and more */
+    bool has_clock;       /* without one, an event is at no time */
+    struct origin origin; /* host, as long as the stream's trace, and clock */
+    int process_index;    /* in the common context; -1: not there */
     int pid_index;
     int tid_index;
 };
@@ -141,6 +141,18 @@ static int context_index(const bt_field_class *context, const char *name, enum f
     return -1;
 }
 
+/* In ns; two clocks whose offsets differ by a multiple of 2^64 ns are none we meet. */
+static int64_t clock_of(const bt_clock_class *clock)
+{
+    int64_t seconds;
+    uint64_t cycles;
+
+    if (!clock)
+        return 0;
+    bt_clock_class_get_offset(clock, &seconds, &cycles);
+    return (int64_t)((uint64_t)seconds * 1000000000 + cycles);
+}
+
 static struct text host_of(const bt_stream *stream)
 {
     const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
@@ -152,15 +164,16 @@ static struct text host_of(const bt_stream *stream)
 struct stream_decoder *stream_decoder_new(const bt_stream *stream)
 {
     const bt_stream_class *class = bt_stream_borrow_class_const(stream);
-    struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
-
     const bt_field_class *context =
         bt_stream_class_borrow_event_common_context_field_class_const(class);
+    const bt_clock_class *clock;
+    struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
 
     if (!decoder)
         return NULL;
-    decoder->has_clock = bt_stream_class_borrow_default_clock_class_const(class) != NULL;
-    decoder->host = host_of(stream);
+    clock = bt_stream_class_borrow_default_clock_class_const(class);
+    decoder->has_clock = clock != NULL;
+    decoder->origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
     decoder->process_index = context_index(context, "procname", FIELD_TEXT);
     decoder->pid_index = context_index(context, "vpid", FIELD_INTEGER);
     decoder->tid_index = context_index(context, "vtid", FIELD_INTEGER);
@@ -175,6 +188,11 @@ void stream_decoder_free(struct stream_decoder *decoder)
         free(decoder->plans[i]);
     free(decoder->plans);
     free(decoder);
+}
+
+struct origin stream_decoder_origin(const struct stream_decoder *decoder)
+{
+    return decoder->origin;
 }
 
 static const struct layout *find_layout(const char *event_name)
@@ -284,7 +302,7 @@ static void read_origin(const struct stream_decoder *decoder, const bt_event *bt
     const bt_field *context;
     const bt_field *process;
 
-    *origin = (struct origin){.host = decoder->host};
+    *origin = decoder->origin;
     if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
         return;
     context = bt_event_borrow_common_context_field_const(bt_event);

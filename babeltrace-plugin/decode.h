@@ -26,6 +26,9 @@ struct stream_decoder;
 struct stream_decoder *stream_decoder_new(const bt_stream *stream);
 void stream_decoder_free(struct stream_decoder *decoder);
 
+/* Where the stream's events come from, as far as the trace tells; as long as the stream. */
+struct origin stream_decoder_origin(const struct stream_decoder *decoder);
+
 /*
  * Fills the members that its kind has, if DECODED; texts live as long as the message. time_ns is
  * the caller's to set.

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum type { TEXT, INTEGER, CHOICE, BOOLEAN };
+enum type { TEXT, INTEGER, CHOICE, BOOLEAN, CLOSING };
 
 struct rule {
     const char *name;
@@ -68,6 +68,8 @@ static const struct rule rules[] = {
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
+    A_BOOLEAN("clock-correction", clock_correction, true),
+    {.name = "closing-annotations", .type = CLOSING, .offset = offsetof(struct params, closing)},
 };
 /* clang-format on */
 
@@ -195,6 +197,54 @@ static bool read_boolean(struct params *params, const struct rule *rule, const b
     return true;
 }
 
+static bool add_closing(struct closing *closing, const struct rule *rule, struct text text,
+                        struct error *error)
+{
+    if (closing_add(closing, text))
+        return true;
+    error_set(error,
+              "parameter \"%s\": expected up to %d annotations of 1 to %d bytes, got \"%.*s\" as "
+              "number %u",
+              rule->name, CLOSING_MAX, CLOSING_TEXT_MAX, text.length > 80 ? 80 : (int)text.length,
+              text.data, closing->count + 1);
+    return false;
+}
+
+/* An array of strings, or one string with commas in between. */
+static bool read_closing(struct params *params, const struct rule *rule, const bt_value *value,
+                         struct error *error)
+{
+    const uint64_t length = bt_value_is_array(value) ? bt_value_array_get_length(value) : 0;
+    const char *text;
+
+    if (bt_value_is_string(value)) {
+        for (text = bt_value_string_get(value);; text++) {
+            const size_t size = strcspn(text, ",");
+
+            if (!add_closing(&params->closing, rule, (struct text){text, size}, error))
+                return false;
+            text += size;
+            if (*text == '\0')
+                return true;
+        }
+    }
+    for (uint64_t i = 0; i < length; i++) {
+        const bt_value *element = bt_value_array_borrow_element_by_index_const(value, i);
+
+        if (!bt_value_is_string(element)) {
+            error_set(error, "parameter \"%s\": expected strings in the array, got %s", rule->name,
+                      type_name(element));
+            return false;
+        }
+        if (!add_closing(&params->closing, rule, text_of(bt_value_string_get(element)), error))
+            return false;
+    }
+    if (length == 0)
+        error_set(error, "parameter \"%s\": expected an array of strings or a string, got %s",
+                  rule->name, bt_value_is_array(value) ? "an empty array" : type_name(value));
+    return length > 0;
+}
+
 static bool read_value(struct params *params, const struct rule *rule, const bt_value *value,
                        struct error *error)
 {
@@ -207,6 +257,8 @@ static bool read_value(struct params *params, const struct rule *rule, const bt_
         return read_choice(params, rule, value, error);
     case BOOLEAN:
         return read_boolean(params, rule, value, error);
+    case CLOSING:
+        return read_closing(params, rule, value, error);
     }
     return false;
 }
@@ -249,11 +301,11 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
 {
     struct reading reading = {.params = params, .error = error};
 
-    *params = (struct params){0};
+    *params = (struct params){.closing = {.count = 0}};
     for (size_t i = 0; i < RULES; i++) {
         if (rules[i].type == TEXT)
             set_text(params, &rules[i], rules[i].default_text);
-        else
+        else if (rules[i].type != CLOSING)
             set_integer(params, &rules[i], rules[i].default_integer);
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);

@@ -6,6 +6,7 @@
 #ifndef BLKIN_PARAMS_H
 #define BLKIN_PARAMS_H
 
+#include "core/closing.h"
 #include "error.h"
 #include "output/exporter.h"
 
@@ -24,6 +25,8 @@ struct params {
     int64_t stats_period_ms;
     const char *prometheus_listen;
     struct exporter_options exporter;
+    bool clock_correction;
+    struct closing closing; /* empty: not given */
 };
 
 /* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.

@@ -135,6 +135,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .open_timeout_ns = params.open_timeout_ms * 1000000,
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
+            .correct_clocks = params.clock_correction,
+            .closing = params.closing,
         },
         export_span, sink);
     if (!sink->assembler) {
@@ -260,21 +262,61 @@ static void use_beacon(struct sink *sink, const bt_message *message)
         assembler_advance(sink->assembler, now_ns);
 }
 
-/* A loss of unknown size counts as one: never as none. */
-static void count_discarded_events(struct sink *sink, const bt_message *message)
+/* Returns false if the message has no times: they depend on the stream class. */
+static bool times_of_discarded_events(const bt_message *message, const bt_stream_class *class,
+                                      struct loss *loss)
 {
-    uint64_t count = 1;
-
-    (void)bt_message_discarded_events_get_count(message, &count);
-    sink->input.discarded_events += count;
+    return bt_stream_class_discarded_events_have_default_clock_snapshots(class) &&
+           time_of(
+               bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message),
+               &loss->begin_ns) &&
+           time_of(bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message),
+                   &loss->end_ns);
 }
 
-static void count_discarded_packets(struct sink *sink, const bt_message *message)
+static bool times_of_discarded_packets(const bt_message *message, const bt_stream_class *class,
+                                       struct loss *loss)
 {
-    uint64_t count = 1;
+    return bt_stream_class_discarded_packets_have_default_clock_snapshots(class) &&
+           time_of(
+               bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message),
+               &loss->begin_ns) &&
+           time_of(bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message),
+                   &loss->end_ns);
+}
 
-    (void)bt_message_discarded_packets_get_count(message, &count);
-    sink->input.discarded_packets += count;
+static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *loss)
+{
+    const struct stream_decoder *decoder = decoder_of(sink, stream);
+
+    if (decoder)
+        loss->origin = stream_decoder_origin(decoder);
+    assembler_note_loss(sink->assembler, loss);
+}
+
+/* A loss of unknown size counts as one: never as none. */
+static void use_discarded_events(struct sink *sink, const bt_message *message)
+{
+    const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
+    struct loss loss = {.events = 1};
+
+    (void)bt_message_discarded_events_get_count(message, &loss.events);
+    sink->input.discarded_events += loss.events;
+    loss.has_times =
+        times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
+    note_loss(sink, stream, &loss);
+}
+
+static void use_discarded_packets(struct sink *sink, const bt_message *message)
+{
+    const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
+    struct loss loss = {.packets = 1};
+
+    (void)bt_message_discarded_packets_get_count(message, &loss.packets);
+    sink->input.discarded_packets += loss.packets;
+    loss.has_times =
+        times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
+    note_loss(sink, stream, &loss);
 }
 
 static void use_message(struct sink *sink, const bt_message *message)
@@ -287,10 +329,10 @@ static void use_message(struct sink *sink, const bt_message *message)
         use_beacon(sink, message);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-        count_discarded_events(sink, message);
+        use_discarded_events(sink, message);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-        count_discarded_packets(sink, message);
+        use_discarded_packets(sink, message);
         break;
     case BT_MESSAGE_TYPE_STREAM_END:
         end_stream(sink, bt_message_stream_end_borrow_stream_const(message));

@@ -11,9 +11,8 @@
  *     } // recorded here, whatever way leaves the scope
  *
  * Header only, nothing allocates, nothing throws. What blkin.h says of recording, strings, times,
- * threads and signals holds here too: names and endpoints are borrowed until the end of the span,
- * the texts of annotations and tags are copied. An argument that is costly to prepare is best
- * guarded with recorded().
+ * threads and signals holds here too. An argument that is costly to prepare is best guarded with
+ * recorded().
  *
  * A span cannot be copied or moved: it holds a kilobyte of its own, and a layer below may have its
  * address as the current span. For a request that one thread begins and another one ends, make the
@@ -53,7 +52,7 @@ public:
         forget();
     }
 
-    // The root of a new trace, if that is sampled. name is borrowed until the end.
+    // The root of a new trace, if that is sampled.
     explicit Span(const char *name, blkin_kind kind = BLKIN_INTERNAL) noexcept
     {
         blkin_span_begin_remote(&span_, name, kind, nullptr);
@@ -252,6 +251,7 @@ private:
         const blkin_context none = {0, 0, 0, 0, 0, 0, nullptr};
 
         span_.context = none;
+        span_.has_context_ = 0;
         span_.state_ = 0;
     }
 

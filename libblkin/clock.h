@@ -67,6 +67,14 @@ static inline uint64_t blkin_elapsed_ns(uint64_t from_ticks, uint64_t to_ticks)
     return (uint64_t)(((unsigned __int128)(to_ticks - from_ticks) * rate) >> 32);
 }
 
+/* The same, but negative if they are in the wrong order. */
+static inline int64_t blkin_offset_ns(uint64_t from_ticks, uint64_t to_ticks)
+{
+    const uint64_t rate = __atomic_load_n(&blkin_clock.rate, __ATOMIC_RELAXED);
+
+    return (int64_t)(((__int128)(int64_t)(to_ticks - from_ticks) * (int64_t)rate) >> 32);
+}
+
 static inline uint64_t blkin_ticks_of_ns(uint64_t ns)
 {
     return (uint64_t)(((unsigned __int128)ns << 32) /

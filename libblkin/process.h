@@ -37,11 +37,16 @@ extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 /* The process event, the clock's rate and the sampling file. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
-static inline void blkin_do_chores_if_due(uint64_t now_ticks)
+static inline bool blkin_chores_are_due(uint64_t now_ticks)
 {
     const uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
 
-    if (__builtin_expect((int64_t)(now_ticks - due) >= 0, 0))
+    return __builtin_expect((int64_t)(now_ticks - due) >= 0, 0);
+}
+
+static inline void blkin_do_chores_if_due(uint64_t now_ticks)
+{
+    if (blkin_chores_are_due(now_ticks))
         blkin_do_chores(now_ticks);
 }
 

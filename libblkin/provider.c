@@ -36,11 +36,13 @@ static void record_nothing(const struct blkin_trace *trace, const struct blkin_e
     (void)annotation;
 }
 
-static void record_no_event(struct packed_event *event, const void *payload, size_t length)
+static void record_no_event(struct packed_event *event, const void *payload, size_t length,
+                            void **thread_slot)
 {
     (void)event;
     (void)payload;
     (void)length;
+    (void)thread_slot;
 }
 
 static const struct blkin_provider absent = {

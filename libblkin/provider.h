@@ -7,6 +7,7 @@
 #define BLKIN_LIB_PROVIDER_H
 
 #include "../tracepoints/provider.h"
+#include "thread.h"
 
 /*
  * Never NULL. Before the provider is loaded this is a table whose tracepoints claim to be enabled
@@ -35,7 +36,7 @@ static inline void blkin_record_event(const struct blkin_provider *provider,
                                       enum blkin_packed_event event, const void *payload,
                                       size_t length)
 {
-    provider->record(provider->events[event].event, payload, length);
+    provider->record(provider->events[event].event, payload, length, &blkin_thread.provider_slot);
 }
 
 /* Loads the provider unless that was tried before. Thread-safe; takes ms when LTTng is there. */

@@ -40,6 +40,21 @@ static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, con
     return at + length;
 }
 
+/*
+ * The same of a block of ours: up to BLKIN_BLOCK bytes are put as that many, as both sides must
+ * have so much room.
+ */
+#define BLKIN_BLOCK 32
+
+static inline __attribute__((always_inline)) char *blkin_put_block(char *at, const void *bytes,
+                                                                   size_t length)
+{
+    if (__builtin_expect(length > BLKIN_BLOCK, 0))
+        return blkin_put_bytes(at, bytes, length);
+    memcpy(at, bytes, BLKIN_BLOCK);
+    return at + length;
+}
+
 /* The bytes and a NUL, cut after max bytes. */
 static inline char *blkin_put_text(char *at, const char *text, size_t length, size_t max)
 {

@@ -41,16 +41,6 @@ static void set_ids(struct blkin_context *context, const struct blkin_context *p
     context->span_id = blkin_id_next(thread);
 }
 
-/* The service that records the span; storage is for one that is its own. */
-static const struct blkin_service *service_of(const struct blkin_span *span,
-                                              struct blkin_service *storage)
-{
-    if (__builtin_expect(!span->service_, 1))
-        return blkin_default_service();
-    blkin_service_prepare(storage, span->service_);
-    return storage;
-}
-
 /* Made once per trace, where it starts, and carried with it. */
 static struct blkin_decision decide(const struct blkin_context *context, const char *name)
 {
@@ -64,8 +54,7 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
 __attribute__((noinline)) static void stream_begin(struct blkin_span *span)
 {
     struct blkin_thread *thread = blkin_this_thread();
-    struct blkin_service own;
-    const struct blkin_service *service = service_of(span, &own);
+    const struct blkin_service *service = blkin_default_service();
     const struct blkin_begin_event event = {
         .trace_id_high = span->context.trace_id_high,
         .trace_id = span->context.trace_id,
@@ -73,19 +62,20 @@ __attribute__((noinline)) static void stream_begin(struct blkin_span *span)
         .parent_id = span->context.parent_span_id,
         .thread = thread->number,
         .sequence = ++thread->sequence,
-        .sampled = (uint32_t)span->sampled_ppm_,
+        .sampled = span->traits_.sampled_ppm,
         .port = service->port,
-        .kind = span->kind_,
-        .flags = span->flags_,
+        .kind = span->traits_.kind,
+        .flags = span->traits_.flags,
     };
-    char *at = (char *)span->record_;
+    char payload[sizeof(event) + SPAN_NAME_MAX + 1 + sizeof(service->strings)];
+    char *at = payload;
 
     span->state_ = SPAN_STREAMING;
+    span->limit_ = 0;
     at = blkin_put_bytes(at, &event, sizeof(event));
-    at = blkin_put_text(at, span->name_, span->name_length_, SPAN_NAME_MAX);
+    at = blkin_put_bytes(at, span_name(span), (size_t)(span_unused(span) - span_name(span)));
     at = blkin_put_bytes(at, service->strings, service->length);
-    blkin_record_event(blkin_provider(), BLKIN_EVENT_BEGIN, span->record_,
-                       (size_t)(at - (char *)span->record_));
+    blkin_record_event(blkin_provider(), BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
 }
 
 /* Below another process's span, or none: false if the span is not to be recorded. */
@@ -117,74 +107,99 @@ static bool begin_trace(struct blkin_span *span, const char *name,
         return false;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
-    span->sampled_ppm_ = decision.ppm;
-    span->flags_ = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
-                   (parent && parent->flags & BLKIN_CONTEXT_REMOTE ? BLKIN_SPAN_REMOTE : 0);
+    span->traits_.sampled_ppm = decision.ppm;
+    span->traits_.dropped = 0;
+    span->traits_.flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
+                          (parent && parent->flags & BLKIN_CONTEXT_REMOTE ? BLKIN_SPAN_REMOTE : 0);
     return true;
 }
 
-static inline void begin(struct blkin_span *span, const char *name, size_t name_length,
-                         uint32_t kind, uint64_t now)
+static inline void set_frame(struct blkin_span *span, size_t name_length)
 {
-    span->kind_ = (uint8_t)kind;
-    span->log_length_ = 0;
-    span->dropped_ = 0;
-    span->name_ = name;
-    span->name_length_ = name_length;
-    span->service_ = NULL;
     span->state_ = SPAN_AT_END;
-    span->start_ticks_ = now;
-    if (__builtin_expect(blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN), 0))
+    span->has_context_ = 1;
+    span->limit_ = SPAN_USED_MAX;
+    span->used_ = (uint32_t)(sizeof(struct blkin_span_event) + name_length + 1);
+    span->service_ = NULL;
+    span_name(span)[name_length] = '\0';
+}
+
+static void begin(struct blkin_span *span, const char *name, size_t name_length)
+{
+    if (name_length > SPAN_NAME_MAX)
+        name_length = SPAN_NAME_MAX;
+    set_frame(span, name_length);
+    (void)blkin_put_bytes(span_name(span), name, name_length);
+    span->start_ticks_ = blkin_ticks();
+    (void)blkin_default_service(); /* there is one when the span ends */
+    if (!blkin_use_counter())
+        span->limit_ = 0;
+    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN))
         stream_begin(span);
 }
 
 void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
                        const struct blkin_context *parent)
 {
-    if (begin_trace(span, name, parent))
-        begin(span, name, name_length, kind, blkin_ticks());
-    else
-        span->state_ = 0;
+    if (!begin_trace(span, name, parent)) {
+        blkin_frame_(span, 1);
+        return;
+    }
+    span->traits_.kind = (uint8_t)kind;
+    begin(span, name, name_length);
 }
 
-static inline void begin_child(struct blkin_span *span, const char *name, size_t name_length,
-                               uint32_t kind, const struct blkin_span *parent, uint64_t id,
-                               uint64_t now)
+/* A child has its parent's sampling and flags, but for one. In one word, in any byte order. */
+static inline void inherit(struct blkin_span_traits_ *traits,
+                           const struct blkin_span_traits_ *parent, uint8_t kind)
 {
-    const uint64_t parent_id = parent->context.span_id;
+    const struct blkin_span_traits_ inherited = {UINT32_MAX, 0, 0, (uint8_t)~BLKIN_SPAN_REMOTE};
+    const struct blkin_span_traits_ own = {.kind = kind};
+    uint64_t word, mask, own_word;
+
+    memcpy(&word, parent, sizeof(word));
+    memcpy(&mask, &inherited, sizeof(mask));
+    memcpy(&own_word, &own, sizeof(own_word));
+    word = (word & mask) | own_word;
+    memcpy(traits, &word, sizeof(word));
+}
+
+static inline void set_parent(struct blkin_span *span, const struct blkin_span *parent, uint64_t id,
+                              uint32_t kind)
+{
+    const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
 
     span->context = parent->context;
     span->context.parent_span_id = parent_id;
     span->context.span_id = id;
-    span->flags_ = parent->flags_ & (uint8_t)~BLKIN_SPAN_REMOTE;
-    span->sampled_ppm_ = parent->sampled_ppm_;
-    begin(span, name, name_length, kind, now);
-}
-
-/* What calls others is left to functions of its own: the usual way then saves no registers. */
-__attribute__((noinline)) static void begin_child_otherwise(struct blkin_span *span,
-                                                            const char *name, size_t name_length,
-                                                            uint32_t kind,
-                                                            const struct blkin_span *parent)
-{
-    begin_child(span, name, name_length, kind, parent, blkin_id_next(blkin_this_thread()),
-                blkin_ticks());
+    inherit(&span->traits_, &parent->traits_, (uint8_t)kind);
 }
 
 void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
                              uint32_t kind, const struct blkin_span *parent)
 {
+    set_parent(span, parent, blkin_id_next(blkin_this_thread()), kind);
+    begin(span, name, name_length);
+}
+
+char *blkin_span_child_(struct blkin_span *span, size_t name_length, uint32_t kind,
+                        const struct blkin_span *parent)
+{
     const uint64_t id = blkin_id_try(&blkin_thread);
 
-    if (__builtin_expect(id == 0, 0) || !blkin_use_counter())
-        begin_child_otherwise(span, name, name_length, kind, parent);
-    else
-        begin_child(span, name, name_length, kind, parent, id, blkin_counter());
+    if (__builtin_expect(id == 0 || !blkin_use_counter() ||
+                             blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN),
+                         0))
+        return NULL;
+    set_parent(span, parent, id, kind);
+    set_frame(span, name_length);
+    span->start_ticks_ = blkin_counter();
+    return span_name(span);
 }
 
 /* ---- end ---- */
 
-/* How a span ended: it lasted duration ns until age ns before now. */
+/* A span lasted duration ns until age ns before now. */
 struct ending {
     uint64_t now_ticks;
     uint64_t duration;
@@ -193,7 +208,7 @@ struct ending {
 
 #define NOW UINT64_MAX /* for a time: the span ends with the call */
 
-static inline struct ending ending_at(const struct blkin_span *span, uint64_t time_ns)
+static struct ending ending_at(const struct blkin_span *span, uint64_t time_ns)
 {
     const uint64_t now_ns = time_ns == NOW ? 0 : blkin_monotonic_ns();
     const uint64_t age = time_ns < now_ns ? now_ns - time_ns : 0;
@@ -203,46 +218,41 @@ static inline struct ending ending_at(const struct blkin_span *span, uint64_t ti
     return (struct ending){now, whole > age ? whole - age : 0, age};
 }
 
-/*
- * The clock is read when all else is in place: nearest to LTTng's own time stamp, and while it is
- * read the stores before it reach the cache, where the copy into the ring buffer finds them.
- */
-static inline uint64_t record_span(struct blkin_span *span, uint64_t time_ns)
+/* All of the event but the times. Returns its end. */
+static inline __attribute__((always_inline)) char *build_span(struct blkin_span *span,
+                                                              const struct blkin_service *service,
+                                                              const struct blkin_thread *thread)
 {
-    const struct blkin_provider *provider = blkin_provider();
-    struct blkin_service own;
-    const struct blkin_service *service = service_of(span, &own);
-    struct blkin_thread *thread = blkin_this_thread();
-    struct blkin_span_event *event = (struct blkin_span_event *)(void *)span->record_;
-    struct ending ending;
-    char *at;
+    struct blkin_span_event *event = span_event(span);
+    char *at = span_unused(span);
 
+    *at++ = '\0'; /* of the log */
+    at = blkin_put_block(at, service->strings, service->length);
     /* trace_id_high, trace_id, span_id and parent_id: the same in both */
     memcpy(event, &span->context, offsetof(struct blkin_span_event, duration));
     event->thread = thread->number;
     event->sequence = thread->sequence + 1;
-    event->sampled = (uint32_t)span->sampled_ppm_;
+    memcpy(&event->sampled, &span->traits_, sizeof(span->traits_)); /* to flags */
     event->port = service->port;
-    event->dropped = span->dropped_;
-    event->kind = span->kind_;
-    event->flags = span->flags_;
-    at = span_log(span) + span->log_length_;
-    *at++ = '\0';
-    at = blkin_put_text(at, span->name_, span->name_length_, SPAN_NAME_MAX);
-    at = blkin_put_bytes(at, service->strings, service->length);
-
-    ending = ending_at(span, time_ns);
-    event->duration = ending.duration;
-    event->age = ending.age;
-    if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN)) {
-        thread->sequence++;
-        blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
-    }
-    return ending.now_ticks;
+    return at;
 }
 
-__attribute__((noinline)) static uint64_t stream_end(const struct blkin_span *span,
-                                                     uint64_t time_ns)
+static inline void record_span(struct blkin_span *span, struct blkin_thread *thread,
+                               const char *end, uint64_t duration, uint64_t age)
+{
+    const struct blkin_provider *provider = blkin_provider();
+    struct blkin_span_event *event = span_event(span);
+
+    span->state_ = 0;
+    event->duration = duration;
+    event->age = age;
+    if (__builtin_expect(!blkin_event_enabled(provider, BLKIN_EVENT_SPAN), 0))
+        return;
+    thread->sequence++;
+    blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(end - (char *)event));
+}
+
+static uint64_t stream_end(struct blkin_span *span, uint64_t time_ns)
 {
     const struct blkin_provider *provider = blkin_provider();
     struct blkin_thread *thread = blkin_this_thread();
@@ -255,6 +265,7 @@ __attribute__((noinline)) static uint64_t stream_end(const struct blkin_span *sp
         .sequence = thread->sequence + 1,
     };
 
+    span->state_ = 0;
     if (blkin_event_enabled(provider, BLKIN_EVENT_END)) {
         thread->sequence++;
         blkin_record_event(provider, BLKIN_EVENT_END, &event, sizeof(event));
@@ -262,24 +273,53 @@ __attribute__((noinline)) static uint64_t stream_end(const struct blkin_span *sp
     return ending.now_ticks;
 }
 
-static inline void end(struct blkin_span *span, uint64_t time_ns)
+static uint64_t end_at(struct blkin_span *span, uint64_t time_ns)
 {
-    const uint64_t now_ticks = __builtin_expect(span->state_ == SPAN_STREAMING, 0)
-                                   ? stream_end(span, time_ns)
-                                   : record_span(span, time_ns);
+    struct blkin_service own;
+    const struct blkin_service *service = &own;
+    struct blkin_thread *thread = blkin_this_thread();
+    struct ending ending;
+    const char *end;
 
-    span->state_ = 0;
-    blkin_do_chores_if_due(now_ticks);
-}
-
-void blkin_span_end_(struct blkin_span *span)
-{
-    end(span, NOW);
+    if (span->service_)
+        blkin_service_prepare(&own, span->service_);
+    else
+        service = blkin_default_service();
+    end = build_span(span, service, thread);
+    ending = ending_at(span, time_ns);
+    record_span(span, thread, end, ending.duration, ending.age);
+    return ending.now_ticks;
 }
 
 void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
 {
-    end(span, time_ns);
+    const uint64_t now_ticks =
+        span->state_ == SPAN_STREAMING ? stream_end(span, time_ns) : end_at(span, time_ns);
+
+    blkin_do_chores_if_due(now_ticks);
+}
+
+/*
+ * The usual way ends with the call that records, so that it saves no registers. The clock is read
+ * when all else is in place: nearest to LTTng's own time stamp.
+ */
+void blkin_span_end_(struct blkin_span *span)
+{
+    struct blkin_thread *thread = &blkin_thread;
+    const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+    const char *end;
+    uint64_t now;
+
+    if (__builtin_expect(!span->limit_ || span->service_ || !thread->number, 0)) {
+        blkin_span_end_at_(span, NOW);
+        return;
+    }
+    end = build_span(span, service, thread);
+    now = blkin_counter();
+    if (blkin_chores_are_due(now))
+        blkin_span_end_at_(span, NOW);
+    else
+        record_span(span, thread, end, blkin_elapsed_ns(span->start_ticks_, now), 0);
 }
 
 void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)

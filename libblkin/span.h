@@ -9,6 +9,7 @@
 #include "../tracepoints/events.h"
 #include "blkin.h"
 #include "clock.h"
+#include "put.h"
 
 /* blkin_span.state_; 0 is "not recorded". */
 enum {
@@ -16,19 +17,32 @@ enum {
     SPAN_STREAMING = 2, /* blkin:begin, annotations, tags and blkin:end as they happen */
 };
 
-/* The record: the event's fixed part, the log, and behind it the other strings. */
+/*
+ * The record: the event's fixed part and its strings. The name is there from the beginning, then
+ * the log grows, and the end adds the service. What a short name leaves free is the log's.
+ */
 #define SPAN_NAME_MAX    120
 #define SPAN_SERVICE_MAX 72
 #define SPAN_IP_MAX      46
+#define SPAN_USED_MAX    (sizeof(struct blkin_span_event) + SPAN_NAME_MAX + 1 + BLKIN_SPAN_LOG)
 
-_Static_assert(sizeof(struct blkin_span_event) + BLKIN_SPAN_LOG + 1 + SPAN_NAME_MAX + 1 +
-                       SPAN_SERVICE_MAX + 1 + SPAN_IP_MAX + 1 <=
+_Static_assert(SPAN_USED_MAX + 1 + SPAN_SERVICE_MAX + 1 + SPAN_IP_MAX + 1 + BLKIN_BLOCK <=
                    sizeof(((struct blkin_span *)0)->record_),
                "struct blkin_span is too small");
 
-static inline char *span_log(struct blkin_span *span)
+static inline struct blkin_span_event *span_event(struct blkin_span *span)
+{
+    return (struct blkin_span_event *)(void *)span->record_;
+}
+
+static inline char *span_name(struct blkin_span *span)
 {
     return (char *)span->record_ + sizeof(struct blkin_span_event);
+}
+
+static inline char *span_unused(struct blkin_span *span)
+{
+    return (char *)span->record_ + span->used_;
 }
 
 /* Longer texts are cut. */

@@ -5,7 +5,7 @@
  */
 #include "span.h"
 
-#include "hex.h"
+#include "digits.h"
 #include "provider.h"
 #include "put.h"
 #include "thread.h"
@@ -41,67 +41,76 @@ __attribute__((noinline)) static void stream(struct blkin_span *span, enum blkin
     blkin_record_event(provider, kind, span->record_, (size_t)(at - (char *)span->record_));
 }
 
-/* ---- log records: each returns its end ---- */
+/* ---- log records: see events.h. Each returns its end ---- */
 
-static inline char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
-                                   uint64_t offset_ns)
+/* Without the text. severity is the digit. */
+static inline char *put_annotation(char *at, char severity, size_t length, int64_t offset_ns)
 {
     *at++ = 'a';
-    *at++ = (char)('0' + (severity & 7));
-    at = blkin_put_hex16(at, offset_ns << 16 | length);
-    return blkin_put_bytes(at, text, length);
+    *at++ = severity;
+    return blkin_put_digits16(at, (uint64_t)offset_ns << 16 | length);
 }
 
 static inline char *put_string(char *at, const char *key, size_t key_length, const char *value,
                                size_t value_length)
 {
     *at++ = 's';
-    at = blkin_put_hex8(at, (uint32_t)(key_length << 16 | value_length));
+    at = blkin_put_length(at, key_length);
+    at = blkin_put_length(at, value_length);
     at = blkin_put_bytes(at, key, key_length);
     return blkin_put_bytes(at, value, value_length);
 }
 
-static inline char *put_number(char *at, char type, const char *key, size_t key_length,
-                               uint64_t bits)
+/* Without the key. */
+static inline char *put_number(char *at, char type, size_t key_length, uint64_t bits)
 {
     *at++ = type;
-    at = blkin_put_hex4(at, (uint16_t)key_length);
-    at = blkin_put_hex16(at, bits);
-    return blkin_put_bytes(at, key, key_length);
+    at = blkin_put_length(at, key_length);
+    return blkin_put_digits16(at, bits);
 }
 
 static inline char *put_remote(char *at, const struct blkin_endpoint *remote, size_t ip_length,
                                size_t name_length)
 {
     *at++ = 'r';
-    at = blkin_put_hex8(
-        at, (uint32_t)((uint32_t)(uint16_t)remote->port << 16 | ip_length << 8 | name_length));
+    at = blkin_put_digits16(at, (uint16_t)remote->port);
+    at = blkin_put_length(at, ip_length);
+    at = blkin_put_length(at, name_length);
     at = blkin_put_bytes(at, remote->ip, ip_length);
     return blkin_put_bytes(at, remote->name, name_length);
 }
 
 #define ANNOTATION_SIZE(length)         (18 + (length))
-#define STRING_SIZE(key_length, length) (9 + (key_length) + (length))
-#define NUMBER_SIZE(key_length)         (21 + (key_length))
-#define REMOTE_SIZE(ip_length, length)  (9 + (ip_length) + (length))
+#define STRING_SIZE(key_length, length) (5 + (key_length) + (length))
+#define NUMBER_SIZE(key_length)         (19 + (key_length))
+#define REMOTE_SIZE(ip_length, length)  (21 + (ip_length) + (length))
 #define RECORD_MAX                      STRING_SIZE(SPAN_KEY_MAX, SPAN_TEXT_MAX)
 
 /* ---- the log ---- */
 
 /* Where a log record of this size goes; NULL, counted, if there is no room. */
-static inline char *room(struct blkin_span *span, size_t size)
+static inline char *take_room(struct blkin_span *span, size_t size)
 {
-    if (__builtin_expect(span->log_length_ + size > BLKIN_SPAN_LOG, 0)) {
-        if (span->dropped_ < UINT16_MAX)
-            span->dropped_++;
+    const uint32_t used = span->used_;
+
+    if (__builtin_expect(used + size > SPAN_USED_MAX, 0)) {
+        if (span->traits_.dropped < UINT16_MAX)
+            span->traits_.dropped++;
         return NULL;
     }
-    return span_log(span) + span->log_length_;
+    span->used_ = used + (uint32_t)size;
+    return (char *)span->record_ + used;
 }
 
-static inline void keep(struct blkin_span *span, const char *end)
+/* The same for the usual way, which leaves what is not usual, counted or not, to others. */
+static inline char *take_room_at_once(struct blkin_span *span, size_t size)
 {
-    span->log_length_ = (uint16_t)(end - span_log(span));
+    const size_t used = span->used_ + size;
+
+    if (__builtin_expect(used > span->limit_, 0))
+        return NULL;
+    span->used_ = (uint32_t)used;
+    return (char *)span->record_ + used - size;
 }
 
 static inline bool is_streaming(const struct blkin_span *span)
@@ -114,31 +123,33 @@ static inline bool is_streaming(const struct blkin_span *span)
 static inline void log_annotation(struct blkin_span *span, uint32_t severity, const char *text,
                                   size_t length, uint64_t now, uint64_t age_ns)
 {
-    char *at = room(span, ANNOTATION_SIZE(length));
+    char *at = take_room(span, ANNOTATION_SIZE(length));
 
-    if (at)
-        keep(span, put_annotation(at, severity, text, length,
-                                  blkin_elapsed_ns(span->start_ticks_, now) - age_ns));
-}
-
-/* What calls others is left to functions of its own: the usual way then saves no registers. */
-__attribute__((noinline)) static void annotate_otherwise(struct blkin_span *span, uint32_t severity,
-                                                         const char *text, size_t length)
-{
-    if (is_streaming(span))
-        stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), 0, text, length);
-    else
-        log_annotation(span, severity, text, length, blkin_monotonic_ns(), 0);
+    if (!at)
+        return;
+    at = put_annotation(at, (char)('0' + (severity & 7)), length,
+                        blkin_offset_ns(span->start_ticks_, now) - (int64_t)age_ns);
+    (void)blkin_put_bytes(at, text, length);
 }
 
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
                           size_t length)
 {
     length = at_most(length, SPAN_TEXT_MAX);
-    if (is_streaming(span) || !blkin_use_counter())
-        annotate_otherwise(span, severity, text, length);
+    if (is_streaming(span))
+        stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), 0, text, length);
     else
-        log_annotation(span, severity, text, length, blkin_counter(), 0);
+        log_annotation(span, severity, text, length, blkin_ticks(), 0);
+}
+
+char *blkin_span_annotation_(struct blkin_span *span, char severity, size_t length)
+{
+    char *at = take_room_at_once(span, ANNOTATION_SIZE(length));
+
+    if (!at)
+        return NULL;
+    return put_annotation(at, severity, length,
+                          blkin_offset_ns(span->start_ticks_, blkin_counter()));
 }
 
 void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity, const char *text,
@@ -166,8 +177,9 @@ __attribute__((noinline)) static void stream_string(struct blkin_span *span, con
     stream(span, BLKIN_EVENT_TAG, 0, record, (size_t)(end - record));
 }
 
-void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
-                            const char *value, size_t value_length)
+__attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *span, const char *key,
+                                                           size_t key_length, const char *value,
+                                                           size_t value_length)
 {
     char *at;
 
@@ -175,15 +187,38 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
     value_length = at_most(value_length, SPAN_TEXT_MAX);
     if (is_streaming(span))
         stream_string(span, key, key_length, value, value_length);
-    else if ((at = room(span, STRING_SIZE(key_length, value_length))))
-        keep(span, put_string(at, key, key_length, value, value_length));
+    else if ((at = take_room(span, STRING_SIZE(key_length, value_length))))
+        (void)put_string(at, key, key_length, value, value_length);
+}
+
+void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
+                            const char *value, size_t value_length)
+{
+    const bool is_usual = key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX;
+    char *at = is_usual ? take_room_at_once(span, STRING_SIZE(key_length, value_length)) : NULL;
+
+    if (at)
+        (void)put_string(at, key, key_length, value, value_length);
+    else
+        tag_string_otherwise(span, key, key_length, value, value_length);
+}
+
+char *blkin_span_string_(struct blkin_span *span, uint32_t lengths, size_t size)
+{
+    char *at = take_room_at_once(span, size);
+
+    if (!at)
+        return NULL;
+    *at++ = 's';
+    memcpy(at, &lengths, sizeof(lengths));
+    return at + sizeof(lengths);
 }
 
 __attribute__((noinline)) static void
 stream_number(struct blkin_span *span, char type, const char *key, size_t key_length, uint64_t bits)
 {
     char record[RECORD_MAX];
-    const char *end = put_number(record, type, key, key_length, bits);
+    const char *end = blkin_put_bytes(put_number(record, type, key_length, bits), key, key_length);
 
     stream(span, BLKIN_EVENT_TAG, 0, record, (size_t)(end - record));
 }
@@ -196,8 +231,18 @@ void blkin_span_tag_number_(struct blkin_span *span, char type, const char *key,
     key_length = at_most(key_length, SPAN_KEY_MAX);
     if (is_streaming(span))
         stream_number(span, type, key, key_length, bits);
-    else if ((at = room(span, NUMBER_SIZE(key_length))))
-        keep(span, put_number(at, type, key, key_length, bits));
+    else if ((at = take_room(span, NUMBER_SIZE(key_length))))
+        (void)blkin_put_bytes(put_number(at, type, key_length, bits), key, key_length);
+}
+
+char *blkin_span_number_(struct blkin_span *span, uint32_t head, size_t size, uint64_t bits)
+{
+    char *at = take_room_at_once(span, size);
+
+    if (!at)
+        return NULL;
+    memcpy(at, &head, sizeof(head)); /* three characters; the digits write over the fourth */
+    return blkin_put_digits16(at + 3, bits);
 }
 
 void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint *remote)
@@ -213,7 +258,7 @@ void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint
     if (is_streaming(span)) {
         at = put_remote(record, remote, ip_length, name_length);
         stream(span, BLKIN_EVENT_TAG, 0, record, (size_t)(at - record));
-    } else if ((at = room(span, REMOTE_SIZE(ip_length, name_length)))) {
-        keep(span, put_remote(at, remote, ip_length, name_length));
+    } else if ((at = take_room(span, REMOTE_SIZE(ip_length, name_length)))) {
+        (void)put_remote(at, remote, ip_length, name_length);
     }
 }

@@ -13,8 +13,7 @@
 
 _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
 
-const uint64_t blkin_id_factors[3] = {UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb),
-                                      BLKIN_ID_STEP};
+const uint64_t blkin_id_factors[2] = {UINT64_C(0xbf58476d1ce4e5b9), BLKIN_ID_STEP};
 
 /* In each forked child, whose one thread is a copy of the parent's. */
 static void forget_seed(void)

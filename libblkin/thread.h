@@ -12,16 +12,17 @@ struct blkin_span;
 
 /*
  * Ids: one counter per thread, seeded with getrandom(2) at the thread's first id and again after
- * fork(2). An id is a bijection of the counter (splitmix64: Steele, Lea, Flood, "Fast splittable
- * pseudorandom number generators", OOPSLA 2014), so one thread never repeats an id, and two threads
- * do only if their stretches of one 2^64 cycle overlap. Not for secrets: who sees one id can
- * compute the next.
+ * fork(2). An id is a bijection of the counter, so one thread never repeats an id, and two threads
+ * do only if their stretches of one 2^64 cycle overlap. The counter's step is that of splitmix64
+ * (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), of whose
+ * mixing one round of two is enough for ids. Not for secrets: who sees one id can compute the next.
  */
 struct blkin_thread {
     uint64_t id_counter;
     uint64_t number;   /* random: names this thread in events. 0: not seeded */
     uint32_t sequence; /* of the last event of provider "blkin" */
     struct blkin_span *current;
+    void *provider_slot; /* see struct blkin_provider */
 };
 
 #define BLKIN_ID_STEP UINT64_C(0x9e3779b97f4a7c15)
@@ -45,7 +46,7 @@ static inline struct blkin_thread *blkin_this_thread(void)
     return thread;
 }
 
-extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[3];
+extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 
 /*
  * In one instruction, so that a signal handler's ids are never those of the code under it. On x86
@@ -53,7 +54,7 @@ extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[3];
  */
 static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 {
-    uint64_t step = blkin_id_factors[2];
+    uint64_t step = blkin_id_factors[1];
 #if defined(__x86_64__)
     uint64_t before = step;
 
@@ -69,9 +70,8 @@ static inline uint64_t blkin_id_try(struct blkin_thread *thread)
 {
     uint64_t id = blkin_id_step(thread);
 
-    id = (id ^ (id >> 30)) * blkin_id_factors[0];
-    id = (id ^ (id >> 27)) * blkin_id_factors[1];
-    return id ^ (id >> 31);
+    id = (id ^ (id >> 32)) * blkin_id_factors[0];
+    return id ^ (id >> 29);
 }
 
 /* 64 random bits, never 0. */

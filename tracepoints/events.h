@@ -16,14 +16,13 @@
 /*
  * blkin:span, at the end of a span. It ended age ns before the event's own time and began duration
  * ns before that.
- * Strings: log, name, service, ip. The log is a list of annotations and tags:
- *   a S TTTTTTTTTTTT LLLL text   annotation of severity S (a digit), T ns after the start
- *                                (48 bits, two's complement), L: length of text
- *   s KKKK VVVV key value        tag, lengths of key and value
- *   i|u|d|b KKKK BITS key        tag: int64, uint64, double (IEEE 754 bits) or bool, BITS has 16
- *                                digits, K: length of key
- *   r PPPP II NN ip name         the remote endpoint: port, lengths of ip and name
- * Numbers are hexadecimal, lower case, of as many digits as shown; the blanks are not there.
+ * Strings: name, log, service, ip. The log is a list of annotations and tags:
+ *   a S LLLL TTTTTTTTTTTT text     annotation of severity S (a digit), T ns after the start (48
+ * bits, two's complement), L: length of text s KK VV key value              tag, lengths of key and
+ * value i|u|d|b KK BBBBBBBBBBBBBBBB key  tag: int64, uint64, double (IEEE 754 bits) or bool, B: its
+ * bits r PPPPPPPPPPPPPPPP II NN ip name  the remote endpoint: port, lengths of ip and name without
+ * the blanks. KK, VV, II and NN are of base 64 and all other numbers of base 16, the least digit
+ * first; a digit is '0' plus its value, so those of base 16 are 0123456789:;<=>? for 0 to 15.
  */
 struct blkin_span_event {
     uint64_t trace_id_high;
@@ -35,10 +34,10 @@ struct blkin_span_event {
     uint64_t thread;   /* random number of the recording thread */
     uint32_t sequence; /* of this thread's events: a gap is a loss */
     uint32_t sampled;  /* share of the traces that is recorded, in millionths; 0: not known */
+    uint16_t dropped;  /* annotations and tags that found no room */
+    uint8_t kind;      /* enum blkin_kind */
+    uint8_t flags;     /* BLKIN_SPAN_* */
     uint16_t port;
-    uint16_t dropped; /* annotations and tags that found no room */
-    uint8_t kind;     /* enum blkin_kind */
-    uint8_t flags;    /* BLKIN_SPAN_* */
 } __attribute__((packed));
 
 #define BLKIN_SPAN_DEBUG  1 /* recorded against sampling */

@@ -153,16 +153,20 @@ static void probe(void *data, struct packed_event *event, const void *payload, s
 
 /*
  * The read side of LTTng's RCU, as its own inline functions have it, but with one look-up of the
- * thread's variable instead of four: each is a call.
+ * thread's variable for ever instead of four each time: each is a call.
  */
-static inline struct lttng_ust_urcu_reader *read_lock(void)
+static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
 {
-    struct lttng_ust_urcu_reader *reader = URCU_TLS(lttng_ust_urcu_reader);
+    struct lttng_ust_urcu_reader **variable = *thread_slot;
+    struct lttng_ust_urcu_reader *reader;
     unsigned long nesting;
 
+    if (__builtin_expect(!variable, 0))
+        *thread_slot = variable = &URCU_TLS(lttng_ust_urcu_reader);
+    reader = *variable;
     if (__builtin_expect(!reader, 0)) {
         lttng_ust_urcu_register();
-        reader = URCU_TLS(lttng_ust_urcu_reader);
+        reader = *variable;
     }
     cmm_barrier();
     nesting = reader->ctr;
@@ -182,9 +186,10 @@ static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
     cmm_barrier();
 }
 
-HOT void packed_record(struct packed_event *event, const void *payload, size_t length)
+HOT void packed_record(struct packed_event *event, const void *payload, size_t length,
+                       void **thread_slot)
 {
-    struct lttng_ust_urcu_reader *reader = read_lock();
+    struct lttng_ust_urcu_reader *reader = read_lock(thread_slot);
     const struct lttng_ust_tracepoint_probe *each =
         lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
 

@@ -57,8 +57,10 @@ void packed_register(const char *provider_name, struct packed_event *events, uns
 
 /*
  * Records the event in every session that has it enabled. payload is what fields say, one after the
- * other with no padding, and all of length bytes; it is read during the call only.
+ * other with no padding, and all of length bytes; it is read during the call only. thread_slot is a
+ * pointer of the calling thread for the use of this function alone, NULL at first.
  */
-void packed_record(struct packed_event *event, const void *payload, size_t length);
+void packed_record(struct packed_event *event, const void *payload, size_t length,
+                   void **thread_slot);
 
 #endif

@@ -17,7 +17,7 @@
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
 /* Raised at every change of the table: libblkin refuses a provider of another version. */
-#define BLKIN_PROVIDER_VERSION 3
+#define BLKIN_PROVIDER_VERSION 4
 
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
@@ -53,8 +53,12 @@ struct blkin_provider {
     unsigned version;
     struct blkin_tracepoint zipkin[ANNOT_TIMESTAMP + 1]; /* by blkin_annotation_type */
     struct blkin_event events[BLKIN_EVENTS];
-    /* Records an event whose payload is laid out already; only while it is enabled. */
-    void (*record)(struct packed_event *event, const void *payload, size_t length);
+    /*
+     * Records an event whose payload is laid out already; only while it is enabled. *thread_slot is
+     * the provider's, one for each thread, NULL at first.
+     */
+    void (*record)(struct packed_event *event, const void *payload, size_t length,
+                   void **thread_slot);
 };
 
 #endif

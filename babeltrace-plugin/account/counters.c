@@ -27,6 +27,8 @@ const struct counter counters[] = {
      "Events without trace id or span id."},
     {"events_no_room", COUNTER, SECTION_EVENTS, "no room", AT(core.events_no_room),
      "Events of spans that are too large, or lost for want of memory."},
+    {"events_duplicate", COUNTER, SECTION_EVENTS, "duplicate", AT(core.events_duplicate),
+     "Events of spans that were recorded in two forms, and given out in the other one."},
     {"events_late", COUNTER, SECTION_EVENTS, "late", AT(core.events_late),
      "Streaming events of spans that were over already, or whose begin was not seen."},
     {"events_of_processes", COUNTER, SECTION_EVENTS, "of processes", AT(core.events_process),
@@ -72,12 +74,20 @@ const struct counter counters[] = {
      "Spans finished without an end, marked so."},
     {"spans_evicted", COUNTER, SECTION_NOTES, "spans evicted", AT(core.spans_evicted),
      "Spans finished early to make room, marked so."},
+    {"spans_duplicate", COUNTER, SECTION_NOTES, "spans duplicate", AT(core.spans_duplicate),
+     "Spans put together and not given out: they had been already."},
+    {"spans_with_loss", COUNTER, SECTION_NOTES, "spans touched by losses",
+     AT(core.spans_with_loss),
+     "Spans tagged blkin.lost: events were lost while they were open."},
+    {"spans_corrected", COUNTER, SECTION_NOTES, "spans of a corrected clock",
+     AT(core.spans_corrected),
+     "Spans moved by what the clock of their host was off."},
     {"services_merged", COUNTER, SECTION_NOTES, "events of merged services",
      AT(core.services_merged),
      "Events of more services than there is room for, shown as one."},
-    {"requests", COUNTER, SECTION_NOTES, "requests", AT(output.requests),
+    {"requests", COUNTER, SECTION_NOTES, NULL, AT(output.requests),
      "Attempts to deliver a batch."},
-    {"retries", COUNTER, SECTION_NOTES, "retries", AT(output.retries),
+    {"retries", COUNTER, SECTION_NOTES, NULL, AT(output.retries),
      "Attempts that repeat one that failed."},
     {"stats_file_errors", COUNTER, SECTION_NOTES, "errors of the statistics file",
      AT(display.file_errors),
@@ -126,6 +136,8 @@ bool counts_add_up(const struct counts *counts)
 
 static bool is_shown(size_t i, uint64_t value, enum line_style style)
 {
+    if (!counters[i].label)
+        return false;
     return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
 }
 

@@ -60,7 +60,7 @@ struct counter {
     const char *name; /* in JSON; for Prometheus: blkin_NAME, and _total if it is a COUNTER */
     enum counter_kind kind;
     enum section section;
-    const char *label; /* in a line, after the number */
+    const char *label; /* in a line, after the number; NULL: in no line */
     size_t offset;     /* in struct counts */
     const char *help;  /* one line, without quotes and backslashes */
 };

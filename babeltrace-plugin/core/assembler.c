@@ -15,6 +15,10 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     if (!assembler)
         return NULL;
     assembler->options = *options;
+    if (options->closing.count == 0) {
+        (void)closing_add(&assembler->options.closing, text_of("cr"));
+        (void)closing_add(&assembler->options.closing, text_of("ss"));
+    }
     queue_init(&assembler->idle, options->idle_timeout_ns);
     queue_init(&assembler->closing, options->end_timeout_ns);
     queue_init(&assembler->streaming, options->open_timeout_ns);
@@ -23,7 +27,10 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     assembler->sink_context = context;
     assembler->endpoints = endpoint_table_new();
     assembler->sequences = sequence_table_new();
-    if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sequences) {
+    assembler->sources = source_table_new();
+    assembler->recent = recent_table_new();
+    if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sequences ||
+        !assembler->sources || !assembler->recent) {
         assembler_free(assembler);
         return NULL;
     }
@@ -38,6 +45,8 @@ void assembler_free(struct assembler *assembler)
     queue_free(&assembler->closing);
     queue_free(&assembler->streaming);
     open_spans_destroy(&assembler->open);
+    recent_table_free(assembler->recent);
+    source_table_free(assembler->sources);
     sequence_table_free(assembler->sequences);
     endpoint_table_free(assembler->endpoints);
     free(assembler);
@@ -88,6 +97,16 @@ static bool has_ids(const struct event *event)
     return (event->trace_id | event->trace_id_high) != 0 && event->span_id != 0;
 }
 
+static void note_sequence(struct assembler *assembler, const struct event *event)
+{
+    int64_t since_ns;
+    const uint64_t missing = sequence_note(assembler->sequences, event->thread, event->sequence,
+                                           event->time_ns, &since_ns);
+
+    if (missing)
+        assembler_note_gap(assembler, event, missing, since_ns);
+}
+
 void assembler_add(struct assembler *assembler, const struct event *event)
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
@@ -95,14 +114,15 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api)
-        assembler->counts.events_missing +=
-            sequence_note(assembler->sequences, event->thread, event->sequence);
-    if (event->kind == EVENT_PROCESS)
+        note_sequence(assembler, event);
+    if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
-    else if (!has_ids(event))
+        assembler_note_clock(assembler, event);
+    } else if (!has_ids(event)) {
         assembler->counts.events_invalid++;
-    else if (is_of_span_api)
+    } else if (is_of_span_api) {
         assembler_add_span_api(assembler, event);
-    else
+    } else {
         assembler_add_original(assembler, event);
+    }
 }

@@ -5,11 +5,21 @@
  * put together until its blkin:end; without one it is finished, marked incomplete, after a
  * time-out.
  *
+ * Where both forms are recorded, a span is given out once, as the form that ends first, and the
+ * other is counted. A streamed span that was given out as incomplete is no reason to withhold the
+ * whole one that comes after it. The form that comes second is known by trace id, span id, kind and
+ * host: the whole span for as long as the streamed one is open, the streamed one as recent.h tells.
+ *
  * Of the original's events, one span per (trace id, span id, endpoint) is made. These events have
  * no "end", so a span is finished when trace time says so: a short while after a closing annotation
- * ("cr" or "ss"), which leaves room for the tags that programs add last; or after a long silence;
- * or at the end of the trace. Trace time is the time of events and of inactivity beacons, never the
- * host's clock, so that a recorded trace gives the same spans as the live one.
+ * (assembler_options.closing), which leaves room for the tags that programs add last; or after a
+ * long silence; or at the end of the trace. Trace time is the time of events and of inactivity
+ * beacons, never the host's clock, so that a recorded trace gives the same spans as the live one.
+ *
+ * With the original API a server may record under the span id that the client has sent it. Zipkin
+ * wants to be told (struct span, shared), and no event tells: such a half is known by the client's
+ * half, another endpoint's, being open or given out not long before. A blkin:span is never one:
+ * libblkin's servers give their spans an id of their own.
  *
  * Not thread-safe: one thread drives an assembler.
  *
@@ -18,6 +28,7 @@
 #ifndef BLKIN_CORE_ASSEMBLER_H
 #define BLKIN_CORE_ASSEMBLER_H
 
+#include "closing.h"
 #include "event.h"
 #include "span.h"
 
@@ -27,22 +38,28 @@ struct assembler_options {
     int64_t open_timeout_ns; /* the same, for a span of the streaming events */
     uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
     uint64_t max_open_bytes; /* the same for the memory that they take */
+    bool correct_clocks;     /* times are those of the wall clock: see clock.h */
+    struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
 };
 
 struct assembler_counts {
-    uint64_t events;         /* given to assembler_add() */
-    uint64_t events_in_span; /* of these, now in a span; the others are in the counters below */
-    uint64_t events_invalid; /* without trace id or span id */
-    uint64_t events_no_room; /* no memory, or the span has reached SPAN_LOG_MAX */
-    uint64_t events_late;    /* of a streamed span that has ended, or whose begin was not seen */
-    uint64_t events_process; /* about a process, not about a span */
-    uint64_t events_missing; /* never seen: gaps in sequence numbers */
-    uint64_t log_errors;     /* annotations and tags lost: no room in program or span, unreadable */
+    uint64_t events;           /* given to assembler_add() */
+    uint64_t events_in_span;   /* of these, now in a span; the others are in the counters below */
+    uint64_t events_invalid;   /* without trace id or span id */
+    uint64_t events_no_room;   /* no memory, or the span has reached SPAN_LOG_MAX */
+    uint64_t events_late;      /* of a streamed span that has ended, or whose begin was not seen */
+    uint64_t events_duplicate; /* of a span that was given out already, see below */
+    uint64_t events_process;   /* about a process, not about a span */
+    uint64_t events_missing;   /* never seen: gaps in sequence numbers */
+    uint64_t log_errors; /* annotations and tags lost: no room in program or span, unreadable */
     uint64_t spans_open;
     uint64_t open_bytes; /* that they take */
     uint64_t spans_finished;
     uint64_t spans_incomplete; /* of these: without an end */
     uint64_t spans_evicted;    /* of these: early, to make room */
+    uint64_t spans_duplicate;  /* put together, and not given out: they had been already */
+    uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
+    uint64_t spans_corrected;  /* of these: moved by what a clock was off */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
@@ -66,6 +83,33 @@ void assembler_add(struct assembler *assembler, const struct event *event);
 
 /* Trace time has reached now_ns: finishes what is over by then. Time that goes back is ignored. */
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
+
+/*
+ * Events or packets that were lost at origin (its process: pid, if only that one's are) between two
+ * moments of trace time; without has_times: about now.
+ *
+ * A span that may have been touched is tagged "blkin.lost", with how much was lost where:
+ * - a span of the original's or of streaming events that was open at the time: annotations, tags or
+ *   its end may be missing. It is taken for open until now, if no end was seen.
+ * - a whole span (blkin:span) is complete in itself, so what it may lack are the spans below it.
+ *   For these one span per trace and process answers, the one through which the trace came in: it
+ *   has no parent, or is a server's or a consumer's, or its parent is in another process. To tag
+ *   each of the thousands of spans of an overload would bury what the tag is for.
+ *
+ * Gaps in sequence numbers are noted without this call, and tag streamed spans of the process only.
+ * They tell nothing of a whole span, and too often nothing was lost: a session that records slow
+ * spans only (enable-event --filter), or one form of the two, has a gap before nearly each event.
+ */
+struct loss {
+    struct origin origin;
+    bool has_times;
+    int64_t begin_ns;
+    int64_t end_ns;
+    uint64_t events;
+    uint64_t packets;
+};
+
+void assembler_note_loss(struct assembler *assembler, const struct loss *loss);
 
 /* Finishes every open span, oldest first. */
 void assembler_flush(struct assembler *assembler);

@@ -8,7 +8,9 @@
 
 #include "assembler.h"
 #include "open_spans.h"
+#include "recent.h"
 #include "sequence.h"
+#include "source.h"
 
 struct assembler {
     struct assembler_options options;
@@ -18,6 +20,13 @@ struct assembler {
     struct queue streaming;
     struct endpoint_table *endpoints;
     struct sequence_table *sequences;
+    struct source_table *sources;
+    struct recent_table *recent;
+    bool has_offsets;  /* any clock that is off */
+    bool has_losses;   /* any that LTTng tells of, from anywhere */
+    bool has_gaps;     /* any in sequence numbers */
+    bool has_streamed; /* any streamed span */
+    bool has_original; /* any event of the original's */
     int64_t now_ns;
     assembler_sink_fn *sink;
     void *sink_context;
@@ -27,8 +36,8 @@ struct assembler {
 /* The event's endpoint, or NULL when out of memory. */
 const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event);
 
-/* Counts the event as in a span, or as lost for lack of room. */
-void assembler_count(struct assembler *assembler, bool in_span);
+/* Counts the event as in the span, or as lost for lack of room. */
+void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span);
 
 /* Tags the span with where it was recorded. */
 void assembler_tag_origin(struct assembler *assembler, struct span *span,
@@ -42,8 +51,24 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
 void assembler_account(struct assembler *assembler, const struct open_span *open,
                        uint32_t capacity_before);
 
-/* Gives the span out and drops it from the table and its queue. */
+/* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
+
+/* Counts and notes events that are missing between since_ns and this event of the span API. */
+void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
+                        int64_t since_ns);
+
+/* Tags a span with what was lost while it was open, if anything: of itself, or of spans below. */
+void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open);
+void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
+                              const struct origin *origin);
+
+/* What an event of a process tells of its host's clock. */
+void assembler_note_clock(struct assembler *assembler, const struct event *event);
+
+/* Moves the span's times to the wall clock, if they are off it. The last thing done to it. */
+void assembler_correct_times(struct assembler *assembler, struct span *span,
+                             const struct source *source);
 
 /* The two families of events, each in a file of its own. */
 void assembler_add_original(struct assembler *assembler, const struct event *event);

@@ -30,6 +30,7 @@ enum event_kind {
 /* Where an event was recorded, as far as the trace tells. */
 struct origin {
     struct text host;    /* of the trace; empty: not known */
+    int64_t clock;       /* offset of the trace's clock: tells sessions of one host apart */
     struct text process; /* procname context; empty: not known */
     int64_t pid;         /* vpid context; 0: not known */
     int64_t tid;         /* vtid context; 0: not known */

@@ -68,17 +68,59 @@ struct open_span *open_spans_find(struct open_spans *spans, const struct event *
     return NULL;
 }
 
+static bool is_on_host(const struct event *event, const struct open_span *open)
+{
+    return text_equal(open->source->host, event->origin.host);
+}
+
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open, *of_process = NULL, *of_host = NULL;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (!open->streaming || !is_of_span(event, open))
+            continue;
+        if (open->thread == event->thread)
+            return open;
+        if (!is_on_host(event, open))
+            continue;
+        if (open->pid == event->origin.pid)
+            of_process = open;
+        else
+            of_host = open;
+    }
+    return of_process ? of_process : of_host;
+}
+
+struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct event *event,
+                                           enum span_kind kind)
 {
     struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open;
 
     cds_hlist_for_each_entry_2(open, bucket, in_bucket)
     {
-        if (is_of_span(event, open) && open->streaming)
+        if (open->streaming && is_of_span(event, open) && open->span.kind == kind &&
+            !open->is_duplicate && is_on_host(event, open))
             return open;
     }
     return NULL;
+}
+
+bool open_spans_has_client(struct open_spans *spans, const struct span *span)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, span->trace_id, span->id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    {
+        if (open->span.id == span->id && open->span.trace_id == span->trace_id &&
+            open->span.kind == SPAN_CLIENT && open->span.endpoint != span->endpoint)
+            return true;
+    }
+    return false;
 }
 
 static void add_to_bucket(struct open_spans *spans, struct open_span *open)
@@ -145,7 +187,7 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
 }
 
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint)
+                                 const struct endpoint *endpoint, struct source *source)
 {
     struct open_span *open = open_spans_take(spans);
 
@@ -156,7 +198,10 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->span.id = event->span_id;
     open->span.parent_id = event->parent_id;
     open->span.endpoint = endpoint;
+    open->source = source;
     open->first_event_ns = event->time_ns;
+    open->pid = event->origin.pid;
+    open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
         free_open_span(open);
         return NULL;

@@ -7,6 +7,7 @@
 #define BLKIN_CORE_OPEN_SPANS_H
 
 #include "event.h"
+#include "source.h"
 #include "span.h"
 
 #include <urcu/hlist.h>
@@ -18,10 +19,15 @@ struct open_span {
     struct cds_list_head in_queue;
     int64_t last_event_ns;
     int64_t first_event_ns;
+    struct source *source;
+    int64_t pid;     /* 0: not known */
+    uint64_t thread; /* that has begun it; 0: not known */
+    uint64_t events; /* that are in it */
     bool has_timestamp;
     bool closing;
-    bool streaming; /* of blkin:begin: has an end of its own */
-    bool evicted;   /* finished before its time */
+    bool streaming;    /* of blkin:begin: has an end of its own */
+    bool evicted;      /* finished before its time */
+    bool is_duplicate; /* the whole span was given out already */
 };
 
 struct open_spans {
@@ -42,12 +48,23 @@ void open_spans_destroy(struct open_spans *spans);
 struct open_span *open_spans_find(struct open_spans *spans, const struct event *event,
                                   const struct endpoint *endpoint);
 
-/* The streamed span of these ids, or NULL: its later events do not repeat its endpoint. */
+/*
+ * The streamed span that an event is about, or NULL: its later events do not repeat its endpoint.
+ * Client and server halves may have the same ids: then the event belongs to the half that was begun
+ * by its thread; else by its process; else to any on its host.
+ */
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event);
+
+/* The streamed span that a whole span of this kind repeats, or NULL. */
+struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct event *event,
+                                           enum span_kind kind);
+
+/* Whether the client's half of this span is open, at another endpoint. */
+bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 
 /* A span with the event's ids and name, in the table. Returns NULL when out of memory. */
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint);
+                                 const struct endpoint *endpoint, struct source *source);
 
 /* Takes it out of the table. */
 void open_spans_remove(struct open_spans *spans, struct open_span *open);

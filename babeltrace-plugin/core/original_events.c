@@ -5,20 +5,18 @@
  */
 #include "assembler_parts.h"
 
-/* Zipkin's core annotations: they give a span its kind, and the second of each pair closes it. */
-static void apply_core_annotation(struct open_span *open, struct text value)
+/* Zipkin's core annotations give a span its kind. */
+static void set_kind(struct span *span, struct text value)
 {
     if (value.length != 2)
         return;
     if (text_is(value, "cs") || text_is(value, "cr"))
-        open->span.kind = SPAN_CLIENT;
+        span->kind = SPAN_CLIENT;
     else if (text_is(value, "sr") || text_is(value, "ss"))
-        open->span.kind = SPAN_SERVER;
-    if (text_is(value, "cr") || text_is(value, "ss"))
-        open->closing = true;
+        span->kind = SPAN_SERVER;
 }
 
-static bool apply(struct open_span *open, const struct event *event)
+static bool apply(const struct closing *closing, struct open_span *open, const struct event *event)
 {
     struct span *span = &open->span;
 
@@ -31,7 +29,8 @@ static bool apply(struct open_span *open, const struct event *event)
         if (!open->has_timestamp || event->time_ns > span->end_ns)
             span->end_ns = event->time_ns;
         open->has_timestamp = true;
-        apply_core_annotation(open, event->value);
+        set_kind(span, event->value);
+        open->closing |= closing_has(closing, event->value);
         return true;
     case EVENT_KEYVAL_TEXT:
         return span_add(span, SPAN_TAG_TEXT, event->key, event->value, 0);
@@ -48,6 +47,7 @@ void assembler_add_original(struct assembler *assembler, const struct event *eve
     uint32_t capacity;
     struct open_span *open = endpoint ? open_spans_find(&assembler->open, event, endpoint) : NULL;
 
+    assembler->has_original = true;
     if (endpoint && !open)
         open = assembler_open(assembler, event, endpoint);
     if (!open) {
@@ -55,7 +55,7 @@ void assembler_add_original(struct assembler *assembler, const struct event *eve
         return;
     }
     capacity = open->span.log_capacity;
-    assembler_count(assembler, apply(open, event));
+    assembler_count(assembler, open, apply(&assembler->options.closing, open, event));
     assembler_account(assembler, open, capacity);
     queue_append(open->closing ? &assembler->closing : &assembler->idle, open, assembler->now_ns);
 }

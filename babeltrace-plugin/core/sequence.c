@@ -17,6 +17,7 @@
 struct place {
     uint64_t thread; /* 0: free; threads are never numbered 0 */
     uint64_t sequence;
+    int64_t time_ns;
 };
 
 struct sequence_table {
@@ -33,15 +34,19 @@ void sequence_table_free(struct sequence_table *table)
     free(table);
 }
 
-uint64_t sequence_note(struct sequence_table *table, uint64_t thread, uint64_t sequence)
+uint64_t sequence_note(struct sequence_table *table, uint64_t thread, uint64_t sequence,
+                       int64_t time_ns, int64_t *since_ns)
 {
     struct place *place = &table->places[hash_mix(thread) & (PLACES - 1)];
     uint64_t missing = 0;
 
-    if (place->thread == thread && sequence > place->sequence)
+    if (place->thread == thread && sequence > place->sequence && sequence - place->sequence > 1) {
         missing = sequence - place->sequence - 1;
+        *since_ns = place->time_ns;
+    }
     place->thread = thread;
     place->sequence = sequence;
+    place->time_ns = time_ns;
     /* the numbers have 32 bits, so there cannot be more in between */
     return missing > UINT32_MAX ? 0 : missing;
 }

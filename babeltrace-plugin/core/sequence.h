@@ -20,7 +20,9 @@ void sequence_table_free(struct sequence_table *table);
 /*
  * Notes an event of a thread. Returns how many events of that thread are missing before it: 0 for
  * the first one that is seen, and for numbers that do not go up (a hostile or a broken trace).
+ * They were recorded since *since_ns, the time of the event before, which is set only then.
  */
-uint64_t sequence_note(struct sequence_table *table, uint64_t thread, uint64_t sequence);
+uint64_t sequence_note(struct sequence_table *table, uint64_t thread, uint64_t sequence,
+                       int64_t time_ns, int64_t *since_ns);
 
 #endif

@@ -78,3 +78,22 @@ bool span_add(struct span *span, enum span_entry_type type, struct text key, str
     span->log_length += (uint32_t)size;
     return true;
 }
+
+bool span_shift(struct span *span, int64_t by_ns)
+{
+    int64_t start_ns, end_ns;
+
+    if (__builtin_add_overflow(span->start_ns, by_ns, &start_ns) ||
+        __builtin_add_overflow(span->end_ns, by_ns, &end_ns))
+        return false;
+    span->start_ns = start_ns;
+    span->end_ns = end_ns;
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        /* unsigned: an annotation may claim any time */
+        if (entry->type == SPAN_ANNOTATION)
+            ((struct span_entry *)(uintptr_t)entry)->integer =
+                (int64_t)((uint64_t)entry->integer + (uint64_t)by_ns);
+    }
+    return true;
+}

@@ -43,6 +43,7 @@ struct span {
     const struct endpoint *remote; /* NULL: not known */
     enum span_kind kind;
     bool debug;       /* recorded against sampling */
+    bool shared;      /* a server's half, under the id that the client's half has too */
     int64_t start_ns; /* since the Unix epoch */
     int64_t end_ns;   /* >= start_ns */
 
@@ -89,13 +90,16 @@ static inline struct text span_entry_value(const struct span_entry *entry)
 }
 
 /*
- * Filling a span; used by the assembler. Both return false, and leave the span as it was, when out
- * of memory or when the log would pass SPAN_LOG_MAX bytes. The name is set first, once.
+ * Filling a span; used by the assembler. The first two return false, and leave the span as it was,
+ * when out of memory or when the log would pass SPAN_LOG_MAX bytes. The name is set first, once.
  */
 #define SPAN_LOG_MAX (1U << 20)
 
 bool span_set_name(struct span *span, struct text name);
 bool span_add(struct span *span, enum span_entry_type type, struct text key, struct text value,
               int64_t integer);
+
+/* Adds by_ns to all times of the span; false, and nothing is changed, if one would not fit. */
+bool span_shift(struct span *span, int64_t by_ns);
 
 #endif

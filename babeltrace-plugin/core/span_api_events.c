@@ -92,6 +92,31 @@ static bool moment_of(const struct event *event, uint64_t before_ns, int64_t *mo
     return true;
 }
 
+/* The span through which its trace came into the process: see assembler_note_loss(). */
+static bool is_entry(const struct event *event)
+{
+    return !event->parent_id || event->flags & BLKIN_SPAN_REMOTE ||
+           event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
+}
+
+/*
+ * The same span as streaming events: what of it is still open will not be given out. Returns true
+ * if it was given out before.
+ */
+static bool is_repeated(struct assembler *assembler, const struct span *span,
+                        const struct event *event)
+{
+    struct open_span *streamed;
+
+    if (!assembler->has_streamed)
+        return false;
+    streamed = open_spans_find_repeated(&assembler->open, event, span->kind);
+    if (streamed)
+        streamed->is_duplicate = true;
+    return !streamed && recent_take_streamed(assembler->recent, span,
+                                             source_get(assembler->sources, &event->origin));
+}
+
 static void add_whole_span(struct assembler *assembler, const struct event *event)
 {
     struct open_span *open = open_spans_take(&assembler->open);
@@ -103,21 +128,32 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
     }
     span = &open->span;
     span->endpoint = assembler_endpoint(assembler, event);
+    span->trace_id_high = event->trace_id_high;
+    span->trace_id = event->trace_id;
+    span->id = event->span_id;
+    span->parent_id = event->parent_id;
+    span->kind = kind_of(event);
     if (!moment_of(event, event->duration_ns, &span->start_ns)) {
         assembler->counts.events_invalid++;
     } else if (!span->endpoint || !span_set_name(span, event->span_name)) {
         assembler->counts.events_no_room++;
+    } else if (is_repeated(assembler, span, event)) {
+        assembler->counts.events_duplicate++;
+        assembler->counts.spans_duplicate++;
     } else {
-        span->trace_id_high = event->trace_id_high;
-        span->trace_id = event->trace_id;
-        span->id = event->span_id;
-        span->parent_id = event->parent_id;
-        span->kind = kind_of(event);
         span->debug = event->flags & BLKIN_SPAN_DEBUG;
         span->end_ns = span->start_ns + (int64_t)event->duration_ns;
         assembler_tag_origin(assembler, span, &event->origin);
         add_log(assembler, span, event->log);
         add_dropped(assembler, span, event->dropped);
+        if (assembler->has_losses && is_entry(event))
+            assembler_tag_loss_below(assembler, span, &event->origin);
+        /* its server may be one of the original's, and end later */
+        if (assembler->has_original && span->kind == SPAN_CLIENT)
+            recent_note_client(assembler->recent, span);
+        if (assembler->has_offsets)
+            assembler_correct_times(assembler, span,
+                                    source_get(assembler->sources, &event->origin));
         assembler->counts.events_in_span++;
         assembler->counts.spans_finished++;
         assembler->sink(assembler->sink_context, span);
@@ -130,9 +166,10 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     const struct endpoint *endpoint = assembler_endpoint(assembler, event);
     struct open_span *open = endpoint ? assembler_open(assembler, event, endpoint) : NULL;
 
-    assembler_count(assembler, open != NULL);
+    assembler_count(assembler, open, open != NULL);
     if (!open)
         return;
+    assembler->has_streamed = true;
     open->streaming = true;
     open->span.kind = kind_of(event);
     open->span.debug = event->flags & BLKIN_SPAN_DEBUG;
@@ -169,13 +206,13 @@ static void add_detail(struct assembler *assembler, const struct event *event)
     if (moment_ns > open->span.end_ns)
         open->span.end_ns = moment_ns;
     if (event->kind == EVENT_END) {
-        assembler->counts.events_in_span++;
+        assembler_count(assembler, open, true);
         open->closing = true;
         assembler_finish(assembler, open);
         return;
     }
     capacity = open->span.log_capacity;
-    assembler_count(assembler, apply_detail(assembler, &open->span, event, moment_ns));
+    assembler_count(assembler, open, apply_detail(assembler, &open->span, event, moment_ns));
     assembler_account(assembler, open, capacity);
     queue_append(&assembler->streaming, open, assembler->now_ns);
 }

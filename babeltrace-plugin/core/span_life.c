@@ -16,12 +16,14 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
     return endpoint;
 }
 
-void assembler_count(struct assembler *assembler, bool in_span)
+void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span)
 {
-    if (in_span)
-        assembler->counts.events_in_span++;
-    else
+    if (!in_span) {
         assembler->counts.events_no_room++;
+        return;
+    }
+    assembler->counts.events_in_span++;
+    open->events++;
 }
 
 /* Without any timestamp annotation, the times of its tags are all that is known of a span. */
@@ -67,18 +69,49 @@ static uint64_t bytes_of(const struct open_span *open)
     return sizeof(*open) + open->span.log_capacity;
 }
 
-void assembler_finish(struct assembler *assembler, struct open_span *open)
+/* No event says so, but the client's half is there as a rule: it begins first and ends last. */
+static void set_shared(struct assembler *assembler, struct span *span)
 {
-    assembler->counts.open_bytes -= bytes_of(open);
+    span->shared = span->kind == SPAN_SERVER && (open_spans_has_client(&assembler->open, span) ||
+                                                 recent_has_client(assembler->recent, span));
+}
+
+static void give_out(struct assembler *assembler, struct open_span *open)
+{
     if (open->evicted)
         mark_incomplete(assembler, &open->span, "too many spans were open");
     else if (open->streaming && !open->closing)
         mark_incomplete(assembler, &open->span, "its end was not seen");
     set_times(open);
-    open_spans_remove(&assembler->open, open);
-    cds_list_del(&open->in_queue);
+    if (assembler->has_losses || assembler->has_gaps)
+        assembler_tag_loss_in(assembler, open);
+    set_shared(assembler, &open->span);
+    if (open->streaming && open->closing)
+        recent_note_streamed(assembler->recent, &open->span, open->source);
+    if (open->span.kind == SPAN_CLIENT)
+        recent_note_client(assembler->recent, &open->span);
+    if (assembler->has_offsets)
+        assembler_correct_times(assembler, &open->span, open->source);
     assembler->counts.spans_finished++;
     assembler->sink(assembler->sink_context, &open->span);
+}
+
+static void count_duplicate(struct assembler_counts *counts, const struct open_span *open)
+{
+    counts->events_in_span -= open->events;
+    counts->events_duplicate += open->events;
+    counts->spans_duplicate++;
+}
+
+void assembler_finish(struct assembler *assembler, struct open_span *open)
+{
+    assembler->counts.open_bytes -= bytes_of(open);
+    open_spans_remove(&assembler->open, open);
+    cds_list_del(&open->in_queue);
+    if (open->is_duplicate)
+        count_duplicate(&assembler->counts, open);
+    else
+        give_out(assembler, open);
     open_spans_give(&assembler->open, open);
 }
 
@@ -104,7 +137,7 @@ static void evict_until_it_fits(struct assembler *assembler, const struct open_s
     while ((assembler->open.count > assembler->options.max_open_spans ||
             counts->open_bytes > assembler->options.max_open_bytes) &&
            (oldest = oldest_but(assembler, but))) {
-        counts->spans_evicted++;
+        counts->spans_evicted += !oldest->is_duplicate;
         oldest->evicted = !oldest->closing;
         assembler_finish(assembler, oldest);
     }
@@ -113,7 +146,8 @@ static void evict_until_it_fits(struct assembler *assembler, const struct open_s
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint)
 {
-    struct open_span *open = open_spans_add(&assembler->open, event, endpoint);
+    struct open_span *open = open_spans_add(&assembler->open, event, endpoint,
+                                            source_get(assembler->sources, &event->origin));
 
     if (open) {
         assembler_tag_origin(assembler, &open->span, &event->origin);

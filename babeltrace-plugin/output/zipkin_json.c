@@ -377,6 +377,8 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
         return false;
     if (span->debug)
         at = JSON_PUT_LITERAL(at, ",\"debug\":true");
+    if (span->shared)
+        at = JSON_PUT_LITERAL(at, ",\"shared\":true");
     at = write_annotations(at, &writing);
     at = write_tags(at, &writing);
     *at++ = '}';

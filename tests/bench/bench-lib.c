@@ -10,6 +10,7 @@
 #include <blkin.h>
 
 #include "anchor_events.h"
+#include "../../libblkin/thread.h"
 #include "batch.h"
 
 #include <pthread.h>
@@ -40,19 +41,22 @@ static void run_empty(unsigned calls)
 }
 
 /* What is between the calls of a real program makes the compiler read the span again. */
-#define REST_OF_SPAN(span, i)                                      \
-    do {                                                           \
-        FORGET();                                                  \
-        blkin_span_annotate(span, "queued");                       \
-        FORGET();                                                  \
-        blkin_span_tag_string(span, "object", "rbd_data.4f2a.01"); \
-        FORGET();                                                  \
-        blkin_span_tag_int64(span, "offset", (i));                 \
-        FORGET();                                                  \
-        blkin_span_annotate(span, "committed");                    \
-        FORGET();                                                  \
-        blkin_span_end(span);                                      \
-        FORGET();                                                  \
+#define REST_OF_SPAN(span, i) \
+    REST_OF_SPAN_WITH(span, i, "queued", "object", "rbd_data.4f2a.01", "offset", "committed")
+
+#define REST_OF_SPAN_WITH(span, i, first, key, value, number, last) \
+    do {                                                            \
+        FORGET();                                                   \
+        blkin_span_annotate(span, first);                           \
+        FORGET();                                                   \
+        blkin_span_tag_string(span, key, value);                    \
+        FORGET();                                                   \
+        blkin_span_tag_int64(span, number, (i));                    \
+        FORGET();                                                   \
+        blkin_span_annotate(span, last);                            \
+        FORGET();                                                   \
+        blkin_span_end(span);                                       \
+        FORGET();                                                   \
     } while (0)
 
 static void run_root_span(unsigned calls)
@@ -91,6 +95,22 @@ static void run_child_span(unsigned calls)
     for (unsigned i = 0; i < calls; i++) {
         blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
         REST_OF_SPAN(&span, i);
+    }
+}
+
+/* No text is known to the compiler. */
+static void run_variable_span(unsigned calls)
+{
+    static const char *const texts[] = {"osd_op write",     "queued", "object",
+                                        "rbd_data.4f2a.01", "offset", "committed"};
+    const char *const *text = texts;
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        __asm__ volatile("" : "+r"(text));
+        blkin_span_begin(&span, text[0], BLKIN_INTERNAL, &root);
+        REST_OF_SPAN_WITH(&span, i, text[1], text[2], text[3], text[4], text[5]);
     }
 }
 
@@ -207,7 +227,14 @@ static void run_init_child(unsigned calls)
     }
 }
 
+/* As libblkin itself makes one for each span; thread.c is linked in once more for this. */
 static void run_id(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        ESCAPE(blkin_id_next(&blkin_thread));
+}
+
+static void run_trace_info(unsigned calls)
 {
     struct blkin_trace_info info;
 
@@ -354,6 +381,7 @@ static void mode_off(void)
         {"off_remote_span", run_remote_span},
         {"init_child", run_init_child},
         {"id", run_id},
+        {"trace_info", run_trace_info},
         {"off_integer", run_integer},
     };
 
@@ -366,6 +394,7 @@ static void mode_on(void)
         {"integer", run_integer},
         {"span", run_child_span},
         {"root_span", run_root_span},
+        {"variable_span", run_variable_span},
         {"original_span", run_original_span},
         {"raw_timestamp", run_raw_timestamp},
         {"record_timestamp", run_record_timestamp},

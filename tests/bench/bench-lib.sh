@@ -12,7 +12,7 @@ private_begin
 bench=$BUILD/tests/bench
 limit=0.05 # of the spread of an anchor
 tries=4
-processes=3 # of one mode: where a process's memory happens to lie makes up to 10 %
+processes=5 # of one mode: where a process's memory happens to lie makes up to 10 %
 
 # combine: of the lines of several processes, the least of each name; how far the second process is
 # from it is spread, too.

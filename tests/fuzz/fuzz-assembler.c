@@ -5,32 +5,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "fuzz.h"
+
 #include "core/assembler.h"
-
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define REQUIRE(condition)                                                            \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                  \
-        }                                                                             \
-    } while (0)
-
-struct source {
-    const uint8_t *at, *end;
-};
-
-static uint64_t take(struct source *source, unsigned bytes)
-{
-    uint64_t value = 0;
-
-    while (bytes-- && source->at < source->end)
-        value = value << 8 | *source->at++;
-    return value;
-}
 
 /* Small numbers mostly, so that events meet; now and then one from the edges. */
 static uint64_t take_number(struct source *source)
@@ -47,12 +24,7 @@ static uint64_t take_number(struct source *source)
 
 static struct text take_text(struct source *source)
 {
-    const uint64_t left = (uint64_t)(source->end - source->at);
-    const uint64_t wanted = take(source, 1) % 40;
-    const struct text text = {(const char *)source->at, wanted < left ? wanted : 0};
-
-    source->at += text.length;
-    return text;
+    return take_bytes(source, take(source, 1) % 40);
 }
 
 static void take_event(struct source *source, struct event *event)
@@ -73,14 +45,31 @@ static void take_event(struct source *source, struct event *event)
         .span_kind = take_number(source),
         .flags = take_number(source),
         .dropped = take_number(source),
+        .realtime = take_number(source),
     };
     event->origin.pid = (int64_t)take_number(source);
+    event->origin.clock = (int64_t)take_number(source) & 1;
+    event->origin.host = take_text(source);
     event->span_name = take_text(source);
     event->service = take_text(source);
     event->ip = take_text(source);
     event->key = take_text(source);
     event->value = take_text(source);
     event->log = take_text(source);
+}
+
+static void note_loss(struct source *source, struct assembler *assembler)
+{
+    const struct loss loss = {
+        .origin = {.host = take_text(source), .pid = (int64_t)take_number(source)},
+        .has_times = take(source, 1) & 1,
+        .begin_ns = (int64_t)take_number(source),
+        .end_ns = (int64_t)take_number(source),
+        .events = take_number(source),
+        .packets = take_number(source),
+    };
+
+    assembler_note_loss(assembler, &loss);
 }
 
 static uint64_t spans;
@@ -93,6 +82,7 @@ static void take_span(void *context, const struct span *span)
     REQUIRE((span->trace_id | span->trace_id_high) && span->id);
     REQUIRE(span->endpoint);
     REQUIRE(span->start_ns <= span->end_ns);
+    REQUIRE(!span->shared || span->kind == SPAN_SERVER);
     REQUIRE(span->log_length <= SPAN_LOG_MAX);
     for (uint32_t i = 0; i < span->name_length; i++)
         checksum += (unsigned char)span->log[i];
@@ -109,7 +99,6 @@ static void take_span(void *context, const struct span *span)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source source = {data, data + size};
@@ -118,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .end_timeout_ns = (int64_t)take(&source, 1),
         .open_timeout_ns = (int64_t)take(&source, 1),
         .max_open_spans = 1 + take(&source, 1) % 8,
+        .correct_clocks = take(&source, 1) & 1,
         .max_open_bytes = 1 + take(&source, 2),
     };
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
@@ -127,8 +117,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(assembler);
     spans = 0;
     while (source.at < source.end) {
-        if (take(&source, 1) < 16)
+        const uint64_t choice = take(&source, 1);
+
+        if (choice < 16)
             assembler_advance(assembler, (int64_t)take_number(&source));
+        else if (choice < 32)
+            note_loss(&source, assembler);
         take_event(&source, &event);
         assembler_add(assembler, &event);
     }
@@ -136,8 +130,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
-                                  counts->events_process);
+                                  counts->events_duplicate + counts->events_process);
     REQUIRE(counts->spans_finished == spans);
+    REQUIRE(counts->spans_corrected <= spans);
+    REQUIRE(counts->spans_with_loss <= spans);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
     assembler_free(assembler);
     return 0;

@@ -6,112 +6,81 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "fuzz.h"
+
 #include "output/http_reply.h"
 #include "output/retry.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define URL "http://collector:9411/api/v2/spans"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct input {
-    const uint8_t *data;
-    size_t size;
-};
-
-static void expect(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static uint8_t take_byte(struct input *input)
-{
-    if (input->size == 0)
-        return 0;
-    input->size--;
-    return *input->data++;
-}
-
-static int64_t take_integer(struct input *input)
-{
-    uint64_t value = 0;
-
-    for (int i = 0; i < 8; i++)
-        value = value << 8 | take_byte(input);
-    return (int64_t)value;
-}
-
 /* Statuses that mean something, their neighbours, and any number. */
-static long take_status(struct input *input)
+static long take_status(struct source *source)
 {
     static const long known[] = {200, 202, 299, 300, 304, 400, 401, 403, 404, 405, 408,
                                  413, 415, 429, 499, 500, 501, 502, 503, 504, 100, 0};
-    const uint8_t which = take_byte(input);
+    const uint8_t which = (uint8_t)take(source, 1);
 
-    return which < sizeof(known) / sizeof(known[0]) ? known[which] : (long)take_integer(input);
+    return which < sizeof(known) / sizeof(known[0]) ? known[which] : (long)take(source, 8);
 }
 
 /* Pieces as libcurl gives them: not terminated, and of just their size, so that reading on is seen.
  */
-static void feed(struct http_reply *answer, struct input *input)
+static void feed(struct http_reply *answer, struct source *source)
 {
     bool goes_on = true;
     size_t given = 0;
 
-    while (input->size && goes_on) {
-        const uint8_t how = take_byte(input);
+    while (source->at < source->end && goes_on) {
+        const uint8_t how = (uint8_t)take(source, 1);
         const size_t wanted = how >= 0xf0 ? 20000 : how >> 1 & 63;
-        const size_t kept = wanted < input->size ? wanted : input->size;
+        const struct text kept = take_bytes(source, wanted);
         char *piece = malloc(wanted ? wanted : 1);
 
-        expect(piece != NULL);
+        REQUIRE(piece != NULL);
         memset(piece, 'x', wanted);
-        memcpy(piece, input->data, kept);
+        memcpy(piece, kept.data, kept.length);
         goes_on = how & 1 ? http_reply_header(answer, piece, wanted)
                           : http_reply_body(answer, piece, wanted);
         given += wanted;
-        expect(answer->received == given && goes_on == (given <= REPLY_MAX));
+        REQUIRE(answer->received == given && goes_on == (given <= REPLY_MAX));
         free(piece);
-        input->data += kept;
-        input->size -= kept;
     }
 }
 
 static void check_text(const struct http_reply *answer)
 {
-    expect(answer->text_length < sizeof(answer->text));
-    expect(strlen(answer->text) == answer->text_length);
+    REQUIRE(answer->text_length < sizeof(answer->text));
+    REQUIRE(strlen(answer->text) == answer->text_length);
     for (const char *c = answer->text; *c; c++)
-        expect(*c >= 0x20 && *c < 0x7f);
+        REQUIRE(*c >= 0x20 && *c < 0x7f);
 }
 
 static void check_message(const struct error *error)
 {
     const size_t length = strnlen(error->text, sizeof(error->text));
 
-    expect(length < sizeof(error->text));
-    expect(strncmp(error->text, URL ": answered ", strlen(URL ": answered ")) == 0);
+    REQUIRE(length < sizeof(error->text));
+    REQUIRE(strncmp(error->text, URL ": answered ", strlen(URL ": answered ")) == 0);
     for (size_t i = 0; i < length; i++)
-        expect(error->text[i] >= 0x20 && error->text[i] < 0x7f);
+        REQUIRE(error->text[i] >= 0x20 && error->text[i] < 0x7f);
 }
 
 static void check_delivery(const struct reply *reply, long status)
 {
     const bool is_good = status >= 200 && status <= 299;
 
-    expect((reply->delivery == DELIVERY_ACCEPTED) == is_good);
-    expect((reply->delivery == DELIVERY_INVALID) == (status == 400));
-    expect((reply->delivery == DELIVERY_TOO_LARGE) == (status == 413));
+    REQUIRE((reply->delivery == DELIVERY_ACCEPTED) == is_good);
+    REQUIRE((reply->delivery == DELIVERY_INVALID) == (status == 400));
+    REQUIRE((reply->delivery == DELIVERY_TOO_LARGE) == (status == 413));
     if (reply->delivery == DELIVERY_RETRY)
-        expect(status == 408 || status == 429 || (status >= 500 && status <= 504));
+        REQUIRE(status == 408 || status == 429 || (status >= 500 && status <= 504));
     if (reply->may_be_batch)
-        expect(reply->delivery == DELIVERY_RETRY);
+        REQUIRE(reply->delivery == DELIVERY_RETRY);
     if (status == 429 ||
         status == 503) /* the peer asks for patience: never a reason to lose spans */
-        expect(reply->delivery == DELIVERY_RETRY && !reply->may_be_batch);
+        REQUIRE(reply->delivery == DELIVERY_RETRY && !reply->may_be_batch);
 }
 
 static void check_pauses(const struct reply *reply, int64_t retry_after_s, unsigned failures)
@@ -119,26 +88,26 @@ static void check_pauses(const struct reply *reply, int64_t retry_after_s, unsig
     struct retry retry;
     int64_t pause_ms = 0;
 
-    expect(reply->retry_after_ms >= 0 && reply->retry_after_ms <= RETRY_AFTER_MAX_MS);
-    expect((reply->retry_after_ms == 0) == (retry_after_s <= 0));
+    REQUIRE(reply->retry_after_ms >= 0 && reply->retry_after_ms <= RETRY_AFTER_MAX_MS);
+    REQUIRE((reply->retry_after_ms == 0) == (retry_after_s <= 0));
     retry_init(&retry);
     for (unsigned i = 0; i <= failures; i++)
         pause_ms = retry_pause_ms(&retry, reply->retry_after_ms);
-    expect(retry.failures == failures + 1);
-    expect(pause_ms >= reply->retry_after_ms);
-    expect(pause_ms <=
-           (reply->retry_after_ms ? reply->retry_after_ms + RETRY_FIRST_MS : RETRY_LONGEST_MS));
+    REQUIRE(retry.failures == failures + 1);
+    REQUIRE(pause_ms >= reply->retry_after_ms);
+    REQUIRE(pause_ms <=
+            (reply->retry_after_ms ? reply->retry_after_ms + RETRY_FIRST_MS : RETRY_LONGEST_MS));
     /* after a success the first pause is short again, however long the trouble was */
     retry_succeeded(&retry);
-    expect(retry_pause_ms(&retry, 0) <= RETRY_FIRST_MS);
+    REQUIRE(retry_pause_ms(&retry, 0) <= RETRY_FIRST_MS);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input input = {data, size};
-    const long status = take_status(&input);
-    const int64_t retry_after_s = take_integer(&input);
-    const unsigned failures = take_byte(&input);
+    struct source source = {data, data + size};
+    const long status = take_status(&source);
+    const int64_t retry_after_s = (int64_t)take(&source, 8);
+    const unsigned failures = (unsigned)take(&source, 1);
     struct http_reply answer;
     struct reply reply;
 
@@ -146,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&reply, 0xa5, sizeof(reply));
     http_reply_begin(&answer);
     check_text(&answer);
-    feed(&answer, &input);
+    feed(&answer, &source);
     check_text(&answer);
     http_reply_judge(&answer, URL, status, retry_after_s, &reply);
     check_delivery(&reply, status);

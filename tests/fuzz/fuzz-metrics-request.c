@@ -7,19 +7,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "fuzz.h"
+
 #include "account/metrics_request.h"
 
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* A copy of just that size, so that reading past it is seen. */
 static struct metrics_request judge(const uint8_t *data, size_t size)
@@ -93,10 +85,10 @@ static void check(const uint8_t *data, size_t size)
     whole = judge(data, size);
     switch (whole.status) {
     case 200:
-        expect(is_for_page(data, size, whole.is_head));
+        REQUIRE(is_for_page(data, size, whole.is_head));
         break;
     case 431:
-        expect(size == METRICS_REQUEST_MAX);
+        REQUIRE(size == METRICS_REQUEST_MAX);
         break;
     case 0:
     case 400:
@@ -105,12 +97,12 @@ static void check(const uint8_t *data, size_t size)
     case 505:
         break;
     default:
-        abort();
+        REQUIRE(!"a status that is not in metrics_request.h");
     }
     /* byte by byte, up to the answer */
     while (length < size && !first.status)
         first = judge(data, ++length);
-    expect(first.status == whole.status && first.is_head == whole.is_head);
+    REQUIRE(first.status == whole.status && first.is_head == whole.is_head);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

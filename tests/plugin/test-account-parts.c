@@ -52,7 +52,7 @@ static void test_table(void)
         CHECK(strspn(counter->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(counter->name));
         CHECK(strpbrk(counter->help, "\"\\\n") == NULL && counter->help[0]);
         CHECK(i == 0 || counter->section >= counters[i - 1].section);
-        totals += counter->label[0] == '\0';
+        totals += counter->label && counter->label[0] == '\0';
         for (size_t j = 0; j < i; j++)
             CHECK(strcmp(counter->name, counters[j].name) != 0);
     }
@@ -98,8 +98,9 @@ static void test_lines(void)
     free(line);
     line = counts_line(&counts, LINE_WHOLE);
     CHECK_TEXT(line,
-               "events: 10 = 6 in spans + 2 foreign + 1 unreadable + 0 invalid + 0 no room + 1 late"
-               " + 0 of processes; missing: 0 events, 0 annotations and tags, 0 spans cut short; "
+               "events: 10 = 6 in spans + 2 foreign + 1 unreadable + 0 invalid + 0 no room"
+               " + 0 duplicate + 1 late + 0 of processes; missing: 0 events, 0 annotations and "
+               "tags, 0 spans cut short; "
                "spans: 5 = 3 accepted + 0 refused + 0 invalid + 0 too large + 0 undelivered"
                " + 1 dropped + 0 no memory + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
                "also: 2 spans open");

@@ -3,111 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "core/assembler.h"
-
-#include "check.h"
-
-#include <inttypes.h>
-
-#define SECOND INT64_C(1000000000)
-
-static const struct assembler_options options = {
-    .idle_timeout_ns = 10 * SECOND,
-    .end_timeout_ns = SECOND,
-    .open_timeout_ns = 60 * SECOND,
-    .max_open_spans = 60000,
-    .max_open_bytes = 64 << 20,
-};
-
-/* The finished spans, one line each. */
-static char finished[4096];
-
-static void append(const char *text)
-{
-    strncat(finished, text, sizeof(finished) - strlen(finished) - 1);
-}
-
-static void take(void *context, const struct span *span)
-{
-    static const char *const kinds[] = {"local", "client", "server"};
-    char line[256];
-
-    (void)context;
-    snprintf(line, sizeof(line),
-             "%.*s %" PRIu64 "/%" PRIu64 "<%" PRIu64 " %.*s %s %" PRId64 "+%" PRId64,
-             (int)span_name(span).length, span_name(span).data, span->trace_id, span->id,
-             span->parent_id, (int)span->endpoint->service.length, span->endpoint->service.data,
-             kinds[span->kind], span->start_ns / SECOND, (span->end_ns - span->start_ns) / SECOND);
-    append(line);
-    SPAN_FOR_EACH_ENTRY(span, entry)
-    {
-        const struct text key = span_entry_key(entry), value = span_entry_value(entry);
-
-        if (entry->type == SPAN_ANNOTATION)
-            snprintf(line, sizeof(line), " %.*s@%" PRId64, (int)value.length, value.data,
-                     entry->integer / SECOND);
-        else if (entry->type == SPAN_TAG_TEXT)
-            snprintf(line, sizeof(line), " %.*s=%.*s", (int)key.length, key.data, (int)value.length,
-                     value.data);
-        else
-            snprintf(line, sizeof(line), " %.*s=%" PRId64, (int)key.length, key.data,
-                     entry->integer);
-        append(line);
-    }
-    append("\n");
-}
-
-static struct assembler *begin(void)
-{
-    finished[0] = '\0';
-    return assembler_new(&options, take, NULL);
-}
-
-/* Frees it and checks the account: every event is in a span or in one counter. */
-static void end(struct assembler *assembler)
-{
-    const struct assembler_counts *counts = assembler_counts(assembler);
-
-    CHECK(counts->events == counts->events_in_span + counts->events_invalid +
-                                counts->events_no_room + counts->events_late +
-                                counts->events_process);
-    assembler_free(assembler);
-}
-
-static struct event event_of(int64_t second, uint64_t span_id, const char *service)
-{
-    return (struct event){
-        .time_ns = second * SECOND,
-        .trace_id = 1,
-        .span_id = span_id,
-        .parent_id = span_id - 1,
-        .span_name = text_of("write"),
-        .service = text_of(service),
-        .ip = text_of("10.0.0.1"),
-        .port = 6789,
-    };
-}
-
-static void annotate(struct assembler *assembler, int64_t second, uint64_t span_id,
-                     const char *service, const char *value)
-{
-    struct event event = event_of(second, span_id, service);
-
-    event.kind = EVENT_TIMESTAMP;
-    event.value = text_of(value);
-    assembler_add(assembler, &event);
-}
-
-static void tag(struct assembler *assembler, int64_t second, uint64_t span_id, const char *service,
-                const char *key, int64_t value)
-{
-    struct event event = event_of(second, span_id, service);
-
-    event.kind = EVENT_KEYVAL_INTEGER;
-    event.key = text_of(key);
-    event.integer = value;
-    assembler_add(assembler, &event);
-}
+#include "assembler_lines.h"
 
 /* Client and server halves under one id are two spans; tags go where their endpoint says. */
 static void test_one_span_per_endpoint(void)
@@ -120,10 +16,53 @@ static void test_one_span_per_endpoint(void)
     annotate(assembler, 13, 2, "server", "ss");
     annotate(assembler, 14, 2, "client", "cr");
     assembler_flush(assembler);
-    CHECK_TEXT(finished, "write 1/2<1 server server 11+2 sr@11 offset=4096 ss@13\n"
+    CHECK_TEXT(finished, "write 1/2<1 server server 11+2 shared sr@11 offset=4096 ss@13\n"
                          "write 1/2<1 client client 10+4 cs@10 cr@14\n");
     CHECK(assembler_counts(assembler)->spans_open == 0);
     CHECK(assembler_counts(assembler)->spans_finished == 2);
+    end(assembler);
+}
+
+/* A server's half under the client's id is told apart, whichever of the two is given out first. */
+static void test_shared(void)
+{
+    struct assembler *assembler = begin();
+    struct event event;
+
+    annotate(assembler, 10, 2, "client", "cs");
+    annotate(assembler, 10, 2, "server", "sr");
+    annotate(assembler, 11, 2, "client", "cr");
+    assembler_advance(assembler, 15 * SECOND);
+    assembler_advance(assembler, 30 * SECOND);
+    CHECK_TEXT(finished, "write 1/2<1 client client 10+1 cs@10 cr@11\n"
+                         "write 1/2<1 server server 10+0 shared sr@10\n");
+
+    /* no client's half of this id; and a late event of a span makes it no half of its own */
+    finished[0] = '\0';
+    annotate(assembler, 40, 3, "server", "sr");
+    annotate(assembler, 40, 4, "both", "cr");
+    assembler_advance(assembler, 60 * SECOND);
+    annotate(assembler, 60, 4, "both", "ss");
+    assembler_flush(assembler);
+    CHECK_TEXT(finished, "write 1/4<3 both client 40+0 cr@40\n"
+                         "write 1/3<2 server server 40+0 sr@40\n"
+                         "write 1/4<3 both server 60+0 ss@60\n");
+
+    /* the client's half is a whole span, given out at once */
+    finished[0] = '\0';
+    annotate(assembler, 70, 5, "server", "sr");
+    annotate(assembler, 71, 5, "server", "ss");
+    event = event_of(72, 5, "client");
+    event.kind = EVENT_SPAN;
+    event.span_kind = SPAN_CLIENT;
+    assembler_add(assembler, &event);
+    assembler_flush(assembler);
+    CHECK(strstr(finished, "server 70+1 sr@70 ss@71\n"));
+    annotate(assembler, 72, 6, "server", "sr");
+    event.span_id = 6;
+    assembler_add(assembler, &event);
+    assembler_flush(assembler);
+    CHECK(strstr(finished, "server 72+0 shared sr@72\n"));
     end(assembler);
 }
 
@@ -145,6 +84,35 @@ static void test_time_outs(void)
     annotate(assembler, 20, 9, "s", "other");
     CHECK_TEXT(finished, "write 1/2<1 s server 10+1 sr@10 ss@11 error=5\n"
                          "write 1/3<2 s local 10+0 begin@10\n");
+    end(assembler);
+}
+
+/* What closes a span is the user's to say; what gives it its kind is not. */
+static void test_closing(void)
+{
+    static const char longest[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    struct assembler_options own = options;
+    struct assembler *assembler;
+
+    CHECK(closing_add(&own.closing, text_of("op_commit")));
+    CHECK(closing_add(&own.closing, (struct text){longest, CLOSING_TEXT_MAX}));
+    CHECK(!closing_add(&own.closing, text_of(longest)));
+    CHECK(!closing_add(&own.closing, text_of("")));
+    finished[0] = '\0';
+    assembler = assembler_new(&own, take, NULL);
+    annotate(assembler, 10, 2, "s", "sr");
+    annotate(assembler, 11, 2, "s", "ss");
+    annotate(assembler, 11, 3, "s", "op_commis");
+    annotate(assembler, 11, 4, "s", "op_commit");
+    annotate(assembler, 11, 5, "s", longest);
+    assembler_advance(assembler, 12 * SECOND);
+    CHECK_TEXT(finished, "write 1/4<3 s local 11+0 op_commit@11\n");
+    assembler_advance(assembler, 21 * SECOND);
+    CHECK(strstr(finished, "write 1/2<1 s server 10+1 sr@10 ss@11\n"));
+    while (own.closing.count < CLOSING_MAX)
+        CHECK(closing_add(&own.closing, text_of("x")));
+    CHECK(!closing_add(&own.closing, text_of("x")));
     end(assembler);
 }
 
@@ -207,17 +175,6 @@ static void test_many(void)
 
 /* ---- the span API's events ---- */
 
-static struct event detail(enum event_kind kind, int64_t second, uint64_t span_id,
-                           uint64_t sequence)
-{
-    struct event event = event_of(second, span_id, "s");
-
-    event.kind = kind;
-    event.thread = 7;
-    event.sequence = sequence;
-    return event;
-}
-
 static void test_whole_span(void)
 {
     struct assembler *assembler = begin();
@@ -226,10 +183,9 @@ static void test_whole_span(void)
     event.duration_ns = 5 * SECOND;
     event.age_ns = 2 * SECOND;
     event.span_kind = 2;
-    event.log =
-        text_of("a60000773594000003mids00040010pool0123456789abcdef"
-                "i0006ffffffffffffffffoffsetb00040000000000000001syncd00043fd0000000000000half"
-                "r1a85080310.0.0.2mon");
+    event.log = text_of("a63000004953770000mids40@0pool0123456789abcdef"
+                        "i60????????????????offsetb401000000000000000syncd400000000000000=?3half"
+                        "r58:1000000000000803010.0.0.2mon");
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "write 1/2<1 s server 13+5 mid@15 pool=0123456789abcdef offset=-1"
                          " sync=true half=0.25\n");
@@ -238,7 +194,7 @@ static void test_whole_span(void)
     /* what is broken costs itself, and is counted */
     finished[0] = '\0';
     event = detail(EVENT_SPAN, 20, 3, 3);
-    event.log = text_of("s00010001kvs00ff00ffkv");
+    event.log = text_of("s1010kvso3o3kv");
     event.dropped = 4;
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "write 1/3<2 s local 20+0 k=v blkin.dropped=4\n");
@@ -264,7 +220,7 @@ static void test_streamed_span(void)
     event.value = text_of("queued");
     assembler_add(assembler, &event);
     event = detail(EVENT_TAG, 12, 2, 4);
-    event.log = text_of("s00010001kv");
+    event.log = text_of("s1010kv");
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "");
     event = detail(EVENT_END, 13, 2, 5);
@@ -367,7 +323,9 @@ static void test_endpoints(void)
 int main(void)
 {
     test_one_span_per_endpoint();
+    test_shared();
     test_time_outs();
+    test_closing();
     test_times();
     test_invalid_and_huge();
     test_many();

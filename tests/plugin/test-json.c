@@ -117,13 +117,15 @@ static void test_span_api(void)
     span.kind = SPAN_PRODUCER;
     span.remote = &peer;
     span.debug = true;
+    span.shared = true;
     annotate(text_of("cs"), T0);
     becomes(
         "{\"traceId\":\"fedcba98765432100000000000000abc\",\"id\":\"0000000000000def\",\"name\":"
         "\"write\",\"kind\":\"PRODUCER\",\"timestamp\":1735732800123456,\"duration\":1001,"
         "\"localEndpoint\":{\"serviceName\":\"osd.7\",\"ipv4\":\"10.0.0.1\",\"port\":6800},"
         "\"remoteEndpoint\":{\"serviceName\":\"mon\",\"ipv6\":\"2001:db8::2\",\"port\":6789},"
-        "\"debug\":true,\"annotations\":[{\"timestamp\":1735732800123456,\"value\":\"cs\"}]}");
+        "\"debug\":true,\"shared\":true,\"annotations\":[{\"timestamp\":1735732800123456,\"value\":"
+        "\"cs\"}]}");
 }
 
 static void test_least(void)

@@ -5,7 +5,17 @@
 set -u
 
 sink() {
-    timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
+    # accepts PARAMETER
+accepts() {
+    local said
+    said=$(sink --params="$1" --params="endpoint=\"file:$TMPDIR/spans\"") || {
+        echo "$1: refused: $said" >&2
+        status=1
+    }
+    rm -f "$TMPDIR/spans"
+}
+
+timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
         --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
         --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
 }
@@ -40,10 +50,23 @@ refuses 'parameter "endpoint": expected a string, got an integer' 'endpoint=5'
 refuses 'parameter "batch-spans": expected an integer, got a string' 'batch-spans="ten"'
 refuses 'parameter "batch-spans": expected 1 to ' 'batch-spans=0'
 refuses 'parameter "idle-timeout-ms": expected an integer, got a boolean' 'idle-timeout-ms=yes'
+refuses 'parameter "clock-correction": expected yes or no, got a string' 'clock-correction="no"'
 refuses 'parameter "end-timeout-ms": expected 0 to ' 'end-timeout-ms=+18446744073709551615'
+refuses 'parameter "closing-annotations": expected an array of strings or a string, got an integer' \
+    'closing-annotations=5'
+refuses 'parameter "closing-annotations": expected strings in the array, got an integer' \
+    'closing-annotations=["cr",5]'
+refuses 'up to 16 annotations of 1 to 63 bytes, got "" as number 2' 'closing-annotations="cr,,ss"'
+refuses 'parameter "closing-annotations": expected an array of strings or a string, got an empty' \
+    'closing-annotations=[]'
+refuses '1 to 63 bytes, got "17" as number 17' \
+    'closing-annotations="1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"'
 refuses 'endpoint "ftp://x": expected http://' 'endpoint="ftp://x"'
 refuses 'endpoint "file:": expected a path' 'endpoint="file:"'
 refuses 'file:/nowhere/x: cannot open for writing: No such file' 'endpoint="file:/nowhere/x"'
+accepts 'closing-annotations="op_commit"'
+accepts 'closing-annotations=["cr", "ss", "op_commit"]'
+accepts 'clock-correction=no'
 echo precious >"$TMPDIR/precious"
 refuses "file:$TMPDIR/precious: exists and is not empty" "endpoint=\"file:$TMPDIR/precious\""
 grep -q '^precious$' "$TMPDIR/precious" || status=1

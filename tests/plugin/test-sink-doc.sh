@@ -23,7 +23,7 @@ same() {
 
 # names_in_table HEADING: what the first column of the tables below it has in code quotes, less "=...".
 names_in_table() {
-    sed -n "/^## $1\$/,/^## /p" "$page" | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d ' ' | tr ',' '\n' |
+    sed -n "/^## $1\$/,/^## /p" "$page" | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d ' ' | sed 's/`,`/`\n`/g' |
         sed 's/^`\([a-z_-]*\).*/\1/'
 }
 
@@ -33,7 +33,7 @@ sink 'no-such=1' | tr -s ' \n' '  ' | sed -n 's/.*is not known: there are \([a-z
 names_in_table Parameters >"$TMPDIR/parameters.doc"
 same "parameters in doc/sink.md" "$TMPDIR/parameters.doc" "$TMPDIR/parameters"
 timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" help sink.blkin.zipkin |
-    grep -o '^ *[a-z][a-z-]*=["N][^ ]*.*\|^ *[a-z-]*=no ' | grep -o '[a-z-]*=["N]\|[a-z-]*=no' |
+    grep '^  [a-z-]*=["N[n]' | grep -o '[a-z-]*=["N[]\|[a-z-]*=no' |
     sed 's/=.*//' >"$TMPDIR/parameters.help"
 same "parameters in babeltrace2 help sink.blkin.zipkin" "$TMPDIR/parameters.help" "$TMPDIR/parameters"
 

@@ -145,6 +145,8 @@ static inline const char *member_fault(json_t *span, const char *key, json_t *va
                                                                              : "bad duration";
     if (strcmp(key, "debug") == 0)
         return json_is_true(value) ? NULL : "debug is not true";
+    if (strcmp(key, "shared") == 0)
+        return json_is_true(value) ? NULL : "shared is not true";
     if (strcmp(key, "localEndpoint") == 0 || strcmp(key, "remoteEndpoint") == 0)
         return endpoint_fault(value);
     if (strcmp(key, "annotations") == 0)

@@ -1,0 +1,76 @@
+/*
+ * Two direct-mapped tables.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "recent.h"
+
+#include "hash.h"
+
+#include <stdlib.h>
+
+struct client {
+    uint64_t hash;
+    const struct endpoint *endpoint;
+};
+
+struct recent_table {
+    uint64_t streamed[RECENT_PLACES];
+    struct client clients[RECENT_PLACES];
+};
+
+struct recent_table *recent_table_new(void)
+{
+    return calloc(1, sizeof(struct recent_table));
+}
+
+void recent_table_free(struct recent_table *table)
+{
+    free(table);
+}
+
+static uint64_t hash_of(const struct span *span)
+{
+    return hash_mix(span->trace_id ^ hash_mix(span->id));
+}
+
+/* The kind is mixed in: client and server halves of a span may have the same ids. */
+static uint64_t hash_of_streamed(const struct span *span, const struct source *source)
+{
+    return hash_mix(hash_of(span) ^ source->host_hash ^ span->kind);
+}
+
+void recent_note_streamed(struct recent_table *table, const struct span *span,
+                          const struct source *source)
+{
+    const uint64_t hash = hash_of_streamed(span, source);
+
+    table->streamed[hash & (RECENT_PLACES - 1)] = hash;
+}
+
+bool recent_take_streamed(struct recent_table *table, const struct span *span,
+                          const struct source *source)
+{
+    const uint64_t hash = hash_of_streamed(span, source);
+    uint64_t *place = &table->streamed[hash & (RECENT_PLACES - 1)];
+
+    if (*place != hash)
+        return false;
+    *place = 0;
+    return true;
+}
+
+void recent_note_client(struct recent_table *table, const struct span *span)
+{
+    const uint64_t hash = hash_of(span);
+
+    table->clients[hash & (RECENT_PLACES - 1)] = (struct client){hash, span->endpoint};
+}
+
+bool recent_has_client(const struct recent_table *table, const struct span *span)
+{
+    const uint64_t hash = hash_of(span);
+    const struct client *place = &table->clients[hash & (RECENT_PLACES - 1)];
+
+    return place->hash == hash && place->endpoint && place->endpoint != span->endpoint;
+}

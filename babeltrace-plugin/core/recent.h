@@ -1,0 +1,44 @@
+/*
+ * The spans given out last, by their ids: what comes later may be about the same ones.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_RECENT_H
+#define BLKIN_CORE_RECENT_H
+
+#include "source.h"
+#include "span.h"
+
+/*
+ * One place for each value of a hash of the ids: the newer span takes the place of the older one.
+ * A span is found for sure only as the last one; after n others, with a chance of (1 - 1/PLACES)^n.
+ * What is looked for comes soon: the two forms of a span's end are recorded one after the other,
+ * and the two halves of a span end one after the other. A place holds 64 bits of hash instead of
+ * the ids, which is as good, and as small as a table must be that is read for each span.
+ */
+#define RECENT_PLACES 8192 /* a power of two */
+
+struct recent_table;
+
+/* Returns NULL when out of memory. */
+struct recent_table *recent_table_new(void);
+void recent_table_free(struct recent_table *table);
+
+/* A streamed span was given out, with its end. */
+void recent_note_streamed(struct recent_table *table, const struct span *span,
+                          const struct source *source);
+
+/*
+ * Whether a streamed span of the same ids and kind from the same host was noted, in whichever
+ * session; if so it is forgotten, since a span has one duplicate at the most.
+ */
+bool recent_take_streamed(struct recent_table *table, const struct span *span,
+                          const struct source *source);
+
+/* A client's span was given out. */
+void recent_note_client(struct recent_table *table, const struct span *span);
+
+/* Whether a client's span of the same ids, from another endpoint, was noted. */
+bool recent_has_client(const struct recent_table *table, const struct span *span);
+
+#endif

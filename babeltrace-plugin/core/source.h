@@ -1,0 +1,38 @@
+/*
+ * Where events come from: a tracing session of a host. Kept once each, with what the spans from
+ * there share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_SOURCE_H
+#define BLKIN_CORE_SOURCE_H
+
+#include "clock.h"
+#include "event.h"
+#include "loss.h"
+
+struct source {
+    struct text host;
+    int64_t clock;
+    uint64_t host_hash;
+    bool is_overflow;
+    struct losses losses; /* that LTTng tells of */
+    struct losses gaps;   /* in sequence numbers */
+    struct clock correction;
+};
+
+struct source_table;
+
+/* Returns NULL when out of memory. */
+struct source_table *source_table_new(void);
+void source_table_free(struct source_table *table);
+
+/*
+ * The source of events of this origin, owned by the table. Those beyond SOURCES_MAX, and those for
+ * which there is no memory, share one, the overflow, for which nothing is noted.
+ */
+#define SOURCES_MAX 4096
+
+struct source *source_get(struct source_table *table, const struct origin *origin);
+
+#endif

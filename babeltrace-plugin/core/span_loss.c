@@ -1,0 +1,133 @@
+/*
+ * Losses: what tells of them, and the spans that they have touched.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "assembler_parts.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
+{
+    struct source *source = source_get(assembler->sources, &loss->origin);
+    const struct loss_interval interval = {
+        .begin_ns = loss->has_times ? loss->begin_ns : assembler->now_ns,
+        .end_ns = loss->has_times ? loss->end_ns : assembler->now_ns,
+        .pid = loss->origin.pid,
+        .events = loss->events,
+        .packets = loss->packets,
+    };
+
+    if (!source->is_overflow && losses_add(&source->losses, &interval))
+        assembler->has_losses = true;
+}
+
+void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
+                        int64_t since_ns)
+{
+    struct source *source = source_get(assembler->sources, &event->origin);
+    const struct loss_interval interval = {
+        .begin_ns = since_ns,
+        .end_ns = event->time_ns,
+        .pid = event->origin.pid,
+        .events = missing,
+    };
+
+    assembler->counts.events_missing += missing;
+    if (!source->is_overflow && losses_add(&source->gaps, &interval))
+        assembler->has_gaps = true;
+}
+
+struct line {
+    char text[256];
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+{
+    const size_t room = sizeof(line->text) - line->length;
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void put_number(struct line *line, uint64_t number, const char *what)
+{
+    put(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
+}
+
+/* An interval may reach beyond the span on both sides, so what is known is a maximum. */
+static void put_sum(struct line *line, const struct loss_sum *sum)
+{
+    if (!sum->events && !sum->packets) {
+        put(line, "events");
+        return;
+    }
+    if (!sum->is_more)
+        put(line, "up to ");
+    if (sum->events)
+        put_number(line, sum->events, "event");
+    if (sum->events && sum->packets)
+        put(line, " and ");
+    if (sum->packets)
+        put_number(line, sum->packets, "packet");
+    if (sum->is_more)
+        put(line, " or more");
+}
+
+static void tag(struct assembler *assembler, struct span *span, const struct source *source,
+                const struct loss_sum *sum, const char *how, const char *consequence)
+{
+    struct line line = {.length = 0};
+
+    put_sum(&line, sum);
+    put(&line, " %s", how);
+    if (source->host.length)
+        put(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
+            source->host.data);
+    if (sum->pid)
+        put(&line, " in process %" PRId64, sum->pid);
+    put(&line, " while it was open: %s", consequence);
+    assembler->counts.spans_with_loss++;
+    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"), text_of(line.text), 0))
+        assembler->counts.log_errors++;
+}
+
+void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
+{
+    const struct source *source = open->source;
+    struct span *span = &open->span;
+    /* what nothing has closed may be open until now: the event that closed it may be lost */
+    const int64_t end_ns = open->closing ? span->end_ns : assembler->now_ns;
+    const char *incomplete = "what it tells may be incomplete";
+    struct loss_sum lost = {.events = 0}, missing = {.events = 0};
+    bool is_lost, is_missing;
+
+    is_lost = losses_may_touch(&source->losses, span->start_ns) &&
+              losses_overlap(&source->losses, span->start_ns, end_ns, open->pid, &lost);
+    is_missing = open->streaming && losses_may_touch(&source->gaps, span->start_ns) &&
+                 losses_overlap(&source->gaps, span->start_ns, end_ns, open->pid, &missing);
+    /* one of the two, as both may tell of the same events: LTTng, unless it knows of fewer */
+    if (is_missing && (!is_lost || (missing.events > lost.events && !lost.packets)))
+        tag(assembler, span, source, &missing, "lost or filtered out", incomplete);
+    else if (is_lost)
+        tag(assembler, span, source, &lost, "lost", incomplete);
+}
+
+void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
+                              const struct origin *origin)
+{
+    const struct source *source = source_get(assembler->sources, origin);
+    struct loss_sum lost;
+
+    if (losses_may_touch(&source->losses, span->start_ns) &&
+        losses_overlap(&source->losses, span->start_ns, span->end_ns, origin->pid, &lost))
+        tag(assembler, span, source, &lost, "lost", "spans below it may be missing");
+}

@@ -1,0 +1,65 @@
+/*
+ * The spans of one NBD request.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef REQUEST_H
+#define REQUEST_H
+
+#include <blkin/blkin.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What all requests of a connection have in common. Not written after the connection is open. */
+struct connection {
+    bool is_inner;               /* this filter is above, too: that one has the server spans */
+    bool has_layer_span;         /* a second span, around the layer below */
+    bool has_parent;             /* the next member is set */
+    struct blkin_context parent; /* of the server spans */
+    const char *export;          /* its name, without the trace context; "" has no tag */
+    struct blkin_endpoint client;
+    char client_ip[INET6_ADDRSTRLEN]; /* "": not over IP */
+};
+
+enum request_type {
+    REQUEST_READ,
+    REQUEST_WRITE,
+    REQUEST_FLUSH,
+    REQUEST_TRIM,
+    REQUEST_ZERO,
+    REQUEST_EXTENTS,
+    REQUEST_CACHE
+};
+
+/* What nbdkit passes along with a request; data is the buffer or the list of extents, if any. */
+struct request {
+    enum request_type type;
+    uint32_t count;
+    uint64_t offset;
+    uint32_t flags;
+    void *data;
+};
+
+/*
+ * Is any LTTng session there to record spans? All that a request costs when there is none, so it
+ * has to come before anything else: even a span that is not recorded would cost ten times as much.
+ */
+static inline bool request_is_traced(void)
+{
+#ifndef BLKIN_DISABLE
+    return BLKIN_UNLIKELY_(blkin_is_on_());
+#else
+    return false;
+#endif
+}
+
+/* Passes the request on to the layer below, within its spans; returns what that returns. */
+int request_trace(nbdkit_next *next, const struct connection *connection,
+                  const struct request *request, int *err);
+
+#endif /* REQUEST_H */

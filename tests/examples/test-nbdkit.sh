@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# The nbdkit filter: real clients' data pass through it unchanged, with and without a session, and
+# each request that nbdkit's log filter has seen below it is one server span, with what belongs to it.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+cd "$WORK" || exit 1
+
+blkin=$BUILD/examples/nbdkit-blkin-filter.so
+[ -e "$blkin" ] || {
+    echo "the filter is not built: no nbdkit-filter.h (package nbdkit-plugin-dev)"
+    exit 77
+}
+for program in nbdkit nbdcopy nbdinfo qemu-io qemu-img fio; do
+    command -v "$program" >/dev/null || {
+        echo "no $program here"
+        exit 77
+    }
+done
+
+trace=4bf92f3577b34da6a3ce929d0e0e4736
+context=00-$trace-00f067aa0ba902b7-01
+other=00-$trace-00f067aa0ba90000-01
+
+# serve PART CLIENT ARGUMENT...: a server with the filter, and its log filter below, for as long as the
+# shell script CLIENT runs. There $uri is it, and $socket its Unix socket.
+serve() {
+    local part=$1 client=$2
+    shift 2
+    timeout 30 nbdkit -U - --filter="$blkin" --filter=log "$@" \
+        logfile="$WORK/$part.log" blkin-service="$part" \
+        --run "set -eu; socket=\$unixsocket; $client" >"$WORK/client.log" 2>&1 || {
+        show_log client
+        fail "$part: a client or nbdkit failed"
+    }
+}
+
+# ---- parameters -----------------------------------------------------------------------------------
+
+# refused ARGUMENT EXPECTED
+refused() {
+    timeout 10 nbdkit -U - --filter="$blkin" memory 1M "$1" --run true >"$WORK/refused.log" 2>&1 &&
+        fail "nbdkit starts with $1"
+    grep -qF -- "$2" "$WORK/refused.log" || {
+        show_log refused
+        fail "$1: the error does not say: $2"
+    }
+}
+
+refused blkin-spans=3 "blkin-spans='3': expected 1"
+refused blkin-service= "blkin-service='': expected a name"
+refused blkin-sampling=some "blkin-sampling='some': expected always"
+refused blkin-traceparent="${context%-01}" "expected a W3C traceparent"
+refused blkin-parent=1 "unknown parameter 'blkin-parent'"
+timeout 10 nbdkit --help --filter="$blkin" null | grep -q '^blkin-traceparent=CONTEXT' ||
+    fail "nbdkit --help does not show the parameters"
+
+# ---- without a session daemon ---------------------------------------------------------------------
+
+head -c 3000000 /dev/urandom >"$WORK/data"
+truncate -s 4M "$WORK/data"
+: >"$WORK/disk"
+truncate -s 4M "$WORK/disk"
+
+# shellcheck disable=SC2016 # for the shell of serve
+copies='
+    qemu-img convert -n -f raw -O raw data "$uri"
+    qemu-img compare -f raw -F raw data "$uri"
+    nbdcopy "$uri" copy
+    cmp data copy
+    nbdcopy --destination-is-zero data "$uri"
+    qemu-img convert -f raw -O raw "$uri" copy
+    cmp data copy'
+serve absent "$copies" file disk
+cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have written"
+
+# ---- with one -------------------------------------------------------------------------------------
+
+start_sessiond || exit 1
+session all blkin:span blkin:process
+
+# a daemon, in the background, over TCP, while 16 requests are under way
+free_port port
+nbdkit -i 127.0.0.1 -p "$port" -P "$WORK/daemon.pid" --filter="$blkin" --filter=log memory 64M \
+    logfile="$WORK/daemon.log" blkin-service=daemon </dev/null >"$WORK/nbdkit.log" 2>&1 || {
+    show_log nbdkit
+    fail "nbdkit does not start as a daemon"
+}
+daemon=$(cat "$WORK/daemon.pid")
+timeout 20 fio --name=fio --ioengine=nbd --uri="nbd://127.0.0.1:$port" --rw=randrw --bs=4k --size=64M \
+    --number_ios=2000 --iodepth=16 --verify=crc32c >"$WORK/fio.log" 2>&1 || {
+    show_log fio
+    fail "fio failed"
+}
+kill "$daemon"
+ended() {
+    ! kill -0 "$daemon" 2>/dev/null
+}
+wait_for 10 - "the daemon's end" ended || exit 1
+
+serve copies "$copies" file disk
+cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have written"
+
+# shellcheck disable=SC2016 # for the shell of serve
+serve kinds '
+    qemu-io -f raw -c "w -P 5 0 64k" -c "w -f -P 6 64k 4k" -c "w -z 4k 4k" -c "w -z -u 8k 4k" \
+        -c "discard 1M 64k" -c flush -c "r -P 6 64k 4k" "$uri"
+    nbdinfo --map "$uri"
+    nbdkit -U - --filter=readahead nbd socket="$socket" --run '\''nbdcopy --synchronous -C 1 "$uri" null:'\' \
+    memory 4M
+
+serve wrong '
+    qemu-io -f raw -c "r 0 4k" "$uri"
+    ! qemu-io -f raw -c "w 4k 4k" "$uri"' \
+    --filter=error memory 1M error-pwrite=ENOSPC error-pwrite-rate=100%
+
+mkdir "$WORK/exports"
+cp "$WORK/data" "$WORK/exports/disk"
+serve named "nbdcopy \"nbd+unix:///disk/traceparent=$context?socket=\$socket\" copy; cmp data copy
+    nbdcopy \"nbd+unix:///disk%3Ftraceparent=$context?socket=\$socket\" copy; cmp data copy" \
+    file dir="$WORK/exports" blkin-traceparent="$other"
+serve default "nbdcopy \"nbd+unix:///$context?socket=\$socket\" copy; cmp data copy" file data
+serve given 'nbdcopy "$uri" copy; cmp data copy' file data blkin-traceparent="$context"
+serve malformed "! nbdinfo \"nbd+unix:///disk/traceparent=${context%1}x?socket=\$socket\"
+    ! nbdinfo \"nbd+unix:///disk/TRACEPARENT=$context?socket=\$socket\"
+    ! nbdinfo \"nbd+unix:///disk/xtraceparent=$context?socket=\$socket\"" file dir="$WORK/exports"
+serve unsampled "nbdcopy \"nbd+unix:///${context%1}0?socket=\$socket\" copy; cmp data copy" file data
+serve sampled 'qemu-io -f raw -c "w 0 4k" -c flush "$uri"' memory 1M blkin-sampling=never,flush:always
+serve single 'nbdcopy "$uri" copy; cmp data copy' file data blkin-spans=1
+serve stacked 'nbdcopy "$uri" copy; cmp data copy' --filter=delay --filter="$blkin" file data delay-read=2ms
+
+recorded all
+lost_nothing all
+
+# ---- what was recorded ----------------------------------------------------------------------------
+
+check() {
+    "$PYTHON" "$SRC/tests/examples/check_nbdkit.py" "$WORK/all.json" "$1" "$WORK/$1.log" "${@:2}" || exit 1
+}
+
+check daemon --types read,write --client 127.0.0.1
+check copies
+check kinds --types read,write,flush,trim,zero,extents,cache
+# what the filter has passed on is also what qemu-io has sent
+for request in 'Write .* offset=0x10000 count=0x1000 fua=1' 'Zero .* offset=0x1000 count=0x1000 trim=0' \
+    'Zero .* offset=0x2000 count=0x1000 trim=1' 'Trim .* offset=0x100000 count=0x10000'; do
+    grep -q "$request" "$WORK/kinds.log" || fail "kinds: no $request below the filter"
+done
+check wrong --types read,write,flush
+[ "$(grep -o '"error":"ENOSPC"' "$WORK/all.json" | wc -l)" = 2 ] ||
+    fail "not just the two spans of the failed write have an error"
+check named --parent "$trace-00f067aa0ba902b7" --export disk
+check default --parent "$trace-00f067aa0ba902b7"
+check given --parent "$trace-00f067aa0ba902b7"
+check single --layers 0
+check stacked --layers 2 --delay 2000
+
+for part in absent malformed unsampled; do
+    grep -q "\"serviceName\":\"$part\"" "$WORK/all.json" && fail "$part: there are spans"
+done
+[ "$(grep -o '"serviceName":"sampled"' "$WORK/all.json" | wc -l)" = "$(($(grep -c ' Flush ' "$WORK/sampled.log") * 2))" ] ||
+    fail "sampled: not just the flushes were recorded"
+exit 0

@@ -1,0 +1,433 @@
+"""Writes the traces of tests/plugin/traces anew: make_traces.py FOLDER
+
+They are what LTTng-UST could record of programs old and new, of several hosts, with losses, and what
+no tracer writes. Times are in s and ns after 1700000000 s (2023-11-14) unless a case says otherwise.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+from ctf import Characters, Enum, Float, Integer, Sequence, String, Structure, Trace
+
+S = 1000000000
+MS = 1000000
+I16, I32, I64 = Integer(16, True), Integer(32, True), Integer(64, True)
+U8, U16, U32, U64, HEX = Integer(8), Integer(16), Integer(32), Integer(64), Integer(64, base=16)
+TEXT = String()
+
+CONTEXT = {"vpid": I32, "vtid": I32, "procname": Characters(17)}
+
+
+# ---- provider zipkin: the original's ----
+
+def zipkin_common(number=I64, port=I32):
+    return {"trace_name": TEXT, "service_name": TEXT, "port_no": port, "ip": TEXT,
+            "trace_id": number, "span_id": number, "parent_span_id": number}
+
+
+def add_zipkin(trace, **types):
+    common = zipkin_common(**types)
+    trace.event_class("zipkin:timestamp", {**common, "event": TEXT})
+    trace.event_class("zipkin:keyval_string", {**common, "key": TEXT, "val": TEXT})
+    trace.event_class("zipkin:keyval_integer", {**common, "key": TEXT, "val": I64})
+
+
+def zipkin(span, service, name="write", ip="10.0.0.1", port=6800, trace_id=1, parent=0, **more):
+    return {"trace_name": name, "service_name": service, "port_no": port, "ip": ip,
+            "trace_id": trace_id, "span_id": span, "parent_span_id": parent, **more}
+
+
+# ---- provider blkin: the span API's (tracepoints/blkin_events.c) ----
+
+DETAIL = {"trace_id": HEX, "span_id": HEX, "age": U64, "thread": HEX, "sequence": U32}
+IDS = {"trace_id_high": HEX, "trace_id": HEX, "span_id": HEX, "parent_id": HEX}
+BLKIN = {
+    "blkin:span": {**IDS, "duration": U64, "age": U64, "thread": HEX, "sequence": U32,
+                   "sampled": U32, "dropped": U16, "kind": U8, "flags": U8, "port": U16,
+                   "name": TEXT, "log": TEXT, "service": TEXT, "ip": TEXT},
+    "blkin:begin": {**IDS, "age": U64, "thread": HEX, "sequence": U32, "sampled": U32, "port": U16,
+                    "kind": U8, "flags": U8, "name": TEXT, "service": TEXT, "ip": TEXT},
+    "blkin:tag": {**DETAIL, "log": TEXT},
+    "blkin:end": DETAIL,
+    "blkin:process": {"realtime": U64, "monotonic": U64, "thread": HEX, "sequence": U32,
+                      "pid": U32, "service": TEXT, "version": TEXT, "sampling": TEXT},
+    **{f"blkin:annotation_{severity}": {**DETAIL, "text": TEXT} for severity in (
+        "emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")},
+}
+
+
+def add_blkin(trace):
+    for name, fields in BLKIN.items():
+        trace.event_class(name, fields)
+
+
+class Thread:
+    """The events of one recording thread, numbered."""
+
+    def __init__(self, number, service="osd", ip="10.0.0.1", port=6800, context=None):
+        self.number, self.context = number, context
+        self.endpoint = {"service": service, "ip": ip, "port": port}
+        self.sequence = 0
+
+    def _event(self, time, event, **values):
+        self.sequence += 1
+        return (time, event, {"thread": self.number, "sequence": self.sequence, **values},
+                self.context)
+
+    def span(self, time, span_id, name="write", parent=0, duration=2 * MS, trace_id=1, high=0,
+             kind=2, log="", age=0, dropped=0, flags=0):
+        return self._event(time, "blkin:span", trace_id_high=high, trace_id=trace_id,
+                           span_id=span_id, parent_id=parent, duration=duration, age=age,
+                           sampled=1000000, dropped=dropped, kind=kind, flags=flags, log=log,
+                           name=name, **self.endpoint)
+
+    def begin(self, time, span_id, name="write", parent=0, kind=2, age=0):
+        return self._event(time, "blkin:begin", trace_id_high=0, trace_id=1, span_id=span_id,
+                           parent_id=parent, age=age, sampled=1000000, kind=kind, flags=0,
+                           name=name, **self.endpoint)
+
+    def annotation(self, time, span_id, text, severity="info"):
+        return self._event(time, f"blkin:annotation_{severity}", trace_id=1, span_id=span_id,
+                           age=0, text=text)
+
+    def tag(self, time, span_id, log):
+        return self._event(time, "blkin:tag", trace_id=1, span_id=span_id, age=0, log=log)
+
+    def end(self, time, span_id):
+        return self._event(time, "blkin:end", trace_id=1, span_id=span_id, age=0)
+
+    def process(self, time):
+        return self._event(time, "blkin:process", realtime=1700000000 * S + time, monotonic=time,
+                           pid=100, service="osd", version="1", sampling="1")
+
+
+def context(pid, tid, process):
+    return {"vpid": pid, "vtid": tid, "procname": process}
+
+
+# ---- the cases: each returns its traces by the names of their folders ----
+
+def original():
+    """As the original's library writes it: no contexts, a port wrapped by its int16_t."""
+    trace = Trace()
+    add_zipkin(trace, port=I16)
+    trace.stream().packet([
+        (10 * S, "zipkin:timestamp", zipkin(2, "client", ip="10.0.0.9", port=0, event="cs")),
+        (10 * S + MS, "zipkin:timestamp", zipkin(2, "osd", port=-15536, event="sr")),
+        (10 * S + 2 * MS, "zipkin:keyval_string", zipkin(2, "osd", port=-15536, key="object",
+                                                         val="rbd.1")),
+        (10 * S + 3 * MS, "zipkin:keyval_integer", zipkin(2, "osd", port=-15536, key="offset",
+                                                          val=-4096)),
+        (10 * S + 4 * MS, "zipkin:timestamp", zipkin(2, "osd", port=-15536, event="ss")),
+        (10 * S + 5 * MS, "zipkin:timestamp", zipkin(2, "client", ip="10.0.0.9", port=0,
+                                                     event="cr")),
+        (16 * S, "zipkin:timestamp", zipkin(-3, "osd", trace_id=-1, parent=-2, event="x")),
+    ])
+    return {"": trace}
+
+
+def original_keyval():
+    """The oldest library: one keyval event, ids of 32 bits; and contexts."""
+    trace = Trace(hostname="node1", context=CONTEXT)
+    common = zipkin_common(number=I32)
+    trace.event_class("zipkin:timestamp", {**common, "event": TEXT})
+    trace.event_class("zipkin:keyval", {**common, "key": TEXT, "val": TEXT})
+    osd = context(100, 101, "ceph-osd")
+    trace.stream().packet([
+        (10 * S, "zipkin:timestamp", zipkin(-2, "osd", event="sr"), osd),
+        (10 * S + MS, "zipkin:keyval", zipkin(-2, "osd", key="who", val="v0"), osd),
+        (10 * S + 2 * MS, "zipkin:timestamp", zipkin(-2, "osd", event="ss"), osd),
+    ])
+    return {"": trace}
+
+
+def span_api():
+    """Every event of provider blkin, with contexts; two events of thread 0x77 are missing."""
+    trace = Trace(hostname="node1", context=CONTEXT)
+    add_blkin(trace)
+    thread = Thread(0x77, context=context(100, 101, "osd"))
+    events = [
+        thread.process(9 * S),
+        thread.span(10 * S, 2, parent=1, high=0xABC, flags=1, age=MS,
+                    log="a660000424?0000000queueds4030poolrbd"),
+        thread.begin(11 * S, 3, parent=2, kind=1),
+    ]
+    for i, severity in enumerate(("emerg", "alert", "crit", "err", "warning", "notice", "info",
+                                  "debug")):
+        events.append(thread.annotation(11 * S + (i + 1) * MS, 3, severity, severity))
+    thread.sequence += 2
+    events += [
+        thread.tag(11 * S + 10 * MS, 3, "i60000?????????????offset"),
+        thread.end(11 * S + 11 * MS, 3),
+        thread.span(12 * S, 4, dropped=3, log="s10"),
+    ]
+    trace.stream().packet(events)
+    return {"": trace}
+
+
+def two_threads():
+    """Begun in one stream, ended in the other one: their events come merged by time."""
+    trace = Trace(hostname="node1", context=CONTEXT)
+    add_blkin(trace)
+    one = Thread(1, context=context(100, 101, "osd"))
+    two = Thread(2, context=context(100, 102, "osd"))
+    trace.stream().packet([one.begin(10 * S, 2), one.annotation(10 * S + 2 * MS, 2, "queued")])
+    trace.stream().packet([two.span(10 * S + MS, 9), two.annotation(10 * S + 3 * MS, 2, "taken"),
+                           two.end(10 * S + 4 * MS, 2)])
+    return {"": trace}
+
+
+def two_hosts():
+    """Two traces of two hosts whose clocks have different offsets: one request over both."""
+    near = Trace(1, hostname="near", context=CONTEXT)
+    far = Trace(2, hostname="far", offset_s=1699999990, offset=500 * MS)
+    add_zipkin(near)
+    add_blkin(far)
+    client = context(100, 100, "client")
+    thread = Thread(5, service="osd", ip="10.0.0.2")
+    near.stream().packet([
+        (10 * S, "zipkin:timestamp", zipkin(2, "client", event="cs"), client),
+        (10 * S + 9 * MS, "zipkin:timestamp", zipkin(2, "client", event="cr"), client),
+    ])
+    at = 19 * S + 500 * MS  # 10 s of the other clock
+    far.stream().packet([
+        thread.begin(at + MS, 3, parent=2), thread.annotation(at + 2 * MS, 3, "queued"),
+        thread.span(at + 4 * MS, 4, parent=3, duration=MS, kind=0), thread.end(at + 5 * MS, 3),
+    ])
+    return {"near": near, "far": far}
+
+
+def contexts_missing():
+    """Each context alone; a trace without a host name."""
+    traces = {}
+    for number, (name, value) in enumerate((("vpid", 100), ("vtid", 101), ("procname", "osd"))):
+        trace = Trace(number + 1, context={name: CONTEXT[name]})
+        add_blkin(trace)
+        trace.stream().packet([Thread(number + 1, context={name: value}).span(
+            (10 + number) * S, 2 + number, name=f"only {name}")])
+        traces[name] = trace
+    return traces
+
+
+def contexts_odd():
+    """Contexts of other types than LTTng's are left alone; a name of 17 bytes has no end."""
+    odd = Trace(1, hostname="", context={"vpid": TEXT, "vtid": U32, "procname": U64, "ip": TEXT})
+    full = Trace(2, hostname="h" * 300, context=CONTEXT)
+    for trace in (odd, full):
+        add_blkin(trace)
+    odd.stream().packet([Thread(1, context={"vpid": "1", "vtid": 2, "procname": 3, "ip": "4"})
+                         .span(10 * S, 2, name="odd")])
+    full.stream().packet([Thread(2, context=context(-1, -2147483648, "seventeen bytes!!")).span(
+        11 * S, 3, name="full")])
+    return {"odd": odd, "full": full}
+
+
+def discarded():
+    """LTTng lost 2, then 5 events, then two packets. The sink says so, but for the first 2: babeltrace2
+    tells of what was lost after the first packet only."""
+    trace = Trace()
+    add_blkin(trace)
+    thread = Thread(1)
+    stream = trace.stream()
+    stream.packet([thread.span(10 * S, 2)], discarded=2)
+    stream.packet([thread.span(11 * S, 3)], discarded=7)
+    stream.packet([thread.span(12 * S, 4)], discarded=7)
+    stream.packet([thread.span(13 * S, 5)], discarded=7, skipped=2)
+    return {"": trace}
+
+
+def foreign():
+    """Events of others, some with names much like ours, and ours among them."""
+    trace = Trace(hostname="node1")
+    add_blkin(trace)
+    number = {"number": I32}
+    others = ["lttng_ust_statedump:start", "zipkin:other", "zipkin:timestamps", "zipkin:timestam",
+              "zipkin_timestamp", "blkin:spans", "blkin:", "timestamp", "x:zipkin:timestamp"]
+    for name in others:
+        trace.event_class(name, number)
+    trace.event_class("nothing:at_all", None)
+    thread = Thread(1)
+    events = [(10 * S, name, {"number": 1}) for name in others]
+    events.insert(3, thread.span(10 * S, 2))
+    events += [(10 * S, "nothing:at_all", {}), thread.span(10 * S, 3)]
+    trace.stream().packet(events)
+    return {"": trace}
+
+
+def unreadable():
+    """Ours by name, but with a field too few or of another type; one good event at the end."""
+    broken = {
+        "zipkin:timestamp": ({**zipkin_common(), "event": U64}, zipkin(2, "osd", event=1)),
+        "zipkin:keyval_string": ({"trace_id": I64}, {"trace_id": 1}),
+        "zipkin:keyval_integer": ({**zipkin_common(), "key": TEXT, "val": TEXT},
+                                  zipkin(2, "osd", key="k", val="v")),
+        "zipkin:keyval": (None, {}),
+        "blkin:begin": ({}, {}),
+        "blkin:tag": ({**DETAIL, "trace_id": TEXT, "log": TEXT},
+                      {"trace_id": "1", "span_id": 2, "age": 0, "thread": 1, "sequence": 1,
+                       "log": ""}),
+        "blkin:end": ({**DETAIL, "age": Float()},
+                      {"trace_id": 1, "span_id": 2, "age": 0.5, "thread": 1, "sequence": 1}),
+        "blkin:annotation_info": ({**DETAIL, "text": Structure({"text": TEXT})},
+                                  {"trace_id": 1, "span_id": 2, "age": 0, "thread": 1,
+                                   "sequence": 1, "text": {"text": "x"}}),
+    }
+    trace = Trace()
+    for name, (fields, _) in broken.items():
+        trace.event_class(name, fields)
+    trace.event_class("blkin:span", BLKIN["blkin:span"])
+    thread = Thread(1)
+    trace.stream().packet([(10 * S, name, values) for name, (_, values) in broken.items()] +
+                          [thread.span(10 * S, 2)] +
+                          [(11 * S, name, values) for name, (_, values) in broken.items()])
+    return {"": trace}
+
+
+def other_types():
+    """Readable all the same: other sizes and signs, enumerations, sequences, other orders, more fields,
+    big-endian."""
+    trace = Trace(big_endian=True)
+    trace.event_class("zipkin:timestamp", {
+        "event": Sequence(), "more": Float(), "parent_span_id": U32, "span_id": U16,
+        "trace_id": HEX, "ip": Characters(9), "port_no": U16, "service_name": TEXT,
+        "trace_name": Sequence()})
+    kind = Enum(8, False, {"local": 0, "client": 1, "server": 2})
+    fields = dict(reversed({**BLKIN["blkin:span"], "kind": kind, "duration": I64}.items()))
+    trace.event_class("blkin:span", fields)
+    trace.stream().packet([
+        (10 * S, "zipkin:timestamp", zipkin(2, "osd", name="sequence", port=65535, event="sr",
+                                            ip="10.0.0.12345", trace_id=2**64 - 1, more=1.5)),
+        Thread(1).span(10 * S, 3, name="reversed", high=1, trace_id=2**63, log="s1010kv"),
+        Thread(2).span(11 * S, 4, name="negative duration", duration=-1),
+    ])
+    return {"": trace}
+
+
+def any_bytes():
+    """Texts that are no UTF-8, and control characters: what is sent is valid all the same."""
+    trace = Trace(hostname="node1")
+    add_blkin(trace)
+    add_zipkin(trace)
+    trace.stream().packet([
+        Thread(1, service=b"\xff\xfe", ip=b"\x80").span(
+            10 * S, 2, name=b"\xc3\x28\x01\"\\", high=0xABC),
+        (10 * S, "zipkin:keyval_string", zipkin(3, "osd", name="", key=b"\n\xe2\x82", val=b"\x7f|")),
+        (10 * S, "zipkin:timestamp", zipkin(3, "osd", name="", event="bAnnotations\"yAnnotations")),
+    ])
+    return {"": trace}
+
+
+def event_ids():
+    """Event classes with ids far apart, up to the largest."""
+    trace = Trace()
+    fields = BLKIN["blkin:span"]
+    trace.event_class("blkin:span", fields, 65534)
+    trace.event_class("blkin:begin", BLKIN["blkin:begin"], 65536)
+    trace.event_class("blkin:end", BLKIN["blkin:end"], 4294967295)
+    trace.event_class("some:other", {"number": I32}, 70000)
+    trace.event_class("blkin:annotation_info", BLKIN["blkin:annotation_info"], 65535)
+    thread = Thread(1)
+    trace.stream().packet([
+        thread.span(10 * S, 2), thread.begin(11 * S, 3), (11 * S, "some:other", {"number": 1}),
+        thread.annotation(12 * S, 3, "between"), thread.end(13 * S, 3),
+    ])
+    return {"": trace}
+
+
+def empty():
+    """A packet without events, a stream file without packets, a trace without streams."""
+    trace = Trace(1)
+    add_blkin(trace)
+    trace.stream().packet([], begin=9 * S, end=10 * S)
+    trace.stream()
+    thread = Thread(1)
+    last = trace.stream()
+    last.packet([], begin=9 * S, end=9 * S)
+    last.packet([thread.span(10 * S, 2)])
+    last.packet([], begin=11 * S, end=12 * S)
+    bare = Trace(2)
+    add_blkin(bare)
+    bare.stream()
+    return {"some": trace, "none": bare}
+
+
+def clock_ticks():
+    """A clock of 1000 ticks per second, whose offset is in ticks too."""
+    trace = Trace(freq=1000, offset_s=1700000000, offset=250)
+    add_blkin(trace)
+    thread = Thread(1)
+    trace.stream().packet([thread.begin(10000, 2), thread.end(10007, 2)])
+    return {"": trace}
+
+
+def clock_before_epoch():
+    """Before 1970: Zipkin has no such times, so that span goes without; the one after it has one."""
+    trace = Trace(offset_s=-20)
+    add_zipkin(trace)
+    trace.stream().packet([
+        (19 * S, "zipkin:timestamp", zipkin(2, "osd", event="before")),
+        (21 * S, "zipkin:timestamp", zipkin(3, "osd", event="after")),
+    ])
+    return {"": trace}
+
+
+def clock_none():
+    """Without a clock no event is at any time: none can be read."""
+    trace = Trace(has_clock=False)
+    add_blkin(trace)
+    trace.stream().packet([Thread(1).span(10 * S, 2)])
+    return {"": trace}
+
+
+def hangs():
+    """Spans without an end: one times out in trace time, the other one at the end of the trace."""
+    trace = Trace()
+    add_blkin(trace)
+    thread = Thread(1)
+    trace.stream().packet([thread.begin(10 * S, 2), thread.span(69 * S, 8),
+                           thread.begin(69 * S, 3), thread.span(71 * S, 9)])
+    return {"": trace}
+
+
+def corrupt():
+    """The reader gives up amid the second packet: what is before that is delivered, and it fails."""
+    trace = Trace()
+    add_blkin(trace)
+    thread = Thread(1)
+    stream = trace.stream()
+    stream.packet([thread.span(10 * S, 2), thread.begin(10 * S, 3)])
+    stream.packet([thread.span(11 * S, 4)])
+    stream.unknown_event(12 * S)
+    stream.packet([thread.end(13 * S, 3)])
+    return {"": trace}
+
+
+def cut_off():
+    """The last packet of a stream is not whole: the reader takes nothing of such a trace, and says so."""
+    trace = Trace()
+    add_blkin(trace)
+    thread = Thread(1)
+    stream = trace.stream()
+    stream.packet([thread.span(10 * S, 2), thread.begin(10 * S, 3)])
+    stream.packet([thread.end(11 * S, 3), thread.span(11 * S, 4)])
+    stream.packets[1] = stream.packets[1][:-20]
+    return {"": trace}
+
+
+CASES = (original, original_keyval, span_api, two_threads, two_hosts, contexts_missing, contexts_odd,
+         discarded, foreign, unreadable, other_types, any_bytes, event_ids, empty, clock_ticks,
+         clock_before_epoch, clock_none, hangs, corrupt, cut_off)
+
+
+def make(folder):
+    for case in CASES:
+        for name, trace in case().items():
+            trace.write(os.path.join(folder, case.__name__.replace("_", "-"), name))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.splitlines()[0])
+    make(sys.argv[1])

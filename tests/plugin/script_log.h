@@ -1,0 +1,87 @@
+/*
+ * Writes logs in the form of tracepoints/events.h from the words of a script.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_PLUGIN_SCRIPT_LOG_H
+#define TESTS_PLUGIN_SCRIPT_LOG_H
+
+#include "script.h"
+
+#include <inttypes.h>
+
+/* Digits of base 16, the least first, each '0' plus its value. */
+static inline void write_digits16(FILE *log, uint64_t value)
+{
+    for (unsigned i = 0; i < 16; i++)
+        fputc((int)('0' + (value >> 4 * i & 15)), log);
+}
+
+/* Two digits of base 64. */
+static inline void write_length(FILE *log, size_t length)
+{
+    fputc((int)('0' + (length & 63)), log);
+    fputc((int)('0' + (length >> 6 & 63)), log);
+}
+
+static inline void write_remote(FILE *log, const struct script_line *line, const char *value)
+{
+    char ip[64], service[64];
+    unsigned port;
+
+    if (sscanf(value, "%63s %u %63s", ip, &port, service) != 3)
+        script_fail(line, "expected \"IP PORT SERVICE\"", value);
+    fputc('r', log);
+    write_digits16(log, port);
+    write_length(log, strlen(ip));
+    write_length(log, strlen(service));
+    fprintf(log, "%s%s", ip, service);
+}
+
+static inline uint64_t number_bits(const struct script_line *line, char type, const char *value)
+{
+    double real;
+    uint64_t bits;
+
+    if (type == 'b')
+        return strcmp(value, "true") == 0;
+    if (type != 'd')
+        return script_number(line, value);
+    real = strtod(value, NULL);
+    memcpy(&bits, &real, sizeof(bits));
+    return bits;
+}
+
+/*
+ * a@OFFSET=text  s.KEY=text  i|u|d|b.KEY=number  remote="IP PORT SERVICE"
+ * Returns false for any other word.
+ */
+static inline bool write_log_record(FILE *log, const struct script_line *line,
+                                    const struct script_word *word)
+{
+    const char *key = word->key;
+    const struct text value = word->value;
+
+    if (strcmp(key, "remote") == 0) {
+        write_remote(log, line, value.data);
+    } else if (strncmp(key, "a@", 2) == 0) {
+        fputs("a6", log);
+        write_digits16(log, script_number(line, key + 2) << 16 | value.length);
+        fwrite(value.data, 1, value.length, log);
+    } else if (key[0] && key[1] == '.' && strchr("siudb", key[0])) {
+        fputc(key[0], log);
+        write_length(log, strlen(key + 2));
+        if (key[0] == 's')
+            write_length(log, value.length);
+        else
+            write_digits16(log, number_bits(line, key[0], value.data));
+        fputs(key + 2, log);
+        if (key[0] == 's')
+            fwrite(value.data, 1, value.length, log);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+#endif

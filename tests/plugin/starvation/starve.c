@@ -1,0 +1,101 @@
+/*
+ * The allocator that fails on request. In a plugin, where nobody sets struct starve, the
+ * environment does: STARVE_AT=N, and STARVE_AFTER=1 for all after that one too. A last line on
+ * stderr then tells how many allocations there were, failed, and were not freed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "starve.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct starve starve;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *block, size_t size);
+void __real_free(void *block);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+void __wrap_free(void *block);
+char *__wrap_strdup(const char *string);
+
+static bool is_to_fail(size_t size)
+{
+    uint64_t number;
+    bool fails;
+
+    if (size < starve.min_size)
+        return false;
+    number = __atomic_add_fetch(&starve.count, 1, __ATOMIC_RELAXED);
+    fails =
+        starve.fail_at && (starve.and_after ? number >= starve.fail_at : number == starve.fail_at);
+    __atomic_add_fetch(&starve.failed, fails, __ATOMIC_RELAXED);
+    return fails;
+}
+
+static void *counted(void *block)
+{
+    if (block)
+        __atomic_add_fetch(&starve.live, 1, __ATOMIC_RELAXED);
+    return block;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return is_to_fail(size) ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_to_fail(count * size) ? NULL : counted(__real_calloc(count, size));
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    if (is_to_fail(size))
+        return NULL;
+    if (!block)
+        return counted(__real_malloc(size));
+    return __real_realloc(block, size);
+}
+
+void __wrap_free(void *block)
+{
+    if (block)
+        __atomic_sub_fetch(&starve.live, 1, __ATOMIC_RELAXED);
+    __real_free(block);
+}
+
+char *__wrap_strdup(const char *string)
+{
+    const size_t size = strlen(string) + 1;
+    char *copy = __wrap_malloc(size);
+
+    return copy ? memcpy(copy, string, size) : NULL;
+}
+
+static bool is_from_environment;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    const char *at = getenv("STARVE_AT");
+
+    if (!at)
+        return;
+    is_from_environment = true;
+    starve.fail_at = strtoull(at, NULL, 10);
+    starve.and_after = getenv("STARVE_AFTER") != NULL;
+}
+
+__attribute__((destructor)) static void print_account(void)
+{
+    if (is_from_environment)
+        fprintf(stderr, "starve: %" PRIu64 " allocations, %" PRIu64 " failed, %" PRId64 " live\n",
+                starve.count, starve.failed, starve.live);
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# A ring buffer that is too small: the spans that were open when LTTng lost events say so, each by
+# itself, and the account tells how many they are.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tools/private.sh
+. "$SRC/tools/private.sh"
+private_begin
+mode=none
+
+fail() {
+    complain "$*"
+    show_log "$mode-sink"
+    exit 1
+}
+
+# record MODE EVENTS: more within one second, after which they are fetched, than 8 KiB hold.
+record() {
+    mode=$1
+    {
+        lttng create "$mode" --output="$WORK/$mode" &&
+            lttng enable-channel -s "$mode" -u --subbuf-size=4k --num-subbuf=2 \
+                --read-timer=1000000 small &&
+            lttng enable-event -s "$mode" -u -c small "$2" &&
+            lttng add-context -s "$mode" -u -c small -t vpid &&
+            lttng start "$mode"
+    } >"$WORK/lttng.log" 2>&1 || {
+        show_log lttng
+        fail "cannot start the session $mode"
+    }
+    "$BUILD/tests/libblkin/threads" handover || fail "threads ended with status $?"
+    lttng destroy "$mode" >/dev/null 2>&1 || fail "lttng destroy"
+    start_part "$mode-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$mode" \
+        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$mode.json\""
+    wait_part "$mode-sink" 20 || fail "babeltrace2 ended with status $?"
+    grep -q 'lost before by LTTng: [1-9]' "$WORK/$mode-sink.log" || fail "LTTng has lost nothing"
+    # what jq prints: the name of each span that is tagged
+    jq -r '.[] | select(.tags."blkin.lost") | .name' "$WORK/$mode.json" >"$WORK/tagged.log"
+    grep -q "[:,] $(wc -l <"$WORK/tagged.log") spans touched by losses" "$WORK/$mode-sink.log" ||
+        fail "$(wc -l <"$WORK/tagged.log") spans are tagged, the account says another number"
+}
+
+start_sessiond || exit 1
+
+# only the span above all others tells that some of them may be missing, if it is there itself
+record whole blkin:span
+[ "$(cat "$WORK/tagged.log")" = "$(jq -r '.[].name | select(. == "root")' "$WORK/whole.json")" ] || {
+    show_log tagged
+    fail "expected the root, and no other span, to be tagged"
+}
+jq -r '.[].tags."blkin.lost" // empty' "$WORK/whole.json" |
+    grep -qv "^up to [1-9][0-9]* events\? lost on $(uname -n) while it was open: spans below" &&
+    fail "blkin.lost does not tell how much was lost where"
+
+record streamed 'blkin:*'
+[ -s "$WORK/tagged.log" ] || fail "no span is tagged, though some were open all the time"
+exit 0

@@ -1,0 +1,211 @@
+/*
+ * As test-starvation.c, for the HTTP transport: each allocation of its own and of libcurl fails in
+ * turn, once or from then on, while it talks to a collector.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "output/exporter.h"
+
+#include "check.h"
+#include "starvation/starve.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- a collector that takes everything, without memory of its own ---- */
+
+static int listener;
+static atomic_uint received; /* spans */
+
+/* Reads more of a request. Returns false at the end of the connection. */
+static bool read_more(int connection, char *request, size_t size, size_t *length)
+{
+    const ssize_t got = read(connection, request + *length, size - 1 - *length);
+
+    if (got <= 0)
+        return false;
+    *length += (size_t)got;
+    request[*length] = '\0';
+    return true;
+}
+
+static bool serve_request(int connection)
+{
+    static const char answer[] = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+    char request[16384] = "";
+    size_t length = 0;
+    const char *body, *field;
+
+    while (!(body = strstr(request, "\r\n\r\n"))) {
+        if (!read_more(connection, request, sizeof(request), &length))
+            return false;
+    }
+    body += 4;
+    field = strstr(request, "Content-Length: ");
+    while (field && length - (size_t)(body - request) < strtoul(field + 16, NULL, 10)) {
+        if (!read_more(connection, request, sizeof(request), &length))
+            return false;
+    }
+    for (; (body = strstr(body, "\"traceId\"")); body++)
+        received++;
+    return write(connection, answer, sizeof(answer) - 1) > 0;
+}
+
+static void *serve(void *context)
+{
+    int connection;
+
+    while ((connection = accept(listener, NULL, NULL)) >= 0) {
+        while (serve_request(connection))
+            continue;
+        close(connection);
+    }
+    return context;
+}
+
+/* Returns its port. */
+static unsigned start_collector(pthread_t *thread)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, 16) < 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) < 0 ||
+        pthread_create(thread, NULL, serve, NULL) != 0) {
+        perror("the test's collector");
+        exit(2);
+    }
+    return ntohs(address.sin_port);
+}
+
+/* ---- what talks to it ---- */
+
+static char url[64];
+static uint64_t reports;
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static void take_report(void *context, const char *message)
+{
+    (void)context;
+    (void)message;
+    reports++;
+}
+
+static void add_spans(struct exporter *exporter, unsigned count)
+{
+    static const struct endpoint endpoint = {.service = {"osd", 3}};
+    static char name[] = "write...";
+
+    for (unsigned i = 1; i <= count; i++)
+        exporter_add(exporter, &(struct span){.trace_id = 1,
+                                              .id = i,
+                                              .endpoint = &endpoint,
+                                              .start_ns = 1000000,
+                                              .end_ns = 2000000,
+                                              .log = name,
+                                              .log_length = 8,
+                                              .first_entry = 8,
+                                              .name_length = 5});
+}
+
+/* Returns false where it did not even start. */
+static bool deliver(struct exporter_counts *counts)
+{
+    struct error error = {""};
+    struct exporter *exporter = exporter_new(
+        &(struct exporter_options){
+            .transport = {.endpoint = url,
+                          .request_timeout_ms = 5000,
+                          .compression = COMPRESSION_NONE},
+            .require_collector = true,
+            .batch_spans = 2,
+            .batch_bytes = 1 << 20,
+            .batch_timeout_ms = 60000,
+            .queue_bytes = 64 << 20,
+            .on_full = ON_FULL_BLOCK,
+            .flush_timeout_ms = 10000,
+        },
+        &(struct exporter_callbacks){never, take_report, NULL}, &error);
+
+    if (!exporter) {
+        CHECK(error.text[0]);
+        return false;
+    }
+    add_spans(exporter, 5);
+    exporter_flush(exporter);
+    CHECK(exporter_close(exporter, &error));
+    *counts = exporter_counts(exporter);
+    exporter_free(exporter);
+    return true;
+}
+
+static void check_account(const struct exporter_counts *counts)
+{
+    const uint64_t accepted = counts->outcome[OUTCOME_ACCEPTED];
+    const uint64_t undelivered = counts->outcome[OUTCOME_UNDELIVERED];
+
+    CHECK(counts->spans == 5 && counts->waiting == 0);
+    CHECK(counts->spans == accepted + undelivered + counts->outcome[OUTCOME_NO_MEMORY]);
+    CHECK((undelivered == 0) == (reports == 0));
+    /* one that is given up may have arrived all the same */
+    CHECK(received >= accepted && received <= counts->spans);
+}
+
+/* Returns whether something has failed: with two threads the same number is not always the same. */
+static bool check_failure(uint64_t fail_at, bool and_after)
+{
+    const int failures = check_failures;
+    struct exporter_counts counts;
+    bool started;
+
+    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    received = 0;
+    reports = 0;
+    started = deliver(&counts);
+    CHECK(starve.live == 0);
+    if (started)
+        check_account(&counts);
+    if (starve.failed == 0)
+        CHECK(started && counts.outcome[OUTCOME_ACCEPTED] == 5);
+    if (check_failures != failures)
+        fprintf(stderr, "with allocation %" PRIu64 "%s failing\n", fail_at,
+                and_after ? " and all after it" : "");
+    return starve.failed != 0;
+}
+
+static void check_failures_of_all(bool and_after)
+{
+    uint64_t fail_at = 0;
+    unsigned without = 0;
+
+    while (without < 5)
+        without = check_failure(++fail_at, and_after) ? 0 : without + 1;
+    printf("%" PRIu64 " allocations\n", fail_at - without);
+}
+
+int main(void)
+{
+    pthread_t thread;
+
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", start_collector(&thread));
+    /* these are the failing ones: see starve.h */
+    curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
+    check_failures_of_all(false);
+    check_failures_of_all(true);
+    shutdown(listener, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    close(listener);
+    curl_global_cleanup();
+    return check_status();
+}

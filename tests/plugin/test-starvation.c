@@ -1,0 +1,313 @@
+/*
+ * Each allocation fails in turn, once or from then on: nothing crashes, leaks, hangs or is lost
+ * without a count, and what is delivered is well-formed. From events to the file, without
+ * babeltrace.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "core/assembler.h"
+#include "output/exporter.h"
+
+#include "check.h"
+#include "starvation/starve.h"
+#include "zipkin_rules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MS INT64_C(1000000)
+
+/* A workload, and what became of it. */
+struct run {
+    struct assembler *assembler;
+    struct exporter *exporter;
+    struct assembler_counts core;
+    struct exporter_counts out;
+    bool set_up;
+    json_t *spans; /* in the file */
+    int64_t time_ns;
+    uint32_t sequence;
+};
+
+static char *path;
+static char *endpoint; /* file:path */
+static char large[20000];
+static size_t min_size;
+
+/* ---- the workload: every way that memory is taken ---- */
+
+static struct event next_event(struct run *run, enum event_kind kind, uint64_t span_id,
+                               const char *service)
+{
+    run->time_ns += MS;
+    return (struct event){
+        .kind = kind,
+        .time_ns = run->time_ns,
+        .origin = {.host = text_of("node1"), .process = text_of("osd"), .pid = 7, .tid = 8},
+        .trace_id = 1,
+        .span_id = span_id,
+        .span_name = text_of("write"),
+        .service = text_of(service),
+        .ip = text_of("10.0.0.1"),
+        .port = 6800,
+        .thread = 1,
+        .sequence = ++run->sequence,
+    };
+}
+
+static void add_original(struct run *run, uint64_t span_id, const char *service, const char *value)
+{
+    struct event event = next_event(run, EVENT_TIMESTAMP, span_id, service);
+
+    event.value = text_of(value);
+    assembler_add(run->assembler, &event);
+}
+
+static void add_text(struct run *run, uint64_t span_id, size_t length)
+{
+    struct event event = next_event(run, EVENT_KEYVAL_TEXT, span_id, "osd");
+
+    event.key = text_of("text");
+    event.value = (struct text){large, length};
+    assembler_add(run->assembler, &event);
+}
+
+static void add_whole(struct run *run, uint64_t span_id, const char *service, const char *log)
+{
+    struct event event = next_event(run, EVENT_SPAN, span_id, service);
+
+    event.duration_ns = (uint64_t)MS;
+    /* long enough for the log to have to grow at the number after it */
+    event.origin.process = (struct text){large, 150};
+    event.dropped = span_id % 3;
+    event.log = text_of(log);
+    assembler_add(run->assembler, &event);
+}
+
+static void add_streamed(struct run *run, enum event_kind kind, uint64_t span_id)
+{
+    struct event event = next_event(run, kind, span_id, "osd");
+
+    event.value = text_of("queued");
+    event.log = text_of("s4030poolrbd");
+    assembler_add(run->assembler, &event);
+}
+
+/* Few spans of every kind. */
+static void few(struct run *run)
+{
+    char service[32];
+
+    for (uint64_t i = 1; i <= 3; i++) {
+        add_original(run, i, "client", "cs");
+        add_original(run, i, "osd", "sr");
+        add_text(run, i, 100 * i * i);
+        add_original(run, i, "osd", "ss");
+        add_original(run, i, "client", "cr");
+        add_streamed(run, EVENT_BEGIN, 100 + i);
+        add_streamed(run, EVENT_ANNOTATION, 100 + i);
+        add_streamed(run, EVENT_TAG, 100 + i);
+        add_whole(run, 200 + i, "mon",
+                  "s4030poolrbd"
+                  "r58:1000000000000803010.0.0.2mon");
+    }
+    for (uint64_t i = 1; i <= 2; i++)
+        add_streamed(run, EVENT_END, 100 + i);
+    /* texts that no buffer has room for yet, services that the encoder has not seen */
+    add_text(run, 50, sizeof(large));
+    add_text(run, 50, 10);
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(service, sizeof(service), "service %u", i);
+        add_whole(run, 300 + i, service,
+                  "i601000000000000000offset"
+                  "d400000000000000=?3half");
+    }
+    assembler_advance(run->assembler, run->time_ns + 2000 * MS);
+    add_whole(run, 400, "osd", "broken");
+}
+
+/* More open spans than the table has buckets at first, then more than may be open. */
+static void many(struct run *run)
+{
+    for (uint64_t i = 1; i <= 1300; i++)
+        add_original(run, i, "osd", "sr");
+    for (uint64_t i = 1200; i <= 1300; i++)
+        add_original(run, i, "osd", "ss");
+}
+
+/* ---- one run of it ---- */
+
+static void take_span(void *context, const struct span *span)
+{
+    struct run *run = context;
+
+    exporter_add(run->exporter, span);
+}
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static void ignore(void *context, const char *message)
+{
+    (void)context;
+    (void)message;
+}
+
+static bool set_up(struct run *run)
+{
+    static const struct assembler_options options = {
+        .idle_timeout_ns = 10000 * MS,
+        .end_timeout_ns = 1000 * MS,
+        .open_timeout_ns = 60000 * MS,
+        .max_open_spans = 1250,
+        .max_open_bytes = 64 << 20,
+    };
+    struct error error = {""};
+
+    run->assembler = assembler_new(&options, take_span, run);
+    if (!run->assembler)
+        return false;
+    run->exporter = exporter_new(
+        &(struct exporter_options){
+            .transport.endpoint = endpoint,
+            .batch_spans = 8,
+            .batch_bytes = 1 << 20,
+            .batch_timeout_ms = 60000,
+            .queue_bytes = 64 << 20,
+            .on_full = ON_FULL_BLOCK,
+            .flush_timeout_ms = 10000,
+        },
+        &(struct exporter_callbacks){never, ignore, run}, &error);
+    if (!run->exporter)
+        CHECK(strstr(error.text, "out of memory"));
+    return run->exporter != NULL;
+}
+
+static void perform(struct run *run, void (*workload)(struct run *), uint64_t fail_at,
+                    bool and_after)
+{
+    struct error error = {""};
+
+    *run = (struct run){.time_ns = 1000000 * MS};
+    starve = (struct starve){.fail_at = fail_at, .and_after = and_after, .min_size = min_size};
+    run->set_up = set_up(run);
+    if (run->set_up) {
+        workload(run);
+        assembler_flush(run->assembler);
+        exporter_flush(run->exporter);
+        run->core = *assembler_counts(run->assembler);
+        CHECK(exporter_close(run->exporter, &error));
+        run->out = exporter_counts(run->exporter);
+    }
+    exporter_free(run->exporter);
+    assembler_free(run->assembler);
+    starve.fail_at = 0;
+    run->spans = run->set_up ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    (void)unlink(path);
+}
+
+/* ---- what must hold of it ---- */
+
+static void check_file(const struct run *run)
+{
+    size_t i;
+    json_t *span;
+
+    CHECK(run->spans);
+    CHECK(json_array_size(run->spans) == run->out.outcome[OUTCOME_ACCEPTED]);
+    json_array_foreach(run->spans, i, span) CHECK(!span_fault(span));
+}
+
+static void check_account(const struct run *run)
+{
+    const struct assembler_counts *core = &run->core;
+    const struct exporter_counts *out = &run->out;
+
+    CHECK(starve.live == 0);
+    CHECK(core->events == core->events_in_span + core->events_invalid + core->events_no_room +
+                              core->events_duplicate + core->events_late + core->events_process);
+    CHECK(core->spans_open == 0 && core->open_bytes == 0);
+    CHECK(core->spans_finished == out->spans);
+    CHECK(out->spans == out->outcome[OUTCOME_ACCEPTED] + out->outcome[OUTCOME_NO_MEMORY]);
+    CHECK(out->waiting == 0);
+}
+
+/* What was lost is in a counter: where all are as without failures, so are the spans. */
+static void check_nothing_silent(const struct run *run, const struct run *whole)
+{
+    if (memcmp(&run->core, &whole->core, sizeof(run->core)) == 0 &&
+        run->out.outcome[OUTCOME_NO_MEMORY] == whole->out.outcome[OUTCOME_NO_MEMORY])
+        CHECK(json_equal(run->spans, whole->spans));
+}
+
+/* Of a failure that has passed no more is lost than what it hit. */
+static void check_small_loss(const struct run *run, const struct run *whole)
+{
+    CHECK(run->core.events == whole->core.events);
+    CHECK(run->core.events_no_room <= 1);
+    CHECK(run->out.outcome[OUTCOME_ACCEPTED] + 1 >= whole->out.outcome[OUTCOME_ACCEPTED]);
+    CHECK(run->out.outcome[OUTCOME_NO_MEMORY] <= 1);
+}
+
+static bool check_failure(void (*workload)(struct run *), const struct run *whole, uint64_t fail_at,
+                          bool and_after)
+{
+    const int failures = check_failures;
+    struct run run;
+    uint64_t failed;
+
+    perform(&run, workload, fail_at, and_after);
+    failed = starve.failed;
+    check_account(&run);
+    if (run.set_up) {
+        check_file(&run);
+        check_nothing_silent(&run, whole);
+        if (!and_after)
+            check_small_loss(&run, whole);
+    }
+    json_decref(run.spans);
+    if (check_failures != failures)
+        fprintf(stderr, "with allocation %" PRIu64 "%s failing\n", fail_at,
+                and_after ? " and all after it" : "");
+    return failed != 0;
+}
+
+static void test(const char *name, void (*workload)(struct run *))
+{
+    struct run whole;
+    uint64_t fail_at[2] = {1, 1};
+
+    perform(&whole, workload, 0, false);
+    check_account(&whole);
+    check_file(&whole);
+    CHECK(whole.core.events_no_room == 0 &&
+          whole.out.outcome[OUTCOME_ACCEPTED] == whole.core.spans_finished);
+    for (int and_after = 0; and_after <= 1; and_after++) {
+        while (check_failure(workload, &whole, fail_at[and_after], and_after))
+            fail_at[and_after]++;
+    }
+    printf("%s: %" PRIu64 " events, %" PRIu64 " spans, %" PRIu64 " allocations\n", name,
+           whole.core.events, whole.core.spans_finished, fail_at[0] - 1);
+    json_decref(whole.spans);
+}
+
+int main(void)
+{
+    const char *folder = getenv("TMPDIR");
+
+    memset(large, 'x', sizeof(large));
+    if (asprintf(&endpoint, "file:%s/starvation-%d.json", folder ? folder : "/tmp", (int)getpid()) <
+        0)
+        return 2;
+    path = endpoint + strlen("file:");
+    test("few spans", few);
+    /* each span's own memory would take long, and is the same as above */
+    min_size = 16384;
+    test("many spans", many);
+    free(endpoint);
+    return check_status();
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The plugin in babeltrace2, each allocation of its own failing in turn, once or from then on: it ends
+in good order, says so where a span was lost, and its account holds. See starvation/starve.h.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
+TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
+OUTPUT = os.path.join(os.environ["TMPDIR"], "spans.json")
+
+
+def run(trace, fail_at, and_after):
+    """Returns the exit status, what was said, and the spans."""
+    environment = dict(os.environ, STARVE_AT=str(fail_at))
+    if and_after:
+        environment["STARVE_AFTER"] = "1"
+    done = subprocess.run(
+        ["babeltrace2", f"--plugin-path={PLUGINS}", "--log-level=WARNING", "convert",
+         os.path.join(TRACES, trace), "--component=sink.blkin.zipkin",
+         f'--params=endpoint="file:{OUTPUT}"'],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, env=environment)
+    spans = []
+    if os.path.exists(OUTPUT):
+        with open(OUTPUT) as file:
+            text = file.read()
+        os.remove(OUTPUT)
+        spans = json.loads(text or "[]")  # made, but not written to, where the start failed
+    return done.returncode, done.stderr, spans
+
+
+def sums(said):
+    """The account's sums: (total, parts) of the events and of the spans; none without an account."""
+    account = re.search(r"^blkin: (events: .*)", said, re.M)
+    if not account:
+        return []
+    return [(int(total), [int(number) for number in re.findall(r"\d+", parts)]) for total, parts in
+            re.findall(r"(?:events|spans): (\d+) = ([^;]*)", account.group(1))]
+
+
+def faults(status, said, spans, whole):
+    """What is wrong with a run."""
+    live = re.search(r"^starve: \d+ allocations, \d+ failed, (-?\d+) live", said, re.M)
+    if status not in (0, 1):
+        yield f"exit status {status}"
+    if not live:
+        yield "no account of the allocations: it has crashed"
+    elif live.group(1) != "0":
+        yield f"{live.group(1)} blocks were not freed"
+    account = sums(said)
+    if not account:
+        if status == 0:
+            yield "no account"
+        if not re.search(r"memory", said, re.I):
+            yield "it does not say that there was no memory"
+        return
+    for total, parts in account:
+        if total != sum(parts):
+            yield f"{total} is not the sum of {parts}"
+    if len(spans) != account[1][1][0]:
+        yield f"{len(spans)} spans in the file, accepted {account[1][1][0]}"
+    if (status == 0) != (account[1][0] == account[1][1][0]):
+        yield f"status {status} with the account {account}"
+    if account == sums(whole[1]) and spans != whole[2] and "missing: " not in said:
+        yield "other spans than without failures, and nothing counted"
+
+
+def check(trace):
+    whole = run(trace, 0, False)
+    found = [f"{trace}: without failures: {fault}" for fault in faults(*whole, whole)]
+    if whole[0] != 0:
+        return found + [f"{trace}: without failures: {whole[1]}"]
+    for and_after in (False, True):
+        fail_at = 0
+        while True:
+            fail_at += 1
+            status, said, spans = run(trace, fail_at, and_after)
+            if ", 0 failed," in said:
+                break
+            after = " and all after it" if and_after else ""
+            found += [f"{trace}: allocation {fail_at}{after}: {fault}\n{said}"
+                      for fault in faults(status, said, spans, whole)]
+    print(f"{trace}: {fail_at - 1} allocations")
+    return found
+
+
+def main():
+    found = [fault for trace in ("two-hosts", "span-api", "event-ids") for fault in check(trace)]
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

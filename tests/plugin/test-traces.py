@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Traces of traces/ through babeltrace2 and the sink: status, account, messages and spans are those of
+traces/NAME.expected.
+
+  test-traces.py           all of them; also that make_traces.py still writes the same traces
+  test-traces.py --write   writes traces/ and traces/*.expected anew: read the difference
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import make_traces
+
+SRC = os.environ["SRC"]
+PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
+TRACES = os.path.join(SRC, "tests/plugin/traces")
+
+
+def brief(line):
+    """The account without what is 0."""
+    line = re.sub(r" \+ 0 [a-z ]+?(?= \+|;)", "", line)
+    line = line.replace("missing: 0 events, 0 annotations and tags, 0 spans cut short; ", "")
+    line = line.replace("; lost before by LTTng: 0 events, 0 packets", "")
+    return line
+
+
+def messages(stderr, folder):
+    """What the sink says, and of what babeltrace2 says only the causes of a failure in the sink."""
+    for line in stderr.replace(folder, "FOLDER").splitlines():
+        if line.startswith("blkin: "):
+            yield brief(line)
+        elif re.search(r"^(ERROR|CAUSED BY).*sink\.blkin", line):
+            yield line
+
+
+def result(name):
+    """What becomes of the traces in a folder, as text."""
+    folder = os.environ.get("TMPDIR", "/tmp")
+    output = os.path.join(folder, f"spans-{os.getpid()}.json")
+    done = subprocess.run(
+        ["babeltrace2", f"--plugin-path={PLUGINS}", "convert", os.path.join(TRACES, name),
+         "--component=sink.blkin.zipkin", f'--params=endpoint="file:{output}"'],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+    lines = [f"status {done.returncode}"] + list(messages(done.stderr, folder))
+    if os.path.exists(output):
+        with open(output) as file:
+            lines += [json.dumps(span) for span in json.load(file)]
+        os.remove(output)
+    else:
+        lines.append("no file")
+    if done.returncode not in (0, 1):
+        lines += done.stderr.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def names():
+    return [case.__name__.replace("_", "-") for case in make_traces.CASES]
+
+
+def files(folder):
+    for path, _, found in os.walk(folder):
+        for name in found:
+            full = os.path.join(path, name)
+            with open(full, "rb") as file:
+                yield os.path.relpath(full, folder), file.read()
+
+
+def remove(folder):
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
+def write():
+    for name in names():
+        remove(os.path.join(TRACES, name))
+    make_traces.make(TRACES)
+    for name in names():
+        with open(os.path.join(TRACES, name + ".expected"), "w") as file:
+            file.write(result(name))
+
+
+def check_made():
+    """The traces in the tree are what make_traces.py says that they are."""
+    folder = os.path.join(os.environ["TMPDIR"], "made")
+    make_traces.make(folder)
+    made = dict(files(folder))
+    kept = {path: data for path, data in files(TRACES) if not path.endswith(".expected")}
+    remove(folder)
+    different = sorted(path for path in made.keys() | kept.keys()
+                       if made.get(path) != kept.get(path))
+    for path in different:
+        print(f"traces/{path} is not what make_traces.py writes: run test-traces.py --write")
+    return not different
+
+
+def check(name):
+    expected = read(os.path.join(TRACES, name + ".expected"))
+    actual = result(name)
+    if actual == expected:
+        return True
+    sys.stdout.writelines(difflib.unified_diff(
+        expected.splitlines(True), actual.splitlines(True), f"{name}: expected", f"{name}: actual"))
+    return False
+
+
+def main():
+    if sys.argv[1:] == ["--write"]:
+        write()
+        return 0
+    results = [check_made()] + [check(name) for name in names()]
+    print(f"{len(results) - 1} cases")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
