@@ -84,13 +84,12 @@ static struct exporter_counts delivery_counts(void *context)
 
 static void print_summary(const struct sink *sink, const struct counts *counts)
 {
-    char *line;
+    char line[COUNTS_LINE_MAX];
 
     if (sink->log_level == BT_LOGGING_LEVEL_NONE)
         return;
-    line = counts_line(counts, LINE_WHOLE);
-    fprintf(stderr, "blkin: %s\n", line ? line : "no memory for the account");
-    free(line);
+    counts_line(counts, LINE_WHOLE, line);
+    fprintf(stderr, "blkin: %s\n", line);
 }
 
 static void sink_free(struct sink *sink)

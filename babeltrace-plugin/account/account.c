@@ -123,17 +123,17 @@ static void show_file(struct account *account, bool has_ended)
 
 static void show_progress(struct account *account)
 {
+    char line[COUNTS_LINE_MAX], message[COUNTS_LINE_MAX + 64];
     struct run_info run;
-    const struct counts counts = read_counts(account, &run);
-    char *line = account->shows_progress ? counts_line(&counts, LINE_SHORT) : NULL;
-    char *message = NULL;
+    struct counts counts;
 
-    if (line && asprintf(&message, "running for %" PRId64 " s: %s",
-                         (clock_ms() - account->begin_ms) / 1000, line) >= 0) {
-        account->callbacks.inform(account->callbacks.context, message);
-        free(message);
-    }
-    free(line);
+    if (!account->shows_progress)
+        return;
+    counts = read_counts(account, &run);
+    counts_line(&counts, LINE_SHORT, line);
+    (void)snprintf(message, sizeof(message), "running for %" PRId64 " s: %s",
+                   (clock_ms() - account->begin_ms) / 1000, line);
+    account->callbacks.inform(account->callbacks.context, message);
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------

@@ -5,9 +5,9 @@
  */
 #include "counters.h"
 
+#include "printer.h"
+
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) offsetof(struct counts, member)
@@ -141,7 +141,7 @@ static bool is_shown(size_t i, uint64_t value, enum line_style style)
     return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
 }
 
-static void write_line(FILE *line, const struct counts *counts, enum line_style style)
+static void print_line(struct printer *line, const struct counts *counts, enum line_style style)
 {
     enum section last = SECTIONS;
     const char *joint = "";
@@ -154,26 +154,19 @@ static void write_line(FILE *line, const struct counts *counts, enum line_style 
         if (!is_shown(i, value, style))
             continue;
         if (counter->section != last)
-            fprintf(line, "%s%s", i ? "; " : "", sections[counter->section].title);
+            print(line, "%s%s", i ? "; " : "", sections[counter->section].title);
         else
-            fputs(joint, line);
+            print_string(line, joint);
         joint = is_total(i) ? " = " : is_sum ? " + " : ", ";
         last = counter->section;
-        fprintf(line, "%" PRIu64 "%s%s", value, counter->label[0] ? " " : "", counter->label);
+        print(line, "%" PRIu64 "%s%s", value, counter->label[0] ? " " : "", counter->label);
     }
 }
 
-char *counts_line(const struct counts *counts, enum line_style style)
+void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX])
 {
-    size_t length;
-    char *text = NULL;
-    FILE *line = open_memstream(&text, &length);
+    struct printer printer = {.buffer = {line, 0, COUNTS_LINE_MAX - 1, COUNTS_LINE_MAX - 1}};
 
-    if (!line)
-        return NULL;
-    write_line(line, counts, style);
-    if (fclose(line) == 0)
-        return text;
-    free(text);
-    return NULL;
+    print_line(&printer, counts, style);
+    line[printer.buffer.length] = '\0';
 }

@@ -78,7 +78,9 @@ enum line_style {
     LINE_SHORT  /* totals, and what is not 0 */
 };
 
-/* The account in one line, without a newline. Returns NULL when out of memory; free() it. */
-char *counts_line(const struct counts *counts, enum line_style style);
+#define COUNTS_LINE_MAX 4096
+
+/* The account in one line, without a newline; needs no memory, as its lack may be what it tells. */
+void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);
 
 #endif

@@ -8,6 +8,7 @@
 #include "../output/clock.h"
 #include "metrics_address.h"
 #include "metrics_request.h"
+#include "printer.h"
 #include "prometheus.h"
 
 #include <errno.h>
@@ -71,17 +72,17 @@ static const char *reason(int status)
     }
 }
 
-static void write_answer(FILE *answer, struct metrics_request request, const char *body)
+static void print_answer(struct printer *answer, struct metrics_request request, const char *body)
 {
-    fprintf(answer, "HTTP/1.1 %d %s\r\n", request.status, reason(request.status));
-    fprintf(answer, "Content-Type: %s\r\n",
-            request.status == 200 ? PROMETHEUS_CONTENT_TYPE : "text/plain; charset=utf-8");
-    fprintf(answer, "Content-Length: %zu\r\n", strlen(body));
+    print(answer, "HTTP/1.1 %d %s\r\n", request.status, reason(request.status));
+    print(answer, "Content-Type: %s\r\n",
+          request.status == 200 ? PROMETHEUS_CONTENT_TYPE : "text/plain; charset=utf-8");
+    print(answer, "Content-Length: %zu\r\n", strlen(body));
     if (request.status == 405)
-        fputs("Allow: GET, HEAD\r\n", answer);
-    fputs("Connection: close\r\n\r\n", answer);
+        print_string(answer, "Allow: GET, HEAD\r\n");
+    print_string(answer, "Connection: close\r\n\r\n");
     if (!request.is_head)
-        fputs(body, answer);
+        print_string(answer, body);
 }
 
 /* Returns false when out of memory. */
@@ -89,17 +90,16 @@ static bool make_answer(struct metrics_server *server, struct client *client,
                         struct metrics_request request)
 {
     char *page = request.status == 200 ? server->page(server->context) : NULL;
-    FILE *answer = open_memstream(&client->answer, &client->length);
+    const char *body = request.status == 404 ? "There is only /metrics here.\n" : "";
+    struct printer answer = {0};
 
     if (request.status == 200 && !page)
         request.status = 500;
-    if (answer)
-        write_answer(answer, request,
-                     page                    ? page
-                     : request.status == 404 ? "There is only /metrics here.\n"
-                                             : "");
+    print_answer(&answer, request, page ? page : body);
     free(page);
-    return answer && fclose(answer) == 0;
+    client->answer = print_end(&answer);
+    client->length = client->answer ? strlen(client->answer) : 0;
+    return client->answer != NULL;
 }
 
 /* ---- one client ---------------------------------------------------------------------------------

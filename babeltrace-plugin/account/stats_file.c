@@ -5,6 +5,8 @@
  */
 #include "stats_file.h"
 
+#include "printer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -52,6 +54,12 @@ static json_t *json_counters(const struct counts *counts)
     return object;
 }
 
+static int print_piece(const char *text, size_t length, void *context)
+{
+    print_text(context, text, length);
+    return 0;
+}
+
 char *stats_text(const struct counts *counts, const struct run_info *run)
 {
     /* "o" of NULL, out of memory, makes the whole NULL */
@@ -61,10 +69,12 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
                   "written", json_time(run->now_ns), "events_as_of", json_time(run->events_ns),
                   "state", run->has_ended ? "ended" : "running", "endpoint", run->endpoint,
                   "counters", json_counters(counts));
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    struct printer printer = {.has_failed = !json};
 
+    if (json && json_dump_callback(json, print_piece, &printer, JSON_INDENT(2)) != 0)
+        printer.has_failed = true;
     json_decref(json);
-    return text;
+    return print_end(&printer);
 }
 
 /* ---- the file -----------------------------------------------------------------------------------

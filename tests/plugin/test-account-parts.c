@@ -88,15 +88,15 @@ static void test_lines(void)
 {
     const struct counts none = {0};
     const struct counts counts = plausible();
-    char *line = counts_line(&none, LINE_SHORT);
+    struct counts huge;
+    char line[COUNTS_LINE_MAX];
 
+    counts_line(&none, LINE_SHORT, line);
     CHECK_TEXT(line, "events: 0; spans: 0");
-    free(line);
-    line = counts_line(&counts, LINE_SHORT);
+    counts_line(&counts, LINE_SHORT, line);
     CHECK_TEXT(line, "events: 10 = 6 in spans + 2 foreign + 1 unreadable + 1 late; "
                      "spans: 5 = 3 accepted + 1 dropped + 1 waiting; also: 2 spans open");
-    free(line);
-    line = counts_line(&counts, LINE_WHOLE);
+    counts_line(&counts, LINE_WHOLE, line);
     CHECK_TEXT(line,
                "events: 10 = 6 in spans + 2 foreign + 1 unreadable + 0 invalid + 0 no room"
                " + 0 duplicate + 1 late + 0 of processes; missing: 0 events, 0 annotations and "
@@ -104,7 +104,9 @@ static void test_lines(void)
                "spans: 5 = 3 accepted + 0 refused + 0 invalid + 0 too large + 0 undelivered"
                " + 1 dropped + 0 no memory + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
                "also: 2 spans open");
-    free(line);
+    memset(&huge, 0xff, sizeof(huge)); /* the longest that there can be */
+    counts_line(&huge, LINE_WHOLE, line);
+    CHECK(strlen(line) < COUNTS_LINE_MAX / 2);
 }
 
 /* ---- what comes from outside --------------------------------------------------------------------
