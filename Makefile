@@ -74,9 +74,9 @@ output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
 plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src)
 tool_src := $(wildcard tools/*.c)
-example_common := $(filter-out $(patsubst %,examples/%.c,client replica),$(wildcard examples/*.c))
-examples := $(patsubst examples/%,$(BUILD)/examples/%, \
-	$(basename $(wildcard examples/client.c examples/replica.c examples/gateway.cpp)))
+example_programs := client gateway mapper store
+example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
+examples := $(example_programs:%=$(BUILD)/examples/%)
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
@@ -262,10 +262,10 @@ $(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
 	$(call say,LD)$(link_filter) -Wl,-rpath,$(BUILD)/lib
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
 	@tools/deps --ensure
 	@$(MAKE) --no-print-directory all
-	@tools/demo
+	@FAULT='$(FAULT)' tools/demo
 
 check: ## run all tests (sets itself up)
 	@tools/deps --ensure

@@ -230,6 +230,20 @@ static bool time_of(const bt_clock_snapshot *snapshot, int64_t *time_ns)
            BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK;
 }
 
+/* Once: a program with another provider of this name may write millions. */
+static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
+{
+    char message[512];
+
+    if (sink->input.unreadable)
+        return;
+    snprintf(message, sizeof(message),
+             "event \"%s\" is unreadable: a field is missing or not of the type that BlkKin's "
+             "provider gives it, or the trace has no clock; further such events are only counted",
+             bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
+    say(sink, BT_LOGGING_LEVEL_WARNING, message);
+}
+
 static void use_event(struct sink *sink, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
@@ -244,6 +258,8 @@ static void use_event(struct sink *sink, const bt_message *message)
         sink->input.foreign++;
         return;
     }
+    if (decoded == DECODED_UNREADABLE)
+        say_unreadable(sink, bt_event);
     if (decoded != DECODED ||
         !time_of(bt_message_event_borrow_default_clock_snapshot_const(message), &event->time_ns)) {
         sink->input.unreadable++;
@@ -293,13 +309,15 @@ static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *l
     assembler_note_loss(sink->assembler, loss);
 }
 
-/* A loss of unknown size counts as one: never as none. */
+/* A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. */
 static void use_discarded_events(struct sink *sink, const bt_message *message)
 {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
     struct loss loss = {.events = 1};
 
-    (void)bt_message_discarded_events_get_count(message, &loss.events);
+    if (bt_message_discarded_events_get_count(message, &loss.events) !=
+        BT_PROPERTY_AVAILABILITY_AVAILABLE)
+        loss.events = 1;
     sink->input.discarded_events += loss.events;
     loss.has_times =
         times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
@@ -311,7 +329,9 @@ static void use_discarded_packets(struct sink *sink, const bt_message *message)
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
     struct loss loss = {.packets = 1};
 
-    (void)bt_message_discarded_packets_get_count(message, &loss.packets);
+    if (bt_message_discarded_packets_get_count(message, &loss.packets) !=
+        BT_PROPERTY_AVAILABILITY_AVAILABLE)
+        loss.packets = 1;
     sink->input.discarded_packets += loss.packets;
     loss.has_times =
         times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);

@@ -113,7 +113,7 @@ static int close_and_return(int fd, int rc)
     return rc;
 }
 
-int net_listen(struct net_address *address)
+static int listen_on(struct net_address *address)
 {
     const int on = 1;
     int fd = socket(address->sock.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -126,6 +126,19 @@ int net_listen(struct net_address *address)
         return close_and_return(fd, -errno);
     rc = own_address(fd, address);
     return rc < 0 ? close_and_return(fd, rc) : fd;
+}
+
+int net_open(const char *host_port, struct net_address *address)
+{
+    int fd = net_resolve(host_port, address);
+
+    if (fd < 0)
+        return fd;
+    fd = listen_on(address);
+    if (fd < 0)
+        fprintf(stderr, "%s: cannot listen on %s: %s\n", program_invocation_short_name, host_port,
+                strerror(-fd));
+    return fd;
 }
 
 int net_connect(const struct net_address *peer, int timeout_s, struct net_address *local)

@@ -28,8 +28,11 @@ struct net_address {
 /* From "HOST:PORT" or "[IPV6]:PORT". Returns 0, or -EINVAL after a message to stderr. */
 int net_resolve(const char *host_port, struct net_address *address);
 
-/* A socket that listens on address, which is updated: port 0 becomes the real one. Or -errno. */
-int net_listen(struct net_address *address);
+/*
+ * A socket that listens on host_port; address becomes what that is: port 0 becomes the real one.
+ * Returns it, or -errno after a message to stderr.
+ */
+int net_open(const char *host_port, struct net_address *address);
 
 /*
  * A connection to peer; local, if not NULL, becomes its own address. Or -errno. From then on no

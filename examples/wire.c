@@ -16,19 +16,21 @@
 #include <sys/uio.h>
 
 #define WIRE_MAGIC     0x424c4b58U /* "BLKX" */
+#define WIRE_REPLY     0x80U       /* in op */
 #define WIRE_MAX_ERRNO 4095
 
-/* On the wire, all big-endian: 48 bytes without padding. */
+/* On the wire, all big-endian: 56 bytes without padding. */
 struct wire_header {
     uint32_t magic;
     uint32_t op;
+    uint64_t object;
     uint64_t offset;
     uint32_t length;
     uint32_t status;
     struct blkin_trace_info_packed trace;
 };
 
-_Static_assert(sizeof(struct wire_header) == 48, "the header has no padding");
+_Static_assert(sizeof(struct wire_header) == 56, "the header has no padding");
 
 const char *wire_op_name(uint32_t op)
 {
@@ -37,6 +39,10 @@ const char *wire_op_name(uint32_t op)
         return "write";
     case WIRE_READ:
         return "read";
+    case WIRE_SNAPSHOT:
+        return "snapshot";
+    case WIRE_REPLICATE:
+        return "replicate";
     default:
         return "unknown";
     }
@@ -53,14 +59,15 @@ static int send_message(int fd, const struct wire_message *message, const void *
     struct wire_header header = {
         .magic = htobe32(WIRE_MAGIC),
         .op = htobe32(message->op),
+        .object = htobe64(message->object),
         .offset = htobe64(message->offset),
         .length = htobe32(message->length),
         .status = htobe32(message->status),
+        .trace = message->trace, /* is big-endian already */
     };
     struct iovec part[2] = {{&header, sizeof(header)}, {(void *)data, size}};
     struct msghdr all = {.msg_iov = part, .msg_iovlen = size > 0 ? 2 : 1};
 
-    blkin_pack_trace_info(&message->trace, &header.trace);
     while (all.msg_iovlen > 0) {
         ssize_t sent = sendmsg(fd, &all, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
@@ -114,25 +121,33 @@ static int receive_header(int fd, struct wire_message *message)
         return -EPROTO;
     }
     message->op = be32toh(header.op);
+    message->object = be64toh(header.object);
     message->offset = be64toh(header.offset);
     message->length = be32toh(header.length);
     message->status = be32toh(header.status);
-    blkin_unpack_trace_info(&header.trace, &message->trace);
+    message->trace = header.trace;
     return 1;
+}
+
+static bool has_data(uint32_t op)
+{
+    return op == WIRE_WRITE || op == WIRE_REPLICATE;
 }
 
 static int check_request(const struct wire_message *request)
 {
-    if (request->op != WIRE_WRITE && request->op != WIRE_READ) {
-        fprintf(stderr,
-                "%s: bad request: op %" PRIu32 ", expected %d (write) or %d (read): closing\n",
-                program_invocation_short_name, request->op, WIRE_WRITE, WIRE_READ);
+    const bool snapshot = request->op == WIRE_SNAPSHOT;
+
+    if (request->op < WIRE_WRITE || request->op > WIRE_REPLICATE) {
+        fprintf(stderr, "%s: bad request: op %" PRIu32 ", expected %d to %d: closing\n",
+                program_invocation_short_name, request->op, WIRE_WRITE, WIRE_REPLICATE);
         return -EOPNOTSUPP;
     }
-    if (request->length == 0 || request->length > WIRE_MAX_LENGTH) {
-        fprintf(stderr, "%s: bad request: length %" PRIu32 ", expected 1 to %u: closing\n",
-                program_invocation_short_name, request->length, WIRE_MAX_LENGTH);
-        return request->length == 0 ? -EINVAL : -EMSGSIZE;
+    if (request->length > WIRE_MAX_LENGTH || (request->length == 0) != snapshot) {
+        fprintf(stderr, "%s: bad request: length %" PRIu32 " of a %s, expected %s: closing\n",
+                program_invocation_short_name, request->length, wire_op_name(request->op),
+                snapshot ? "0" : "1 to 1048576");
+        return request->length > WIRE_MAX_LENGTH ? -EMSGSIZE : -EINVAL;
     }
     if (request->offset > WIRE_MAX_OFFSET) {
         fprintf(stderr, "%s: bad request: offset %" PRIu64 ", expected 0 to %" PRIu64 ": closing\n",
@@ -142,24 +157,19 @@ static int check_request(const struct wire_message *request)
     return 1;
 }
 
-static uint32_t reply_op(uint32_t op)
-{
-    return op == WIRE_READ ? WIRE_READ_REPLY : WIRE_WRITE_REPLY;
-}
-
 int wire_send_request(int fd, const struct wire_message *request, const void *data)
 {
-    return send_message(fd, request, data, request->op == WIRE_WRITE ? request->length : 0);
+    return send_message(fd, request, data, has_data(request->op) ? request->length : 0);
 }
 
 int wire_send_reply(int fd, const struct wire_message *request, int status, const void *data)
 {
     struct wire_message reply = *request;
-    bool has_data = request->op == WIRE_READ && status == 0;
+    const bool found = request->op == WIRE_READ && status == 0;
 
-    reply.op = reply_op(request->op);
+    reply.op = request->op | WIRE_REPLY;
     reply.status = (uint32_t)status;
-    return send_message(fd, &reply, data, has_data ? request->length : 0);
+    return send_message(fd, &reply, data, found ? request->length : 0);
 }
 
 int wire_receive_request(int fd, struct wire_message *request, void *data)
@@ -169,7 +179,7 @@ int wire_receive_request(int fd, struct wire_message *request, void *data)
     if (rc <= 0)
         return rc;
     rc = check_request(request);
-    if (rc > 0 && request->op == WIRE_WRITE)
+    if (rc > 0 && has_data(request->op))
         rc = receive_all(fd, data, request->length);
     return rc == 0 ? -ECONNRESET : rc;
 }
@@ -179,8 +189,9 @@ int wire_receive_reply(int fd, const struct wire_message *request, void *data, i
     struct wire_message reply;
     int rc = receive_header(fd, &reply);
 
-    if (rc > 0 && (reply.op != reply_op(request->op) || reply.offset != request->offset ||
-                   reply.length != request->length || reply.status > WIRE_MAX_ERRNO)) {
+    if (rc > 0 && (reply.op != (request->op | WIRE_REPLY) || reply.object != request->object ||
+                   reply.offset != request->offset || reply.length != request->length ||
+                   reply.status > WIRE_MAX_ERRNO)) {
         fprintf(stderr,
                 "%s: bad reply: op %" PRIu32 " offset %" PRIu64 " length %" PRIu32
                 " status %" PRIu32 " to a %s of offset %" PRIu64 " length %" PRIu32 ": closing\n",
@@ -188,7 +199,7 @@ int wire_receive_reply(int fd, const struct wire_message *request, void *data, i
                 wire_op_name(request->op), request->offset, request->length);
         return -EPROTO;
     }
-    if (rc > 0 && reply.op == WIRE_READ_REPLY && reply.status == 0)
+    if (rc > 0 && request->op == WIRE_READ && reply.status == 0)
         rc = receive_all(fd, data, reply.length);
     if (rc <= 0)
         return rc == 0 ? -ECONNRESET : rc;

@@ -1,7 +1,8 @@
 /*
  * The protocol of the example storage stack: a fixed header that carries the trace, then data.
  *
- * Nothing here records anything: the trace is passed on like any other field.
+ * Nothing here records anything: the trace is passed on like any other field, in BlkKin's own 24
+ * bytes. Both APIs can write and read them: blkin_pack_trace_info() and blkin_context_to_packed().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,26 +22,28 @@ extern "C" {
 #define WIRE_MAX_OFFSET (UINT64_C(1) << 40) /* far from overflowing off_t */
 
 enum wire_op {
-    WIRE_WRITE = 1,   /* length bytes of data follow the header */
-    WIRE_READ = 2,    /* no data: length is what is wanted */
-    WIRE_WRITE_REPLY, /* no data */
-    WIRE_READ_REPLY,  /* length bytes of data follow if status is 0 */
+    WIRE_WRITE = 1, /* length bytes of data follow the header */
+    WIRE_READ,      /* the reply has length bytes of data, if its status is 0 */
+    WIRE_SNAPSHOT,  /* no data, length 0 */
+    WIRE_REPLICATE, /* a write of an object, from its primary store to a secondary one */
 };
 
 struct wire_message {
     uint32_t op; /* enum wire_op */
     uint32_t length;
+    uint64_t object; /* 0 above the mapper: there, offset is one of the volume */
     uint64_t offset;
-    uint32_t status; /* of a reply: 0, or a Linux errno */
-    struct blkin_trace_info trace;
+    uint32_t status;                      /* of a reply: 0, or a Linux errno */
+    struct blkin_trace_info_packed trace; /* the sender's span; all zeros: not traced */
 };
 
-/* "write", "read", or "unknown": a span's name */
+/* "write", "read" and so on, or "unknown": a span's name */
 const char *wire_op_name(uint32_t op);
 
 /*
- * Sends a request; data is what a write has to send. Returns 0 or -errno. After an error the
- * connection is out of step and must be closed; so it is after an error of any function below.
+ * Sends a request; data is what a write or replicate has to send. Returns 0 or -errno. After an
+ * error the connection is out of step and must be closed; so it is after an error of any function
+ * below.
  */
 int wire_send_request(int fd, const struct wire_message *request, const void *data);
 
@@ -48,7 +51,7 @@ int wire_send_request(int fd, const struct wire_message *request, const void *da
 int wire_send_reply(int fd, const struct wire_message *request, int status, const void *data);
 
 /*
- * Receives a request, with the data of a write into data (WIRE_MAX_LENGTH bytes). Returns 1, 0 if
+ * Receives a request, with the data that it has into data (WIRE_MAX_LENGTH bytes). Returns 1, 0 if
  * the peer has closed the connection, or -errno. After -errno the request holds what is known of
  * it, all zero (not traced) if it was not even our protocol, so that it can be traced and answered.
  * What breaks the protocol is reported to stderr.

@@ -59,8 +59,8 @@ check_zipkin() {
 # check_traces FILE REQUESTS
 check_traces() {
     "$PYTHON" "$SRC/tests/e2e/check_traces.py" "$1" --requests "$2" \
-        --gateway "$(part_address gateway)" --replica "$(part_address replica-1)" \
-        --replica "$(part_address replica-2)"
+        --gateway "$(part_address gateway)" --mapper "$(part_address mapper)" \
+        --store "$(part_address store-1)" --store "$(part_address store-2)"
 }
 
 # check_account SPANS: the sink's own summary says so, and that nothing was lost.

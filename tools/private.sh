@@ -185,7 +185,7 @@ start_relayd() {
     wait_for 20 relayd "the relay daemon's ports" relayd_listens
 }
 
-# start_session NAME CREATE-OPTION...: records all BlkKin events, in buffers per user (those per process
+# start_session NAME CREATE-OPTION...: records the events of both APIs, one per span of blkin.h, in buffers per user (those per process
 # lose events of live sessions in LTTng 2.13).
 start_session() {
     local name=$1 log
@@ -197,7 +197,7 @@ start_session() {
     if ! log=$({
         lttng create "$name" "$@" &&
             lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=512k --num-subbuf=8 blkin &&
-            lttng enable-event -s "$name" -u -c blkin 'zipkin:*' &&
+            lttng enable-event -s "$name" -u -c blkin 'zipkin:*,blkin:span,blkin:process' &&
             lttng add-context -s "$name" -u -c blkin -t vpid -t vtid -t procname >/dev/null &&
             lttng start "$name"
     } 2>&1); then
@@ -273,21 +273,31 @@ start_server() {
     wait_for 10 "$1" "the start of $1" part_address "$1" >/dev/null
 }
 
-# Two replicas and a gateway; the address for clients is in GATEWAY.
+# start_daemon NAME PROGRAM OPTION...: with the fault that is planted in it, if any.
+start_daemon() {
+    local name=$1 program=$2
+    shift 2
+    [ "$name" != "$stack_culprit" ] || set -- "$@" --fault "$stack_fault"
+    start_server "$name" "$BUILD/examples/$program" "$@"
+}
+
+# start_stack [DAEMON FAULT]: two stores, the mapper and the gateway, with a fault planted in one of
+# them (see examples/README.md); the address for clients is in GATEWAY.
 start_stack() {
-    local name replicas=()
-    for name in replica-1 replica-2; do
-        start_server "$name" "$BUILD/examples/replica" --name "$name" --file "$WORK/$name.img" ||
-            return
-        replicas+=(--replica "$(part_address "$name")")
-    done
-    start_server gateway "$BUILD/examples/gateway" "${replicas[@]}" || return
+    stack_culprit=${1-} stack_fault=${2-}
+    start_daemon store-2 store --name store-2 --dir "$WORK/store-2" &&
+        start_daemon store-1 store --name store-1 --dir "$WORK/store-1" \
+            --secondary "$(part_address store-2)" &&
+        start_daemon mapper mapper --store "$(part_address store-1)" &&
+        start_daemon gateway gateway --mapper "$(part_address mapper)" || return
     GATEWAY=$(part_address gateway)
 }
 
-# run_client REQUESTS: writes and reads in turn, one trace each.
+# run_client REQUESTS [OPTION...]: writes and reads in turn, one trace each.
 run_client() {
-    start_part client "$BUILD/examples/client" --connect "$GATEWAY" --requests "$1"
+    local requests=$1
+    shift
+    start_part client "$BUILD/examples/client" --connect "$GATEWAY" --requests "$requests" "$@"
     wait_part client 60 || {
         complain "the client failed (status $?)"
         show_log client
@@ -295,12 +305,13 @@ run_client() {
     }
 }
 
-# Spans that a write makes: client, gateway, and for each replica a call, a server and a local one.
-WRITE_SPANS=8
-READ_SPANS=5
+# Spans that a request makes: client, gateway (2), mapper (3), store-1 (a write: 4, a read: 2), and of
+# a write store-2 (3). The first write to an extent, of 16 blocks, makes one more.
+WRITE_SPANS=13
+READ_SPANS=8
 
-# stack_spans REQUESTS: how many spans they make.
+# stack_spans REQUESTS: how many spans the first ones make.
 stack_spans() {
-    local reads=$(($1 / 2))
-    echo $((($1 - reads) * WRITE_SPANS + reads * READ_SPANS))
+    local reads=$(($1 / 2)) writes=$((($1 + 1) / 2))
+    echo $((writes * WRITE_SPANS + (writes + 15) / 16 + reads * READ_SPANS))
 }

@@ -11,9 +11,6 @@
 struct loss_ring {
     unsigned next;
     unsigned count;
-    bool has_forgotten;
-    int64_t forgotten_begin_ns;
-    int64_t forgotten_end_ns;
     struct loss_interval intervals[LOSSES_MAX];
 };
 
@@ -27,35 +24,42 @@ void losses_destroy(struct losses *losses)
     free(losses->ring);
 }
 
-static void forget(struct loss_ring *ring, const struct loss_interval *interval)
+static void forget(struct losses *losses, const struct loss_interval *interval)
 {
-    if (!ring->has_forgotten || interval->begin_ns < ring->forgotten_begin_ns)
-        ring->forgotten_begin_ns = interval->begin_ns;
-    if (!ring->has_forgotten || interval->end_ns > ring->forgotten_end_ns)
-        ring->forgotten_end_ns = interval->end_ns;
-    ring->has_forgotten = true;
+    if (!losses->has_forgotten || interval->begin_ns < losses->forgotten_begin_ns)
+        losses->forgotten_begin_ns = interval->begin_ns;
+    if (!losses->has_forgotten || interval->end_ns > losses->forgotten_end_ns)
+        losses->forgotten_end_ns = interval->end_ns;
+    losses->has_forgotten = true;
 }
 
-bool losses_add(struct losses *losses, const struct loss_interval *interval)
+static void keep(struct losses *losses, const struct loss_interval *interval)
 {
-    struct loss_interval *place;
+    struct loss_ring *ring = losses->ring;
+    struct loss_interval *place = &ring->intervals[ring->next];
 
+    if (ring->count == LOSSES_MAX)
+        forget(losses, place);
+    else
+        ring->count++;
+    ring->next = (ring->next + 1) % LOSSES_MAX;
+    *place = *interval;
+}
+
+void losses_add(struct losses *losses, const struct loss_interval *added)
+{
+    struct loss_interval interval = *added;
+
+    if (interval.end_ns < interval.begin_ns)
+        interval.end_ns = interval.begin_ns;
+    if (interval.end_ns > losses->last_end_ns)
+        losses->last_end_ns = interval.end_ns;
     if (!losses->ring)
         losses->ring = calloc(1, sizeof(*losses->ring));
-    if (!losses->ring)
-        return false;
-    place = &losses->ring->intervals[losses->ring->next];
-    if (losses->ring->count == LOSSES_MAX)
-        forget(losses->ring, place);
+    if (losses->ring)
+        keep(losses, &interval);
     else
-        losses->ring->count++;
-    losses->ring->next = (losses->ring->next + 1) % LOSSES_MAX;
-    *place = *interval;
-    if (place->end_ns < place->begin_ns)
-        place->end_ns = place->begin_ns;
-    if (place->end_ns > losses->last_end_ns)
-        losses->last_end_ns = place->end_ns;
-    return true;
+        forget(losses, &interval);
 }
 
 /* A trace may claim any number. */
@@ -71,11 +75,9 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
     bool found;
 
     *sum = (struct loss_sum){.packets = 0};
-    if (!ring)
-        return false;
-    found = sum->is_more = ring->has_forgotten && ring->forgotten_begin_ns <= end_ns &&
-                           ring->forgotten_end_ns >= start_ns;
-    for (unsigned i = 0; i < ring->count; i++) {
+    found = sum->is_more = losses->has_forgotten && losses->forgotten_begin_ns <= end_ns &&
+                           losses->forgotten_end_ns >= start_ns;
+    for (unsigned i = 0; ring && i < ring->count; i++) {
         const struct loss_interval *interval = &ring->intervals[i];
 
         if (interval->begin_ns > end_ns || interval->end_ns < start_ns ||

@@ -27,6 +27,9 @@ struct loss_interval {
 struct losses {
     int64_t last_end_ns; /* of all that are kept: a span that starts later is untouched */
     struct loss_ring *ring;
+    bool has_forgotten;
+    int64_t forgotten_begin_ns;
+    int64_t forgotten_end_ns;
 };
 
 /* What was lost in a span's time. */
@@ -40,8 +43,8 @@ struct loss_sum {
 void losses_init(struct losses *losses);
 void losses_destroy(struct losses *losses);
 
-/* Returns false when out of memory. */
-bool losses_add(struct losses *losses, const struct loss_interval *interval);
+/* Without memory it is forgotten at once. */
+void losses_add(struct losses *losses, const struct loss_interval *interval);
 
 /* Sums up what overlaps the times of a span of process pid (0: not known). False: nothing does. */
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,

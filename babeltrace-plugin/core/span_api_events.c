@@ -187,8 +187,11 @@ static bool apply_detail(struct assembler *assembler, struct span *span, const s
 
     if (event->kind == EVENT_ANNOTATION)
         return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, event->value, moment_ns);
-    return log_next(&log, &record) && record.type != 'a' &&
-           add_log_record(assembler, span, &record);
+    if (!log_next(&log, &record) || record.type == 'a') {
+        assembler->counts.log_errors++; /* as in the log of a whole span */
+        return true;
+    }
+    return add_log_record(assembler, span, &record);
 }
 
 static void add_detail(struct assembler *assembler, const struct event *event)

@@ -20,8 +20,10 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
         .packets = loss->packets,
     };
 
-    if (!source->is_overflow && losses_add(&source->losses, &interval))
-        assembler->has_losses = true;
+    if (source->is_overflow)
+        return;
+    losses_add(&source->losses, &interval);
+    assembler->has_losses = true;
 }
 
 void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
@@ -36,8 +38,10 @@ void assembler_note_gap(struct assembler *assembler, const struct event *event, 
     };
 
     assembler->counts.events_missing += missing;
-    if (!source->is_overflow && losses_add(&source->gaps, &interval))
-        assembler->has_gaps = true;
+    if (source->is_overflow)
+        return;
+    losses_add(&source->gaps, &interval);
+    assembler->has_gaps = true;
 }
 
 struct line {

@@ -8,7 +8,6 @@
 
 #include <blkin/blkin.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include <netinet/in.h>

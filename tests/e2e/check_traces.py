@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 
 BLOCK = 4096
 BLOCKS = 256
+EXTENT = 65536
 HOUR_US = 3600 * 10**6
 
 
@@ -33,12 +34,17 @@ def endpoint(service, address):
 
 
 class Stack:
-    def __init__(self, gateway, replicas):
-        ip = gateway.rpartition(":")[0]
-        self.client = endpoint("client", f"{ip}:0")
+    """The services, and the mapper's map as it must be at each request."""
+
+    def __init__(self, gateway, mapper, stores):
+        self.client = endpoint("client", f"{gateway.rpartition(':')[0]}:0")
         self.gateway = endpoint("gateway", gateway)
-        self.replicas = {address: endpoint(f"replica-{i}", address)
-                         for i, address in enumerate(replicas, 1)}
+        self.mapper = endpoint("mapper", mapper)
+        self.stores = [endpoint(f"store-{i}", address) for i, address in enumerate(stores, 1)]
+        self.mapper_address = mapper
+        self.addresses = stores
+        self.objects = {}
+        self.last_object = 0
 
 
 def only(spans, what):
@@ -77,17 +83,63 @@ def check_inside(child, parent):
                     f"{child['id']} ({child['name']})")
 
 
-def check_replica(children, call, where, op, tags):
+def check_children(children, parent, names):
+    """By name; there is one of each."""
+    found = {child.get("name"): child for child in children[parent["id"]]}
+    expect(sorted(c.get("name") for c in children[parent["id"]]), sorted(names),
+           f"children of {parent['localEndpoint']['serviceName']}/{parent['name']}")
+    return found
+
+
+def check_steps(found, names, where):
+    """Steps of the original API, one after the other."""
+    for name in names:
+        step = found[name]
+        check_span(step, name=name, kind=None, where=where, tags={}, annotations=["start", "end"])
+        expect(step["annotations"][0]["timestamp"], step["timestamp"], "time of annotation start")
+    times = [found[name]["timestamp"] for name in names]
+    expect(times, sorted(times), f"order of {names}")
+
+
+def check_store(children, call, stack, tags):
+    """What store-1 does with a request, and store-2 with a write."""
     server = only(children[call["id"]], f"children of {call['name']}")
-    check_span(server, name=op, kind="SERVER", where=where, tags=tags)
-    step = only(children[server["id"]], f"children of the replica's {op}")
-    check_span(step, name="pwrite+fdatasync" if op == "write" else "pread", kind=None, where=where,
-               tags={}, annotations=["start", "end"])
-    expect(step["annotations"][0]["timestamp"], step["timestamp"], "time of annotation start")
+    op = "write" if call["name"] == "store" else "read"
+    check_span(server, name=op, kind="SERVER", where=stack.stores[0], tags=tags)
+    if op == "read":
+        check_steps(check_children(children, server, ["pread"]), ["pread"], stack.stores[0])
+        return
+    found = check_children(children, server, ["replicate", "journal", "apply"])
+    check_steps(found, ["journal", "apply"], stack.stores[0])
+    check_span(found["replicate"], name="replicate", kind="CLIENT", where=stack.stores[0],
+               tags={"secondary": stack.addresses[1]})
+    second = only(children[found["replicate"]["id"]], "children of replicate")
+    check_span(second, name="replicate", kind="SERVER", where=stack.stores[1], tags=tags)
+    check_steps(check_children(children, second, ["journal", "apply"]), ["journal", "apply"],
+                stack.stores[1])
+
+
+def check_mapper(children, server, stack, op, offset):
+    extent = offset // EXTENT
+    new = extent not in stack.objects
+    call = "store" if op == "write" else "fetch"
+    found = check_children(children, server, ["lookup", call] + ["allocate"] * new)
+    check_span(found["lookup"], name="lookup", kind=None, where=stack.mapper,
+               tags={"extent": str(extent), "state": "absent" if new else "own"})
+    if new:
+        stack.last_object += 1
+        stack.objects[extent] = str(stack.last_object)
+        check_span(found["allocate"], name="allocate", kind=None, where=stack.mapper,
+                   tags={"object": stack.objects[extent]})
+    check_span(found[call], name=call, kind="CLIENT", where=stack.mapper,
+               tags={"store": stack.addresses[0], "object": stack.objects[extent]})
+    check_store(children, found[call], stack,
+                {"object": stack.objects[extent], "offset": str(offset % EXTENT),
+                 "length": str(BLOCK)})
 
 
 def check_trace(spans, stack):
-    """Returns the operation, its offset, and the replicas that had a part in it."""
+    """Returns the operation and its offset."""
     by_id = {s["id"]: s for s in spans}
     expect(len(by_id), len(spans), "different span ids")
     children = defaultdict(list)
@@ -102,26 +154,19 @@ def check_trace(spans, stack):
         raise Wrong(f"the root's name is {op!r}, expected write or read")
     tags = {"offset": root.get("tags", {}).get("offset"), "length": str(BLOCK)}
     check_span(root, name=op, kind="CLIENT", where=stack.client, tags=tags)
-    expect(root["id"].rjust(32, "0"), root["traceId"].rjust(32, "0"), "the root's id")
 
     server = only(children[root["id"]], "children of the client's span")
     check_span(server, name=op, kind="SERVER", where=stack.gateway, tags=tags)
-    calls = children[server["id"]]
-    used = sorted(call.get("tags", {}).get("replica", "?") for call in calls)
-    expect(used, sorted(stack.replicas) if op == "write" else [used[0] if used else None],
-           f"replicas called for a {op}")
-    for call in calls:
-        replica = call["tags"]["replica"]
-        if replica not in stack.replicas:
-            raise Wrong(f"a call to the unknown replica {replica}")
-        check_span(call, name="replicate" if op == "write" else "fetch", kind="CLIENT",
-                   where=stack.gateway, tags={"replica": replica})
-        check_replica(children, call, stack.replicas[replica], op, tags)
-    expect(len(spans), 2 + 3 * len(calls), "spans of the trace")
+    call = only(children[server["id"]], "children of the gateway's span")
+    check_span(call, name="forward", kind="CLIENT", where=stack.gateway,
+               tags={"mapper": stack.mapper_address})
+    server = only(children[call["id"]], "children of forward")
+    check_span(server, name=op, kind="SERVER", where=stack.mapper, tags=tags)
+    check_mapper(children, server, stack, op, int(tags["offset"]))
     for span in spans:
         if "parentId" in span:
             check_inside(span, by_id[span["parentId"]])
-    return op, int(tags["offset"]), used
+    return op, int(tags["offset"])
 
 
 def check_all(spans, stack, requests):
@@ -130,21 +175,17 @@ def check_all(spans, stack, requests):
         traces[span["traceId"]].append(span)
     expect(len(traces), requests, "number of traces")
     done = {"write": Counter(), "read": Counter()}
-    read_from = Counter()
-    for trace_id, trace in traces.items():
+    # in their order: what the mapper does depends on what was before
+    for trace_id, trace in sorted(traces.items(),
+                                  key=lambda item: min(s["timestamp"] for s in item[1])):
         try:
-            op, offset, replicas = check_trace(trace, stack)
+            op, offset = check_trace(trace, stack)
         except Wrong as e:
             raise Wrong(f"trace {trace_id}: {e}") from None
         done[op][offset] += 1
-        if op == "read":
-            read_from.update(replicas)
     for op, count in (("write", (requests + 1) // 2), ("read", requests // 2)):
         wanted = Counter(i % BLOCKS * BLOCK for i in range(count))
         expect(done[op], wanted, f"offsets of all {op}s")
-    reads = requests // 2
-    expect(sorted(read_from.values()), sorted(c for c in (reads // 2, reads - reads // 2) if c),
-           "reads of each replica, in turn")
 
 
 def flatten(json_value):
@@ -160,12 +201,13 @@ def main():
     parser.add_argument("file", help="Zipkin v2 JSON: a list of spans, or of traces")
     parser.add_argument("--requests", type=int, required=True)
     parser.add_argument("--gateway", required=True, metavar="IP:PORT")
-    parser.add_argument("--replica", required=True, action="append", metavar="IP:PORT")
+    parser.add_argument("--mapper", required=True, metavar="IP:PORT")
+    parser.add_argument("--store", required=True, action="append", metavar="IP:PORT")
     args = parser.parse_args()
     with open(args.file, encoding="utf-8") as f:
         spans = list(flatten(json.load(f)))
     try:
-        check_all(spans, Stack(args.gateway, args.replica), args.requests)
+        check_all(spans, Stack(args.gateway, args.mapper, args.store), args.requests)
     except Wrong as e:
         sys.exit(f"{args.file}: {e}")
     print(f"{args.requests} traces, {len(spans)} spans: as the stack made them")

@@ -39,9 +39,9 @@ serve() {
 
 # ---- parameters -----------------------------------------------------------------------------------
 
-# refused ARGUMENT EXPECTED
+# refused ARGUMENT EXPECTED. (With "-U -" nbdkit would leave a folder in /tmp.)
 refused() {
-    timeout 10 nbdkit -U - --filter="$blkin" memory 1M "$1" --run true >"$WORK/refused.log" 2>&1 &&
+    timeout 10 nbdkit -U "$WORK/refused.sock" --filter="$blkin" memory 1M "$1" --run true >"$WORK/refused.log" 2>&1 &&
         fail "nbdkit starts with $1"
     grep -qF -- "$2" "$WORK/refused.log" || {
         show_log refused
@@ -162,4 +162,25 @@ for part in absent malformed unsampled; do
 done
 [ "$(grep -o '"serviceName":"sampled"' "$WORK/all.json" | wc -l)" = "$(($(grep -c ' Flush ' "$WORK/sampled.log") * 2))" ] ||
     fail "sampled: not just the flushes were recorded"
+
+# ---- a request that hangs, until its server is killed ---------------------------------------------
+
+session hung 'blkin:*'
+nbdkit -U "$WORK/hung.sock" -P "$WORK/hung.pid" --filter="$blkin" --filter=log --filter=delay memory 1M \
+    delay-read=60 logfile="$WORK/hung.log" </dev/null >"$WORK/nbdkit.log" 2>&1 || {
+    show_log nbdkit
+    fail "nbdkit does not start"
+}
+daemon=$(cat "$WORK/hung.pid")
+start_part reader qemu-io -f raw -c 'r 4k 4k' "nbd+unix:///?socket=$WORK/hung.sock"
+wait_for 10 reader "the read request" grep -q ' Read id=.*\.\.\.$' "$WORK/hung.log" || exit 1
+kill -KILL "$daemon"
+wait_for 10 - "the server's end" ended || exit 1
+recorded hung
+"$PYTHON" - "$WORK/hung.json" <<'PY' || fail "the request that was open is not in the trace"
+import json, sys
+tags = {span["name"]: span["tags"] for span in json.load(open(sys.argv[1]))}
+sys.exit(not (tags["read"]["offset"] == "4096" and "blkin.incomplete" in tags["read"] and
+              "blkin.incomplete" in tags["next.pread"]))
+PY
 exit 0

@@ -225,8 +225,8 @@ def contexts_odd():
 
 
 def discarded():
-    """LTTng lost 2, then 5 events, then two packets. The sink says so, but for the first 2: babeltrace2
-    tells of what was lost after the first packet only."""
+    """LTTng lost 2, then 5 events, then two packets. Of the loss up to the end of the first packet
+    babeltrace2 does not tell the size: it counts as one event."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(1)

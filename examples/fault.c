@@ -1,0 +1,95 @@
+/*
+ * Faults that can be planted in a daemon of the example storage stack, to be found in its traces.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include "fault.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LONGEST_NS 60000000000LL
+
+static const char *const names[FAULT_COUNT] = {
+    [FAULT_SLOW_DISK] = "slow-disk",
+    [FAULT_SLOW_JOURNAL] = "slow-journal",
+    [FAULT_SLOW_NETWORK] = "slow-network",
+    [FAULT_DROP_REPLICA] = "drop-replica",
+};
+
+static long long planted[FAULT_COUNT]; /* ns to wait; 0: not planted */
+
+static int refuse(const char *text, unsigned allowed)
+{
+    const char *separator = "expected ";
+
+    fprintf(stderr, "%s: bad fault '%s': ", program_invocation_short_name, text);
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        if (!(allowed & (1U << i)))
+            continue;
+        fprintf(stderr, "%s%s%s", separator, names[i], i == FAULT_DROP_REPLICA ? "" : "=TIME");
+        separator = ", ";
+    }
+    fputs(" (TIME: 1us to 60s, such as 20ms)\n", stderr);
+    return -EINVAL;
+}
+
+/* From "20ms"; 0 if it is no time, or too long a one. */
+static long long parse_ns(const char *text)
+{
+    char *unit;
+    const long value = strspn(text, "0123456789") > 0 ? strtol(text, &unit, 10) : 0;
+    long long scale;
+
+    if (value < 1 || value > LONGEST_NS / 1000)
+        return 0;
+    if (strcmp(unit, "us") == 0)
+        scale = 1000;
+    else if (strcmp(unit, "ms") == 0)
+        scale = 1000000;
+    else if (strcmp(unit, "s") == 0)
+        scale = 1000000000;
+    else
+        return 0;
+    return value <= LONGEST_NS / scale ? value * scale : 0;
+}
+
+int fault_plant(const char *text, unsigned allowed)
+{
+    const size_t length = strcspn(text, "=");
+
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        long long ns = 0;
+
+        if (!(allowed & (1U << i)) || strlen(names[i]) != length ||
+            memcmp(text, names[i], length) != 0)
+            continue;
+        if (i == FAULT_DROP_REPLICA)
+            ns = text[length] == '\0';
+        else if (text[length] == '=')
+            ns = parse_ns(text + length + 1);
+        if (ns == 0)
+            break;
+        planted[i] = ns;
+        return 0;
+    }
+    return refuse(text, allowed);
+}
+
+void fault_wait(enum fault fault)
+{
+    struct timespec left = {.tv_sec = planted[fault] / 1000000000,
+                            .tv_nsec = planted[fault] % 1000000000};
+
+    while (planted[fault] && nanosleep(&left, &left) < 0 && errno == EINTR)
+        ;
+}
+
+int fault_is_planted(enum fault fault)
+{
+    return planted[fault] != 0;
+}

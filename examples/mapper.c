@@ -1,0 +1,272 @@
+/*
+ * The volume mapper of the example storage stack: finds the object that holds a block of the
+ * volume, allocates it at the first write, and copies it at the first write after a snapshot.
+ *
+ * Tracing with the span API in C, in the middle of a stack: serve() joins the trace that came with
+ * a request, map() is a step inside the process, call_store() goes on to another daemon.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include "fault.h"
+#include "net.h"
+#include "peer.h"
+#include "volume.h"
+#include "wire.h"
+
+#include <blkin/blkin.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STORES      16
+#define STORE_TIMEOUT_S 10 /* longer than a store takes to give up on a secondary */
+
+struct mapper {
+    struct volume volume;
+    struct peer_address stores[MAX_STORES]; /* object n is in the one of n modulo store_count */
+    int store_count;
+};
+
+struct connection {
+    struct mapper *mapper;
+    struct peer stores[MAX_STORES];
+    char data[WIRE_MAX_LENGTH]; /* of the request */
+    char extent[EXTENT_SIZE];   /* that is copied */
+};
+
+/* A request of our own, with a span around it: the store's spans become children of that. */
+static int call_store(struct connection *connection, struct wire_message request, char *data,
+                      const struct blkin_span *parent)
+{
+    struct peer *store =
+        &connection->stores[request.object % (uint64_t)connection->mapper->store_count];
+    struct blkin_span span;
+    int status;
+
+    blkin_span_begin(&span, request.op == WIRE_WRITE ? "store" : "fetch", BLKIN_CLIENT, parent);
+    blkin_span_tag_string(&span, "store", store->address->text);
+    blkin_span_tag_uint64(&span, "object", request.object);
+    blkin_context_to_packed(blkin_span_context(&span), &request.trace);
+    status = peer_send(store, &request, data);
+    if (status == 0)
+        status = peer_receive(store, &request, data);
+    if (status != 0)
+        blkin_span_error(&span, strerror(status));
+    blkin_span_end(&span);
+    return status;
+}
+
+/* To a new object; the old one is the snapshot's from now on. */
+static int copy(struct connection *connection, uint64_t from, uint64_t to,
+                const struct blkin_span *parent)
+{
+    struct wire_message request = {.op = WIRE_READ, .object = from, .length = EXTENT_SIZE};
+    struct blkin_span span;
+    int status;
+
+    blkin_span_begin(&span, "copy", BLKIN_INTERNAL, parent);
+    blkin_span_tag_uint64(&span, "from", from);
+    blkin_span_tag_uint64(&span, "to", to);
+    status = call_store(connection, request, connection->extent, &span);
+    request.op = WIRE_WRITE;
+    request.object = to;
+    if (status == 0)
+        status = call_store(connection, request, connection->extent, &span);
+    if (status != 0)
+        blkin_span_error(&span, strerror(status));
+    blkin_span_end(&span);
+    return status;
+}
+
+static uint64_t allocate(struct volume *volume, const struct blkin_span *parent)
+{
+    struct blkin_span span;
+    uint64_t object;
+
+    blkin_span_begin(&span, "allocate", BLKIN_INTERNAL, parent);
+    object = volume_new_object(volume);
+    blkin_span_tag_uint64(&span, "object", object);
+    blkin_span_end(&span);
+    return object;
+}
+
+/* The object for a write to the extent, which is locked until then, or for a read (0: none). */
+static int map(struct connection *connection, uint64_t extent, int writing, uint64_t *object,
+               const struct blkin_span *parent)
+{
+    static const char *const names[] = {"absent", "shared", "own"};
+    struct volume *volume = &connection->mapper->volume;
+    enum extent_state state;
+    struct blkin_span span;
+    uint64_t made;
+    int status = 0;
+
+    blkin_span_begin(&span, "lookup", BLKIN_INTERNAL, parent); /* waiting for the lock is in it */
+    volume_lock(volume, extent);
+    state = volume_lookup(volume, extent, object);
+    blkin_span_tag_uint64(&span, "extent", extent);
+    blkin_span_tag_string(&span, "state", names[state]);
+    blkin_span_end(&span);
+
+    if (writing && state != EXTENT_OWN) {
+        made = allocate(volume, parent);
+        if (state == EXTENT_SHARED)
+            status = copy(connection, *object, made, parent);
+        if (status == 0) {
+            volume_set(volume, extent, made);
+            *object = made;
+        }
+    }
+    volume_unlock(volume, extent);
+    return status;
+}
+
+/* A read or write, extent by extent. */
+static int transfer(struct connection *connection, const struct wire_message *request,
+                    const struct blkin_span *parent)
+{
+    struct wire_message part = {.op = request->op};
+    int status = 0;
+
+    if (request->offset + request->length > (uint64_t)VOLUME_EXTENTS * EXTENT_SIZE)
+        return ENOSPC;
+    for (uint32_t done = 0; done < request->length && status == 0; done += part.length) {
+        const uint64_t at = request->offset + done;
+        const uint32_t left = request->length - done;
+
+        part.offset = at % EXTENT_SIZE;
+        part.length = EXTENT_SIZE - (uint32_t)part.offset;
+        if (part.length > left)
+            part.length = left;
+        status = map(connection, at / EXTENT_SIZE, request->op == WIRE_WRITE, &part.object, parent);
+        if (status == 0 && part.object == 0)
+            memset(connection->data + done, 0, part.length);
+        else if (status == 0)
+            status = call_store(connection, part, connection->data + done, parent);
+    }
+    return status;
+}
+
+static int answer(struct connection *connection, const struct wire_message *request,
+                  struct blkin_span *span)
+{
+    struct volume *volume = &connection->mapper->volume;
+    int status;
+
+    if (request->op == WIRE_SNAPSHOT) {
+        blkin_span_tag_uint64(span, "snapshot", volume_snapshot(volume));
+        return 0;
+    }
+    if (request->op == WIRE_REPLICATE)
+        return EOPNOTSUPP; /* between stores only */
+    volume_begin(volume);
+    status = transfer(connection, request, span);
+    volume_end(volume);
+    return status;
+}
+
+static void serve_requests(int fd, struct connection *connection)
+{
+    struct wire_message request;
+    int rc;
+
+    while ((rc = wire_receive_request(fd, &request, connection->data)) != 0) {
+        struct blkin_context context = {0};
+        struct blkin_span span;
+        int status = -rc;
+
+        fault_wait(FAULT_SLOW_NETWORK); /* before there is a span: as if it were still on its way */
+        /* The sender's span is the parent. All zeros mean not traced: nothing is recorded. */
+        blkin_context_from_packed(&context, &request.trace);
+        blkin_span_begin_remote(&span, wire_op_name(request.op), BLKIN_SERVER, &context);
+        blkin_span_tag_uint64(&span, "offset", request.offset);
+        blkin_span_tag_uint64(&span, "length", request.length);
+        if (rc > 0)
+            status = answer(connection, &request, &span);
+        if (status != 0)
+            blkin_span_error(&span, strerror(status));
+        /* Before the reply leaves: after it, the sender could end its span earlier than we ours. */
+        blkin_span_end(&span);
+        if (wire_send_reply(fd, &request, status, connection->data) < 0 || rc < 0)
+            break;
+    }
+}
+
+static void serve(int fd, void *arg)
+{
+    struct mapper *mapper = arg;
+    struct connection *connection = malloc(sizeof(*connection));
+
+    if (!connection) {
+        fprintf(stderr, "mapper: no memory for a connection\n");
+        return;
+    }
+    connection->mapper = mapper;
+    for (int i = 0; i < mapper->store_count; i++)
+        peer_init(&connection->stores[i], &mapper->stores[i], STORE_TIMEOUT_S);
+    serve_requests(fd, connection);
+    for (int i = 0; i < mapper->store_count; i++)
+        peer_close(&connection->stores[i]);
+    free(connection);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: mapper --store HOST:PORT... [--listen HOST:PORT] [--fault FAULT]\n"
+                    "  --store   where objects are kept; several share them\n"
+                    "  --listen  default 127.0.0.1:0; port 0: any free port, printed when ready\n"
+                    "  --fault   slow-network=TIME: requests take longer to arrive\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"listen", required_argument, NULL, 'l'},
+        {"store", required_argument, NULL, 's'},
+        {"fault", required_argument, NULL, 'f'},
+        {NULL, 0, NULL, 0},
+    };
+    static struct mapper mapper;
+    const char *listen_on = "127.0.0.1:0";
+    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the server */
+    struct net_address address;
+    int listener;
+    int rc;
+
+    while ((rc = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (rc == 'l')
+            listen_on = optarg;
+        else if (rc == 'f' && fault_plant(optarg, 1U << FAULT_SLOW_NETWORK) < 0)
+            return 2;
+        else if (rc == 's' && mapper.store_count == MAX_STORES)
+            return usage();
+        else if (rc == 's' && peer_resolve(&mapper.stores[mapper.store_count++], optarg) < 0)
+            return 1;
+        else if (rc == '?')
+            return usage();
+    }
+    if (mapper.store_count == 0 || optind != argc)
+        return usage();
+
+    blkin_init(); /* once, before there are threads */
+
+    rc = volume_init(&mapper.volume);
+    if (rc != 0) {
+        fprintf(stderr, "mapper: no memory for the map: %s\n", strerror(rc));
+        return 1;
+    }
+    listener = net_open(listen_on, &address);
+    if (listener < 0)
+        return 1;
+    blkin_init_endpoint(&endpoint, address.ip, (int16_t)address.port, "mapper");
+    blkin_set_service(&endpoint); /* the port is known only now */
+    rc = net_serve(listener, "mapper", &address, serve, &mapper);
+    if (rc < 0)
+        fprintf(stderr, "mapper: cannot serve: %s\n", strerror(-rc));
+    return rc < 0 ? 1 : 0;
+}

@@ -1,0 +1,274 @@
+/*
+ * An object store of the example storage stack: writes go to its secondaries, to its journal and
+ * then to the object.
+ *
+ * Tracing with the original API in C: serve_requests() joins the trace that came with a request,
+ * step_begin() makes a span of a step inside the process, replicate_begin() one of a call to
+ * another daemon that goes on while something else is done.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include "fault.h"
+#include "net.h"
+#include "objects.h"
+#include "peer.h"
+#include "wire.h"
+
+#include <blkin/zipkin_c.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SECONDARIES     4
+#define SECONDARY_TIMEOUT_S 1
+#define FAULTS                                                                     \
+    (1U << FAULT_SLOW_DISK | 1U << FAULT_SLOW_JOURNAL | 1U << FAULT_SLOW_NETWORK | \
+     1U << FAULT_DROP_REPLICA)
+
+struct store {
+    const char *name;
+    struct objects objects;
+    struct peer_address secondaries[MAX_SECONDARIES];
+    int secondary_count;
+    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the server */
+};
+
+/* What a secondary is sent, and the span of it. */
+struct replication {
+    struct peer peer;
+    struct wire_message request;
+    struct blkin_trace span;
+    int status;
+};
+
+struct connection {
+    struct store *store;
+    struct replication replications[MAX_SECONDARIES];
+    char data[WIRE_MAX_LENGTH];
+};
+
+/* A step inside the process is a child span from its first event to its last. */
+static void step_begin(struct blkin_trace *span, const struct blkin_trace *parent, const char *name)
+{
+    blkin_init_child(span, parent, NULL, name);
+    BLKIN_TIMESTAMP(span, NULL, "start");
+}
+
+static int step_end(const struct blkin_trace *span, int status)
+{
+    if (status != 0)
+        BLKIN_KEYVAL_STRING(span, NULL, "error", strerror(status));
+    BLKIN_TIMESTAMP(span, NULL, "end"); /* last: a collector may take the span as finished now */
+    return status;
+}
+
+/* ---- to the secondaries, all at once */
+
+static void replicate_begin(struct replication *replication, const struct wire_message *request,
+                            const char *data, const struct blkin_trace *parent)
+{
+    struct blkin_trace *span = &replication->span;
+    struct blkin_trace_info info;
+
+    blkin_init_child(span, parent, NULL, "replicate");
+    BLKIN_TIMESTAMP(span, NULL, CLIENT_SEND);
+    BLKIN_KEYVAL_STRING(span, NULL, "secondary", replication->peer.address->text);
+    replication->request = *request;
+    replication->request.op = WIRE_REPLICATE;
+    blkin_get_trace_info(span, &info); /* goes along: the secondary's span becomes a child */
+    blkin_pack_trace_info(&info, &replication->request.trace);
+    replication->status = peer_send(&replication->peer, &replication->request, data);
+}
+
+static int replicate_end(struct replication *replication)
+{
+    int status = replication->status;
+
+    if (status == 0)
+        status = peer_receive(&replication->peer, &replication->request, NULL);
+    if (status != 0)
+        BLKIN_KEYVAL_STRING(&replication->span, NULL, "error", strerror(status));
+    BLKIN_TIMESTAMP(&replication->span, NULL, CLIENT_RECV);
+    return status;
+}
+
+/* ---- requests */
+
+static int write_here(struct store *store, const struct wire_message *request, const char *data,
+                      const struct blkin_trace *parent)
+{
+    struct blkin_trace span;
+    int status;
+
+    step_begin(&span, parent, "journal");
+    fault_wait(FAULT_SLOW_JOURNAL);
+    status =
+        objects_journal(&store->objects, request->object, request->offset, data, request->length);
+    if (step_end(&span, status) != 0)
+        return status;
+
+    step_begin(&span, parent, "apply");
+    fault_wait(FAULT_SLOW_DISK);
+    status =
+        objects_apply(&store->objects, request->object, request->offset, data, request->length);
+    return step_end(&span, status);
+}
+
+/* A secondary that fails leaves the write degraded, and not failed: there is one good copy. */
+static int write_everywhere(struct connection *connection, const struct wire_message *request,
+                            const struct blkin_trace *parent)
+{
+    const int count = connection->store->secondary_count;
+    int degraded = 0;
+    int status;
+
+    for (int i = 0; i < count; i++)
+        replicate_begin(&connection->replications[i], request, connection->data, parent);
+    status = write_here(connection->store, request, connection->data, parent);
+    for (int i = 0; i < count; i++)
+        degraded += replicate_end(&connection->replications[i]) != 0;
+    if (degraded > 0)
+        BLKIN_KEYVAL_INTEGER(parent, NULL, "degraded", degraded); /* secondaries without it */
+    return status;
+}
+
+static int read_here(struct connection *connection, const struct wire_message *request,
+                     const struct blkin_trace *parent)
+{
+    struct blkin_trace span;
+
+    step_begin(&span, parent, "pread");
+    fault_wait(FAULT_SLOW_DISK);
+    return step_end(&span, objects_read(&connection->store->objects, request->object,
+                                        request->offset, connection->data, request->length));
+}
+
+static int answer(struct connection *connection, const struct wire_message *request,
+                  const struct blkin_trace *span)
+{
+    switch (request->op) {
+    case WIRE_WRITE:
+        return write_everywhere(connection, request, span);
+    case WIRE_REPLICATE:
+        return write_here(connection->store, request, connection->data, span);
+    case WIRE_READ:
+        return read_here(connection, request, span);
+    default:
+        return EOPNOTSUPP;
+    }
+}
+
+static void serve_requests(int fd, struct connection *connection)
+{
+    struct wire_message request;
+    int rc;
+
+    while ((rc = wire_receive_request(fd, &request, connection->data)) != 0) {
+        struct blkin_trace_info info;
+        struct blkin_trace span;
+        int status = -rc;
+
+        if (request.op == WIRE_REPLICATE && fault_is_planted(FAULT_DROP_REPLICA))
+            continue;
+        fault_wait(FAULT_SLOW_NETWORK); /* before there is a span: as if it were still on its way */
+        blkin_unpack_trace_info(&request.trace, &info);
+        /* The sender's span is the parent. Its trace id 0 means not traced: nothing is recorded. */
+        blkin_init_child_info(&span, &info, &connection->store->endpoint, wire_op_name(request.op));
+        BLKIN_TIMESTAMP(&span, NULL, SERVER_RECV);
+        BLKIN_KEYVAL_INTEGER(&span, NULL, "object", (int64_t)request.object);
+        BLKIN_KEYVAL_INTEGER(&span, NULL, "offset", (int64_t)request.offset);
+        BLKIN_KEYVAL_INTEGER(&span, NULL, "length", (int64_t)request.length);
+        if (rc > 0)
+            status = answer(connection, &request, &span);
+        if (status != 0)
+            BLKIN_KEYVAL_STRING(&span, NULL, "error", strerror(status));
+        /* Before the reply leaves: after it, the sender could end its span earlier than we ours. */
+        BLKIN_TIMESTAMP(&span, NULL, SERVER_SEND);
+        if (wire_send_reply(fd, &request, status, connection->data) < 0 || rc < 0)
+            break;
+    }
+}
+
+static void serve(int fd, void *arg)
+{
+    struct store *store = arg;
+    struct connection *connection = malloc(sizeof(*connection));
+
+    if (!connection) {
+        fprintf(stderr, "%s: no memory for a connection\n", store->name);
+        return;
+    }
+    connection->store = store;
+    for (int i = 0; i < store->secondary_count; i++)
+        peer_init(&connection->replications[i].peer, &store->secondaries[i], SECONDARY_TIMEOUT_S);
+    serve_requests(fd, connection);
+    for (int i = 0; i < store->secondary_count; i++)
+        peer_close(&connection->replications[i].peer);
+    free(connection);
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: store --name NAME --dir PATH [--secondary HOST:PORT]... "
+            "[--listen HOST:PORT] [--fault FAULT]\n"
+            "  --dir        for the journal and the objects; made if need be\n"
+            "  --secondary  another store that gets all that is written here\n"
+            "  --listen     default 127.0.0.1:0; port 0: any free port, printed when ready\n"
+            "  --fault      slow-disk=TIME, slow-journal=TIME, slow-network=TIME\n"
+            "               or drop-replica (be a secondary that does not answer)\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"listen", required_argument, NULL, 'l'}, {"name", required_argument, NULL, 'n'},
+        {"dir", required_argument, NULL, 'd'},    {"secondary", required_argument, NULL, 's'},
+        {"fault", required_argument, NULL, 'f'},  {NULL, 0, NULL, 0},
+    };
+    static struct store store;
+    const char *listen_on = "127.0.0.1:0";
+    const char *path = NULL;
+    struct net_address address;
+    int listener;
+    int rc;
+
+    while ((rc = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (rc == 'l')
+            listen_on = optarg;
+        else if (rc == 'n')
+            store.name = optarg;
+        else if (rc == 'd')
+            path = optarg;
+        else if (rc == 'f' && fault_plant(optarg, FAULTS) < 0)
+            return 2;
+        else if (rc == 's' && store.secondary_count == MAX_SECONDARIES)
+            return usage();
+        else if (rc == 's' && peer_resolve(&store.secondaries[store.secondary_count++], optarg) < 0)
+            return 1;
+        else if (rc == '?')
+            return usage();
+    }
+    if (!store.name || !path || optind != argc)
+        return usage();
+
+    blkin_init(); /* once, before there are threads */
+
+    if (objects_open(&store.objects, path) != 0)
+        return 1;
+    listener = net_open(listen_on, &address);
+    if (listener < 0)
+        return 1;
+    /* The port is known only now; the cast keeps its 16 bits, as the library expects. */
+    blkin_init_endpoint(&store.endpoint, address.ip, (int16_t)address.port, store.name);
+    rc = net_serve(listener, store.name, &address, serve, &store);
+    if (rc < 0)
+        fprintf(stderr, "%s: cannot serve: %s\n", store.name, strerror(-rc));
+    return rc < 0 ? 1 : 0;
+}
