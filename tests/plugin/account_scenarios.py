@@ -275,7 +275,8 @@ def slow_collector():
         expect(page["events_in_spans"] > 0 and page["spans_open"] == 0, page)
         wait_until(lambda: re.search(
             r"^blkin: running for \d+ s: events: %d = %d in spans.*; spans: %d = %d waiting"
-            % (page["events"], page["events_in_spans"], SPANS, SPANS), held.sink.said(), re.M), "a progress line")
+            % (page["events"], page["events_in_spans"], SPANS, SPANS), held.sink.said(), re.M),
+                   "a progress line")
         held.collector.gate.set()
         try:
             while True:

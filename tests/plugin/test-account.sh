@@ -39,7 +39,7 @@ wait_for 20 collector "newer counters of events, idle" is_newer || exit 1
 # And it follows what comes.
 start_live_session live || exit 1
 wait_attached || exit 1
-run_client 10 || exit 1
+start_stack && run_client 10 || exit 1
 spans=$(stack_spans 10)
 counts_spans() {
     jq -e ".counters.spans_accepted == $spans and .state == \"running\"" "$WORK/live.stats" >/dev/null
