@@ -65,6 +65,9 @@ static const struct rule rules[] = {
     A_TEXT("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
     A_TEXT("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
     A_TEXT("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
+    A_TEXT("stats-file", stats_file, NULL),
+    AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
+    A_TEXT("prometheus-listen", prometheus_listen, NULL),
     A_BOOLEAN("clock-correction", clock_correction, true),
     {.name = "closing-annotations", .type = CLOSING, .offset = offsetof(struct params, closing)},
 };
@@ -279,7 +282,7 @@ static bt_value_map_foreach_entry_const_func_status read_entry(const char *key,
                                                                const bt_value *value, void *context)
 {
     struct reading *reading = context;
-    char names[512];
+    char names[1024];
 
     for (size_t i = 0; i < RULES; i++) {
         if (strcmp(key, rules[i].name) != 0)

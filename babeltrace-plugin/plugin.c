@@ -69,6 +69,13 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         blocks ends with an error; one that drops goes on, and only\n"
     "                         gives up what a collector that is there fails to take\n"
     "                         [default: 60000]\n"
-    "  flush-timeout-ms=N     deliver for at most N ms after an interruption [default: 5000]\n");
+    "  flush-timeout-ms=N     deliver for at most N ms after an interruption [default: 5000]\n"
+    "\n"
+    "Account\n"
+    "  stats-file=\"FILE\"      keep the counters of the account in FILE, as JSON\n"
+    "  stats-period-ms=N      write it, and at log level INFO a line, each N ms [default: 5000]\n"
+    "  prometheus-listen=\"[ADDRESS:]PORT\"\n"
+    "                         show them at http://ADDRESS:PORT/metrics, for Prometheus\n"
+    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n");
 
 #pragma GCC visibility pop

@@ -5,6 +5,7 @@
  */
 #include "sink.h"
 
+#include "account/account.h"
 #include "core/assembler.h"
 #include "decode.h"
 #include "output/exporter.h"
@@ -13,15 +14,6 @@
 #include <glib.h>
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* What the trace reader and the decoder let through, or do not. */
-struct input_counts {
-    uint64_t events;
-    uint64_t foreign;
-    uint64_t unreadable;
-    uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
-    uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
-};
 
 #define RECENT_STREAMS 16
 
@@ -38,6 +30,7 @@ struct sink {
     struct event event; /* the one at hand: too large to be cleared each time */
     struct assembler *assembler;
     struct exporter *exporter;
+    struct account *account;
     struct input_counts input;
     bt_logging_level log_level;
     bool ended;
@@ -72,40 +65,36 @@ static bool is_interrupted(void *context)
     return bt_self_component_sink_is_interrupted(sink->self);
 }
 
-static void report(void *context, const char *message)
+static void inform(void *context, const char *message)
+{
+    say(context, BT_LOGGING_LEVEL_INFO, message);
+}
+
+static void warn(void *context, const char *message)
 {
     say(context, BT_LOGGING_LEVEL_WARNING, message);
 }
 
-/* Everything there is, in the order of its way through the sink. */
-static void print_summary(struct sink *sink)
+static struct exporter_counts delivery_counts(void *context)
 {
-    const struct assembler_counts *core = assembler_counts(sink->assembler);
-    const struct exporter_counts out = exporter_counts(sink->exporter);
-    const uint64_t *outcome = out.outcome;
+    struct sink *sink = context;
+
+    return exporter_counts(sink->exporter);
+}
+
+static void print_summary(const struct sink *sink, const struct counts *counts)
+{
+    char line[COUNTS_LINE_MAX];
 
     if (sink->log_level == BT_LOGGING_LEVEL_NONE)
         return;
-    fprintf(stderr,
-            "blkin: events: %" PRIu64 " = %" PRIu64 " in spans + %" PRIu64 " foreign + %" PRIu64
-            " unreadable + %" PRIu64 " invalid + %" PRIu64 " no room + %" PRIu64
-            " duplicate + %" PRIu64 " late + %" PRIu64 " of processes; missing: %" PRIu64
-            " events, %" PRIu64 " annotations and tags, parts of %" PRIu64 " spans; spans: %" PRIu64
-            " = %" PRIu64 " accepted + %" PRIu64 " refused + %" PRIu64 " invalid + %" PRIu64
-            " too large + %" PRIu64 " undelivered + %" PRIu64 " dropped + %" PRIu64
-            " no memory + %" PRIu64 " waiting; lost before by LTTng: %" PRIu64 " events, %" PRIu64
-            " packets; touched by losses: %" PRIu64 " spans; clock corrected: %" PRIu64 " spans\n",
-            sink->input.events, core->events_in_span, sink->input.foreign, sink->input.unreadable,
-            core->events_invalid, core->events_no_room, core->events_duplicate, core->events_late,
-            core->events_process, core->events_missing, core->log_errors, out.cut, out.spans,
-            outcome[OUTCOME_ACCEPTED], outcome[OUTCOME_REFUSED], outcome[OUTCOME_INVALID],
-            outcome[OUTCOME_TOO_LARGE], outcome[OUTCOME_UNDELIVERED], outcome[OUTCOME_DROPPED],
-            outcome[OUTCOME_NO_MEMORY], out.waiting, sink->input.discarded_events,
-            sink->input.discarded_packets, core->spans_with_loss, core->spans_corrected);
+    counts_line(counts, LINE_WHOLE, line);
+    fprintf(stderr, "blkin: %s\n", line);
 }
 
 static void sink_free(struct sink *sink)
 {
+    account_free(sink->account); /* shows the exporter's counters */
     exporter_free(sink->exporter);
     assembler_free(sink->assembler);
     if (sink->decoders)
@@ -117,6 +106,18 @@ static void sink_free(struct sink *sink)
 static void free_decoder(gpointer decoder)
 {
     stream_decoder_free(decoder);
+}
+
+static bool open_account(struct sink *sink, const struct params *params, struct error *error)
+{
+    sink->account = account_open(
+        &(struct account_options){.endpoint = params->exporter.transport.endpoint,
+                                  .stats_file = params->stats_file,
+                                  .listen = params->prometheus_listen,
+                                  .period_ms = params->stats_period_ms,
+                                  .shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO},
+        &(struct account_callbacks){delivery_counts, inform, warn, sink}, error);
+    return sink->account != NULL;
 }
 
 static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
@@ -141,9 +142,9 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    sink->exporter = exporter_new(
-        &params.exporter, &(struct exporter_callbacks){is_interrupted, report, sink}, error);
-    return sink->exporter != NULL;
+    sink->exporter = exporter_new(&params.exporter,
+                                  &(struct exporter_callbacks){is_interrupted, warn, sink}, error);
+    return sink->exporter && open_account(sink, &params, error);
 }
 
 bt_component_class_initialize_method_status
@@ -358,18 +359,33 @@ static void use_message(struct sink *sink, const bt_message *message)
     }
 }
 
+static void publish(struct sink *sink)
+{
+    account_publish(sink->account, &sink->input, assembler_counts(sink->assembler));
+}
+
+static void publish_now(struct sink *sink)
+{
+    account_publish_now(sink->account, &sink->input, assembler_counts(sink->assembler));
+}
+
 /* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
 static void end(struct sink *sink)
 {
+    struct counts counts;
     struct error error;
 
     if (sink->ended)
         return;
     sink->ended = true;
     assembler_flush(sink->assembler);
+    publish_now(sink);
     if (!exporter_close(sink->exporter, &error))
         say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
-    print_summary(sink);
+    counts = account_end(sink->account, &sink->input, assembler_counts(sink->assembler));
+    print_summary(sink, &counts);
+    if (!counts_add_up(&counts))
+        say(sink, BT_LOGGING_LEVEL_ERROR, "the account does not add up: this is a bug of ours");
 }
 
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
@@ -377,6 +393,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
     struct exporter_counts out;
 
     assembler_flush(sink->assembler);
+    publish_now(sink);
     exporter_flush(sink->exporter);
     end(sink);
     out = exporter_counts(sink->exporter);
@@ -412,9 +429,11 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
             use_message(sink, messages[i]);
             bt_message_put_ref(messages[i]);
         }
+        publish(sink);
         return go_on(sink);
     case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
         exporter_set_live(sink->exporter); /* a trace on disk never says so */
+        publish(sink);
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
     case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
         return end_of_trace(sink);

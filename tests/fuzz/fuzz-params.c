@@ -45,6 +45,10 @@ static const struct known {
     {"closing-annotations", CLOSING, AT(closing), 0, 0},
     {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
     {"require-collector", BOOLEAN, AT(exporter.require_collector), 0, 1},
+    {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
+    {"stats-file", TEXT, AT(stats_file), 0, 0},
+    {"stats-period-ms", INTEGER, AT(stats_period_ms), 10, DAY},
+    {"prometheus-listen", TEXT, AT(prometheus_listen), 0, 0},
 };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))

@@ -37,7 +37,7 @@ record() {
     grep -q 'lost before by LTTng: [1-9]' "$WORK/$mode-sink.log" || fail "LTTng has lost nothing"
     # what jq prints: the name of each span that is tagged
     jq -r '.[] | select(.tags."blkin.lost") | .name' "$WORK/$mode.json" >"$WORK/tagged.log"
-    grep -q "touched by losses: $(wc -l <"$WORK/tagged.log") spans" "$WORK/$mode-sink.log" ||
+    grep -q "[:,] $(wc -l <"$WORK/tagged.log") spans touched by losses" "$WORK/$mode-sink.log" ||
         fail "$(wc -l <"$WORK/tagged.log") spans are tagged, the account says another number"
 }
 

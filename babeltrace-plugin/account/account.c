@@ -1,0 +1,302 @@
+/*
+ * The display of the account while the sink runs.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "account.h"
+
+#include "../output/clock.h"
+#include "metrics_server.h"
+#include "prometheus.h"
+#include "run_info.h"
+#include "stats_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct account {
+    struct account_callbacks callbacks;
+    char *stats_file;
+    int64_t period_ms;
+    bool shows_progress;
+    bool has_reported_file; /* the thread's, then account_end()'s */
+    struct metrics_server *server;
+    int64_t begin_ms;
+    pthread_t thread;
+    bool has_thread;
+    int end_fd;              /* readable: the thread is to end */
+    int64_t next_publish_ms; /* the graph's thread's */
+    char *endpoint;
+    int64_t start_ns;
+    pthread_mutex_t lock;      /* of what follows */
+    struct counts published;   /* without output */
+    int64_t published_wall_ns; /* when */
+};
+
+/* ---- the counters, from both sides --------------------------------------------------------------
+ */
+
+void account_publish_now(struct account *account, const struct input_counts *input,
+                         const struct assembler_counts *core)
+{
+    const int64_t now_ns = wall_clock_ns();
+
+    pthread_mutex_lock(&account->lock);
+    account->published.input = *input;
+    account->published.core = *core;
+    account->published_wall_ns = now_ns;
+    pthread_mutex_unlock(&account->lock);
+}
+
+void account_publish(struct account *account, const struct input_counts *input,
+                     const struct assembler_counts *core)
+{
+    int64_t now_ms;
+
+    if (!account->has_thread)
+        return;
+    now_ms = clock_ms();
+    if (now_ms < account->next_publish_ms)
+        return;
+    account->next_publish_ms = now_ms + ACCOUNT_PUBLISH_MS;
+    account_publish_now(account, input, core);
+}
+
+static struct counts read_counts(struct account *account, struct run_info *run)
+{
+    struct counts counts;
+
+    *run = (struct run_info){.endpoint = account->endpoint, .start_ns = account->start_ns};
+    pthread_mutex_lock(&account->lock);
+    counts = account->published;
+    run->events_ns = account->published_wall_ns;
+    pthread_mutex_unlock(&account->lock);
+    counts.output = account->callbacks.delivery(account->callbacks.context);
+    run->now_ns = wall_clock_ns();
+    return counts;
+}
+
+/* ---- showing ------------------------------------------------------------------------------------
+ */
+
+static char *page(void *context)
+{
+    struct run_info run;
+    const struct counts counts = read_counts(context, &run);
+
+    return prometheus_page(&counts, &run);
+}
+
+static void count_file_error(struct account *account, const struct error *error)
+{
+    pthread_mutex_lock(&account->lock);
+    account->published.display.file_errors++;
+    pthread_mutex_unlock(&account->lock);
+    if (!account->has_reported_file)
+        account->callbacks.warn(account->callbacks.context, error->text);
+    account->has_reported_file = true;
+}
+
+static bool write_file(struct account *account, bool has_ended, struct error *error)
+{
+    struct run_info run;
+    const struct counts counts = read_counts(account, &run);
+
+    run.has_ended = has_ended;
+    return stats_file_write(account->stats_file, &counts, &run, error);
+}
+
+static void show_file(struct account *account, bool has_ended)
+{
+    struct error error;
+
+    if (account->stats_file && !write_file(account, has_ended, &error))
+        count_file_error(account, &error);
+}
+
+static void show_progress(struct account *account)
+{
+    char line[COUNTS_LINE_MAX], message[COUNTS_LINE_MAX + 64];
+    struct run_info run;
+    struct counts counts;
+
+    if (!account->shows_progress)
+        return;
+    counts = read_counts(account, &run);
+    counts_line(&counts, LINE_SHORT, line);
+    (void)snprintf(message, sizeof(message), "running for %" PRId64 " s: %s",
+                   (clock_ms() - account->begin_ms) / 1000, line);
+    account->callbacks.inform(account->callbacks.context, message);
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------
+ */
+
+static int timeout_until(int64_t until_ms)
+{
+    const int64_t now_ms = clock_ms();
+
+    if (until_ms <= now_ms)
+        return 0;
+    return until_ms - now_ms > 60000 ? 60000 : (int)(until_ms - now_ms);
+}
+
+static void *run(void *context)
+{
+    struct account *account = context;
+    struct pollfd fds[1 + SERVER_POLLFDS];
+    int64_t next_ms = clock_ms() + account->period_ms;
+
+    for (;;) {
+        const nfds_t count = account->server ? 1 + SERVER_POLLFDS : 1;
+        int64_t until_ms = next_ms;
+
+        fds[0] = (struct pollfd){account->end_fd, POLLIN, 0};
+        if (account->server) {
+            const int64_t server_ms = metrics_server_prepare(account->server, fds + 1);
+
+            until_ms = server_ms < next_ms ? server_ms : next_ms;
+        }
+        if (poll(fds, count, timeout_until(until_ms)) < 0 && errno != EINTR) {
+            account->callbacks.warn(account->callbacks.context,
+                                    "the account is not shown any more: poll() fails");
+            return NULL;
+        }
+        if (fds[0].revents)
+            return NULL;
+        if (account->server)
+            metrics_server_serve(account->server, fds + 1);
+        if (clock_ms() >= next_ms) {
+            next_ms = clock_ms() + account->period_ms;
+            show_file(account, false);
+            show_progress(account);
+        }
+    }
+}
+
+/* All signals are for the graph's thread: SIGINT must interrupt the trace reader there. */
+static bool start_thread(struct account *account)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return false;
+    account->has_thread = pthread_create(&account->thread, NULL, run, account) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (account->has_thread)
+        (void)pthread_setname_np(account->thread, "blkin-account");
+    return account->has_thread;
+}
+
+static void end_thread(struct account *account)
+{
+    const uint64_t one = 1;
+
+    if (!account->has_thread)
+        return;
+    account->has_thread = false;
+    while (write(account->end_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    (void)pthread_join(account->thread, NULL);
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------
+ */
+
+static bool open_file(struct account *account, struct error *error)
+{
+    return !account->stats_file ||
+           (stats_file_check(account->stats_file, error) && write_file(account, false, error));
+}
+
+static bool open_server(struct account *account, const char *where, struct error *error)
+{
+    char message[128];
+
+    if (!where)
+        return true;
+    account->server = metrics_server_open(where, page, account, error);
+    if (!account->server)
+        return false;
+    (void)snprintf(message, sizeof(message), "metrics for Prometheus: %s",
+                   metrics_server_url(account->server));
+    account->callbacks.inform(account->callbacks.context, message);
+    return true;
+}
+
+static bool begin(struct account *account, const struct account_options *options,
+                  struct error *error)
+{
+    account->endpoint = endpoint_for_display(options->endpoint);
+    account->stats_file = options->stats_file ? strdup(options->stats_file) : NULL;
+    account->end_fd = eventfd(0, EFD_CLOEXEC);
+    if (!account->endpoint || (options->stats_file && !account->stats_file) ||
+        account->end_fd < 0) {
+        error_set(error, "out of memory or file descriptors");
+        return false;
+    }
+    if (!open_server(account, options->listen, error) || !open_file(account, error))
+        return false;
+    if (!options->stats_file && !options->listen && !options->shows_progress)
+        return true;
+    if (!start_thread(account))
+        error_set(error, "cannot start a thread");
+    return account->has_thread;
+}
+
+struct account *account_open(const struct account_options *options,
+                             const struct account_callbacks *callbacks, struct error *error)
+{
+    struct account *account = calloc(1, sizeof(*account));
+
+    if (!account) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    account->callbacks = *callbacks;
+    account->period_ms = options->period_ms;
+    account->shows_progress = options->shows_progress;
+    account->begin_ms = clock_ms();
+    account->start_ns = account->published_wall_ns = wall_clock_ns();
+    account->end_fd = -1;
+    pthread_mutex_init(&account->lock, NULL);
+    if (begin(account, options, error))
+        return account;
+    account_free(account);
+    return NULL;
+}
+
+struct counts account_end(struct account *account, const struct input_counts *input,
+                          const struct assembler_counts *core)
+{
+    struct run_info ignored;
+
+    end_thread(account);
+    metrics_server_close(account->server);
+    account->server = NULL;
+    account_publish_now(account, input, core);
+    show_file(account, true);
+    return read_counts(account, &ignored);
+}
+
+void account_free(struct account *account)
+{
+    if (!account)
+        return;
+    end_thread(account);
+    metrics_server_close(account->server);
+    if (account->end_fd >= 0)
+        close(account->end_fd);
+    pthread_mutex_destroy(&account->lock);
+    free(account->stats_file);
+    free(account->endpoint);
+    free(account);
+}

@@ -1,0 +1,172 @@
+/*
+ * The table of all counters, and the line made from it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "counters.h"
+
+#include "printer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct counts, member)
+
+/* Sections in their order; in a sum, the total comes first. One counter is one entry. */
+/* clang-format off */
+const struct counter counters[] = {
+    {"events", COUNTER, SECTION_EVENTS, "", AT(input.events),
+     "Events read from the trace."},
+    {"events_in_spans", COUNTER, SECTION_EVENTS, "in spans", AT(core.events_in_span),
+     "Events that are now in a span."},
+    {"events_foreign", COUNTER, SECTION_EVENTS, "foreign", AT(input.foreign),
+     "Events of other providers, passed over."},
+    {"events_unreadable", COUNTER, SECTION_EVENTS, "unreadable", AT(input.unreadable),
+     "Events of ours whose fields or time are not as they should be."},
+    {"events_invalid", COUNTER, SECTION_EVENTS, "invalid", AT(core.events_invalid),
+     "Events without trace id or span id."},
+    {"events_no_room", COUNTER, SECTION_EVENTS, "no room", AT(core.events_no_room),
+     "Events of spans that are too large, or lost for want of memory."},
+    {"events_duplicate", COUNTER, SECTION_EVENTS, "duplicate", AT(core.events_duplicate),
+     "Events of spans that were recorded in two forms, and given out in the other one."},
+    {"events_late", COUNTER, SECTION_EVENTS, "late", AT(core.events_late),
+     "Streaming events of spans that were over already, or whose begin was not seen."},
+    {"events_of_processes", COUNTER, SECTION_EVENTS, "of processes", AT(core.events_process),
+     "Events about a process, not about a span."},
+
+    {"events_missing", COUNTER, SECTION_MISSING, "events", AT(core.events_missing),
+     "Events that were recorded and never came: gaps in sequence numbers."},
+    {"annotations_lost", COUNTER, SECTION_MISSING, "annotations and tags", AT(core.log_errors),
+     "Annotations and tags lost for want of room, or unreadable."},
+    {"spans_cut", COUNTER, SECTION_MISSING, "spans cut short", AT(output.cut),
+     "Spans encoded without some of their parts, as they were too large."},
+
+    {"spans_finished", COUNTER, SECTION_SPANS, "", AT(output.spans),
+     "Spans finished and given to delivery."},
+    {"spans_accepted", COUNTER, SECTION_SPANS, "accepted", AT(output.outcome[OUTCOME_ACCEPTED]),
+     "Spans that the collector has taken, or that are in the file."},
+    {"spans_refused", COUNTER, SECTION_SPANS, "refused", AT(output.outcome[OUTCOME_REFUSED]),
+     "Spans refused with their whole batch."},
+    {"spans_invalid", COUNTER, SECTION_SPANS, "invalid", AT(output.outcome[OUTCOME_INVALID]),
+     "Spans refused one by one: the collector cannot read them."},
+    {"spans_too_large", COUNTER, SECTION_SPANS, "too large", AT(output.outcome[OUTCOME_TOO_LARGE]),
+     "Spans refused one by one: too large for the collector."},
+    {"spans_undelivered", COUNTER, SECTION_SPANS, "undelivered",
+     AT(output.outcome[OUTCOME_UNDELIVERED]),
+     "Spans given up: the collector was not to be reached in time."},
+    {"spans_dropped", COUNTER, SECTION_SPANS, "dropped", AT(output.outcome[OUTCOME_DROPPED]),
+     "Spans dropped as the queue was full."},
+    {"spans_no_memory", COUNTER, SECTION_SPANS, "no memory", AT(output.outcome[OUTCOME_NO_MEMORY]),
+     "Spans lost for want of memory."},
+    {"spans_waiting", GAUGE, SECTION_SPANS, "waiting", AT(output.waiting),
+     "Spans in the queue or on their way: not delivered, not lost."},
+
+    {"lttng_events_discarded", COUNTER, SECTION_LOST, "events", AT(input.discarded_events),
+     "Events lost in the traced program: its ring buffer was full."},
+    {"lttng_packets_discarded", COUNTER, SECTION_LOST, "packets", AT(input.discarded_packets),
+     "Packets of events overwritten or lost before they were read."},
+
+    {"spans_open", GAUGE, SECTION_NOTES, "spans open", AT(core.spans_open),
+     "Spans under assembly."},
+    {"open_bytes", GAUGE, SECTION_NOTES, "bytes of them", AT(core.open_bytes),
+     "Memory taken by the spans under assembly."},
+    {"spans_incomplete", COUNTER, SECTION_NOTES, "spans incomplete", AT(core.spans_incomplete),
+     "Spans finished without an end, marked so."},
+    {"spans_evicted", COUNTER, SECTION_NOTES, "spans evicted", AT(core.spans_evicted),
+     "Spans finished early to make room, marked so."},
+    {"spans_duplicate", COUNTER, SECTION_NOTES, "spans duplicate", AT(core.spans_duplicate),
+     "Spans put together and not given out: they had been already."},
+    {"spans_with_loss", COUNTER, SECTION_NOTES, "spans touched by losses",
+     AT(core.spans_with_loss),
+     "Spans tagged blkin.lost: events were lost while they were open."},
+    {"spans_corrected", COUNTER, SECTION_NOTES, "spans of a corrected clock",
+     AT(core.spans_corrected),
+     "Spans moved by what the clock of their host was off."},
+    {"services_merged", COUNTER, SECTION_NOTES, "events of merged services",
+     AT(core.services_merged),
+     "Events of more services than there is room for, shown as one."},
+    {"requests", COUNTER, SECTION_NOTES, NULL, AT(output.requests),
+     "Attempts to deliver a batch."},
+    {"retries", COUNTER, SECTION_NOTES, NULL, AT(output.retries),
+     "Attempts that repeat one that failed."},
+    {"stats_file_errors", COUNTER, SECTION_NOTES, "errors of the statistics file",
+     AT(display.file_errors),
+     "Failures to write the statistics file."},
+};
+/* clang-format on */
+
+const size_t counters_count = sizeof(counters) / sizeof(counters[0]);
+
+static const struct {
+    const char *title;
+    bool is_sum;
+} sections[SECTIONS] = {
+    [SECTION_EVENTS] = {"events: ", true}, [SECTION_MISSING] = {"missing: ", false},
+    [SECTION_SPANS] = {"spans: ", true},   [SECTION_LOST] = {"lost before by LTTng: ", false},
+    [SECTION_NOTES] = {"also: ", false},
+};
+
+uint64_t counter_value(const struct counter *counter, const struct counts *counts)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)counts + counter->offset, sizeof(value));
+    return value;
+}
+
+/* The first counter of a section of this kind is its total. */
+static bool is_total(size_t i)
+{
+    return sections[counters[i].section].is_sum &&
+           (i == 0 || counters[i - 1].section != counters[i].section);
+}
+
+bool counts_add_up(const struct counts *counts)
+{
+    uint64_t left[SECTIONS] = {0};
+
+    for (size_t i = 0; i < counters_count; i++) {
+        const uint64_t value = counter_value(&counters[i], counts);
+
+        if (sections[counters[i].section].is_sum)
+            left[counters[i].section] += is_total(i) ? value : -value;
+    }
+    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0;
+}
+
+static bool is_shown(size_t i, uint64_t value, enum line_style style)
+{
+    if (!counters[i].label)
+        return false;
+    return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
+}
+
+static void print_line(struct printer *line, const struct counts *counts, enum line_style style)
+{
+    enum section last = SECTIONS;
+    const char *joint = "";
+
+    for (size_t i = 0; i < counters_count; i++) {
+        const struct counter *counter = &counters[i];
+        const uint64_t value = counter_value(counter, counts);
+        const bool is_sum = sections[counter->section].is_sum;
+
+        if (!is_shown(i, value, style))
+            continue;
+        if (counter->section != last)
+            print(line, "%s%s", i ? "; " : "", sections[counter->section].title);
+        else
+            print_string(line, joint);
+        joint = is_total(i) ? " = " : is_sum ? " + " : ", ";
+        last = counter->section;
+        print(line, "%" PRIu64 "%s%s", value, counter->label[0] ? " " : "", counter->label);
+    }
+}
+
+void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX])
+{
+    struct printer printer = {.buffer = {line, 0, COUNTS_LINE_MAX - 1, COUNTS_LINE_MAX - 1}};
+
+    print_line(&printer, counts, style);
+    line[printer.buffer.length] = '\0';
+}

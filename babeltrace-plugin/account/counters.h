@@ -1,0 +1,86 @@
+/*
+ * The account: every event and every span that came, and what has become of it.
+ *
+ *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
+ *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
+ *
+ * One table in counters.c has all counters: the summary line, the progress line, the statistics
+ * file and the Prometheus page are made from it, so a new counter is one line there.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ACCOUNT_COUNTERS_H
+#define BLKIN_ACCOUNT_COUNTERS_H
+
+#include "../core/assembler.h"
+#include "../output/counts.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the trace reader and the decoder let through, or do not. */
+struct input_counts {
+    uint64_t events;
+    uint64_t foreign;
+    uint64_t unreadable;
+    uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
+    uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
+};
+
+/* Of the display itself. */
+struct display_counts {
+    uint64_t file_errors; /* the statistics file could not be written */
+};
+
+/* All counters at one time. */
+struct counts {
+    struct input_counts input;
+    struct assembler_counts core;
+    struct exporter_counts output;
+    struct display_counts display;
+};
+
+/* In the order of the way through the sink, and of the lines. */
+enum section {
+    SECTION_EVENTS,  /* a total, then the parts that add up to it */
+    SECTION_MISSING, /* known only by the gap that it has left */
+    SECTION_SPANS,   /* a total, then the parts that add up to it */
+    SECTION_LOST,    /* by LTTng: never got here */
+    SECTION_NOTES,   /* in no sum */
+    SECTIONS
+};
+
+enum counter_kind {
+    COUNTER, /* never falls */
+    GAUGE    /* as it is now */
+};
+
+struct counter {
+    const char *name; /* in JSON; for Prometheus: blkin_NAME, and _total if it is a COUNTER */
+    enum counter_kind kind;
+    enum section section;
+    const char *label; /* in a line, after the number; NULL: in no line */
+    size_t offset;     /* in struct counts */
+    const char *help;  /* one line, without quotes and backslashes */
+};
+
+extern const struct counter counters[];
+extern const size_t counters_count;
+
+uint64_t counter_value(const struct counter *counter, const struct counts *counts);
+
+/* Do both sums hold? */
+bool counts_add_up(const struct counts *counts);
+
+enum line_style {
+    LINE_WHOLE, /* all counters, but for notes that are 0: for the end */
+    LINE_SHORT  /* totals, and what is not 0 */
+};
+
+#define COUNTS_LINE_MAX 4096
+
+/* The account in one line, without a newline; needs no memory, as its lack may be what it tells. */
+void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);
+
+#endif

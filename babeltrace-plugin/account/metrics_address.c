@@ -1,0 +1,128 @@
+/*
+ * Parsing of an address, and listening there.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "metrics_address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 64
+
+/* ---- parsing ------------------------------------------------------------------------------------
+ */
+
+static bool copy(char *to, size_t size, const char *from, size_t length)
+{
+    if (length == 0 || length >= size)
+        return false;
+    memcpy(to, from, length);
+    to[length] = '\0';
+    return true;
+}
+
+static bool is_port(const char *text)
+{
+    const size_t digits = strspn(text, "0123456789");
+
+    return digits > 0 && digits <= 5 && text[digits] == '\0' && atoi(text) <= 65535;
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    return inet_pton(strchr(host, ':') ? AF_INET6 : AF_INET, host, address) == 1;
+}
+
+static bool split(struct metrics_address *address, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    const char *port = colon ? colon + 1 : text;
+    const char *host = colon ? text : "127.0.0.1";
+    size_t length = colon ? (size_t)(colon - text) : strlen(host);
+    const bool in_brackets = colon && length >= 2 && host[0] == '[' && host[length - 1] == ']';
+
+    if (in_brackets) {
+        host++;
+        length -= 2;
+    }
+    return copy(address->host, sizeof(address->host), host, length) &&
+           copy(address->port, sizeof(address->port), port, strlen(port)) &&
+           is_port(address->port) && is_address(address->host) &&
+           in_brackets == (strchr(address->host, ':') != NULL);
+}
+
+bool metrics_address_parse(struct metrics_address *address, const char *text, struct error *error)
+{
+    if (split(address, text))
+        return true;
+    error_set(error,
+              "prometheus-listen \"%s\": expected PORT, IPV4-ADDRESS:PORT or [IPV6-ADDRESS]:PORT, "
+              "such as \"9464\" or \"[::1]:9464\"",
+              text);
+    return false;
+}
+
+/* ---- listening ----------------------------------------------------------------------------------
+ */
+
+/* Returns -1 with errno set. */
+static int listen_at(const struct addrinfo *info)
+{
+    const int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    int saved;
+
+    if (fd < 0)
+        return -1;
+    /* a run that has just ended is no reason to fail; one that still listens is */
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static const char *advice(int code)
+{
+    switch (code) {
+    case EADDRINUSE:
+        return ": another program has this port, maybe another sink: choose another one";
+    case EADDRNOTAVAIL:
+        return ": this machine has no such address";
+    case EACCES:
+        return ": ports below 1024 are root's: choose another one";
+    default:
+        return "";
+    }
+}
+
+int metrics_address_listen(const struct metrics_address *address, const char *text,
+                           struct error *error)
+{
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                   .ai_socktype = SOCK_STREAM};
+    struct addrinfo *info = NULL;
+    const int code = getaddrinfo(address->host, address->port, &hints, &info);
+    int fd;
+
+    if (code != 0) {
+        error_set(error, "prometheus-listen \"%s\": %s", text, gai_strerror(code));
+        return -1;
+    }
+    fd = listen_at(info);
+    freeaddrinfo(info);
+    if (fd < 0)
+        error_set(error, "prometheus-listen \"%s\": cannot listen: %s%s", text, strerror(errno),
+                  advice(errno));
+    return fd;
+}

@@ -1,0 +1,126 @@
+/*
+ * Any answer of a collector, judged: what it means agrees with its status, the message is a text
+ * that a terminal can show, and no pause is longer than there may be.
+ *
+ *     make $PWD/build/fuzz/fuzz-http-reply && build/fuzz/fuzz-http-reply -max_total_time=60
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+#include "output/http_reply.h"
+#include "output/retry.h"
+
+#include <string.h>
+
+#define URL "http://collector:9411/api/v2/spans"
+
+/* Statuses that mean something, their neighbours, and any number. */
+static long take_status(struct source *source)
+{
+    static const long known[] = {200, 202, 299, 300, 304, 400, 401, 403, 404, 405, 408,
+                                 413, 415, 429, 499, 500, 501, 502, 503, 504, 100, 0};
+    const uint8_t which = (uint8_t)take(source, 1);
+
+    return which < sizeof(known) / sizeof(known[0]) ? known[which] : (long)take(source, 8);
+}
+
+/* Pieces as libcurl gives them: not terminated, and of just their size, so that reading on is seen.
+ */
+static void feed(struct http_reply *answer, struct source *source)
+{
+    bool goes_on = true;
+    size_t given = 0;
+
+    while (source->at < source->end && goes_on) {
+        const uint8_t how = (uint8_t)take(source, 1);
+        const size_t wanted = how >= 0xf0 ? 20000 : how >> 1 & 63;
+        const struct text kept = take_bytes(source, wanted);
+        char *piece = malloc(wanted ? wanted : 1);
+
+        REQUIRE(piece != NULL);
+        memset(piece, 'x', wanted);
+        memcpy(piece, kept.data, kept.length);
+        goes_on = how & 1 ? http_reply_header(answer, piece, wanted)
+                          : http_reply_body(answer, piece, wanted);
+        given += wanted;
+        REQUIRE(answer->received == given && goes_on == (given <= REPLY_MAX));
+        free(piece);
+    }
+}
+
+static void check_text(const struct http_reply *answer)
+{
+    REQUIRE(answer->text_length < sizeof(answer->text));
+    REQUIRE(strlen(answer->text) == answer->text_length);
+    for (const char *c = answer->text; *c; c++)
+        REQUIRE(*c >= 0x20 && *c < 0x7f);
+}
+
+static void check_message(const struct error *error)
+{
+    const size_t length = strnlen(error->text, sizeof(error->text));
+
+    REQUIRE(length < sizeof(error->text));
+    REQUIRE(strncmp(error->text, URL ": answered ", strlen(URL ": answered ")) == 0);
+    for (size_t i = 0; i < length; i++)
+        REQUIRE(error->text[i] >= 0x20 && error->text[i] < 0x7f);
+}
+
+static void check_delivery(const struct reply *reply, long status)
+{
+    const bool is_good = status >= 200 && status <= 299;
+
+    REQUIRE((reply->delivery == DELIVERY_ACCEPTED) == is_good);
+    REQUIRE((reply->delivery == DELIVERY_INVALID) == (status == 400));
+    REQUIRE((reply->delivery == DELIVERY_TOO_LARGE) == (status == 413));
+    if (reply->delivery == DELIVERY_RETRY)
+        REQUIRE(status == 408 || status == 429 || (status >= 500 && status <= 504));
+    if (reply->may_be_batch)
+        REQUIRE(reply->delivery == DELIVERY_RETRY);
+    if (status == 429 ||
+        status == 503) /* the peer asks for patience: never a reason to lose spans */
+        REQUIRE(reply->delivery == DELIVERY_RETRY && !reply->may_be_batch);
+}
+
+static void check_pauses(const struct reply *reply, int64_t retry_after_s, unsigned failures)
+{
+    struct retry retry;
+    int64_t pause_ms = 0;
+
+    REQUIRE(reply->retry_after_ms >= 0 && reply->retry_after_ms <= RETRY_AFTER_MAX_MS);
+    REQUIRE((reply->retry_after_ms == 0) == (retry_after_s <= 0));
+    retry_init(&retry);
+    for (unsigned i = 0; i <= failures; i++)
+        pause_ms = retry_pause_ms(&retry, reply->retry_after_ms);
+    REQUIRE(retry.failures == failures + 1);
+    REQUIRE(pause_ms >= reply->retry_after_ms);
+    REQUIRE(pause_ms <=
+            (reply->retry_after_ms ? reply->retry_after_ms + RETRY_FIRST_MS : RETRY_LONGEST_MS));
+    /* after a success the first pause is short again, however long the trouble was */
+    retry_succeeded(&retry);
+    REQUIRE(retry_pause_ms(&retry, 0) <= RETRY_FIRST_MS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source source = {data, data + size};
+    const long status = take_status(&source);
+    const int64_t retry_after_s = (int64_t)take(&source, 8);
+    const unsigned failures = (unsigned)take(&source, 1);
+    struct http_reply answer;
+    struct reply reply;
+
+    memset(&answer, 0xa5, sizeof(answer));
+    memset(&reply, 0xa5, sizeof(reply));
+    http_reply_begin(&answer);
+    check_text(&answer);
+    feed(&answer, &source);
+    check_text(&answer);
+    http_reply_judge(&answer, URL, status, retry_after_s, &reply);
+    check_delivery(&reply, status);
+    check_pauses(&reply, retry_after_s, failures);
+    if (reply.delivery != DELIVERY_ACCEPTED)
+        check_message(&reply.error);
+    return 0;
+}

@@ -1,0 +1,523 @@
+#!/usr/bin/env python3
+"""The account of a recorded trace's conversion, as it is shown: for test-account.sh.
+
+    account_scenarios.py TRACE SPANS FOLDER [NAME]...
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from faulty_collector import Collector, read  # noqa: E402
+
+TRACE, SPANS, FOLDER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+LIMIT = 30  # seconds to wait for anything
+CLIENT_TIME = 3  # of the server: how long it bears a client
+
+EVENT_PARTS = ("in_spans", "foreign", "unreadable", "invalid", "no_room", "duplicate", "late",
+               "of_processes")
+SPAN_PARTS = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory",
+              "waiting")
+EVENTS = []  # how many the trace has, once it is known
+SCENARIOS = []
+
+
+def scenario(function):
+    SCENARIOS.append(function)
+    return function
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def wait_until(condition, what):
+    """What condition returns once that is true."""
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.02)
+    raise AssertionError("did not happen: " + what)
+
+
+def add_up(counters):
+    """Both sums, exactly."""
+    expect(counters["events"] == sum(counters["events_" + part] for part in EVENT_PARTS),
+           "events do not add up: %s" % counters)
+    expect(counters["spans_finished"] == sum(counters["spans_" + part] for part in SPAN_PARTS),
+           "spans do not add up: %s" % counters)
+    return counters
+
+
+# ---- babeltrace2 with our sink --------------------------------------------------------------------------
+
+
+class Sink:
+    """babeltrace2, converting the trace; ends with the with statement."""
+
+    def __init__(self, endpoint, **params):
+        params = {"endpoint": endpoint, **params}
+        text = ",".join("%s=%s" % (key.replace("_", "-"), json.dumps(value, ensure_ascii=False))
+                        for key, value in params.items())
+        self.log = os.path.join(FOLDER, "scenario-sink.log")
+        self.stats = params.get("stats_file")
+        env = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                ["babeltrace2", "--plugin-path=" + os.environ["BUILD"] + "/plugins", TRACE,
+                 "-c", "sink.blkin.zipkin", "--log-level=INFO", "-p", text],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def end(self, status=0):
+        """Waits for the end; all that was said."""
+        expect(self.process.wait(LIMIT) == status,
+               "status %s, expected %d: %s" % (self.process.returncode, status, self.said()))
+        expect("does not add up" not in self.said(), self.said())
+        return self.said()
+
+    def port(self):
+        pattern = r"metrics for Prometheus: http://127\.0\.0\.1:(\d+)/metrics\n"
+        return int(wait_until(lambda: re.search(pattern, self.said()), "a port")[1])
+
+    def load_stats(self):
+        """The statistics file: whole at any time."""
+        with open(self.stats, encoding="utf-8") as file:
+            stats = json.load(file)
+        expect(stats["pid"] == self.process.pid and stats["sink"] == "sink.blkin.zipkin", stats)
+        expect(re.fullmatch(r"\d+\.\d+\.\d+.*", stats["version"]), stats)
+        for key in ("started", "written", "events_as_of"):
+            expect(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", stats[key]), stats)
+        expect(stats["started"] <= stats["events_as_of"] <= stats["written"], stats)
+        add_up(stats["counters"])
+        return stats
+
+
+class GatedCollector(Collector):
+    """Takes nothing until it is opened: what is sent waits."""
+
+    def __init__(self):
+        self.gate = threading.Event()
+        super().__init__(default=self.fault)
+
+    def fault(self, connection):
+        request = read(connection)
+        self.gate.wait(LIMIT)
+        return connection.answer(202, request=request)
+
+    def __exit__(self, *args):
+        self.gate.set()
+        return super().__exit__(*args)
+
+
+class Held:
+    """A run that has read the trace and waits for its collector, with the page of its account."""
+
+    def __init__(self, **params):
+        self.collector = GatedCollector()
+        self.sink = Sink(self.collector.url + "/api/v2/spans?key=s3cret", prometheus_listen="0",
+                         **params)
+
+    def __enter__(self):
+        try:
+            self.port = self.sink.port()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.sink.__exit__()
+        self.collector.__exit__()
+
+    def finish(self):
+        self.collector.gate.set()
+        said = self.sink.end()
+        expect(len(self.collector.accepted) == SPANS, "%d spans" % len(self.collector.accepted))
+        return said
+
+
+# ---- the page -------------------------------------------------------------------------------------------
+
+
+def ask(port, request, limit=LIMIT):
+    """The whole answer to these bytes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=limit) as sock:
+        sock.sendall(request)
+        answer = b""
+        while data := sock.recv(65536):
+            answer += data
+        return answer
+
+
+def split_answer(answer):
+    """Status, headers and body of an answer; ConnectionError if it is not complete."""
+    if b"\r\n\r\n" not in answer:
+        raise ConnectionError("cut: %r" % answer)
+    head, body = answer.split(b"\r\n\r\n", 1)
+    lines = head.decode("ascii").split("\r\n")
+    expect(re.fullmatch(r"HTTP/1\.1 \d{3} [A-Za-z ]+", lines[0]), lines[0])
+    headers = dict(line.lower().split(": ", 1) for line in lines[1:])
+    expect(headers["connection"] == "close", headers)
+    status = int(lines[0].split()[1])
+    if len(body) < int(headers["content-length"]) and body:
+        raise ConnectionError("cut: %r" % answer)
+    return status, headers, body
+
+
+def parse_page(text):
+    """Prometheus' text format, as strictly as its description allows: {name: (type, value)}."""
+    expect(text.endswith("\n") and "\r" not in text, repr(text[-20:]))
+    metrics, lines = {}, text[:-1].split("\n")
+    expect(len(lines) % 3 == 0, "not HELP, TYPE, value each")
+    for i in range(0, len(lines), 3):
+        help_line = re.fullmatch(r"# HELP ([a-z][a-z_]*) ([^\\]+)", lines[i])
+        type_line = re.fullmatch(r"# TYPE ([a-z][a-z_]*) (counter|gauge)", lines[i + 1])
+        value_line = re.fullmatch(r"([a-z][a-z_]*)(\{.*\})? (\d+(?:\.\d+)?)", lines[i + 2])
+        expect(help_line and type_line and value_line, lines[i:i + 3])
+        name = help_line[1]
+        expect(type_line[1] == name and value_line[1] == name, lines[i:i + 3])
+        expect(name not in metrics and name.startswith("blkin_"), name)
+        expect((type_line[2] == "counter") == name.endswith("_total"), lines[i + 1])
+        if value_line[2]:
+            labels = r'\{([a-z]+="(?:[^"\\\n]|\\["\\n])*"(?:,|(?=\})))+\}'
+            expect(re.fullmatch(labels, value_line[2]), value_line[2])
+        metrics[name] = (type_line[2], float(value_line[3]))
+    return metrics
+
+
+def scrape(port):
+    """The page, checked: {name of the counter: value}."""
+    status, headers, body = split_answer(ask(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
+    expect(status == 200, status)
+    expect(headers["content-type"].startswith("text/plain; version=0.0.4"), headers)
+    expect(int(headers["content-length"]) == len(body), headers)
+    expect(b"s3cret" not in body, body)
+    metrics = parse_page(body.decode("utf-8"))
+    expect(metrics["blkin_sink_info"] == ("gauge", 1.0), metrics["blkin_sink_info"])
+    now = time.time()
+    expect(now - 100 < metrics["blkin_start_time_seconds"][1] <= now, metrics)
+    counters = {re.sub("^blkin_|_total$", "", name): int(value)
+                for name, (_, value) in metrics.items() if not name.endswith("_seconds")}
+    counters["rising"] = {name: value for name, (kind, value) in metrics.items()
+                          if kind == "counter"}
+    return add_up(counters)
+
+
+def check_rising(before, now):
+    for name, value in before["rising"].items():
+        expect(now["rising"][name] >= value, "%s falls" % name)
+
+
+# ---- what is shown --------------------------------------------------------------------------------------
+
+
+@scenario
+def file_endpoint():
+    """The last statistics file, the summary and the spans agree."""
+    stats_file, spans_file = FOLDER + "/a \u00e9.stats", FOLDER + "/a \u00e9.json"
+    for _ in range(2):  # the second run replaces the file of the first
+        with Sink("file:" + spans_file, stats_file=stats_file) as sink:
+            said = sink.end()
+            stats = sink.load_stats()
+        counters = stats["counters"]
+        expect(stats["state"] == "ended" and stats["endpoint"] == "file:" + spans_file, stats)
+        with open(spans_file, encoding="utf-8") as file:
+            expect(len(json.load(file)) == SPANS == counters["spans_accepted"], counters)
+        expect("events: %d = %d in spans" % (counters["events"], counters["events_in_spans"]) in said
+               and "spans: %d = %d accepted" % (SPANS, SPANS) in said, said)
+        os.unlink(spans_file)
+        EVENTS[:] = [counters["events"]]
+    os.unlink(stats_file)
+    expect(not [name for name in os.listdir(FOLDER) if "stats" in name], os.listdir(FOLDER))
+
+
+@scenario
+def slow_collector():
+    """File, page and progress line follow a run; what waits is seen waiting."""
+    stats_file = FOLDER + "/slow.stats"
+    with Held(stats_file=stats_file, stats_period_ms=50, batch_spans=100) as held:
+        def is_all(counters):
+            return counters["spans_waiting"] == SPANS and counters["events"] == (
+                EVENTS or [counters["events"]])[0]
+
+        page = wait_until(lambda: is_all(p := scrape(held.port)) and p, "all spans waiting")
+        stats = wait_until(lambda: is_all((s := held.sink.load_stats())["counters"]) and s,
+                           "all spans waiting in the file")
+        expect(stats["state"] == "running", stats)
+        for name, value in stats["counters"].items():
+            expect(page[name] == value or name == "requests", "%s: %d" % (name, value))
+        expect(page["events_in_spans"] > 0 and page["spans_open"] == 0, page)
+        wait_until(lambda: re.search(
+            r"^blkin: running for \d+ s: events: %d = %d in spans.*; spans: %d = %d waiting"
+            % (page["events"], page["events_in_spans"], SPANS, SPANS), held.sink.said(), re.M),
+                   "a progress line")
+        held.collector.gate.set()
+        try:
+            while True:
+                later = scrape(held.port)
+                check_rising(page, later)
+                page = later
+                held.sink.load_stats()
+        except OSError:
+            pass  # it has ended
+        expect(page["spans_finished"] == SPANS, page)
+        said = held.finish()
+        stats = held.sink.load_stats()
+        expect(stats["state"] == "ended" and stats["counters"]["spans_accepted"] == SPANS, stats)
+        expect(stats["counters"]["spans_waiting"] == 0, stats)
+        expect(stats["endpoint"] == held.collector.url + "/api/v2/spans", stats)
+        expect("s3cret" not in said, said)
+
+
+@scenario
+def interrupted():
+    """What was waiting is counted as undelivered."""
+    stats_file = FOLDER + "/interrupted.stats"
+    with Held(stats_file=stats_file, flush_timeout_ms=200) as held:
+        wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
+        held.sink.process.send_signal(signal.SIGINT)
+        expect(held.sink.process.wait(LIMIT) != 0, held.sink.said())
+        stats = held.sink.load_stats()
+        expect(stats["state"] == "ended", stats)
+        expect(stats["counters"]["spans_undelivered"] == SPANS, stats)
+
+
+@scenario
+def killed():
+    """The file of a killed run is whole, and says that nobody has ended it."""
+    stats_file = FOLDER + "/killed.stats"
+    with Held(stats_file=stats_file, stats_period_ms=10) as held:
+        wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
+        held.sink.process.kill()
+        held.sink.process.wait(LIMIT)
+        expect(held.sink.load_stats()["state"] == "running", "not as it was")
+
+
+# ---- what goes wrong ------------------------------------------------------------------------------------
+
+
+def refuses(text, **params):
+    with Sink("file:" + FOLDER + "/refused.json", **params) as sink:
+        said = " ".join(sink.end(1).split())
+    expect(text in said, "it does not say %s: %s" % (text, said))
+    os.unlink(FOLDER + "/refused.json")
+
+
+@scenario
+def port_in_use():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        where = "127.0.0.1:%d" % other.getsockname()[1]
+        refuses('prometheus-listen "%s": cannot listen: Address already in use' % where,
+                prometheus_listen=where)
+    refuses('prometheus-listen "192.0.2.1:1": cannot listen: Cannot assign',
+            prometheus_listen="192.0.2.1:1")
+    refuses('prometheus-listen "localhost:1": expected PORT', prometheus_listen="localhost:1")
+
+
+@scenario
+def stats_file_unwritable():
+    refuses('stats-file "/nowhere/stats": cannot write: No such file or directory',
+            stats_file="/nowhere/stats")
+    refuses("expected a regular file", stats_file=FOLDER)
+    refuses("expected a regular file", stats_file="/dev/null")
+    precious = FOLDER + "/precious"
+    with open(precious, "w", encoding="utf-8") as file:
+        file.write("precious")
+    refuses("exists and is no statistics file", stats_file=precious)
+    with open(precious, encoding="utf-8") as file:
+        expect(file.read() == "precious", "overwritten")
+
+
+@scenario
+def stats_file_fails_later():
+    """Said once, counted, and of no consequence."""
+    folder = FOLDER + "/gone"
+    os.mkdir(folder)
+    with Held(stats_file=folder + "/stats", stats_period_ms=20) as held:
+        wait_until(lambda: os.path.exists(folder + "/stats"), "a file")
+        # it may be written anew in between
+        def remove():
+            for name in os.listdir(folder):
+                try:
+                    os.unlink(os.path.join(folder, name))
+                except FileNotFoundError:
+                    pass
+            try:
+                os.rmdir(folder)
+            except OSError:
+                return False
+            return True
+
+        wait_until(remove, "the folder's end")
+        wait_until(lambda: scrape(held.port)["stats_file_errors"] >= 3, "errors")
+        said = held.finish()
+        expect(said.count('stats-file "%s/stats": cannot write' % folder) == 1, said)
+        expect(re.search(r"[0-9]+ errors of the statistics file", said), said)
+
+
+@scenario
+def only_on_loopback():
+    """Nobody else on the network sees the page, unless asked for."""
+    with Held() as held:
+        with open("/proc/net/tcp", encoding="ascii") as table:
+            places = [line.split()[1] for line in table if line.split()[3] == "0A"
+                      and line.split()[1].endswith(":%04X" % held.port)]
+        expect(places == ["0100007F:%04X" % held.port], places)
+        with open("/proc/net/tcp6", encoding="ascii") as table:
+            expect(not re.search(r":%04X [0-9A-F:]+ 0A " % held.port, table.read()), "also IPv6")
+        held.finish()
+
+
+@scenario
+def requests_of_all_kinds():
+    page = b"GET /metrics HTTP/1.1\r\n"
+    cases = [
+        (b"GET /metrics HTTP/1.0\r\n\r\n", 200),
+        (page + b"\r\nand more that nobody reads" + bytes(100000), 200),
+        (page + b"X: " + b"y" * 8000 + b"\r\n\r\n", 200),
+        (page + b"X: " + b"y" * 8192 + b"\r\n\r\n", 431),
+        (page + b"X: y\r\n" * 100000 + b"\r\n", 431),
+        (page + page + b"\r\n", 200),
+        (b"GET / HTTP/1.1\r\n\r\n", 404),
+        (b"GET /metrics/../../etc/passwd HTTP/1.1\r\n\r\n", 404),
+        (b"GET /" + b"a" * 7000 + b" HTTP/1.1\r\n\r\n", 404),
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
+        (b"DELETE /metrics HTTP/1.1\r\n\r\n", 405),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(500), 400),
+        (b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n", 400),
+        (bytes(range(256)) * 100, 400),
+        (b"\0", 400),
+    ]
+    with Held() as held:
+        for request, expected in cases:
+            status, headers, body = split_answer(ask(held.port, request))
+            expect(status == expected, "%r: %d" % (request[:60], status))
+            expect(int(headers["content-length"]) == len(body), headers)
+        status, headers, body = split_answer(ask(held.port, b"HEAD /metrics HTTP/1.1\r\n\r\n"))
+        expect(status == 200 and int(headers["content-length"]) > 1000 and body == b"", headers)
+        headers = split_answer(ask(held.port, b"PUT /metrics HTTP/1.1\r\n\r\n"))[1]
+        expect(headers["allow"] == "get, head", headers)
+        for _ in range(50):  # who comes and goes, in good order or not
+            with socket.create_connection(("127.0.0.1", held.port)) as sock:
+                sock.sendall(page)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with socket.create_connection(("127.0.0.1", held.port)) as sock:
+                sock.sendall(page + b"\r\n")
+        scrape(held.port)
+        held.finish()
+
+
+@scenario
+def signals_are_not_its_own():
+    """SIGINT must get to the thread that reads the trace."""
+    with Held() as held:
+        tasks = "/proc/%d/task/" % held.sink.process.pid
+        blocked = {}
+        for task in os.listdir(tasks):
+            with open(tasks + task + "/status", encoding="utf-8") as status:
+                fields = dict(line.split(":", 1) for line in status)
+            blocked[fields["Name"].strip()] = int(fields["SigBlk"], 16)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            expect(blocked["blkin-account"] >> (number - 1) & 1, blocked)
+        expect(not blocked["babeltrace2"] >> (signal.SIGINT - 1) & 1, blocked)
+        held.finish()
+
+
+@scenario
+def request_in_single_bytes():
+    with Held() as held:
+        with socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT) as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in b"GET /metrics HTTP/1.1\r\n\r\n":
+                sock.sendall(bytes([byte]))
+                time.sleep(0.002)
+            expect(sock.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200", "no answer")
+        held.finish()
+
+
+@scenario
+def slow_clients():
+    """They keep nobody waiting, are put out in time, and do not delay the end."""
+    with Held(stats_file=FOLDER + "/clients.stats", stats_period_ms=50) as held:
+        def connect():
+            return socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT)
+
+        begin = time.monotonic()
+        silent, dripping, deaf = connect(), connect(), connect()
+        silent_ends = None
+        deaf.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")  # and never reads
+        silent.setblocking(False)
+        written = held.sink.load_stats()["written"]
+        scrapes = 0
+        while not silent_ends:
+            expect(time.monotonic() < begin + LIMIT, "the silent one is never put out")
+            try:
+                dripping.sendall(b"G")
+            except OSError:
+                pass
+            scrape(held.port)
+            scrapes += 1
+            try:
+                expect(silent.recv(1) == b"", "an answer without a request")
+                silent_ends = time.monotonic() - begin
+            except BlockingIOError:
+                time.sleep(0.05)
+        expect(CLIENT_TIME - 0.5 < silent_ends, "put out after %.1f s" % silent_ends)
+        expect(scrapes > 5, "only %d scrapes" % scrapes)
+        expect(held.sink.load_stats()["written"] > written, "the file was not written meanwhile")
+        # more of them than there is room for: the next one waits for a place, but not for ever
+        crowd = [connect() for _ in range(12)]
+        scrape(held.port)
+        # the end does not wait for them
+        crowd += [connect() for _ in range(12)]
+        begin = time.monotonic()
+        held.finish()
+        expect(time.monotonic() - begin < 2, "the end took %.1f s" % (time.monotonic() - begin))
+        for sock in crowd + [silent, dripping, deaf]:
+            sock.close()
+
+
+def main():
+    failed = 0
+    for function in SCENARIOS:
+        if sys.argv[4:] and function.__name__ not in sys.argv[4:]:
+            continue
+        begin = time.monotonic()
+        try:
+            function()
+            print("ok   %5.2f s  %s" % (time.monotonic() - begin, function.__name__), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print("FAIL %5.2f s  %s" % (time.monotonic() - begin, function.__name__), flush=True)
+            traceback.print_exc()
+    return 1 if failed else 0
+
+
+sys.exit(main())

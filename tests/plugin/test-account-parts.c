@@ -1,0 +1,473 @@
+/*
+ * The account's table and what is made of it; requests, addresses and endpoints from outside; and
+ * counters that are read while they are written.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "account/account.h"
+#include "account/metrics_address.h"
+#include "account/metrics_request.h"
+#include "account/prometheus.h"
+#include "account/run_info.h"
+#include "account/stats_file.h"
+#include "check.h"
+#include "output/clock.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the table ----------------------------------------------------------------------------------
+ */
+
+/* Counter number i has the value i + 1. */
+static struct counts numbered(void)
+{
+    struct counts counts = {0};
+
+    for (size_t i = 0; i < counters_count; i++) {
+        const uint64_t value = i + 1;
+
+        memcpy((char *)&counts + counters[i].offset, &value, sizeof(value));
+    }
+    return counts;
+}
+
+static void test_table(void)
+{
+    const struct counts counts = numbered();
+    int totals = 0;
+
+    for (size_t i = 0; i < counters_count; i++) {
+        const struct counter *counter = &counters[i];
+
+        /* no two entries are the same number */
+        CHECK(counter_value(counter, &counts) == i + 1);
+        CHECK(strspn(counter->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(counter->name));
+        CHECK(strpbrk(counter->help, "\"\\\n") == NULL && counter->help[0]);
+        CHECK(i == 0 || counter->section >= counters[i - 1].section);
+        totals += counter->label && counter->label[0] == '\0';
+        for (size_t j = 0; j < i; j++)
+            CHECK(strcmp(counter->name, counters[j].name) != 0);
+    }
+    CHECK(totals == 2);
+}
+
+static struct counts plausible(void)
+{
+    return (struct counts){
+        .input = {.events = 10, .foreign = 2, .unreadable = 1},
+        .core = {.events_in_span = 6, .events_late = 1, .spans_open = 2},
+        .output = {.spans = 5,
+                   .outcome = {[OUTCOME_ACCEPTED] = 3, [OUTCOME_DROPPED] = 1},
+                   .waiting = 1},
+    };
+}
+
+static void test_sums(void)
+{
+    struct counts counts = {0};
+
+    CHECK(counts_add_up(&counts));
+    counts = plausible();
+    CHECK(counts_add_up(&counts));
+    counts.output.waiting = 0;
+    CHECK(!counts_add_up(&counts));
+    counts = plausible();
+    counts.input.events++;
+    CHECK(!counts_add_up(&counts));
+}
+
+static void test_lines(void)
+{
+    const struct counts none = {0};
+    const struct counts counts = plausible();
+    struct counts huge;
+    char line[COUNTS_LINE_MAX];
+
+    counts_line(&none, LINE_SHORT, line);
+    CHECK_TEXT(line, "events: 0; spans: 0");
+    counts_line(&counts, LINE_SHORT, line);
+    CHECK_TEXT(line, "events: 10 = 6 in spans + 2 foreign + 1 unreadable + 1 late; "
+                     "spans: 5 = 3 accepted + 1 dropped + 1 waiting; also: 2 spans open");
+    counts_line(&counts, LINE_WHOLE, line);
+    CHECK_TEXT(line,
+               "events: 10 = 6 in spans + 2 foreign + 1 unreadable + 0 invalid + 0 no room"
+               " + 0 duplicate + 1 late + 0 of processes; missing: 0 events, 0 annotations and "
+               "tags, 0 spans cut short; "
+               "spans: 5 = 3 accepted + 0 refused + 0 invalid + 0 too large + 0 undelivered"
+               " + 1 dropped + 0 no memory + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
+               "also: 2 spans open");
+    memset(&huge, 0xff, sizeof(huge)); /* the longest that there can be */
+    counts_line(&huge, LINE_WHOLE, line);
+    CHECK(strlen(line) < COUNTS_LINE_MAX / 2);
+}
+
+/* ---- what comes from outside --------------------------------------------------------------------
+ */
+
+static int status_of(const char *request)
+{
+    return metrics_request_judge(request, strlen(request)).status;
+}
+
+static void test_requests(void)
+{
+    char large[METRICS_REQUEST_MAX];
+
+    CHECK(status_of("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") == 200);
+    CHECK(status_of("GET /metrics HTTP/1.0\r\n\r\n") == 200);
+    CHECK(status_of("GET /metrics HTTP/1.1\n\n") == 200);
+    CHECK(status_of("\r\n\r\nGET /metrics?a=b HTTP/1.1\r\n\r\n") == 200);
+    CHECK(status_of("HEAD /metrics HTTP/1.1\r\n\r\n") == 200);
+    CHECK(metrics_request_judge("HEAD /metrics HTTP/1.1\n\n", 24).is_head);
+    CHECK(!metrics_request_judge("GET /metrics HTTP/1.1\n\n", 23).is_head);
+
+    CHECK(status_of("") == 0);
+    CHECK(status_of("\r\n\r\n\r\n") == 0);
+    CHECK(status_of("GET /metrics HTTP/1.1\r\n") == 0);
+    CHECK(status_of("GET /metrics HTTP/1.1\r\nHost: x\r\n\r") == 0);
+
+    CHECK(status_of("GET / HTTP/1.1\r\n\r\n") == 404);
+    CHECK(status_of("GET /metrics/ HTTP/1.1\r\n\r\n") == 404);
+    CHECK(status_of("GET /metric HTTP/1.1\r\n\r\n") == 404);
+    CHECK(status_of("GET ../../etc/passwd HTTP/1.1\r\n\r\n") == 404);
+    CHECK(status_of("POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello") == 405);
+    CHECK(status_of("get /metrics HTTP/1.1\r\n\r\n") == 405);
+    CHECK(status_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == 505);
+
+    CHECK(status_of("GET /metrics\r\n\r\n") == 400);
+    CHECK(status_of("GET  /metrics HTTP/1.1\r\n\r\n") == 400);
+    CHECK(status_of("GET /metrics HTTP/1.1 \r\n\r\n") == 400);
+    CHECK(status_of("GET /metrics HTTP/1.1 x\r\n\r\n") == 400);
+    CHECK(status_of("GET /metrics HTTP/11\r\n\r\n") == 400);
+    CHECK(status_of("GET /m\xc3\xa9trics HTTP/1.1\r\n\r\n") == 400);
+    CHECK(status_of(" GET /metrics HTTP/1.1\r\n\r\n") == 400);
+    CHECK(status_of("\x16\x03\x01 TLS") == 400);
+    CHECK(metrics_request_judge("GET \0", 5).status == 400);
+    CHECK(metrics_request_judge("GET /metrics HTTP/1.1\n\n\0", 24).status == 200);
+
+    memset(large, 'x', sizeof(large));
+    CHECK(metrics_request_judge(large, sizeof(large) - 1).status == 0);
+    CHECK(metrics_request_judge(large, sizeof(large)).status == 431);
+    memset(large, '\n', sizeof(large));
+    CHECK(metrics_request_judge(large, sizeof(large)).status == 431);
+}
+
+static void check_address(const char *text, const char *host, const char *port)
+{
+    struct metrics_address address;
+    struct error error;
+
+    if (!host) {
+        CHECK(!metrics_address_parse(&address, text, &error));
+        CHECK(strstr(error.text, "prometheus-listen") != NULL);
+        return;
+    }
+    CHECK(metrics_address_parse(&address, text, &error));
+    CHECK_TEXT(address.host, host);
+    CHECK_TEXT(address.port, port);
+}
+
+static void test_addresses(void)
+{
+    static const char *const wrong[] = {
+        "",     ":",         ":9464",       "x",          "65536",       "99999999999",
+        "-1",   "+1",        " 1",          "1 ",         "localhost:1", "127.0.0.1:",
+        "[]:1", "[::1]",     "[::1]:",      "::1:9464",   "[::1:9464",   "[127.0.0.1]:1",
+        "0x1",  "1.2.3:464", "1.2.3.4.5:1", "[::g]:9464",
+    };
+    char long_text[4096];
+
+    check_address("9464", "127.0.0.1", "9464");
+    check_address("0", "127.0.0.1", "0");
+    check_address("0.0.0.0:65535", "0.0.0.0", "65535");
+    check_address("[::1]:9464", "::1", "9464");
+    check_address("[::]:1", "::", "1");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        check_address(wrong[i], NULL, NULL);
+    memset(long_text, '1', sizeof(long_text) - 1);
+    long_text[sizeof(long_text) - 1] = '\0';
+    check_address(long_text, NULL, NULL);
+    long_text[4000] = ':';
+    check_address(long_text, NULL, NULL);
+}
+
+static void check_shown(const char *endpoint, const char *expected)
+{
+    char *shown = endpoint_for_display(endpoint);
+
+    CHECK_TEXT(shown, expected);
+    free(shown);
+}
+
+static void test_endpoints(void)
+{
+    check_shown("http://h:9411/api/v2/spans", "http://h:9411/api/v2/spans");
+    check_shown("https://user:secret@h/api?token=secret#secret", "https://h/api");
+    check_shown("https://h?key=secret", "https://h");
+    check_shown("user:secret@h/path@x", "h/path@x");
+    check_shown("http://a@b@h/", "http://h/");
+    check_shown("file:/tmp/a?b@c#d", "file:/tmp/a?b@c#d");
+    check_shown("file:/tmp/a\n\x1b\x7f\"\\", "file:/tmp/a???\"\\");
+    check_shown("file:/tmp/\xc3\xa9", "file:/tmp/\xc3\xa9");
+    check_shown("file:/tmp/\xc3\xa9\xff", "file:/tmp/???");
+    check_shown("", "");
+}
+
+/* ---- texts --------------------------------------------------------------------------------------
+ */
+
+static const struct run_info run = {
+    .endpoint = (char *)"file:/tmp/\"quoted\"\\\n",
+    .start_ns = INT64_C(1500000000123456789),
+    .events_ns = INT64_C(1500000001000000000),
+    .now_ns = INT64_C(1500000002050000000),
+};
+
+static void test_page(void)
+{
+    const struct counts counts = plausible();
+    char *page = prometheus_page(&counts, &run);
+
+    CHECK(strstr(page, "blkin_sink_info{version=\"" BLKIN_VERSION
+                       "\",endpoint=\"file:/tmp/\\\"quoted\\\"\\\\\\n\"} 1\n") != NULL);
+    CHECK(strstr(page, "\nblkin_start_time_seconds 1500000000.123\n") != NULL);
+    CHECK(strstr(page, "\n# TYPE blkin_events_total counter\nblkin_events_total 10\n") != NULL);
+    CHECK(strstr(page, "\n# TYPE blkin_spans_waiting gauge\nblkin_spans_waiting 1\n") != NULL);
+    CHECK(page[strlen(page) - 1] == '\n');
+    free(page);
+}
+
+static void test_stats(void)
+{
+    const struct counts counts = plausible();
+    char *text = stats_text(&counts, &run);
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_t *values = json_object_get(json, "counters");
+
+    CHECK_TEXT(json_string_value(json_object_get(json, "endpoint")), run.endpoint);
+    CHECK_TEXT(json_string_value(json_object_get(json, "started")), "2017-07-14T02:40:00.123Z");
+    CHECK_TEXT(json_string_value(json_object_get(json, "written")), "2017-07-14T02:40:02.050Z");
+    CHECK_TEXT(json_string_value(json_object_get(json, "state")), "running");
+    CHECK(json_object_size(values) == counters_count);
+    CHECK(json_integer_value(json_object_get(values, "spans_accepted")) == 3);
+    json_decref(json);
+    free(text);
+}
+
+/* Never in place of what is not its own. */
+static void test_file(const char *folder)
+{
+    const struct counts counts = plausible();
+    char path[512], link_path[520], precious[64] = "";
+    struct error error;
+    struct stat status;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/stats", folder);
+    (void)snprintf(link_path, sizeof(link_path), "%s.link", path);
+    CHECK(stats_file_check(path, &error));
+    CHECK(stats_file_write(path, &counts, &run, &error));
+    CHECK(stats_file_check(path, &error)); /* that of an earlier run */
+    CHECK(symlink(path, link_path) == 0);
+    CHECK(!stats_file_check(link_path, &error));
+    CHECK(!stats_file_check(folder, &error));
+    CHECK(!stats_file_check("/dev/null", &error));
+    CHECK(!stats_file_check("", &error));
+    CHECK(unlink(link_path) == 0);
+    CHECK((file = fopen(path, "w")) != NULL);
+    fputs("precious", file);
+    CHECK(fclose(file) == 0);
+    CHECK(!stats_file_check(path, &error));
+    CHECK(strstr(error.text, "no statistics file") != NULL);
+    CHECK((file = fopen(path, "r")) && fgets(precious, sizeof(precious), file));
+    fclose(file);
+    CHECK_TEXT(precious, "precious");
+    CHECK(truncate(path, 0) == 0);
+    CHECK(stats_file_check(path, &error));
+    CHECK(unlink(path) == 0);
+    CHECK(!stats_file_write("/nowhere/stats", &counts, &run, &error));
+    CHECK(strstr(error.text, "/nowhere/stats") && strstr(error.text, "No such file"));
+    CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
+}
+
+/* ---- all of it, while counters change -----------------------------------------------------------
+ */
+
+static struct {
+    pthread_mutex_t lock;
+    struct exporter_counts counts;
+    atomic_int port;
+    atomic_int lines;
+    atomic_int scrapes;
+    atomic_bool is_over;
+} world = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct exporter_counts delivery(void *context)
+{
+    struct exporter_counts counts;
+
+    (void)context;
+    pthread_mutex_lock(&world.lock);
+    counts = world.counts;
+    pthread_mutex_unlock(&world.lock);
+    return counts;
+}
+
+static void inform(void *context, const char *message)
+{
+    const char *port = strstr(message, "127.0.0.1:");
+
+    (void)context;
+    if (port)
+        world.port = atoi(port + strlen("127.0.0.1:"));
+    if (strstr(message, "events: "))
+        world.lines++;
+}
+
+static void warn(void *context, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", message);
+    check_failures++;
+}
+
+/* The page's text; "" if there is none. */
+static void scrape(char *text, size_t size)
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)world.port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    size_t length = 0;
+    ssize_t got = 1;
+
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+        send(fd, request, strlen(request), MSG_NOSIGNAL) > 0)
+        while (length + 1 < size && (got = recv(fd, text + length, size - 1 - length, 0)) > 0)
+            length += (size_t)got;
+    close(fd);
+    text[length] = '\0';
+}
+
+static uint64_t value_in(const char *page, const char *name)
+{
+    char line[128];
+    const char *found;
+
+    (void)snprintf(line, sizeof(line), "\n%s ", name);
+    found = strstr(page, line);
+    CHECK(found != NULL);
+    return found ? strtoull(found + strlen(line), NULL, 10) : 0;
+}
+
+static void *scrape_all(void *context)
+{
+    static char page[65536];
+    uint64_t last = 0;
+
+    (void)context;
+    while (!world.is_over) {
+        uint64_t events, spans;
+
+        scrape(page, sizeof(page));
+        if (strncmp(page, "HTTP/1.1 200 OK\r\n", 17) != 0)
+            continue; /* at the end */
+        events = value_in(page, "blkin_events_total");
+        spans = value_in(page, "blkin_spans_finished_total");
+        CHECK(events == value_in(page, "blkin_events_in_spans_total") +
+                            value_in(page, "blkin_events_foreign_total"));
+        CHECK(spans ==
+              value_in(page, "blkin_spans_accepted_total") + value_in(page, "blkin_spans_waiting"));
+        CHECK(events >= last);
+        last = events;
+        world.scrapes++;
+    }
+    return NULL;
+}
+
+static void count_one(struct input_counts *input, struct assembler_counts *core)
+{
+    if (input->events++ % 3)
+        input->foreign++;
+    else
+        core->events_in_span++;
+    pthread_mutex_lock(&world.lock);
+    world.counts.spans++;
+    if (world.counts.spans % 2)
+        world.counts.waiting++;
+    else
+        world.counts.outcome[OUTCOME_ACCEPTED]++;
+    pthread_mutex_unlock(&world.lock);
+}
+
+static void test_threads(const char *folder)
+{
+    char path[512];
+    const struct account_options options = {.endpoint = "http://h/?secret",
+                                            .stats_file = path,
+                                            .listen = "0",
+                                            .period_ms = 1,
+                                            .shows_progress = true};
+    const struct account_callbacks callbacks = {delivery, inform, warn, NULL};
+    struct input_counts input = {0};
+    struct assembler_counts core = {0};
+    struct counts final;
+    struct error error;
+    struct account *account;
+    pthread_t scraper;
+    const int64_t give_up_ms = clock_ms() + 30000;
+    json_t *json;
+
+    (void)snprintf(path, sizeof(path), "%s/stats", folder);
+    account = account_open(&options, &callbacks, &error);
+    if (!account) {
+        warn(NULL, error.text);
+        return;
+    }
+    CHECK(pthread_create(&scraper, NULL, scrape_all, NULL) == 0);
+    while ((world.scrapes < 50 || world.lines < 300) && clock_ms() < give_up_ms) {
+        count_one(&input, &core);
+        account_publish(account, &input, &core);
+        json = json_load_file(path, 0, NULL); /* whole at any time */
+        CHECK(json != NULL);
+        json_decref(json);
+    }
+    world.is_over = true;
+    pthread_join(scraper, NULL);
+    final = account_end(account, &input, &core);
+    CHECK(world.scrapes >= 50 && world.lines >= 300);
+    CHECK(counts_add_up(&final) && final.input.events == input.events);
+    CHECK(final.output.spans == input.events);
+    json = json_load_file(path, 0, NULL);
+    CHECK_TEXT(json_string_value(json_object_get(json, "state")), "ended");
+    CHECK_TEXT(json_string_value(json_object_get(json, "endpoint")), "http://h/");
+    json_decref(json);
+    account_free(account);
+    CHECK(unlink(path) == 0);
+}
+
+int main(void)
+{
+    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+
+    test_table();
+    test_sums();
+    test_lines();
+    test_requests();
+    test_addresses();
+    test_endpoints();
+    test_page();
+    test_stats();
+    test_file(folder);
+    test_threads(folder);
+    return check_status();
+}

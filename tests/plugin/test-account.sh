@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The account, shown while real babeltrace2 runs: statistics file, Prometheus page, progress lines.
+# timeout: 150
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+requests=200
+
+private_begin
+start_sessiond && start_session recorded --output="$WORK/trace" || exit 1
+start_stack && run_client "$requests" || exit 1
+lttng destroy recorded >/dev/null || fail "lttng destroy"
+"$PYTHON" "$SRC/tests/plugin/account_scenarios.py" "$WORK/trace" "$(stack_spans "$requests")" "$WORK" ||
+    exit 1
+
+# A live session that is not there yet: nothing is read, and the account is shown all the same.
+start_relayd || exit 1
+live=net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/live
+start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$live" \
+    -c sink.blkin.zipkin --log-level=INFO \
+    --params="endpoint=\"file:$WORK/live.json\",stats-file=\"$WORK/live.stats\",stats-period-ms=100"
+
+idle_lines() {
+    [ "$(grep -c '^blkin: running for [0-9]* s: events: 0; spans: 0$' "$WORK/collector.log")" -ge "$1" ]
+}
+has_state() {
+    jq -e ".state == \"$1\" and .counters.events == $2" "$WORK/live.stats" >/dev/null
+}
+wait_for 20 collector "three progress lines" idle_lines 3 || exit 1
+wait_for 20 collector "a statistics file" has_state running 0 || exit 1
+as_of=$(jq .events_as_of "$WORK/live.stats")
+is_newer() {
+    [[ $(jq .events_as_of "$WORK/live.stats") > $as_of ]]
+}
+wait_for 20 collector "newer counters of events, idle" is_newer || exit 1
+
+# And it follows what comes.
+start_live_session live || exit 1
+wait_attached || exit 1
+start_stack && run_client 10 || exit 1
+spans=$(stack_spans 10)
+counts_spans() {
+    jq -e ".counters.spans_accepted == $spans and .state == \"running\"" "$WORK/live.stats" >/dev/null
+}
+wait_for 20 collector "$spans spans in the statistics file" counts_spans || exit 1
+stop_part collector INT
+status=$?
+[ "$status" -eq 2 ] || fail "babeltrace2 ended with status $status after SIGINT, expected 2"
+jq -e ".state == \"ended\" and .counters.spans_accepted == $spans" "$WORK/live.stats" >/dev/null ||
+    fail "the last statistics file is not that of the end"
+check_account "$spans"
