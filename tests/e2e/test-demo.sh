@@ -46,13 +46,13 @@ kill_when() {
 private_begin
 
 kill_when "waiting for Zipkin"
-kill_when "starting two replicas"
+kill_when "starting gateway, mapper and two stores"
 
 SECONDS=0
 start_part demo "${demo[@]}"
 wait_part demo 60 || fail "the demo's status is $?: $(show_log demo 60 2>&1)"
-expect "starting LTTng's daemons" "starting two replicas" "gateway: replicate" \
-    "replica-2: pwrite+fdatasync" "the same in Zipkin: http://127.0.0.1:"
+expect "starting LTTng's daemons" "starting gateway, mapper and two stores" "gateway: forward" \
+    "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
 
 # At a terminal it stays, and Ctrl-C is its good end.
@@ -71,6 +71,6 @@ wait_part demo 60
 status=$?
 rm -rf "$without_java"
 [ "$status" -eq 0 ] || fail "without Java the demo's status is $status: $(show_log demo 60 2>&1)"
-expect "no java on PATH" "gateway: replicate" "all spans are in $BUILD/demo/spans.json"
+expect "no java on PATH" "gateway: forward" "all spans are in $BUILD/demo/spans.json"
 traces=$("$BUILD/bin/blkin" show --list "$BUILD/demo/spans.json" | grep -c 'client: ')
 [ "$traces" -eq 20 ] || fail "$BUILD/demo/spans.json has $traces traces, expected 20"
