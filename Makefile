@@ -189,7 +189,7 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) 
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
-bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
+bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
 	$(if $(filter x86_64,$(shell uname -m)),free))
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
