@@ -228,8 +228,8 @@ TESTS ?= $(unit_tests) $(script_tests)
 .PHONY: bench bench-ids
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@tools/deps --ensure
-	@$(MAKE) --no-print-directory all $(bench_programs)
-	@$(PYTHON) tests/bench/bench lib
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@$(PYTHON) tests/bench/bench lib sink
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)

@@ -1,7 +1,7 @@
-# sessions.sh: the recording sessions of the benchmarks; to be sourced after tools/private.sh.
+# sessions.sh: the sessions of the benchmarks; to be sourced after tools/private.sh.
 #
-# Snapshot sessions: their ring buffers are overwritten and nobody reads them, so that the only cost
-# is the traced process's.
+# Those of the library are snapshot sessions: their ring buffers are overwritten and nobody reads
+# them, so that the only cost is the traced process's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -27,4 +27,28 @@ bench_session() {
 
 end_session() {
     lttng destroy "$1" >/dev/null
+}
+
+# record_trace KIND SPANS: a trace on disk, $WORK/KIND, of what bench-load makes. The program waits for
+# room in the ring buffer, so that nothing is lost.
+record_trace() {
+    local kind=$1 spans=$2 log
+    if ! log=$({
+        lttng create "$kind" --output="$WORK/$kind" &&
+            lttng enable-channel -s "$kind" -u --buffers-uid --subbuf-size=4M --num-subbuf=4 \
+                --blocking-timeout=inf bench &&
+            lttng enable-event -s "$kind" -u -c bench 'zipkin:*' &&
+            lttng enable-event -s "$kind" -u -c bench blkin:span &&
+            lttng start "$kind"
+    } 2>&1); then
+        complain "cannot record the trace $kind:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 60 "$BUILD/tests/bench/bench-load" "$kind" "$spans" \
+        >/dev/null || {
+        complain "bench-load $kind failed"
+        return 1
+    }
+    lttng destroy "$kind" >/dev/null
 }
