@@ -14,6 +14,7 @@ set -u
 private_begin
 bench=$BUILD/tests/bench
 spans=${SPANS:-500000}
+pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
 rounds=${ROUNDS:-4}
 
 die() {
@@ -50,7 +51,7 @@ least() {
 # compare KIND: in turns, and prints both.
 compare() {
     local i
-    record_trace "$1" "$spans" || exit 1
+    record_trace "$1" "$spans" "$pace" || exit 1
     for ((i = 0; i < rounds; i++)); do
         viewer "$1" utils.dummy
         ours "$1"
