@@ -209,6 +209,13 @@ $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
 
+# a source of events for measuring memory
+bench_source := $(BUILD)/tests/bench/plugins/babeltrace-plugin-bench.so
+$(call obj,tests/bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
+$(bench_source): $(call obj,tests/bench/source/plugin.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
+
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin (sets itself up)
 	@tools/deps --ensure
@@ -222,14 +229,27 @@ check: ## run all tests (sets itself up)
 	@tools/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(bench_programs) $(sink_bench_programs) ## build the test programs
+tests: $(test_programs) $(bench_programs) $(sink_bench_programs) $(bench_source) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids
+.PHONY: bench bench-ids bench-sink bench-memory bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@tools/deps --ensure
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@$(PYTHON) tests/bench/bench lib sink
+	@$(PYTHON) tests/bench/bench lib sink live
+
+bench-sink: ## the sink's part of it only
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@$(PYTHON) tests/bench/bench sink live
+
+bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
+	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)
+	@$(PYTHON) tests/bench/bench memory
+
+RUNS ?= 50
+bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)

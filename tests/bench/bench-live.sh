@@ -115,7 +115,7 @@ rates() {
     done
 }
 
-# From a span's end to the collector's answer, at 1000 spans/s.
+# From a span's end to the collector's answer, at 1000 spans/s; and the most memory the viewer had.
 latency() {
     local timer_ms=$1
     start_part latency "$bench/null_server" latency
@@ -123,6 +123,7 @@ latency() {
     live_session latency "${timer_ms}000" 1M 4 || exit 1
     start_viewer viewer blkin.zipkin --params="endpoint=\"http://$(part_address latency)/api/v2/spans\",batch-timeout-ms=${LINGER_MS:-1}"
     timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || die "bench-load failed"
+    awk '/^VmHWM/ { print "live base_kib", $2, $2, 0 }' "/proc/${private_pid[viewer]}/status"
     lttng destroy latency >/dev/null || die "cannot destroy the session"
     wait_part viewer 60 || die "the viewer failed"
     stop_part latency

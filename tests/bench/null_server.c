@@ -1,7 +1,9 @@
 /*
  * A collector that keeps nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
  *
- *     null_server [count | latency]
+ *     null_server [count | latency] [MILLISECONDS]
+ *
+ * With MILLISECONDS it is a slow one: it waits so long before each answer.
  *
  * Says "listening on 127.0.0.1:PORT". At SIGTERM or SIGINT it prints "requests N spans N bytes N",
  * spans only if told to count; and with "latency" also, in microseconds from the end of a span to
@@ -43,6 +45,7 @@ struct connection {
 };
 
 static int counting;
+static long pause_ms;
 static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
@@ -112,7 +115,11 @@ static void count_body(const char *body, size_t length)
 
 static bool finish_request(struct connection *connection)
 {
+    const struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000};
+
     requests++;
+    if (pause_ms > 0)
+        nanosleep(&pause, NULL);
     if (counting != COUNT_NOTHING)
         count_body(connection->data, connection->length);
     connection->length = 0;
@@ -273,12 +280,16 @@ int main(int argc, char **argv)
     int ends = signals(), listener;
     struct epoll_event events[16];
 
-    if (argc == 2 && strcmp(argv[1], "count") == 0)
-        counting = COUNT_SPANS;
-    else if (argc == 2 && strcmp(argv[1], "latency") == 0)
-        counting = COUNT_LATENCY;
-    else if (argc != 1)
-        return fprintf(stderr, "usage: null_server [count | latency]\n"), 2;
+    for (int i = 1; i < argc; i++) {
+        char *end;
+
+        if (strcmp(argv[i], "count") == 0)
+            counting = COUNT_SPANS;
+        else if (strcmp(argv[i], "latency") == 0)
+            counting = COUNT_LATENCY;
+        else if ((pause_ms = strtol(argv[i], &end, 10)) <= 0 || *end)
+            return fprintf(stderr, "usage: null_server [count | latency] [MILLISECONDS]\n"), 2;
+    }
     listener = listen_on_loopback();
     watch(epoll, listener, &listener);
     watch(epoll, ends, &ends);
