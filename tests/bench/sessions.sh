@@ -75,7 +75,7 @@ live_session() {
 
 # discarded SESSION: events that LTTng has discarded, so far as it has said so.
 discarded() {
-    lttng list "$1" | awk '/Discarded events:/ { sum += $NF } END { print sum + 0 }'
+    lttng list "$1" | awk '/Discarded events:/ { sum += $NF } END { printf "%d\n", sum }'
 }
 
 # start_viewer NAME COMPONENT [OPTION...]: a live viewer that ends with the session, and is attached when
