@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_CAPACITY 256
+#define FIRST_CAPACITY 192
 
 static size_t padded(size_t size)
 {
