@@ -26,6 +26,8 @@ static bool make_room(struct span *span, size_t size)
         return false;
     while (capacity < needed)
         capacity *= 2;
+    if (capacity > SPAN_LOG_MAX)
+        capacity = SPAN_LOG_MAX;
     log = realloc(span->log, capacity);
     if (!log)
         return false;
