@@ -6,7 +6,7 @@ set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 runs=${RUNS:-3}
-delay=100ms # longer than a real disk takes on a busy machine
+delay=${DELAY:-100ms} # longer than a real disk takes on a busy machine
 requests=4
 
 # record_run NAME: the spans of some requests in $WORK/NAME.json.
