@@ -313,12 +313,11 @@ static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *l
 static void use_discarded_events(struct sink *sink, const bt_message *message)
 {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
-    struct loss loss = {.events = 1};
+    struct loss loss = {.has_times = false};
+    const bool is_known = bt_message_discarded_events_get_count(message, &loss.events) ==
+                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
-    if (bt_message_discarded_events_get_count(message, &loss.events) !=
-        BT_PROPERTY_AVAILABILITY_AVAILABLE)
-        loss.events = 1;
-    sink->input.discarded_events += loss.events;
+    sink->input.discarded_events += is_known ? loss.events : 1;
     loss.has_times =
         times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
     note_loss(sink, stream, &loss);
@@ -327,12 +326,11 @@ static void use_discarded_events(struct sink *sink, const bt_message *message)
 static void use_discarded_packets(struct sink *sink, const bt_message *message)
 {
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
-    struct loss loss = {.packets = 1};
+    struct loss loss = {.has_times = false};
+    const bool is_known = bt_message_discarded_packets_get_count(message, &loss.packets) ==
+                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
-    if (bt_message_discarded_packets_get_count(message, &loss.packets) !=
-        BT_PROPERTY_AVAILABILITY_AVAILABLE)
-        loss.packets = 1;
-    sink->input.discarded_packets += loss.packets;
+    sink->input.discarded_packets += is_known ? loss.packets : 1;
     loss.has_times =
         times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
     note_loss(sink, stream, &loss);

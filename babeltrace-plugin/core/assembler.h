@@ -60,6 +60,7 @@ struct assembler_counts {
     uint64_t spans_duplicate;  /* put together, and not given out: they had been already */
     uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* of these: moved by what a clock was off */
+    uint64_t not_noted;        /* losses and clocks: no memory, or a host beyond SOURCES_MAX */
     uint64_t services_merged;  /* events of a service beyond ENDPOINTS_MAX */
 };
 
@@ -105,7 +106,7 @@ struct loss {
     bool has_times;
     int64_t begin_ns;
     int64_t end_ns;
-    uint64_t events;
+    uint64_t events; /* this and packets 0: not known how much */
     uint64_t packets;
 };
 

@@ -46,7 +46,7 @@ static void keep(struct losses *losses, const struct loss_interval *interval)
     *place = *interval;
 }
 
-void losses_add(struct losses *losses, const struct loss_interval *added)
+bool losses_add(struct losses *losses, const struct loss_interval *added)
 {
     struct loss_interval interval = *added;
 
@@ -60,6 +60,7 @@ void losses_add(struct losses *losses, const struct loss_interval *added)
         keep(losses, &interval);
     else
         forget(losses, &interval);
+    return losses->ring != NULL;
 }
 
 /* A trace may claim any number. */
@@ -87,6 +88,7 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
         found = true;
         sum->events = add(sum->events, interval->events);
         sum->packets = add(sum->packets, interval->packets);
+        sum->is_more |= !interval->events && !interval->packets;
     }
     return found;
 }

@@ -15,7 +15,7 @@ struct loss_interval {
     int64_t end_ns;
     int64_t pid; /* 0: of any process */
     uint64_t events;
-    uint64_t packets; /* of unknown content */
+    uint64_t packets; /* of unknown content; this and events 0: not known how much */
 };
 
 /*
@@ -37,14 +37,14 @@ struct loss_sum {
     uint64_t events;
     uint64_t packets;
     int64_t pid;  /* 0: of more than one process, or not known */
-    bool is_more; /* losses that are no longer known one by one come on top */
+    bool is_more; /* others, not known how much, come on top */
 };
 
 void losses_init(struct losses *losses);
 void losses_destroy(struct losses *losses);
 
-/* Without memory it is forgotten at once. */
-void losses_add(struct losses *losses, const struct loss_interval *interval);
+/* Returns false when out of memory: then it is forgotten at once. */
+bool losses_add(struct losses *losses, const struct loss_interval *interval);
 
 /* Sums up what overlaps the times of a span of process pid (0: not known). False: nothing does. */
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,

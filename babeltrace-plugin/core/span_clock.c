@@ -12,7 +12,9 @@ void assembler_note_clock(struct assembler *assembler, const struct event *event
     if (!assembler->options.correct_clocks)
         return;
     source = source_get(assembler->sources, &event->origin);
-    if (!source->is_overflow && clock_note(&source->correction, event->time_ns, event->realtime))
+    if (source->is_overflow)
+        assembler->counts.not_noted++;
+    else if (clock_note(&source->correction, event->time_ns, event->realtime))
         assembler->has_offsets = true;
 }
 

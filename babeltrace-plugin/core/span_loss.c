@@ -9,6 +9,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
+                 const struct loss_interval *interval)
+{
+    if (source->is_overflow || !losses_add(losses, interval))
+        assembler->counts.not_noted++;
+    return !source->is_overflow;
+}
+
 void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
 {
     struct source *source = source_get(assembler->sources, &loss->origin);
@@ -20,10 +28,7 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
         .packets = loss->packets,
     };
 
-    if (source->is_overflow)
-        return;
-    losses_add(&source->losses, &interval);
-    assembler->has_losses = true;
+    assembler->has_losses |= note(assembler, source, &source->losses, &interval);
 }
 
 void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
@@ -38,10 +43,7 @@ void assembler_note_gap(struct assembler *assembler, const struct event *event, 
     };
 
     assembler->counts.events_missing += missing;
-    if (source->is_overflow)
-        return;
-    losses_add(&source->gaps, &interval);
-    assembler->has_gaps = true;
+    assembler->has_gaps |= note(assembler, source, &source->gaps, &interval);
 }
 
 struct line {

@@ -8,7 +8,7 @@
 
 #include "params.h"
 
-enum type { TEXT, INTEGER, CHOICE, BOOLEAN };
+enum type { TEXT, INTEGER, CHOICE, BOOLEAN, CLOSING };
 
 #define MIB        (INT64_C(1) << 20)
 #define DAY        INT64_C(86400000)
@@ -42,6 +42,8 @@ static const struct known {
     {"flush-timeout-ms", INTEGER, AT(exporter.flush_timeout_ms), 0, DAY},
     {"on-full", CHOICE, AT(exporter.on_full), 0, ON_FULL_DROP_OLDEST},
     {"compression", CHOICE, AT(exporter.transport.compression), 0, COMPRESSION_GZIP},
+    {"closing-annotations", CLOSING, AT(closing), 0, 0},
+    {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
     {"require-collector", BOOLEAN, AT(exporter.require_collector), 0, 1},
     {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
     {"stats-file", TEXT, AT(stats_file), 0, 0},
@@ -53,7 +55,8 @@ static const struct known {
 
 static const char *take_string(struct source *source, char *string, size_t size)
 {
-    static const char *const choices[] = {"auto", "block", "drop-oldest", "none", "gzip"};
+    static const char *const choices[] = {"auto",  "block", "drop-oldest", "none", "gzip",
+                                          "cr,ss", ","};
     const uint64_t length = take(source, 1);
     const struct text text = take_bytes(source, length % (size - 1));
 
@@ -92,6 +95,24 @@ static int64_t take_integer(struct source *source)
                         : (int64_t)take(source, 8);
 }
 
+/* Strings mostly. */
+static void insert_array(struct source *source, bt_value *map, const char *name)
+{
+    char string[128];
+    bt_value *array;
+
+    if (bt_value_map_insert_empty_array_entry(map, name, &array) !=
+        BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+        return;
+    for (uint64_t count = take(source, 1) % 20; count; count--) {
+        if (take(source, 1) == 255)
+            bt_value_array_append_bool_element(array, BT_TRUE);
+        else
+            bt_value_array_append_string_element(array,
+                                                 take_string(source, string, sizeof(string)));
+    }
+}
+
 static void insert(struct source *source, bt_value *map)
 {
     char name_text[64], string[512];
@@ -105,7 +126,7 @@ static void insert(struct source *source, bt_value *map)
         bt_value_map_insert_real_entry(map, name, 1.5);
         break;
     case 2:
-        bt_value_map_insert_empty_array_entry(map, name, NULL);
+        insert_array(source, map, name);
         break;
     case 3:
         bt_value_map_insert_empty_map_entry(map, name, NULL);
@@ -155,6 +176,10 @@ static bool is_given(const bt_value *value, const struct params *params, const s
         return bt_value_bool_get(value) == integer_of(params, entry);
     case CHOICE:
         return bt_value_is_string(value);
+    case CLOSING:
+        return params->closing.count >= 1 && params->closing.count <= CLOSING_MAX &&
+               (bt_value_is_string(value) ||
+                bt_value_array_get_length(value) == params->closing.count);
     case INTEGER:
         break;
     }
@@ -172,7 +197,7 @@ static void require_accepted(const struct params *params, const bt_value *map)
     for (size_t i = 0; i < KNOWN; i++) {
         const bt_value *value = bt_value_map_borrow_entry_value_const(map, known[i].name);
 
-        if (known[i].type != TEXT)
+        if (known[i].type != TEXT && known[i].type != CLOSING)
             REQUIRE(integer_of(params, &known[i]) >= known[i].min &&
                     integer_of(params, &known[i]) <= known[i].max);
         if (value)

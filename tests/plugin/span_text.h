@@ -124,6 +124,7 @@ static inline void print_span(FILE *out, const struct span *span)
         fprintf(out, " parent %" PRIx64, span->parent_id);
     fprintf(out, " %s ", kinds[span->kind]);
     print_text(out, span_name(span));
+    fputs(span->shared ? " shared" : "", out);
     fputs(span->debug ? " debug\n" : "\n", out);
     print_endpoint(out, "of", span->endpoint);
     if (span->remote)
@@ -157,10 +158,12 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"log errors", counts->log_errors},
         {"open", counts->spans_open},
         {"finished", counts->spans_finished},
-        {"duplicate spans", counts->spans_duplicate},
         {"incomplete", counts->spans_incomplete},
-        {"with loss", counts->spans_with_loss},
         {"evicted", counts->spans_evicted},
+        {"duplicate spans", counts->spans_duplicate},
+        {"spans with loss", counts->spans_with_loss},
+        {"spans corrected", counts->spans_corrected},
+        {"not noted", counts->not_noted},
         {"services merged", counts->services_merged},
     };
     const char *separator = "counts: ";

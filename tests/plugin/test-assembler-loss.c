@@ -90,6 +90,23 @@ static void test_without_times(void)
     end(assembler);
 }
 
+/* A loss of unknown size makes what is known a minimum. */
+static void test_unknown_size(void)
+{
+    struct assembler *assembler = begin();
+
+    add_at(assembler, event_of(10, 2, "s"), "a", 0, "sr");
+    lose(assembler, "a", 11, 12, 0, 0);
+    assembler_advance(assembler, 30 * SECOND);
+    CHECK(strstr(finished, "blkin.lost=events lost on a "));
+    lose(assembler, "a", 31, 32, 5, 0);
+    lose(assembler, "a", 31, 32, 0, 0);
+    add_at(assembler, event_of(31, 3, "s"), "a", 0, "sr");
+    assembler_flush(assembler);
+    CHECK(strstr(finished, "blkin.lost=5 events or more lost on a "));
+    end(assembler);
+}
+
 /* A gap in a thread's numbers touches the open spans of its process. */
 static void test_gap(void)
 {
@@ -219,6 +236,7 @@ int main(void)
     test_original();
     test_end_not_seen();
     test_without_times();
+    test_unknown_size();
     test_gap();
     test_filtered();
     test_told_twice();

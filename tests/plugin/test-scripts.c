@@ -69,6 +69,7 @@ static const struct attribute {
     {"host", TEXT, offsetof(struct event, origin.host)},
     {"process", TEXT, offsetof(struct event, origin.process)},
     {"pid", NUMBER, offsetof(struct event, origin.pid)},
+    {"clock", NUMBER, offsetof(struct event, origin.clock)},
     {"tid", NUMBER, offsetof(struct event, origin.tid)},
 };
 
@@ -120,7 +121,7 @@ static void check_account(struct run *run)
     const struct assembler_counts *counts = assembler_counts(run->assembler);
 
     if (counts->events == counts->events_in_span + counts->events_invalid + counts->events_no_room +
-                              counts->events_duplicate + counts->events_late +
+                              counts->events_late + counts->events_duplicate +
                               counts->events_process &&
         counts->spans_finished == run->spans)
         return;
@@ -202,7 +203,8 @@ static char *padded_value(struct text value, uint64_t pad)
 {
     char *padded = malloc(value.length + pad + 1);
 
-    memcpy(padded, value.data, value.length);
+    if (value.length)
+        memcpy(padded, value.data, value.length);
     memset(padded + value.length, 'x', pad);
     return padded;
 }
@@ -258,10 +260,18 @@ static void set_defaults(struct run *run)
 
 static void set_option(struct run *run, const struct script_word *word)
 {
-    const uint64_t number = script_number(&run->line, word->value.data);
     const char *key = word->key ? word->key : "";
+    uint64_t number;
 
-    if (strcmp(key, "idle") == 0)
+    if (strcmp(key, "closing") == 0) {
+        if (!closing_add(&run->options.closing, word->value))
+            script_fail(&run->line, "not a closing annotation", word->value.data);
+        return;
+    }
+    number = script_number(&run->line, word->value.data);
+    if (strcmp(key, "clocks") == 0)
+        run->options.correct_clocks = number;
+    else if (strcmp(key, "idle") == 0)
         run->options.idle_timeout_ns = (int64_t)number;
     else if (strcmp(key, "end") == 0)
         run->options.end_timeout_ns = (int64_t)number;
@@ -273,6 +283,34 @@ static void set_option(struct run *run, const struct script_word *word)
         run->options.max_open_bytes = number;
     else
         script_fail(&run->line, "no such option", key);
+}
+
+/* "loss [from=TIME to=TIME] [events=N] [packets=N] [ATTRIBUTE=VALUE...]" */
+static void note_loss(struct run *run)
+{
+    struct event where = run->defaults;
+    struct loss loss = {.has_times = false};
+
+    for (unsigned i = 1; i < run->line.count; i++) {
+        const struct script_word *word = &run->line.words[i];
+        const char *key = word->key ? word->key : "";
+        int64_t *time = strcmp(key, "from") == 0 ? &loss.begin_ns
+                        : strcmp(key, "to") == 0 ? &loss.end_ns
+                                                 : NULL;
+        uint64_t *count = strcmp(key, "events") == 0    ? &loss.events
+                          : strcmp(key, "packets") == 0 ? &loss.packets
+                                                        : NULL;
+
+        if (time)
+            *time = (int64_t)script_number(&run->line, word->value.data);
+        else if (count)
+            *count = script_number(&run->line, word->value.data);
+        else if (!word->key || !set_attribute(run, &where, word))
+            script_fail(&run->line, "no such attribute", word->value.data);
+        loss.has_times |= time != NULL;
+    }
+    loss.origin = where.origin;
+    assembler_note_loss(run->assembler, &loss);
 }
 
 static void run_line(struct run *run)
@@ -296,6 +334,8 @@ static void run_line(struct run *run)
     } else if (strcmp(first, "flush") == 0) {
         fputs("-- flush\n", run->out);
         assembler_flush(run->assembler);
+    } else if (strcmp(first, "loss") == 0) {
+        note_loss(run);
     } else if (strcmp(first, "counts") == 0) {
         print_counts(run->out, assembler_counts(run->assembler));
     } else if (strcmp(first, "hide") == 0) {
