@@ -230,7 +230,7 @@ $(starved_plugin): $(call obj,$(plugin_src)) $(starve)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
-bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids \
+bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
 	$(if $(filter x86_64,$(shell uname -m)),free))
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
@@ -261,6 +261,13 @@ $(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) -Wl,-rpath,$(BUILD)/lib
 
+# a source of events for measuring memory
+bench_source := $(BUILD)/tests/bench/plugins/babeltrace-plugin-bench.so
+$(call obj,tests/bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
+$(bench_source): $(call obj,tests/bench/source/plugin.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
+
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
 	@tools/deps --ensure
@@ -275,14 +282,27 @@ check: ## run all tests (sets itself up)
 
 .PHONY: tests
 tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
-		$(disabled_filter) ## build the test programs
+		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-app
+.PHONY: bench bench-ids bench-app bench-sink bench-memory bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@tools/deps --ensure
-	@$(MAKE) --no-print-directory all $(bench_programs)
-	@$(PYTHON) tests/bench/bench lib
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@$(PYTHON) tests/bench/bench lib sink live
+
+bench-sink: ## the sink's part of it only
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@$(PYTHON) tests/bench/bench sink live
+
+bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
+	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)
+	@$(PYTHON) tests/bench/bench memory
+
+RUNS ?= 50
+bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)

@@ -29,8 +29,8 @@ void peer_close(struct peer *peer)
     peer->fd = -1;
 }
 
-/* The connection is of no more use: a late reply would be taken for that to the next request. */
-static int failed(struct peer *peer, int error)
+/* A late reply would be taken for that to the next request: hence a new connection. */
+int peer_fail(struct peer *peer, int error)
 {
     if (!peer->was_reported)
         fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, peer->address->text,
@@ -48,7 +48,7 @@ int peer_send(struct peer *peer, const struct wire_message *request, const void 
         rc = peer->fd = net_connect(&peer->address->net, peer->timeout_s, NULL);
     if (rc >= 0)
         rc = wire_send_request(peer->fd, request, data);
-    return rc < 0 ? failed(peer, -rc) : 0;
+    return rc < 0 ? peer_fail(peer, -rc) : 0;
 }
 
 int peer_receive(struct peer *peer, const struct wire_message *request, void *data)
@@ -57,7 +57,7 @@ int peer_receive(struct peer *peer, const struct wire_message *request, void *da
     int rc = wire_receive_reply(peer->fd, request, data, &status);
 
     if (rc < 0)
-        return failed(peer, -rc);
+        return peer_fail(peer, -rc);
     peer->was_reported = 0;
     return status;
 }

@@ -40,6 +40,9 @@ void peer_close(struct peer *peer);
 int peer_send(struct peer *peer, const struct wire_message *request, const void *data);
 int peer_receive(struct peer *peer, const struct wire_message *request, void *data);
 
+/* Reports the error and closes the connection, as they do. Returns the error. */
+int peer_fail(struct peer *peer, int error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,10 +1,10 @@
 /*
- * An object store of the example storage stack: writes go to its secondaries, to its journal and
+ * An object store of the example storage stack: a write goes to its journal, to the secondaries and
  * then to the object.
  *
  * Tracing with the original API in C: serve_requests() joins the trace that came with a request,
- * step_begin() makes a span of a step inside the process, replicate_begin() one of a call to
- * another daemon that goes on while something else is done.
+ * step_begin() makes a span of a step inside the process, replicate() has spans of
+ * calls to other daemons that go on side by side.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,13 +19,15 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SECONDARIES     4
-#define SECONDARY_TIMEOUT_S 1
+#define MAX_SECONDARIES      4
+#define SECONDARY_CONNECT_S  1
+#define SECONDARY_TIMEOUT_MS 500
 #define FAULTS                                                                     \
     (1U << FAULT_SLOW_DISK | 1U << FAULT_SLOW_JOURNAL | 1U << FAULT_SLOW_NETWORK | \
      1U << FAULT_DROP_REPLICA)
@@ -43,6 +45,7 @@ struct replication {
     struct peer peer;
     struct wire_message request;
     struct blkin_trace span;
+    int waiting; /* for the reply */
     int status;
 };
 
@@ -69,76 +72,119 @@ static int step_end(const struct blkin_trace *span, int status)
 
 /* ---- to the secondaries, all at once */
 
+static void replicate_end(struct replication *replication, int status)
+{
+    if (status != 0)
+        BLKIN_KEYVAL_STRING(&replication->span, NULL, "error", strerror(status));
+    BLKIN_TIMESTAMP(&replication->span, NULL, CLIENT_RECV); /* last, as in step_end() */
+    replication->status = status;
+    replication->waiting = 0;
+}
+
 static void replicate_begin(struct replication *replication, const struct wire_message *request,
                             const char *data, const struct blkin_trace *parent)
 {
     struct blkin_trace *span = &replication->span;
     struct blkin_trace_info info;
+    int status;
 
     blkin_init_child(span, parent, NULL, "replicate");
     BLKIN_TIMESTAMP(span, NULL, CLIENT_SEND);
     BLKIN_KEYVAL_STRING(span, NULL, "secondary", replication->peer.address->text);
     replication->request = *request;
     replication->request.op = WIRE_REPLICATE;
+    replication->waiting = 1;
     blkin_get_trace_info(span, &info); /* goes along: the secondary's span becomes a child */
     blkin_pack_trace_info(&info, &replication->request.trace);
-    replication->status = peer_send(&replication->peer, &replication->request, data);
+    status = peer_send(&replication->peer, &replication->request, data);
+    if (status != 0)
+        replicate_end(replication, status);
 }
 
-static int replicate_end(struct replication *replication)
+/* Takes the replies as they come: each span ends when its own secondary has answered. */
+static void replicate_finish(struct replication *replications, int count)
 {
-    int status = replication->status;
+    for (;;) {
+        struct pollfd wait[MAX_SECONDARIES];
+        int waiting = 0;
+        int ready;
 
-    if (status == 0)
-        status = peer_receive(&replication->peer, &replication->request, NULL);
-    if (status != 0)
-        BLKIN_KEYVAL_STRING(&replication->span, NULL, "error", strerror(status));
-    BLKIN_TIMESTAMP(&replication->span, NULL, CLIENT_RECV);
-    return status;
+        for (int i = 0; i < count; i++) {
+            wait[i] = (struct pollfd){.fd = -1, .events = POLLIN}; /* -1: is passed over */
+            if (replications[i].waiting)
+                wait[i].fd = replications[i].peer.fd;
+            waiting += replications[i].waiting;
+        }
+        if (waiting == 0)
+            return;
+        ready = poll(wait, (nfds_t)count, SECONDARY_TIMEOUT_MS);
+        if (ready < 0)
+            continue; /* EINTR */
+        for (int i = 0; i < count; i++) {
+            struct replication *one = &replications[i];
+
+            if (ready == 0 && one->waiting)
+                replicate_end(one, peer_fail(&one->peer, ETIMEDOUT));
+            else if (wait[i].revents != 0)
+                replicate_end(one, peer_receive(&one->peer, &one->request, NULL));
+        }
+    }
+}
+
+/* Returns how many secondaries do not have it. */
+static int replicate(struct connection *connection, const struct wire_message *request,
+                     const struct blkin_trace *parent)
+{
+    const int count = connection->store->secondary_count;
+    int missing = 0;
+
+    for (int i = 0; i < count; i++)
+        replicate_begin(&connection->replications[i], request, connection->data, parent);
+    replicate_finish(connection->replications, count);
+    for (int i = 0; i < count; i++)
+        missing += connection->replications[i].status != 0;
+    return missing;
 }
 
 /* ---- requests */
 
-static int write_here(struct store *store, const struct wire_message *request, const char *data,
-                      const struct blkin_trace *parent)
+static int journal(struct store *store, const struct wire_message *request, const char *data,
+                   const struct blkin_trace *parent)
 {
     struct blkin_trace span;
-    int status;
 
     step_begin(&span, parent, "journal");
     fault_wait(FAULT_SLOW_JOURNAL);
-    status =
-        objects_journal(&store->objects, request->object, request->offset, data, request->length);
-    if (step_end(&span, status) != 0)
-        return status;
+    return step_end(&span, objects_journal(&store->objects, request->object, request->offset, data,
+                                           request->length));
+}
+
+static int apply(struct store *store, const struct wire_message *request, const char *data,
+                 const struct blkin_trace *parent)
+{
+    struct blkin_trace span;
 
     step_begin(&span, parent, "apply");
     fault_wait(FAULT_SLOW_DISK);
-    status =
-        objects_apply(&store->objects, request->object, request->offset, data, request->length);
-    return step_end(&span, status);
+    return step_end(&span, objects_apply(&store->objects, request->object, request->offset, data,
+                                         request->length));
 }
 
 /* A secondary that fails leaves the write degraded, and not failed: there is one good copy. */
-static int write_everywhere(struct connection *connection, const struct wire_message *request,
-                            const struct blkin_trace *parent)
+static int write_request(struct connection *connection, const struct wire_message *request,
+                         const struct blkin_trace *parent)
 {
-    const int count = connection->store->secondary_count;
-    int degraded = 0;
-    int status;
+    const int secondary = request->op == WIRE_REPLICATE;
+    int status = journal(connection->store, request, connection->data, parent);
+    int missing = status == 0 && !secondary ? replicate(connection, request, parent) : 0;
 
-    for (int i = 0; i < count; i++)
-        replicate_begin(&connection->replications[i], request, connection->data, parent);
-    status = write_here(connection->store, request, connection->data, parent);
-    for (int i = 0; i < count; i++)
-        degraded += replicate_end(&connection->replications[i]) != 0;
-    if (degraded > 0)
-        BLKIN_KEYVAL_INTEGER(parent, NULL, "degraded", degraded); /* secondaries without it */
-    return status;
+    if (missing > 0)
+        BLKIN_KEYVAL_INTEGER(parent, NULL, "degraded", missing);
+    return status == 0 ? apply(connection->store, request, connection->data, parent) : status;
 }
 
-static int read_here(struct connection *connection, const struct wire_message *request,
-                     const struct blkin_trace *parent)
+static int read_request(struct connection *connection, const struct wire_message *request,
+                        const struct blkin_trace *parent)
 {
     struct blkin_trace span;
 
@@ -153,11 +199,10 @@ static int answer(struct connection *connection, const struct wire_message *requ
 {
     switch (request->op) {
     case WIRE_WRITE:
-        return write_everywhere(connection, request, span);
     case WIRE_REPLICATE:
-        return write_here(connection->store, request, connection->data, span);
+        return write_request(connection, request, span);
     case WIRE_READ:
-        return read_here(connection, request, span);
+        return read_request(connection, request, span);
     default:
         return EOPNOTSUPP;
     }
@@ -205,7 +250,7 @@ static void serve(int fd, void *arg)
     }
     connection->store = store;
     for (int i = 0; i < store->secondary_count; i++)
-        peer_init(&connection->replications[i].peer, &store->secondaries[i], SECONDARY_TIMEOUT_S);
+        peer_init(&connection->replications[i].peer, &store->secondaries[i], SECONDARY_CONNECT_S);
     serve_requests(fd, connection);
     for (int i = 0; i < store->secondary_count; i++)
         peer_close(&connection->replications[i].peer);

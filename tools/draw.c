@@ -5,6 +5,7 @@
  */
 #include "draw.h"
 
+#include "self.h"
 #include "text.h"
 
 #include <inttypes.h>
@@ -271,6 +272,46 @@ struct date_text date_text(int64_t us)
     return date;
 }
 
+/* The service on the other side, if the time is that of the way to it and back; else NULL. */
+static const char *other_side(const struct node *node)
+{
+    const struct node *child = node->child;
+
+    return child && strcmp(node->span->kind, "CLIENT") == 0 &&
+                   strcmp(child->span->service, node->span->service) != 0
+               ? child->span->service
+               : NULL;
+}
+
+/* Where to look first. */
+static void put_longest(const struct trace *trace, size_t width)
+{
+    const struct node *node = self_longest(trace);
+    const char *other = node ? other_side(node) : NULL;
+    const char *title = "longest self time: ";
+    char time[80];
+    size_t room;
+
+    if (!node || trace->count < 2)
+        return;
+    snprintf(time, sizeof(time), ", %s of %s", time_text(self_time(node)).text,
+             time_text(trace->end - trace->start).text);
+    room = width - strlen(title) - strlen(time);
+    printf("\n%s", title);
+    room -= put(node->span->service, room / 2);
+    if (node->span->service[0] && node->span->name[0])
+        room -= put(": ", 2);
+    room -= put(node->span->name[0] || node->span->service[0] ? node->span->name : node->span->id,
+                room / 2);
+    fputs(time, stdout);
+    if (other && room > 20) {
+        room -= put(" (on the way to ", 16) + 1;
+        put(other, room);
+        putchar(')');
+    }
+    putchar('\n');
+}
+
 void draw(const struct trace *trace, size_t width, bool annotations)
 {
     const struct chart chart = layout(trace, width);
@@ -286,4 +327,5 @@ void draw(const struct trace *trace, size_t width, bool annotations)
     printf(" %*s %*s\n", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     for (const struct node *node = trace->top; node; node = node_after(node))
         put_node(&chart, node, annotations);
+    put_longest(trace, width);
 }

@@ -285,6 +285,8 @@ start_daemon() {
 # them (see examples/README.md); the address for clients is in GATEWAY.
 start_stack() {
     stack_culprit=${1-} stack_fault=${2-}
+    WRITE_SPANS=13
+    [ "$stack_fault" != drop-replica ] || WRITE_SPANS=10 # nothing of store-2
     start_daemon store-2 store --name store-2 --dir "$WORK/store-2" &&
         start_daemon store-1 store --name store-1 --dir "$WORK/store-1" \
             --secondary "$(part_address store-2)" &&
@@ -307,7 +309,7 @@ run_client() {
 
 # Spans that a request makes: client, gateway (2), mapper (3), store-1 (a write: 4, a read: 2), and of
 # a write store-2 (3). The first write to an extent, of 16 blocks, makes one more.
-WRITE_SPANS=13
+# start_stack sets WRITE_SPANS.
 READ_SPANS=8
 
 # stack_spans REQUESTS: how many spans the first ones make.

@@ -83,7 +83,7 @@ const struct counter counters[] = {
      AT(core.spans_corrected),
      "Spans moved by what the clock of their host was off."},
     {"not_noted", COUNTER, SECTION_NOTES, "losses and clocks not noted", AT(core.not_noted),
-     "Losses and clocks that there was no memory to keep: spans are not tagged or moved for them."},
+     "Losses and clock samples without room to keep them: a tag blkin.lost may be missing."},
     {"services_merged", COUNTER, SECTION_NOTES, "events of merged services",
      AT(core.services_merged),
      "Events of more services than there is room for, shown as one."},

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_CAPACITY 256
+#define FIRST_CAPACITY 192
 
 static size_t padded(size_t size)
 {
@@ -26,6 +26,8 @@ static bool make_room(struct span *span, size_t size)
         return false;
     while (capacity < needed)
         capacity *= 2;
+    if (capacity > SPAN_LOG_MAX)
+        capacity = SPAN_LOG_MAX;
     log = realloc(span->log, capacity);
     if (!log)
         return false;

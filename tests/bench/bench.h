@@ -20,6 +20,7 @@ struct bench {
     void (*run)(void *context); /* one batch */
     void *context;
     unsigned per_batch; /* operations in it */
+    clockid_t clock;    /* CLOCK_REALTIME, which is of no use here: CLOCK_MONOTONIC */
     double ns[BENCH_BATCHES];
     unsigned batches;
 };
@@ -34,11 +35,11 @@ static inline double bench_clock_ns(clockid_t clock)
 
 static inline void bench_batch(struct bench *bench)
 {
-    const double start = bench_clock_ns(CLOCK_MONOTONIC);
+    const clockid_t clock = bench->clock == CLOCK_REALTIME ? CLOCK_MONOTONIC : bench->clock;
+    const double start = bench_clock_ns(clock);
 
     bench->run(bench->context);
-    bench->ns[bench->batches++] =
-        (bench_clock_ns(CLOCK_MONOTONIC) - start) / (double)bench->per_batch;
+    bench->ns[bench->batches++] = (bench_clock_ns(clock) - start) / (double)bench->per_batch;
 }
 
 static inline int bench_compare(const void *a, const void *b)
@@ -48,10 +49,27 @@ static inline int bench_compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static inline double bench_percentile(struct bench *bench, unsigned percent)
+/* By how much the two halves of the batches differ in their least. */
+static inline double bench_spread(const struct bench *bench)
 {
+    double least[2] = {1e18, 1e18};
+
+    for (unsigned i = 0; i < bench->batches; i++) {
+        double *half = &least[i >= bench->batches / 2];
+
+        *half = bench->ns[i] < *half ? bench->ns[i] : *half;
+    }
+    return least[0] > least[1] ? least[0] / least[1] - 1 : least[1] / least[0] - 1;
+}
+
+/* "NAME LEAST P10 SPREAD", in ns an operation; sorts the batches. */
+static inline void bench_print(struct bench *bench)
+{
+    const double spread = bench_spread(bench);
+
     qsort(bench->ns, bench->batches, sizeof(bench->ns[0]), bench_compare);
-    return bench->ns[bench->batches * percent / 100];
+    printf("%s %.2f %.2f %.4f\n", bench->name, bench->ns[0], bench->ns[bench->batches / 10],
+           spread);
 }
 
 static inline void bench_pair(struct bench *bench, struct bench *anchor)
@@ -62,11 +80,8 @@ static inline void bench_pair(struct bench *bench, struct bench *anchor)
         bench_batch(bench);
         bench_batch(anchor);
     }
-    for (struct bench *each = bench; each; each = each == bench ? anchor : NULL)
-        printf("%-28s min %7.1f ns, p10 %7.1f ns, median %7.1f ns\n", each->name,
-               bench_percentile(each, 0), bench_percentile(each, 10), bench_percentile(each, 50));
-    printf("%-28s %.2f (of the minima)\n", "ratio",
-           bench_percentile(bench, 0) / bench_percentile(anchor, 0));
+    bench_print(bench);
+    bench_print(anchor);
 }
 
 #endif

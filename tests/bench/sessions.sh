@@ -1,7 +1,7 @@
-# sessions.sh: the recording sessions of the benchmarks; to be sourced after tools/private.sh.
+# sessions.sh: the sessions of the benchmarks; to be sourced after tools/private.sh.
 #
-# Snapshot sessions: their ring buffers are overwritten and nobody reads them, so that the only cost
-# is the traced process's.
+# Those of the library are snapshot sessions: their ring buffers are overwritten and nobody reads
+# them, so that the only cost is the traced process's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -27,4 +27,65 @@ bench_session() {
 
 end_session() {
     lttng destroy "$1" >/dev/null
+}
+
+# record_trace KIND SPANS RATE: a trace on disk, $WORK/KIND, of what bench-load makes. The program waits
+# for room in the ring buffer, so that nothing is lost.
+record_trace() {
+    local kind=$1 log
+    if ! log=$({
+        lttng create "$kind" --output="$WORK/$kind" &&
+            lttng enable-channel -s "$kind" -u --buffers-uid --subbuf-size=4M --num-subbuf=4 \
+                --blocking-timeout=inf bench &&
+            lttng enable-event -s "$kind" -u -c bench 'zipkin:*' &&
+            lttng enable-event -s "$kind" -u -c bench blkin:span &&
+            lttng start "$kind"
+    } 2>&1); then
+        complain "cannot record the trace $kind:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/tests/bench/bench-load" "$@" >/dev/null || {
+        complain "bench-load $kind failed"
+        return 1
+    }
+    lttng destroy "$kind" >/dev/null
+}
+
+# live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: of what bench-load makes; its address for viewers is
+# in LIVE_URL. Without blkin:process, so that every event is one of bench-load's.
+live_session() {
+    local name=$1 log
+    if ! log=$({
+        lttng create "$name" --live="$2" \
+            --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" &&
+            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size="$3" --num-subbuf="$4" \
+                bench &&
+            lttng enable-event -s "$name" -u -c bench 'zipkin:*' &&
+            lttng enable-event -s "$name" -u -c bench blkin:span &&
+            lttng start "$name"
+    } 2>&1); then
+        complain "cannot start the live session $name:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+    # shellcheck disable=SC2034 # for the caller
+    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$name"
+}
+
+# discarded SESSION: events that LTTng has discarded, so far as it has said so.
+discarded() {
+    lttng list "$1" | awk '/Discarded events:/ { sum += $NF } END { printf "%d\n", sum }'
+}
+
+# start_viewer NAME COMPONENT [OPTION...]: a live viewer that ends with the session, and is attached when
+# this returns. Looks for data every 5 ms.
+start_viewer() {
+    local name=$1 component=$2
+    shift 2
+    start_part "$name" babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=5000 \
+        --component=source.ctf.lttng-live \
+        --params="inputs=[\"$LIVE_URL\"],session-not-found-action=\"end\"" \
+        --component="sink.$component" "$@"
+    wait_for 20 "$name" "the viewer's attaching to the live session" viewer_attached
 }

@@ -21,7 +21,7 @@ def open_browser(profile):
     options = webdriver.ChromeOptions()
     for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
                  "disable-background-networking", "disable-component-update", "disable-sync",
-                 f"user-data-dir={profile}", "window-size=1400,800"):
+                 f"user-data-dir={profile}", "window-size=1400,980"):
         options.add_argument(f"--{flag}")
     service = Service("/usr/bin/chromedriver", log_path=os.path.join(profile, "chromedriver.log"))
     browser = webdriver.Chrome(service=service, options=options)

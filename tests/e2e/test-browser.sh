@@ -34,11 +34,11 @@ record sent 1
 record uploaded 1
 convert sent "$ZIPKIN_URL/api/v2/spans"
 convert uploaded "file:$WORK/uploaded.json"
-wait_for 30 - "the trace in Zipkin" zipkin_holds "$WRITE_SPANS" || exit 1
+wait_for 30 - "the trace in Zipkin" zipkin_holds "$(stack_spans 1)" || exit 1
 
 "$PYTHON" "$SRC/tests/e2e/browser.py" --zipkin "$ZIPKIN_URL" \
     --trace "$(first_id "$WORK/traces.json")" \
     --upload "$WORK/uploaded.json" --upload-id "$(first_id "$WORK/uploaded.json")" \
     --screenshot "$BUILD/tests/trace.png" \
-    client gateway replica-1 replica-2 write replicate pwrite+fdatasync ||
+    client gateway mapper store-1 store-2 write forward lookup replicate journal apply ||
     fail "the web interface does not show the traces"

@@ -46,13 +46,13 @@ kill_when() {
 private_begin
 
 kill_when "waiting for Zipkin"
-kill_when "starting two replicas"
+kill_when "starting gateway, mapper and two stores"
 
 SECONDS=0
 start_part demo "${demo[@]}"
 wait_part demo 60 || fail "the demo's status is $?: $(show_log demo 60 2>&1)"
-expect "starting LTTng's daemons" "starting two replicas" "gateway: replicate" \
-    "replica-2: pwrite+fdatasync" "the same in Zipkin: http://127.0.0.1:"
+expect "starting LTTng's daemons" "starting gateway, mapper and two stores" "gateway: forward" \
+    "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
 
 # At a terminal it stays, and Ctrl-C is its good end.
@@ -60,17 +60,23 @@ start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" 60 "Ctrl-C ends the de
 wait_part demo 70 || fail "the demo at a terminal: status $?: $(show_log demo 60 2>&1)"
 none_left || fail "something is left of the demo at a terminal: $(processes_left)"
 
-# Without Java, the spans are in a file that can be looked at.
+# Without Java, the spans are in a file that can be looked at. A fault is found.
 without_java=$BUILD/tests/without-java
 rm -rf "$without_java"
 mkdir -p "$without_java" || exit 1
 ln -s /usr/bin/* /usr/sbin/* "$without_java/" 2>/dev/null
 rm -f "$without_java"/java*
-start_part demo env -u ZIPKIN_JAR PATH="$without_java" "${demo[@]}"
+start_part demo env -u ZIPKIN_JAR PATH="$without_java" FAULT=slow-journal "${demo[@]}"
 wait_part demo 60
 status=$?
 rm -rf "$without_java"
 [ "$status" -eq 0 ] || fail "without Java the demo's status is $status: $(show_log demo 60 2>&1)"
-expect "no java on PATH" "gateway: replicate" "all spans are in $BUILD/demo/spans.json"
-traces=$("$BUILD/bin/blkin" show --list "$BUILD/demo/spans.json" | grep -c 'client: ')
+expect "no java on PATH" "gateway: forward" "all spans are in $BUILD/demo/spans.json" \
+    "with a fault in store-1: slow-journal=20ms" "longest self time: store-1: journal, 2"
+traces=$("$BUILD/bin/blkin" show --list "$BUILD/demo/spans.json" | grep -cE ": (write|read)$")
 [ "$traces" -eq 20 ] || fail "$BUILD/demo/spans.json has $traces traces, expected 20"
+
+said=$(FAULT=slow-dish "${demo[@]}" 2>&1 </dev/null)
+status=$?
+[[ $status -eq 2 && $said == *"bad FAULT 'slow-dish': expected slow-disk"* ]] ||
+    fail "the demo with a bad FAULT: status $status, says: $said"

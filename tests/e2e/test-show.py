@@ -2,6 +2,7 @@
 # blkin show: what it prints of a trace, of a broken one, and of what is none.
 # SPDX-License-Identifier: BSD-2-Clause
 import http.server
+import itertools
 import json
 import os
 import subprocess
@@ -52,7 +53,13 @@ class Show(unittest.TestCase):
         """The lines of the spans."""
         lines = self.printed(*args, **kw).splitlines()
         start = next(i for i, line in enumerate(lines) if line.startswith("service: span"))
-        return lines[start + 1:]
+        return list(itertools.takewhile(bool, lines[start + 1:]))
+
+    def longest(self, *spans):
+        """Who has the longest self time, and how much."""
+        lines = self.printed(list(spans)).splitlines()
+        return [line[len("longest self time: "):] for line in lines
+                if line.startswith("longest self time: ")]
 
     def refused(self, message, *args, status=1, **kw):
         result = show(*args, **kw)
@@ -136,6 +143,26 @@ class Show(unittest.TestCase):
                           span("2", "1", "read", 3, 2, service="osd")], locale=ASCII)
         self.assertEqual([row.split("  ")[0] for row in rows[:2]], ["client: get", "`-osd: get"])
         self.assertTrue(rows[2].startswith("  `-osd: read"), rows[2])
+
+    def test_self_time(self):
+        root = span("1", None, "write", 0, 1000)
+        self.assertEqual(self.longest(root), [], "one span: nothing to choose from")
+        # one after the other, overlapping, one inside of another: their union counts
+        self.assertEqual(self.longest(root, span("2", "1", "a", 100, 100), span("3", "1", "b", 300, 50)),
+                         ["osd: write, 850 us of 1.000 ms"])
+        self.assertEqual(self.longest(root, span("2", "1", "a", 0, 480), span("3", "1", "b", 400, 400),
+                                      span("4", "1", "c", 500, 10)),
+                         ["osd: a, 480 us of 1.000 ms"])
+        # a child that outlives its parent, or begins before it, takes no more than is there
+        self.assertEqual(self.longest(root, span("2", "1", "a", 300, 700), span("3", "2", "b", 100, 200),
+                                      span("4", "2", "c", 900, 300)),
+                         ["osd: a, 600 us of 1.200 ms"])
+        # between client and server is the network
+        call = span("2", "1", "call", 0, 1000, kind="CLIENT")
+        self.assertEqual(self.longest(root, call, span("3", "2", "write", 800, 100, service="disk")),
+                         ["osd: call, 900 us of 1.000 ms (on the way to disk)"])
+        self.assertEqual(self.longest(root, span("2", "1", "no time", None, None)),
+                         ["osd: write, 1.000 ms of 1.000 ms"])
 
     def test_deep_and_wide(self):
         count = 50000

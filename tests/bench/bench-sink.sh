@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Measures the sink on recorded traces, prints "sink NAME VALUE VALUE SPREAD" lines. To be run under
+# tools/isolate.
+#
+# CPU times are those of the whole babeltrace2 process, its sender's thread included, in seconds; the
+# least of several runs, A B B A, so that what is compared has had the same conditions.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tools/private.sh
+. "$SRC/tools/private.sh"
+# shellcheck source=tests/bench/sessions.sh
+. "$SRC/tests/bench/sessions.sh"
+private_begin
+bench=$BUILD/tests/bench
+spans=${SPANS:-500000}
+pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
+rounds=${ROUNDS:-4}
+
+die() {
+    complain "$*"
+    exit 1
+}
+
+# viewer TRACE COMPONENT [OPTION...]: appends "SECONDS KIBIBYTES" to its file of results.
+viewer() {
+    local trace=$1 component=$2
+    shift 2
+    "$PYTHON" "$SRC/tests/bench/cost.py" "$WORK/$trace.$component" \
+        babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$trace" \
+        --component="sink.$component" "$@" >"$WORK/viewer.log" 2>&1 || {
+        tail "$WORK/viewer.log" >&2
+        die "babeltrace2 with sink.$component failed"
+    }
+}
+
+ours() {
+    viewer "$1" blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\""
+    grep -q "spans: $spans = $spans accepted " "$WORK/viewer.log" || {
+        tail "$WORK/viewer.log" >&2
+        die "not all of $spans spans were delivered"
+    }
+}
+
+# least FILE COLUMN: "LEAST MEDIAN SPREAD"; the spread is by how much the second best differs.
+least() {
+    awk -v column="$2" '{ print $column }' "$1" | sort -n |
+        awk '{ all[NR] = $1 } END { print all[1], all[int((NR + 1) / 2)], all[2] / all[1] - 1 }'
+}
+
+# compare KIND: in turns, and prints both.
+compare() {
+    local i
+    record_trace "$1" "$spans" "$pace" || exit 1
+    for ((i = 0; i < rounds; i++)); do
+        viewer "$1" utils.dummy
+        ours "$1"
+        ours "$1"
+        viewer "$1" utils.dummy
+    done
+    printf 'sink %s %s\n' "$1_cpu" "$(least "$WORK/$1.blkin.zipkin" 1)" \
+        "$1_dummy_cpu" "$(least "$WORK/$1.utils.dummy" 1)" \
+        "$1_kib" "$(least "$WORK/$1.blkin.zipkin" 2)" \
+        "$1_dummy_kib" "$(least "$WORK/$1.utils.dummy" 2)"
+    rm -rf "${WORK:?}/$1"
+}
+
+start_sessiond || exit 1
+start_part server "$bench/null_server"
+wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
+server=$(part_address server)
+printf 'sink spans %s %s 0\n' "$spans" "$spans"
+"$bench/bench-json" | sed 's/^/sink /'
+"$bench/bench-post" "${server##*:}" | sed 's/^/sink /' || exit 1
+compare original
+compare span

@@ -1,0 +1,308 @@
+/*
+ * A collector that keeps nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
+ *
+ *     null_server [count | latency] [MILLISECONDS]
+ *
+ * With MILLISECONDS it is a slow one: it waits so long before each answer.
+ *
+ * Says "listening on 127.0.0.1:PORT". At SIGTERM or SIGINT it prints "requests N spans N bytes N",
+ * spans only if told to count; and with "latency" also, in microseconds from the end of a span to
+ * the answer, "latency p50 N p99 N max N".
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK    (256U << 10)
+#define HEAD_MAX 16384U
+
+static const char accepted[] = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+
+enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY };
+
+/* A request's head, then its body; the body is kept only if it is counted. */
+struct connection {
+    int fd;
+    bool in_body;
+    size_t length;   /* of data */
+    size_t capacity; /* of data */
+    size_t left;     /* of the body, to come */
+    char *data;
+};
+
+static int counting;
+static long pause_ms;
+static uint64_t requests, spans, bytes;
+static uint32_t *latencies; /* us */
+static size_t latency_count, latency_capacity;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "null_server: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void keep(struct connection *connection, const char *data, size_t length)
+{
+    if (connection->length + length > connection->capacity) {
+        connection->capacity = 2 * (connection->length + length);
+        connection->data = realloc(connection->data, connection->capacity);
+        if (!connection->data)
+            die("a body");
+    }
+    memcpy(connection->data + connection->length, data, length);
+    connection->length += length;
+}
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t number_after(const char *text, const char *end, const char *key)
+{
+    const char *at = memmem(text, (size_t)(end - text), key, strlen(key));
+
+    return at ? strtoll(at + strlen(key), NULL, 10) : 0;
+}
+
+static void add_latency(int64_t latency)
+{
+    if (latency_count == latency_capacity) {
+        latency_capacity = latency_capacity ? 2 * latency_capacity : 65536;
+        latencies = realloc(latencies, latency_capacity * sizeof(*latencies));
+        if (!latencies)
+            die("latencies");
+    }
+    latencies[latency_count++] = latency > 0 ? (uint32_t)latency : 0;
+}
+
+/* A span begins with its trace id; its own time comes before that of its annotations. */
+static void count_body(const char *body, size_t length)
+{
+    static const char mark[] = "\"traceId\":\"";
+    const char *end = body + length;
+    const int64_t now = counting == COUNT_LATENCY ? now_us() : 0;
+
+    while ((body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1))) {
+        spans++;
+        body += sizeof(mark) - 1;
+        if (counting == COUNT_LATENCY) {
+            const int64_t start = number_after(body, end, "\"timestamp\":");
+            const char *next = memchr(body, '}', (size_t)(end - body));
+
+            add_latency(now - start - number_after(body, next ? next : end, "\"duration\":"));
+        }
+    }
+}
+
+static bool finish_request(struct connection *connection)
+{
+    const struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000};
+
+    requests++;
+    if (pause_ms > 0)
+        nanosleep(&pause, NULL);
+    if (counting != COUNT_NOTHING)
+        count_body(connection->data, connection->length);
+    connection->length = 0;
+    connection->in_body = false;
+    return send(connection->fd, accepted, sizeof(accepted) - 1, MSG_NOSIGNAL) ==
+           (ssize_t)sizeof(accepted) - 1;
+}
+
+/* The bytes of data that belong to the body are taken. */
+static size_t take_body(struct connection *connection, const char *data, size_t length)
+{
+    if (length > connection->left)
+        length = connection->left;
+    if (counting != COUNT_NOTHING)
+        keep(connection, data, length);
+    connection->left -= length;
+    bytes += length;
+    return length;
+}
+
+static bool read_head(struct connection *connection)
+{
+    static const char name[] = "\r\nContent-Length:";
+    const char *at;
+
+    keep(connection, "", 1);
+    at = strcasestr(connection->data, name);
+    if (!at) {
+        fprintf(stderr, "null_server: a request without Content-Length\n");
+        return false;
+    }
+    connection->left = strtoull(at + sizeof(name) - 1, NULL, 10);
+    connection->length = 0;
+    connection->in_body = true;
+    return true;
+}
+
+/* Bytes of data that belong to the head; *ends when that is complete. */
+static size_t take_head(struct connection *connection, const char *data, size_t length, bool *ends)
+{
+    size_t taken = 0;
+
+    *ends = false;
+    while (taken < length && !*ends && connection->length < HEAD_MAX) {
+        keep(connection, data + taken++, 1);
+        *ends = connection->length >= 4 &&
+                memcmp(connection->data + connection->length - 4, "\r\n\r\n", 4) == 0;
+    }
+    return taken;
+}
+
+static bool take(struct connection *connection, const char *data, size_t length)
+{
+    bool ends;
+
+    while (length > 0) {
+        size_t taken;
+
+        if (connection->in_body) {
+            taken = take_body(connection, data, length);
+        } else {
+            taken = take_head(connection, data, length, &ends);
+            if (taken == 0 || (ends && !read_head(connection)))
+                return false;
+        }
+        data += taken;
+        length -= taken;
+        if (connection->in_body && connection->left == 0 && !finish_request(connection))
+            return false;
+    }
+    return true;
+}
+
+static void end_connection(struct connection *connection)
+{
+    close(connection->fd);
+    free(connection->data);
+    free(connection);
+}
+
+static void serve(struct connection *connection)
+{
+    static char chunk[CHUNK];
+    const ssize_t got = recv(connection->fd, chunk, sizeof(chunk), 0);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got <= 0 || !take(connection, chunk, (size_t)got))
+        end_connection(connection);
+}
+
+static void watch(int epoll, int fd, void *data)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
+
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        die("epoll");
+}
+
+static void accept_one(int epoll, int listener)
+{
+    struct connection *connection = calloc(1, sizeof(*connection));
+
+    if (!connection)
+        die("a connection");
+    connection->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connection->fd < 0)
+        free(connection);
+    else
+        watch(epoll, connection->fd, connection);
+}
+
+static int listen_on_loopback(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, 64) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &length) != 0)
+        die("listen");
+    printf("null_server: listening on 127.0.0.1:%u\n", ntohs(address.sin_port));
+    fflush(stdout);
+    return fd;
+}
+
+static int signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static void print_counts(void)
+{
+    printf("requests %" PRIu64 " spans %" PRIu64 " bytes %" PRIu64 "\n", requests, spans, bytes);
+    if (latency_count == 0)
+        return;
+    qsort(latencies, latency_count, sizeof(*latencies), compare);
+    printf("latency p50 %u p99 %u max %u\n", latencies[latency_count / 2],
+           latencies[latency_count * 99 / 100], latencies[latency_count - 1]);
+}
+
+int main(int argc, char **argv)
+{
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    int ends = signals(), listener;
+    struct epoll_event events[16];
+
+    for (int i = 1; i < argc; i++) {
+        char *end;
+
+        if (strcmp(argv[i], "count") == 0)
+            counting = COUNT_SPANS;
+        else if (strcmp(argv[i], "latency") == 0)
+            counting = COUNT_LATENCY;
+        else if ((pause_ms = strtol(argv[i], &end, 10)) <= 0 || *end)
+            return fprintf(stderr, "usage: null_server [count | latency] [MILLISECONDS]\n"), 2;
+    }
+    listener = listen_on_loopback();
+    watch(epoll, listener, &listener);
+    watch(epoll, ends, &ends);
+    for (;;) {
+        const int count = epoll_wait(epoll, events, sizeof(events) / sizeof(events[0]), -1);
+
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.ptr == &ends)
+                return print_counts(), 0;
+            if (events[i].data.ptr == &listener)
+                accept_one(epoll, listener);
+            else
+                serve(events[i].data.ptr);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# A planted fault is found: in every write's trace its span has the longest self time. RUNS=20: more often.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+runs=${RUNS:-3}
+delay=100ms # longer than a real disk takes on a busy machine
+requests=4
+
+# record_run NAME: the spans of some requests in $WORK/NAME.json.
+record_run() {
+    start_session "$1" --output="$WORK/$1" && run_client "$requests" || exit 1
+    lttng destroy "$1" >/dev/null || fail "lttng destroy"
+    start_collector "file:$WORK/$1.json" "$WORK/$1"
+    wait_part collector 60 || {
+        show_log collector
+        fail "babeltrace2 ended with status $?"
+    }
+}
+
+# writes FILE: the ids of their traces.
+writes() {
+    "$BUILD/bin/blkin" show --list "$1" | awk '/: write$/ { print $1 }'
+}
+
+# expect_culprit SPAN FILE
+expect_culprit() {
+    local trace shown traces=0
+    for trace in $(writes "$2"); do
+        shown=$("$BUILD/bin/blkin" show "$2" "$trace")
+        grep -q "^longest self time: $1, " <<<"$shown" ||
+            fail "$fault in $daemon: the longest self time is not that of $1: $shown"
+        traces=$((traces + 1))
+    done
+    [ "$traces" -eq $((requests / 2)) ] || fail "$traces writes in $2, expected $((requests / 2))"
+}
+
+# find_fault DAEMON FAULT SPAN
+find_fault() {
+    local run
+    daemon=$1 fault=$2
+    start_stack "$daemon" "$fault" || exit 1
+    for ((run = 1; run <= runs; run++)); do
+        record_run "run-$daemon-${fault%=*}-$run"
+        expect_culprit "$3" "$WORK/run-$daemon-${fault%=*}-$run.json"
+    done
+    echo "$fault in $daemon: \"$3\" is the culprit in $runs of $runs runs"
+}
+
+private_begin
+start_sessiond || exit 1
+find_fault store-2 "slow-disk=$delay" "store-2: apply"
+find_fault store-1 "slow-journal=$delay" "store-1: journal"
+find_fault store-2 "slow-journal=$delay" "store-2: journal"
+find_fault store-2 "slow-network=$delay" "store-1: replicate"
+find_fault mapper "slow-network=$delay" "gateway: forward"
+
+# A secondary that does not answer: a time-out in the trace, and the write succeeds.
+daemon=store-2 fault=drop-replica
+start_stack "$daemon" "$fault" || exit 1
+record_run dropped
+expect_culprit "store-1: replicate" "$WORK/dropped.json"
+for trace in $(writes "$WORK/dropped.json"); do
+    shown=$("$BUILD/bin/blkin" show -a "$WORK/dropped.json" "$trace")
+    for text in "! store-1: replicate" "error = Connection timed out" "degraded = 1"; do
+        grep -qF "$text" <<<"$shown" || fail "drop-replica: the trace does not show \"$text\": $shown"
+    done
+done
+
+# What is no fault, or none of this daemon, is refused.
+for bad in "store slow-disk" "store slow-disk=20" "store slow-disk=0ms" "store slow-disk=61s" "store broken" \
+    "store slow-diskette=1ms" "store drop-replica=1s" "store =" "gateway slow-disk=1ms" "mapper drop-replica"; do
+    said=$("$BUILD/examples/${bad% *}" --fault "${bad#* }" 2>&1 </dev/null)
+    status=$?
+    [[ $status -eq 2 && $said == *"bad fault '${bad#* }': expected slow-"* ]] ||
+        fail "${bad% *} --fault ${bad#* }: status $status, says: $said"
+done
