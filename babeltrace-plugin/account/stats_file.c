@@ -172,7 +172,7 @@ static bool replace(const char *path, const char *text, struct error *error)
     bool replaced = false;
 
     if (!temporary) {
-        set_error(error, path, "cannot write");
+        error_set(error, "stats-file \"%s\": out of memory", path);
         return false;
     }
     (void)snprintf(temporary, size, "%s.%u.tmp", path, (unsigned)getpid());

@@ -59,6 +59,14 @@ static void test_table(void)
     CHECK(totals == 2);
 }
 
+/* Whoever adds a counter to one of these structs, all of uint64_t, is to show it: one line. */
+static void test_all_are_shown(void)
+{
+    const size_t not_shown = 2; /* core.events and core.spans_finished: the same as totals */
+
+    CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
+}
+
 static struct counts plausible(void)
 {
     return (struct counts){
@@ -460,6 +468,7 @@ int main(void)
     const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
 
     test_table();
+    test_all_are_shown();
     test_sums();
     test_lines();
     test_requests();

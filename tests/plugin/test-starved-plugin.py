@@ -23,8 +23,10 @@ def run(trace, fail_at, and_after):
     done = subprocess.run(
         ["babeltrace2", f"--plugin-path={PLUGINS}", "--log-level=WARNING", "convert",
          os.path.join(TRACES, trace), "--component=sink.blkin.zipkin",
-         f'--params=endpoint="file:{OUTPUT}"'],
+         f'--params=endpoint="file:{OUTPUT}",stats-file="{OUTPUT}.stats",prometheus-listen="0"'],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, env=environment)
+    if os.path.exists(OUTPUT + ".stats"):
+        os.remove(OUTPUT + ".stats")
     spans = []
     if os.path.exists(OUTPUT):
         with open(OUTPUT) as file:
