@@ -88,7 +88,7 @@ static bool begin_trace(struct blkin_span *span, const char *name,
     /* acquire: who sees the gate that the loading has set sees all else that it has set */
     if (__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) == &not_known_yet) {
         blkin_provider_load();
-        if (!blkin_is_on_()) {
+        if (!blkin_is_on()) {
             span->context = parent ? *parent : none;
             return false;
         }

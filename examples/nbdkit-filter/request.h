@@ -51,7 +51,7 @@ struct request {
 static inline bool request_is_traced(void)
 {
 #ifndef BLKIN_DISABLE
-    return BLKIN_UNLIKELY_(blkin_is_on_());
+    return BLKIN_UNLIKELY_(blkin_is_on());
 #else
     return false;
 #endif

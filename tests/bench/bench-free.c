@@ -184,7 +184,7 @@ int main(void)
     blkin_init();
     if (pthread_create(&thread, NULL, count, NULL) != 0 || pthread_join(thread, NULL) != 0)
         return 1;
-    if (!blkin_is_on_() || !counters_work) {
+    if (!blkin_is_on() || !counters_work) {
         fprintf(stderr, "bench-free: %s\n",
                 counters_work ? "no session is on" : "a counter does not count");
         return 1;

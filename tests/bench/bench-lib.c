@@ -489,12 +489,12 @@ int main(int argc, char **argv)
         blkin_set_sampling("never");
     blkin_span_begin(&root, "client request", BLKIN_CLIENT, NULL);
     if (strcmp(mode, "off") == 0) {
-        need(!blkin_is_on_() && !lttng_ust_tracepoint_enabled(bench, integer), "a session is on");
+        need(!blkin_is_on() && !lttng_ust_tracepoint_enabled(bench, integer), "a session is on");
         mode_off();
     } else if (strcmp(mode, "count") == 0 && argc == 4) {
         return mode_count(argv[2], (unsigned)atoi(argv[3]));
     } else {
-        need(blkin_is_on_() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
+        need(blkin_is_on() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
         need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
              "the sampling is not as it should be");
         if (strcmp(mode, "on") == 0)

@@ -76,11 +76,23 @@ def check_span(span, *, name, kind, where, tags, annotations=()):
             raise Wrong(f"{what}: annotation {note} lies outside of the span")
 
 
-def check_inside(child, parent):
+def is_inside(child, parent):
     start, end = parent["timestamp"], parent["timestamp"] + parent["duration"]
-    if not start <= child["timestamp"] <= child["timestamp"] + child["duration"] <= end:
-        raise Wrong(f"span {parent['id']} ({parent['name']}) does not enclose its child "
-                    f"{child['id']} ({child['name']})")
+    return start <= child["timestamp"] <= child["timestamp"] + child["duration"] <= end
+
+
+def check_inside(spans):
+    """A thread that loses its CPU while it records a span has the span shown as much later: see
+    doc/library.md. That is rare."""
+    by_id = {(span["traceId"], span["id"]): span for span in spans}
+    outside = [(child, parent) for child in spans if "parentId" in child
+               for parent in [by_id[child["traceId"], child["parentId"]]]
+               if not is_inside(child, parent)]
+    if len(outside) > len(spans) / 100:
+        child, parent = outside[0]
+        raise Wrong(f"{len(outside)} of {len(spans)} spans are not inside of their parents: trace "
+                    f"{child['traceId']}: span {parent['id']} ({parent['name']}) does not enclose "
+                    f"its child {child['id']} ({child['name']})")
 
 
 def check_children(children, parent, names):
@@ -163,9 +175,6 @@ def check_trace(spans, stack):
     server = only(children[call["id"]], "children of forward")
     check_span(server, name=op, kind="SERVER", where=stack.mapper, tags=tags)
     check_mapper(children, server, stack, op, int(tags["offset"]))
-    for span in spans:
-        if "parentId" in span:
-            check_inside(span, by_id[span["parentId"]])
     return op, int(tags["offset"])
 
 
@@ -183,6 +192,7 @@ def check_all(spans, stack, requests):
         except Wrong as e:
             raise Wrong(f"trace {trace_id}: {e}") from None
         done[op][offset] += 1
+    check_inside(spans)
     for op, count in (("write", (requests + 1) // 2), ("read", requests // 2)):
         wanted = Counter(i % BLOCKS * BLOCK for i in range(count))
         expect(done[op], wanted, f"offsets of all {op}s")
