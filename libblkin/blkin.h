@@ -127,6 +127,22 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
 
+/* ---- is anybody looking? ----------------------------------------------------------------------
+ */
+
+BLKIN_PUBLIC extern const int *blkin_gate_; /* *blkin_gate_ is not 0: blkin:span is enabled */
+
+/*
+ * True if a session wants spans, or that is not known yet: to leave out, at the cost of a load and
+ * a test, what is only done for spans. Async-signal-safe.
+ */
+static inline int blkin_is_on(void)
+{
+    const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
+
+    return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
+}
+
 /* ---- implementation of the inline part: not for use -------------------------------------------
  */
 
@@ -139,8 +155,6 @@ BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
 #ifndef BLKIN_NEAR_
 #define BLKIN_NEAR_ BLKIN_PUBLIC
 #endif
-
-BLKIN_PUBLIC extern const int *blkin_gate_; /* *blkin_gate_ is not 0: blkin:span is enabled */
 
 BLKIN_NEAR_ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length,
                                    uint32_t kind, const struct blkin_context *parent);
@@ -241,17 +255,6 @@ blkin_tag_number_(struct blkin_span *span, char type, const char *key, size_t le
         __builtin_memcpy(at, key, length);
     else
         blkin_span_tag_number_(span, type, key, length, bits);
-}
-
-/*
- * True if a session wants spans, or that is not known yet: to leave out, at the cost of a load and
- * a test, what is only done for spans. Async-signal-safe.
- */
-static inline int blkin_is_on(void)
-{
-    const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
-
-    return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
 }
 
 /* Has the sender decided against this trace? (Of those it has not quite, the library finds out.) */
