@@ -80,8 +80,6 @@ counts() {
 }
 
 start_sessiond || exit 1
-runs off "$bench/bench-lib" off
-counts off root child
 
 bench_session whole 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || exit 1
 runs on "$bench/bench-lib" on
@@ -97,3 +95,6 @@ end_session whole
 bench_session streaming 'blkin:*' 'bench:*' || exit 1
 runs streaming "$bench/bench-lib" streaming
 end_session streaming
+
+counts off root child
+processes=10 runs off "$bench/bench-lib" off
