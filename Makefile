@@ -285,7 +285,7 @@ tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_program
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-app bench-sink bench-memory bench-overload
+.PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@tools/deps --ensure
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -307,6 +307,10 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench ids
+
+bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
+	@$(MAKE) --no-print-directory all $(bench_programs)
+	@$(PYTHON) tests/bench/bench otel
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
 	@tools/deps --ensure

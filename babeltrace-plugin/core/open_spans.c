@@ -73,6 +73,14 @@ static bool is_on_host(const struct event *event, const struct open_span *open)
     return text_equal(open->source->host, event->origin.host);
 }
 
+/* No process has another than 32 bits, but a trace may claim so. */
+static int32_t pid_of(const struct event *event)
+{
+    const int64_t pid = event->origin.pid;
+
+    return pid == (int32_t)pid ? (int32_t)pid : 0;
+}
+
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
 {
     struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
@@ -86,7 +94,7 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
             return open;
         if (!is_on_host(event, open))
             continue;
-        if (open->pid == event->origin.pid)
+        if (open->pid == pid_of(event))
             of_process = open;
         else
             of_host = open;
@@ -199,8 +207,8 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->span.parent_id = event->parent_id;
     open->span.endpoint = endpoint;
     open->source = source;
-    open->first_event_ns = event->time_ns;
-    open->pid = event->origin.pid;
+    open->span.start_ns = event->time_ns;
+    open->pid = pid_of(event);
     open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
         free_open_span(open);

@@ -17,12 +17,11 @@ struct open_span {
     struct cds_hlist_node in_bucket; /* in one cache line with the ids, which the search reads */
     struct span span;
     struct cds_list_head in_queue;
-    int64_t last_event_ns;
-    int64_t first_event_ns;
+    int64_t last_event_ns; /* of the first, span.start_ns tells while there is no timestamp */
     struct source *source;
-    int64_t pid;     /* 0: not known */
     uint64_t thread; /* that has begun it; 0: not known */
-    uint64_t events; /* that are in it */
+    int32_t pid;     /* 0: not known */
+    uint32_t events; /* that are in it */
     bool has_timestamp;
     bool closing;
     bool streaming;    /* of blkin:begin: has an end of its own */

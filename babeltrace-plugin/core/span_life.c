@@ -29,10 +29,8 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
 /* Without any timestamp annotation, the times of its tags are all that is known of a span. */
 static void set_times(struct open_span *open)
 {
-    if (!open->streaming && !open->has_timestamp) {
-        open->span.start_ns = open->first_event_ns;
+    if (!open->streaming && !open->has_timestamp)
         open->span.end_ns = open->last_event_ns;
-    }
 }
 
 static void tag_text(struct assembler *assembler, struct span *span, const char *key,
