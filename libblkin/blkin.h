@@ -146,7 +146,7 @@ static inline int blkin_is_on(void)
 /* ---- implementation of the inline part: not for use -------------------------------------------
  */
 
-/* Called by its address, without the jump of a PLT: 0.3 ns each. */
+/* Called by its address, without the jump of a PLT. */
 #if defined(__has_attribute)
 #if __has_attribute(noplt)
 #define BLKIN_NEAR_ BLKIN_PUBLIC __attribute__((noplt))

@@ -55,18 +55,14 @@ static inline __attribute__((always_inline)) char *blkin_put_block(char *at, con
     return at + length;
 }
 
-/* The bytes and a NUL, cut after max bytes. */
-static inline char *blkin_put_text(char *at, const char *text, size_t length, size_t max)
-{
-    at = blkin_put_bytes(at, text, length < max ? length : max);
-    *at = '\0';
-    return at + 1;
-}
-
 /* The string and its NUL, cut after max bytes. NULL is "". */
 static inline char *blkin_put_string(char *at, const char *string, size_t max)
 {
-    return blkin_put_text(at, string, string ? strlen(string) : 0, max);
+    const size_t length = string ? strlen(string) : 0;
+
+    at = blkin_put_bytes(at, string, length < max ? length : max);
+    *at = '\0';
+    return at + 1;
 }
 
 #endif

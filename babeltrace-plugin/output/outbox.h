@@ -2,7 +2,7 @@
  * The outbox: spans in on the graph's thread, batches out on the sender's, all of them counted.
  *
  * One mutex, held for the encoding of a span at most: the sender takes it a few times per batch
- * only, so that it is nearly always free (about 20 ns; bench-exporter measures it).
+ * only, so that it is nearly always free.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "blkin_context.h"
+#include "fuzz.h"
 #include "zipkin_c.h"
 
 #include <endian.h>
@@ -17,14 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUIRE(condition)                                                            \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                  \
-        }                                                                             \
-    } while (0)
-
 #define HEX     "0123456789abcdef"
 #define SAMPLED BLKIN_CONTEXT_SAMPLED
 #define DECIDED BLKIN_CONTEXT_DECIDED
@@ -32,36 +25,22 @@
 #define RANDOM  BLKIN_CONTEXT_RANDOM
 #define REMOTE  BLKIN_CONTEXT_REMOTE
 
-/* what builds the input: bytes until there are no more, then zeros */
-struct source {
-    const uint8_t *at, *end;
-};
-
-static unsigned take(struct source *source)
+static unsigned take_byte(struct source *source)
 {
-    return source->at < source->end ? *source->at++ : 0;
-}
-
-static uint64_t take_number(struct source *source)
-{
-    uint64_t number = 0;
-
-    for (int i = 0; i < 8; i++)
-        number = number << 8 | take(source);
-    return number;
+    return (unsigned)take(source, 1);
 }
 
 /* ids that are small, full, or zero, and any flags */
 static struct blkin_context take_context(struct source *source)
 {
     struct blkin_context context = {0};
-    unsigned shape = take(source);
+    unsigned shape = take_byte(source);
 
-    context.trace_id_high = shape & 1 ? take_number(source) : 0;
-    context.trace_id = shape & 2 ? take(source) : take_number(source);
-    context.span_id = shape & 4 ? take(source) : take_number(source);
-    context.parent_span_id = shape & 8 ? take_number(source) : 0;
-    context.flags = take(source) & 31;
+    context.trace_id_high = shape & 1 ? take(source, 8) : 0;
+    context.trace_id = shape & 2 ? take_byte(source) : take(source, 8);
+    context.span_id = shape & 4 ? take_byte(source) : take(source, 8);
+    context.parent_span_id = shape & 8 ? take(source, 8) : 0;
+    context.flags = take_byte(source) & 31;
     return context;
 }
 
@@ -71,7 +50,7 @@ static size_t damage(struct source *source, char *text, size_t length, size_t ro
     static const char characters[] = HEX "-=, \t";
 
     while (source->at < source->end && length) {
-        unsigned how = take(source), what = take(source);
+        unsigned how = take_byte(source), what = take_byte(source);
 
         switch (how < 0xc0 ? 0 : how & 7) {
         case 1:
@@ -90,7 +69,7 @@ static size_t damage(struct source *source, char *text, size_t length, size_t ro
             break;
         case 5:
         case 6:
-            text[what % length] = characters[take(source) % (sizeof(characters) - 1)];
+            text[what % length] = characters[take_byte(source) % (sizeof(characters) - 1)];
             break;
         default:
             text[how % length] = (char)what;
@@ -535,11 +514,11 @@ static size_t build_context_text(struct source *source, unsigned format, char *t
 /* One entry for each byte, whose value is the length of its value; some white space. */
 static size_t build_tracestate(struct source *source, char *text, size_t room)
 {
-    unsigned count = take(source) % 36;
+    unsigned count = take_byte(source) % 36;
     size_t length = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        unsigned value = take(source);
+        unsigned value = take_byte(source);
 
         if (i)
             length += (size_t)sprintf(text + length, "%s,", value & 1 ? "" : " \t");
@@ -563,7 +542,7 @@ static void fuzz_fields(struct source *source)
 {
     const struct blkin_context context = take_context(source);
     static const char *const decisions[] = {"0", "1", "true", "false", "d", "", "x", "10"};
-    unsigned came = take(source), decision = take(source);
+    unsigned came = take_byte(source), decision = take_byte(source);
     const char *sampled = decisions[decision & 7], *flags = decisions[decision >> 3 & 7];
     struct blkin_context_b3_values values = {"", "", "", "", ""};
     struct blkin_context_b3_fields fields;
@@ -595,12 +574,11 @@ static void fuzz_fields(struct source *source)
     free((void *)fields.flags.text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[36 * 264 + 4096];
     struct source source = {data, data + size};
-    unsigned choice = take(&source), format = choice % 6, built = choice & 0x80;
+    unsigned choice = take_byte(&source), format = choice % 6, built = choice & 0x80;
     size_t length, room;
     const char *input;
     char *copy = NULL;
@@ -613,7 +591,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_packed(source.at, (size_t)(source.end - source.at));
         return 0;
     }
-    room = format == 3 ? take(&source) * 17 : 0;
+    room = format == 3 ? take_byte(&source) * 17 : 0;
     if (built) {
         length = format == 3 ? build_tracestate(&source, text, sizeof(text))
                              : build_context_text(&source, format, text, sizeof(text));
