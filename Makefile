@@ -87,7 +87,7 @@ unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-plugin_pkgs := babeltrace2 libcurl glib-2.0 jansson liburcu zlib
+plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
 tool_pkgs := libcurl jansson
 
 comma := ,
@@ -137,7 +137,8 @@ $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
 
-$(call obj,$(plugin_src)): flags = $(internal) $(steady) $(call pkg_cflags,$(plugin_pkgs))
+# -fno-plt: every field of an event is two calls into libbabeltrace2
+$(call obj,$(plugin_src)): flags = $(internal) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
@@ -340,7 +341,7 @@ $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c babeltrace-plugin/core/clo
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
-fuzz_pkgs = glib-2.0 liburcu
+fuzz_pkgs = liburcu
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
 		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
 	@mkdir -p $(@D)

@@ -95,13 +95,26 @@ static const struct layout layouts[] = {
     {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
 };
 
+/* From a member of the payload to one of struct event. */
+struct move {
+    uint16_t index;
+    uint16_t offset;
+};
+
+/* Fields of one type. */
+struct moves {
+    unsigned count;
+    struct move moves[FIELDS_MAX];
+};
+
 /* An event class as its stream describes it. */
 struct plan {
     bool is_known;
-    enum decoded result; /* DECODED: layout and the two arrays hold */
-    const struct layout *layout;
-    uint16_t index[FIELDS_MAX];
-    bool is_signed[FIELDS_MAX];
+    enum decoded result; /* DECODED: what follows holds */
+    enum event_kind kind;
+    struct moves texts;
+    struct moves signed_integers;
+    struct moves unsigned_integers;
 };
 
 struct stream_decoder {
@@ -204,26 +217,38 @@ static const struct layout *find_layout(const char *event_name)
     return NULL;
 }
 
-static bool find_field(struct plan *plan, unsigned i, const bt_field_class *payload)
+/* The moves to which a field of this class belongs, or NULL: the event's member has another type.
+ */
+static struct moves *moves_for(struct plan *plan, enum field_type type, const bt_field_class *class)
 {
-    const struct field *field = &plan->layout->fields[i];
+    const bt_field_class_type class_type = bt_field_class_get_type(class);
+
+    if (type == FIELD_TEXT)
+        return class_type == BT_FIELD_CLASS_TYPE_STRING ? &plan->texts : NULL;
+    if (bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
+        return &plan->signed_integers;
+    if (bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+        return &plan->unsigned_integers;
+    return NULL;
+}
+
+static bool plan_field(struct plan *plan, const struct field *field, const bt_field_class *payload)
+{
     const uint64_t count = bt_field_class_structure_get_member_count(payload);
 
     for (uint64_t index = 0; index < count && index <= UINT16_MAX; index++) {
         const bt_field_class_structure_member *member =
             bt_field_class_structure_borrow_member_by_index_const(payload, index);
-        const bt_field_class *class =
-            bt_field_class_structure_member_borrow_field_class_const(member);
-        const bt_field_class_type type = bt_field_class_get_type(class);
+        struct moves *moves;
 
         if (strcmp(bt_field_class_structure_member_get_name(member), field->name) != 0)
             continue;
-        plan->index[i] = (uint16_t)index;
-        plan->is_signed[i] = bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
-        if (field->type == FIELD_TEXT)
-            return type == BT_FIELD_CLASS_TYPE_STRING;
-        return plan->is_signed[i] ||
-               bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER);
+        moves = moves_for(plan, field->type,
+                          bt_field_class_structure_member_borrow_field_class_const(member));
+        if (!moves)
+            return false;
+        moves->moves[moves->count++] = (struct move){(uint16_t)index, (uint16_t)field->offset};
+        return true;
     }
     return false;
 }
@@ -231,12 +256,14 @@ static bool find_field(struct plan *plan, unsigned i, const bt_field_class *payl
 static void make_plan(struct plan *plan, const bt_event_class *class)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
+    const struct layout *layout = find_layout(bt_event_class_get_name(class));
 
-    plan->is_known = true;
-    plan->layout = find_layout(bt_event_class_get_name(class));
-    plan->result = plan->layout ? DECODED : DECODED_FOREIGN;
-    for (unsigned i = 0; plan->layout && i < plan->layout->field_count; i++) {
-        if (!payload || !find_field(plan, i, payload)) {
+    *plan = (struct plan){.is_known = true, .result = layout ? DECODED : DECODED_FOREIGN};
+    if (!layout)
+        return;
+    plan->kind = layout->kind;
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        if (!payload || !plan_field(plan, &layout->fields[i], payload)) {
             plan->result = DECODED_UNREADABLE;
             return;
         }
@@ -276,52 +303,62 @@ static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event
     return decoder->plans[id];
 }
 
-static void read_field(struct event *event, const struct field *field, bool is_signed,
-                       const bt_field *value)
+static struct text read_text(const bt_field *field)
 {
-    void *member = (char *)event + field->offset;
-
-    if (field->type == FIELD_TEXT) {
-        *(struct text *)member =
-            (struct text){bt_field_string_get_value(value), bt_field_string_get_length(value)};
-    } else if (is_signed) {
-        *(int64_t *)member = bt_field_integer_signed_get_value(value);
-    } else {
-        *(uint64_t *)member = bt_field_integer_unsigned_get_value(value);
-    }
+    return (struct text){bt_field_string_get_value(field), bt_field_string_get_length(field)};
 }
 
-static const bt_field *context_field(const bt_field *context, int index)
+static const bt_field *member(const bt_field *structure, uint64_t index)
 {
-    return bt_field_structure_borrow_member_field_by_index_const(context, (uint64_t)index);
+    return bt_field_structure_borrow_member_field_by_index_const(structure, index);
+}
+
+static void read_payload(struct event *event, const struct plan *plan, const bt_field *payload)
+{
+    char *const base = (char *)event;
+
+    for (unsigned i = 0; i < plan->texts.count; i++) {
+        const struct move move = plan->texts.moves[i];
+
+        *(struct text *)(base + move.offset) = read_text(member(payload, move.index));
+    }
+    for (unsigned i = 0; i < plan->unsigned_integers.count; i++) {
+        const struct move move = plan->unsigned_integers.moves[i];
+
+        *(uint64_t *)(base + move.offset) =
+            bt_field_integer_unsigned_get_value(member(payload, move.index));
+    }
+    for (unsigned i = 0; i < plan->signed_integers.count; i++) {
+        const struct move move = plan->signed_integers.moves[i];
+
+        *(int64_t *)(base + move.offset) =
+            bt_field_integer_signed_get_value(member(payload, move.index));
+    }
 }
 
 static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
                         struct origin *origin)
 {
     const bt_field *context;
-    const bt_field *process;
 
     *origin = decoder->origin;
     if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
         return;
     context = bt_event_borrow_common_context_field_const(bt_event);
-    if (decoder->process_index >= 0) {
-        process = context_field(context, decoder->process_index);
-        origin->process =
-            (struct text){bt_field_string_get_value(process), bt_field_string_get_length(process)};
-    }
+    if (decoder->process_index >= 0)
+        origin->process = read_text(member(context, (uint64_t)decoder->process_index));
     if (decoder->pid_index >= 0)
-        origin->pid = bt_field_integer_signed_get_value(context_field(context, decoder->pid_index));
+        origin->pid =
+            bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->pid_index));
     if (decoder->tid_index >= 0)
-        origin->tid = bt_field_integer_signed_get_value(context_field(context, decoder->tid_index));
+        origin->tid =
+            bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->tid_index));
 }
 
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
                                    struct event *event)
 {
     const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
-    const bt_field *payload;
 
     if (!plan)
         return DECODED_NO_MEMORY;
@@ -329,12 +366,9 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_even
         return plan->result;
     if (!decoder->has_clock)
         return DECODED_UNREADABLE;
-    payload = bt_event_borrow_payload_field_const(bt_event);
-    event->kind = plan->layout->kind;
+    event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     read_origin(decoder, bt_event, &event->origin);
-    for (unsigned i = 0; i < plan->layout->field_count; i++)
-        read_field(event, &plan->layout->fields[i], plan->is_signed[i],
-                   bt_field_structure_borrow_member_field_by_index_const(payload, plan->index[i]));
+    read_payload(event, plan, bt_event_borrow_payload_field_const(bt_event));
     return DECODED;
 }

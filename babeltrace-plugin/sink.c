@@ -7,26 +7,17 @@
 
 #include "account/account.h"
 #include "core/assembler.h"
-#include "decode.h"
 #include "output/exporter.h"
 #include "params.h"
+#include "streams.h"
 
-#include <glib.h>
 #include <inttypes.h>
 #include <stdlib.h>
-
-#define RECENT_STREAMS 16
-
-struct recent_stream {
-    const bt_stream *stream;
-    struct stream_decoder *decoder;
-};
 
 struct sink {
     bt_self_component_sink *self;
     bt_message_iterator *iterator;
-    GHashTable *decoders; /* bt_stream -> struct stream_decoder */
-    struct recent_stream recent[RECENT_STREAMS];
+    struct streams *streams;
     struct event event; /* the one at hand: too large to be cleared each time */
     struct assembler *assembler;
     struct exporter *exporter;
@@ -97,15 +88,9 @@ static void sink_free(struct sink *sink)
     account_free(sink->account); /* shows the exporter's counters */
     exporter_free(sink->exporter);
     assembler_free(sink->assembler);
-    if (sink->decoders)
-        g_hash_table_destroy(sink->decoders);
+    streams_free(sink->streams);
     bt_message_iterator_put_ref(sink->iterator);
     free(sink);
-}
-
-static void free_decoder(gpointer decoder)
-{
-    stream_decoder_free(decoder);
 }
 
 static bool open_account(struct sink *sink, const struct params *params, struct error *error)
@@ -126,7 +111,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
 
     if (!params_read(&params, map, error))
         return false;
-    sink->decoders = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, free_decoder);
+    sink->streams = streams_new();
     sink->assembler = assembler_new(
         &(struct assembler_options){
             .idle_timeout_ns = params.idle_timeout_ms * 1000000,
@@ -138,7 +123,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .closing = params.closing,
         },
         export_span, sink);
-    if (!sink->assembler) {
+    if (!sink->streams || !sink->assembler) {
         error_set(error, "out of memory");
         return false;
     }
@@ -191,38 +176,6 @@ sink_graph_is_configured(bt_self_component_sink *self)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
-static struct recent_stream *recent_place(struct sink *sink, const bt_stream *stream)
-{
-    return &sink->recent[((uintptr_t)stream >> 6) % RECENT_STREAMS];
-}
-
-/* The table knows every stream that has begun and not ended; the few in use are found without it.
- */
-static struct stream_decoder *decoder_of(struct sink *sink, const bt_stream *stream)
-{
-    struct recent_stream *recent = recent_place(sink, stream);
-    struct stream_decoder *decoder;
-
-    if (stream == recent->stream)
-        return recent->decoder;
-    decoder = g_hash_table_lookup(sink->decoders, stream);
-    if (!decoder) {
-        decoder = stream_decoder_new(stream);
-        if (!decoder)
-            return NULL;
-        g_hash_table_insert(sink->decoders, (gpointer)stream, decoder);
-    }
-    *recent = (struct recent_stream){stream, decoder};
-    return decoder;
-}
-
-/* A new stream may get the address of one that has ended. */
-static void end_stream(struct sink *sink, const bt_stream *stream)
-{
-    g_hash_table_remove(sink->decoders, stream);
-    *recent_place(sink, stream) = (struct recent_stream){NULL, NULL};
-}
-
 /* Returns false if the clock's value is no time since the epoch in ns. */
 static bool time_of(const bt_clock_snapshot *snapshot, int64_t *time_ns)
 {
@@ -247,7 +200,8 @@ static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
 static void use_event(struct sink *sink, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    struct stream_decoder *decoder = decoder_of(sink, bt_event_borrow_stream_const(bt_event));
+    struct stream_decoder *decoder =
+        streams_decoder(sink->streams, bt_event_borrow_stream_const(bt_event));
     struct event *event = &sink->event;
     enum decoded decoded = DECODED_NO_MEMORY;
 
@@ -302,7 +256,7 @@ static bool times_of_discarded_packets(const bt_message *message, const bt_strea
 
 static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *loss)
 {
-    const struct stream_decoder *decoder = decoder_of(sink, stream);
+    const struct stream_decoder *decoder = streams_decoder(sink->streams, stream);
 
     if (decoder)
         loss->origin = stream_decoder_origin(decoder);
@@ -352,7 +306,7 @@ static void use_message(struct sink *sink, const bt_message *message)
         use_discarded_packets(sink, message);
         break;
     case BT_MESSAGE_TYPE_STREAM_END:
-        end_stream(sink, bt_message_stream_end_borrow_stream_const(message));
+        streams_end(sink->streams, bt_message_stream_end_borrow_stream_const(message));
         break;
     default:
         break;

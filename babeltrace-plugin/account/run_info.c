@@ -5,7 +5,7 @@
  */
 #include "run_info.h"
 
-#include <glib.h>
+#include <jansson.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -29,14 +29,24 @@ static void remove_user(char *url)
         memmove(host, at + 1, strlen(at + 1) + 1);
 }
 
+/* As jansson sees it; without memory nothing is. */
+static bool is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    const bool is_valid = string != NULL;
+
+    json_decref(string);
+    return is_valid;
+}
+
 static void make_printable(char *text)
 {
-    const bool is_utf8 = g_utf8_validate(text, -1, NULL);
+    const bool is_text = is_utf8(text);
 
     for (char *c = text; *c; c++) {
         const unsigned char byte = (unsigned char)*c;
 
-        if (byte < 0x20 || byte == 0x7f || (byte > 0x7f && !is_utf8))
+        if (byte < 0x20 || byte == 0x7f || (byte > 0x7f && !is_text))
             *c = '?';
     }
 }

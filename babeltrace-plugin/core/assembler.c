@@ -54,7 +54,7 @@ void assembler_free(struct assembler *assembler)
 
 const struct assembler_counts *assembler_counts(struct assembler *assembler)
 {
-    assembler->counts.spans_open = assembler->open.count;
+    assembler->counts.spans_open = assembler->open.table.count;
     return &assembler->counts;
 }
 
@@ -62,8 +62,10 @@ static void finish_expired(struct assembler *assembler, struct queue *queue)
 {
     struct open_span *open;
 
-    while ((open = queue_expired(queue, assembler->now_ns)))
+    while ((open = queue_expired(queue, assembler->now_ns))) {
         assembler_finish(assembler, open);
+        open_spans_prefetch_next(&assembler->open, queue);
+    }
 }
 
 void assembler_advance(struct assembler *assembler, int64_t now_ns)

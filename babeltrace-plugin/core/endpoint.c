@@ -6,56 +6,73 @@
 #include "endpoint.h"
 
 #include "hash.h"
+#include "table.h"
 
 #include <arpa/inet.h>
-#include <glib.h>
 #include <stdlib.h>
+#include <urcu/compiler.h>
 
-/* The values as the trace gave them, and what was made of them. */
+/* What the endpoint was made of, as the trace gave it; the service is endpoint.service. */
 struct entry {
-    struct text service; /* these two point to the bytes after the struct */
-    struct text ip;
-    int64_t port;
+    struct cds_hlist_node in_table;
     struct endpoint endpoint;
+    struct text ip; /* as the service: points to the bytes after the struct */
+    int64_t port;
 };
 
 struct endpoint_table {
-    GHashTable *entries;
+    struct table entries;
     const struct entry *last; /* events of one service come in bursts */
-    struct endpoint overflow;
+    struct entry overflow;
 };
 
-static guint hash_entry(gconstpointer data)
+static const struct entry *entry_of(const struct endpoint *endpoint)
 {
-    const struct entry *entry = data;
-
-    return (guint)hash_text(hash_text((uint64_t)entry->port, entry->service), entry->ip);
+    return caa_container_of(endpoint, struct entry, endpoint);
 }
 
-static gboolean equal_entries(gconstpointer left, gconstpointer right)
+static uint64_t hash_of(struct text service, struct text ip, int64_t port)
 {
-    const struct entry *a = left;
-    const struct entry *b = right;
+    return hash_text(hash_text((uint64_t)port, service), ip);
+}
 
-    return a->port == b->port && text_equal(a->service, b->service) && text_equal(a->ip, b->ip);
+static uint64_t hash_of_entry(const struct cds_hlist_node *link)
+{
+    const struct entry *entry = caa_container_of(link, struct entry, in_table);
+
+    return hash_of(entry->endpoint.service, entry->ip, entry->port);
+}
+
+bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
+{
+    const struct entry *entry = entry_of(endpoint);
+
+    return entry->port == port && text_equal(endpoint->service, service) &&
+           text_equal(entry->ip, ip);
 }
 
 struct endpoint_table *endpoint_table_new(void)
 {
     struct endpoint_table *table = calloc(1, sizeof(*table));
 
-    if (!table)
+    if (!table || !table_init(&table->entries, hash_of_entry)) {
+        free(table);
         return NULL;
-    table->overflow.service = text_of(ENDPOINT_OVERFLOW);
-    table->entries = g_hash_table_new_full(hash_entry, equal_entries, free, NULL);
+    }
+    table->overflow.endpoint.service = text_of(ENDPOINT_OVERFLOW);
     return table;
+}
+
+static void free_entry(struct cds_hlist_node *link)
+{
+    free(caa_container_of(link, struct entry, in_table));
 }
 
 void endpoint_table_free(struct endpoint_table *table)
 {
     if (!table)
         return;
-    g_hash_table_destroy(table->entries);
+    table_destroy(&table->entries, free_entry);
     free(table);
 }
 
@@ -89,48 +106,67 @@ static uint16_t checked_port(int64_t port)
     return port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
-static struct entry *entry_new(const struct entry *key)
+static struct entry *entry_new(struct text service, struct text ip, int64_t port)
 {
-    struct entry *entry = calloc(1, sizeof(*entry) + key->service.length + key->ip.length);
+    struct entry *entry = calloc(1, sizeof(*entry) + service.length + ip.length);
     char *bytes = (char *)(entry + 1);
 
     if (!entry)
         return NULL;
-    if (key->service.length)
-        memcpy(bytes, key->service.data, key->service.length);
-    if (key->ip.length)
-        memcpy(bytes + key->service.length, key->ip.data, key->ip.length);
-    entry->service = (struct text){bytes, key->service.length};
-    entry->ip = (struct text){bytes + key->service.length, key->ip.length};
-    entry->port = key->port;
-    entry->endpoint.service = entry->service;
-    entry->endpoint.port = checked_port(key->port);
+    (void)text_copy(text_copy(bytes, service), ip);
+    entry->endpoint.service = (struct text){bytes, service.length};
+    entry->ip = (struct text){bytes + service.length, ip.length};
+    entry->port = port;
+    entry->endpoint.port = checked_port(port);
     set_address(&entry->endpoint, entry->ip);
+    return entry;
+}
+
+static const struct entry *find(const struct endpoint_table *table, struct text service,
+                                struct text ip, int64_t port)
+{
+    const struct entry *entry;
+
+    cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash_of(service, ip, port)),
+                               in_table)
+    {
+        if (endpoint_is(&entry->endpoint, service, ip, port))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Returns NULL when out of memory. */
+static const struct entry *add(struct endpoint_table *table, struct text service, struct text ip,
+                               int64_t port)
+{
+    struct entry *entry;
+
+    if (table->entries.count >= ENDPOINTS_MAX)
+        return &table->overflow;
+    entry = entry_new(service, ip, port);
+    if (entry)
+        table_add(&table->entries, &entry->in_table);
     return entry;
 }
 
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port)
 {
-    const struct entry key = {.service = service, .ip = ip, .port = port};
-    struct entry *entry;
+    const struct entry *entry = table->last;
 
-    if (table->last && equal_entries(table->last, &key))
-        return &table->last->endpoint;
-    entry = g_hash_table_lookup(table->entries, &key);
-    if (!entry && g_hash_table_size(table->entries) >= ENDPOINTS_MAX)
-        return &table->overflow;
-    if (!entry) {
-        entry = entry_new(&key);
-        if (!entry)
-            return NULL;
-        g_hash_table_add(table->entries, entry);
-    }
+    if (entry && endpoint_is(&entry->endpoint, service, ip, port))
+        return &entry->endpoint;
+    entry = find(table, service, ip, port);
+    if (!entry)
+        entry = add(table, service, ip, port);
+    if (!entry)
+        return NULL;
     table->last = entry;
     return &entry->endpoint;
 }
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
 {
-    return endpoint == &table->overflow;
+    return endpoint == &table->overflow.endpoint;
 }

@@ -43,6 +43,10 @@ void endpoint_table_free(struct endpoint_table *table);
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port);
 
+/* Whether the endpoint is that of these values: an endpoint made by any table. */
+bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
+                 int64_t port);
+
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
 
 #endif

@@ -22,120 +22,124 @@ static bool read_digits8(const char *digits, uint64_t *value)
     return true;
 }
 
-static void skip(struct text *log, size_t length)
-{
-    log->data += length;
-    log->length -= length;
-}
-
-static bool take_digits16(struct text *log, uint64_t *value)
+static bool read_digits16(const char *digits, uint64_t *value)
 {
     uint64_t low, high;
 
-    if (log->length < 16 || !read_digits8(log->data, &low) || !read_digits8(log->data + 8, &high))
+    if (!read_digits8(digits, &low) || !read_digits8(digits + 8, &high))
         return false;
     *value = high << 32 | low;
-    skip(log, 16);
     return true;
 }
 
 /* Two digits of base 64. */
-static bool take_length(struct text *log, size_t *length)
+static bool read_length(const char *digits, size_t *length)
 {
-    unsigned low, high;
+    const unsigned low = (unsigned char)digits[0] - (unsigned)'0';
+    const unsigned high = (unsigned char)digits[1] - (unsigned)'0';
 
-    if (log->length < 2)
-        return false;
-    low = (unsigned char)log->data[0] - (unsigned)'0';
-    high = (unsigned char)log->data[1] - (unsigned)'0';
-    if (low > 63 || high > 63)
-        return false;
     *length = high << 6 | low;
-    skip(log, 2);
-    return true;
+    return low <= 63 && high <= 63;
 }
 
-static bool take_text(struct text *log, size_t length, struct text *text)
-{
-    if (log->length < length)
-        return false;
-    *text = (struct text){log->data, length};
-    skip(log, length);
-    return true;
-}
+/*
+ * Each of these reads what follows the type: a head of fixed size, then the texts, whose lengths
+ * are in it. They return the end of the record, or NULL where it is not one.
+ */
+#define ANNOTATION_HEAD 17
+#define TAG_HEAD        4
+#define NUMBER_HEAD     18
+#define REMOTE_HEAD     20
 
-static bool take_annotation(struct text *log, struct log_record *record)
+static const char *read_annotation(const char *at, size_t length, struct log_record *record)
 {
-    const unsigned severity = log->length ? (unsigned char)log->data[0] - (unsigned)'0' : 8;
+    unsigned severity;
     uint64_t offset_and_length;
+    size_t text_length;
 
-    if (severity > 7)
-        return false;
-    skip(log, 1);
-    if (!take_digits16(log, &offset_and_length))
-        return false;
+    if (length < ANNOTATION_HEAD || !read_digits16(at + 1, &offset_and_length))
+        return NULL;
+    severity = (unsigned char)at[0] - (unsigned)'0';
+    text_length = offset_and_length & 0xffff;
+    if (severity > 7 || length - ANNOTATION_HEAD < text_length)
+        return NULL;
     record->severity = (int)severity;
     record->offset_ns = (int64_t)offset_and_length >> 16;
-    return take_text(log, offset_and_length & 0xffff, &record->value);
+    record->value = (struct text){at + ANNOTATION_HEAD, text_length};
+    return at + ANNOTATION_HEAD + text_length;
 }
 
-static bool take_tag(struct text *log, struct log_record *record)
+/* The two texts of a record whose lengths are the digits before at. */
+static const char *read_texts(const char *at, const char *end, struct text *first,
+                              struct text *second)
 {
-    size_t key_length, value_length;
-
-    return take_length(log, &key_length) && take_length(log, &value_length) &&
-           take_text(log, key_length, &record->key) && take_text(log, value_length, &record->value);
+    if (!read_length(at - 4, &first->length) || !read_length(at - 2, &second->length) ||
+        (size_t)(end - at) < first->length + second->length)
+        return NULL;
+    first->data = at;
+    second->data = at + first->length;
+    return second->data + second->length;
 }
 
-static bool take_number(struct text *log, struct log_record *record)
+static const char *read_tag(const char *at, size_t length, struct log_record *record)
+{
+    if (length < TAG_HEAD)
+        return NULL;
+    return read_texts(at + TAG_HEAD, at + length, &record->key, &record->value);
+}
+
+static const char *read_number(const char *at, size_t length, struct log_record *record)
 {
     size_t key_length;
 
-    return take_length(log, &key_length) && take_digits16(log, &record->bits) &&
-           take_text(log, key_length, &record->key);
+    if (length < NUMBER_HEAD || !read_length(at, &key_length) ||
+        !read_digits16(at + 2, &record->bits) || length - NUMBER_HEAD < key_length)
+        return NULL;
+    record->key = (struct text){at + NUMBER_HEAD, key_length};
+    return at + NUMBER_HEAD + key_length;
 }
 
-static bool take_remote(struct text *log, struct log_record *record)
+static const char *read_remote(const char *at, size_t length, struct log_record *record)
 {
     uint64_t port;
-    size_t ip_length, name_length;
 
-    if (!take_digits16(log, &port) || port > UINT16_MAX || !take_length(log, &ip_length) ||
-        !take_length(log, &name_length))
-        return false;
+    if (length < REMOTE_HEAD || !read_digits16(at, &port) || port > UINT16_MAX)
+        return NULL;
     record->port = (uint16_t)port;
-    return take_text(log, ip_length, &record->key) && take_text(log, name_length, &record->value);
+    return read_texts(at + REMOTE_HEAD, at + length, &record->key, &record->value);
 }
 
 bool log_next(struct text *log, struct log_record *record)
 {
-    struct text rest;
-    bool taken = false;
+    const char *const at = log->data + 1;
+    const char *end = NULL;
+    size_t length;
 
     if (log->length == 0)
         return false;
-    *record = (struct log_record){.type = log->data[0]};
-    rest = (struct text){log->data + 1, log->length - 1};
+    length = log->length - 1;
+    record->type = log->data[0];
     switch (record->type) {
     case 'a':
-        taken = take_annotation(&rest, record);
+        end = read_annotation(at, length, record);
         break;
     case 's':
-        taken = take_tag(&rest, record);
+        end = read_tag(at, length, record);
         break;
     case 'i':
     case 'u':
     case 'd':
     case 'b':
-        taken = take_number(&rest, record);
+        end = read_number(at, length, record);
         break;
     case 'r':
-        taken = take_remote(&rest, record);
+        end = read_remote(at, length, record);
         break;
     default:
         break;
     }
-    if (taken)
-        *log = rest;
-    return taken;
+    if (!end)
+        return false;
+    *log = (struct text){end, length - (size_t)(end - at)};
+    return true;
 }

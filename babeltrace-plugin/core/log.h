@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+/* Members that the type does not have are not set. */
 struct log_record {
     char type;         /* 'a', 's', 'i', 'u', 'd', 'b' or 'r' */
     int severity;      /* of 'a' */

@@ -8,19 +8,30 @@
 #include "hash.h"
 
 #include <stdlib.h>
+#include <urcu/compiler.h>
 
-#define FIRST_BUCKETS 1024
-#define POOL_MAX      4096 /* spans */
-#define POOL_LOG_MAX  4096 /* bytes: a log beyond this goes back to the heap */
+#define POOL_MAX     4096 /* spans */
+#define POOL_LOG_MAX 4096 /* bytes: a log beyond this goes back to the heap */
+
+/* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
+static uint64_t hash_of(uint64_t trace_id, uint64_t span_id)
+{
+    return hash_mix(trace_id ^ hash_mix(span_id));
+}
+
+static uint64_t hash_of_open(const struct cds_hlist_node *link)
+{
+    const struct open_span *open = caa_container_of(link, struct open_span, in_table);
+
+    return hash_of(open->span.trace_id, open->span.id);
+}
 
 bool open_spans_init(struct open_spans *spans)
 {
     CDS_INIT_LIST_HEAD(&spans->pool);
     spans->pool_length = 0;
-    spans->count = 0;
-    spans->bucket_mask = FIRST_BUCKETS - 1;
-    spans->buckets = calloc(FIRST_BUCKETS, sizeof(*spans->buckets));
-    return spans->buckets != NULL;
+    spans->has_halves = false;
+    return table_init(&spans->table, hash_of_open);
 }
 
 static void free_open_span(struct open_span *open)
@@ -39,14 +50,13 @@ static void free_list(struct cds_list_head *list)
 void open_spans_destroy(struct open_spans *spans)
 {
     free_list(&spans->pool);
-    free(spans->buckets);
+    table_destroy(&spans->table, NULL);
 }
 
-/* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
-static struct cds_hlist_head *bucket_of(struct open_spans *spans, uint64_t trace_id,
+static struct cds_hlist_head *bucket_of(const struct open_spans *spans, uint64_t trace_id,
                                         uint64_t span_id)
 {
-    return &spans->buckets[hash_mix(trace_id ^ hash_mix(span_id)) & spans->bucket_mask];
+    return table_bucket(&spans->table, hash_of(trace_id, span_id));
 }
 
 static bool is_of_span(const struct event *event, const struct open_span *open)
@@ -54,13 +64,30 @@ static bool is_of_span(const struct event *event, const struct open_span *open)
     return open->span.id == event->span_id && open->span.trace_id == event->trace_id;
 }
 
-struct open_span *open_spans_find(struct open_spans *spans, const struct event *event,
-                                  const struct endpoint *endpoint)
+struct open_span *open_spans_find(struct open_spans *spans, const struct event *event)
 {
     struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (!is_of_span(event, open))
+            continue;
+        if (!open->streaming &&
+            endpoint_is(open->span.endpoint, event->service, event->ip, event->port))
+            return open;
+        spans->has_halves = true;
+    }
+    return NULL;
+}
+
+struct open_span *open_spans_find_at(struct open_spans *spans, const struct event *event,
+                                     const struct endpoint *endpoint)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
         if (is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming)
             return open;
@@ -86,7 +113,7 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
     struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open, *of_process = NULL, *of_host = NULL;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
         if (!open->streaming || !is_of_span(event, open))
             continue;
@@ -108,7 +135,7 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
         if (open->streaming && is_of_span(event, open) && open->span.kind == kind &&
             !open->is_duplicate && is_on_host(event, open))
@@ -119,10 +146,13 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 
 bool open_spans_has_client(struct open_spans *spans, const struct span *span)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, span->trace_id, span->id);
+    struct cds_hlist_head *bucket;
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_bucket)
+    if (!spans->has_halves)
+        return false;
+    bucket = bucket_of(spans, span->trace_id, span->id);
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
         if (open->span.id == span->id && open->span.trace_id == span->trace_id &&
             open->span.kind == SPAN_CLIENT && open->span.endpoint != span->endpoint)
@@ -131,37 +161,9 @@ bool open_spans_has_client(struct open_spans *spans, const struct span *span)
     return false;
 }
 
-static void add_to_bucket(struct open_spans *spans, struct open_span *open)
-{
-    cds_hlist_add_head(&open->in_bucket, bucket_of(spans, open->span.trace_id, open->span.id));
-}
-
-/* Twice the buckets when there are as many spans; without memory the chains just get longer. */
-static void grow_if_full(struct open_spans *spans)
-{
-    struct cds_hlist_head *old = spans->buckets;
-    const size_t old_size = spans->bucket_mask + 1;
-    struct cds_hlist_head *bigger;
-
-    if (spans->count < old_size)
-        return;
-    bigger = calloc(old_size * 2, sizeof(*bigger));
-    if (!bigger)
-        return;
-    spans->buckets = bigger;
-    spans->bucket_mask = old_size * 2 - 1;
-    for (size_t i = 0; i < old_size; i++) {
-        struct open_span *open, *next;
-
-        cds_hlist_for_each_entry_safe_2(open, next, &old[i], in_bucket) add_to_bucket(spans, open);
-    }
-    free(old);
-}
-
 void open_spans_remove(struct open_spans *spans, struct open_span *open)
 {
-    cds_hlist_del(&open->in_bucket);
-    spans->count--;
+    table_remove(&spans->table, &open->in_table);
 }
 
 struct open_span *open_spans_take(struct open_spans *spans)
@@ -214,10 +216,8 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         free_open_span(open);
         return NULL;
     }
-    grow_if_full(spans);
-    add_to_bucket(spans, open);
+    table_add(&spans->table, &open->in_table);
     CDS_INIT_LIST_HEAD(&open->in_queue);
-    spans->count++;
     return open;
 }
 
@@ -249,6 +249,25 @@ struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
     if (open && (uint64_t)now_ns - (uint64_t)open->last_event_ns < (uint64_t)queue->timeout_ns)
         return NULL;
     return open;
+}
+
+static void prefetch(const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i += 64)
+        __builtin_prefetch((const char *)data + i);
+}
+
+void open_spans_prefetch_next(const struct open_spans *spans, const struct queue *queue)
+{
+    const struct cds_list_head *const first = queue->spans.next;
+    const struct open_span *next;
+
+    if (first == &queue->spans)
+        return;
+    next = cds_list_entry(first, struct open_span, in_queue);
+    prefetch(next->span.log, next->span.log_length);
+    prefetch(bucket_of(spans, next->span.trace_id, next->span.id), 1);
+    prefetch(cds_list_entry(first->next, struct open_span, in_queue), sizeof(struct open_span));
 }
 
 void queue_free(struct queue *queue)

@@ -9,12 +9,12 @@
 #include "event.h"
 #include "source.h"
 #include "span.h"
+#include "table.h"
 
-#include <urcu/hlist.h>
 #include <urcu/list.h>
 
 struct open_span {
-    struct cds_hlist_node in_bucket; /* in one cache line with the ids, which the search reads */
+    struct cds_hlist_node in_table; /* in one cache line with the ids, which the search reads */
     struct span span;
     struct cds_list_head in_queue;
     int64_t last_event_ns; /* of the first, span.start_ns tells while there is no timestamp */
@@ -30,11 +30,10 @@ struct open_span {
 };
 
 struct open_spans {
-    struct cds_hlist_head *buckets;
-    size_t bucket_mask;
-    size_t count;
+    struct table table;
     struct cds_list_head pool; /* finished ones, whose memory is kept for the next */
     size_t pool_length;
+    bool has_halves; /* there may have been two spans of the same ids */
 };
 
 /* Returns false when out of memory. */
@@ -43,9 +42,12 @@ bool open_spans_init(struct open_spans *spans);
 /* Frees the table and the pool; spans in the table are the caller's, by way of its queues. */
 void open_spans_destroy(struct open_spans *spans);
 
-/* The span of the original's events of these ids and this endpoint, or NULL. */
-struct open_span *open_spans_find(struct open_spans *spans, const struct event *event,
-                                  const struct endpoint *endpoint);
+/* The span of the original's events of this event's ids and endpoint, or NULL. */
+struct open_span *open_spans_find(struct open_spans *spans, const struct event *event);
+
+/* The same, of the event's ids and this endpoint. */
+struct open_span *open_spans_find_at(struct open_spans *spans, const struct event *event,
+                                     const struct endpoint *endpoint);
 
 /*
  * The streamed span that an event is about, or NULL: its later events do not repeat its endpoint.
@@ -91,5 +93,11 @@ struct open_span *queue_first(struct queue *queue);
 
 /* Frees the spans in it. */
 void queue_free(struct queue *queue);
+
+/*
+ * Fetches what the span points to that is the next to end, and the span after it: those of a busy
+ * trace wait for their end in no cache.
+ */
+void open_spans_prefetch_next(const struct open_spans *spans, const struct queue *queue);
 
 #endif

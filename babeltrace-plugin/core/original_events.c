@@ -41,15 +41,29 @@ static bool apply(const struct closing *closing, struct open_span *open, const s
     }
 }
 
+/* Returns NULL when out of memory. */
+static struct open_span *find_or_open(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = open_spans_find(&assembler->open, event);
+    const struct endpoint *endpoint;
+
+    if (open)
+        return open;
+    endpoint = assembler_endpoint(assembler, event);
+    if (!endpoint)
+        return NULL;
+    /* one endpoint stands for many services, so the event's own did not find it */
+    if (endpoint_is_overflow(assembler->endpoints, endpoint))
+        open = open_spans_find_at(&assembler->open, event, endpoint);
+    return open ? open : assembler_open(assembler, event, endpoint);
+}
+
 void assembler_add_original(struct assembler *assembler, const struct event *event)
 {
-    const struct endpoint *endpoint = assembler_endpoint(assembler, event);
+    struct open_span *open = find_or_open(assembler, event);
     uint32_t capacity;
-    struct open_span *open = endpoint ? open_spans_find(&assembler->open, event, endpoint) : NULL;
 
     assembler->has_original = true;
-    if (endpoint && !open)
-        open = assembler_open(assembler, event, endpoint);
     if (!open) {
         assembler->counts.events_no_room++;
         return;

@@ -17,6 +17,7 @@ struct client {
 struct recent_table {
     uint64_t streamed[RECENT_PLACES];
     struct client clients[RECENT_PLACES];
+    bool has_clients; /* any: many a trace has servers only */
 };
 
 struct recent_table *recent_table_new(void)
@@ -65,12 +66,17 @@ void recent_note_client(struct recent_table *table, const struct span *span)
     const uint64_t hash = hash_of(span);
 
     table->clients[hash & (RECENT_PLACES - 1)] = (struct client){hash, span->endpoint};
+    table->has_clients = true;
 }
 
 bool recent_has_client(const struct recent_table *table, const struct span *span)
 {
-    const uint64_t hash = hash_of(span);
-    const struct client *place = &table->clients[hash & (RECENT_PLACES - 1)];
+    const struct client *place;
+    uint64_t hash;
 
+    if (!table->has_clients)
+        return false;
+    hash = hash_of(span);
+    place = &table->clients[hash & (RECENT_PLACES - 1)];
     return place->hash == hash && place->endpoint && place->endpoint != span->endpoint;
 }

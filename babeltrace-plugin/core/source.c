@@ -6,36 +6,39 @@
 #include "source.h"
 
 #include "hash.h"
+#include "table.h"
 
-#include <glib.h>
 #include <stdlib.h>
+#include <urcu/compiler.h>
 
 #define RECENT 16 /* a power of two */
 
 struct source_table {
-    GHashTable *sources;
+    struct table sources;
     struct source *recent[RECENT]; /* by the address of the host's name: a trace has one */
     struct source overflow;
 };
 
-static guint hash_source(gconstpointer data)
+static uint64_t hash_of(struct text host, int64_t clock)
 {
-    const struct source *source = data;
-
-    return (guint)hash_text((uint64_t)source->clock, source->host);
+    return hash_text((uint64_t)clock, host);
 }
 
-static gboolean equal_sources(gconstpointer left, gconstpointer right)
+static uint64_t hash_of_source(const struct cds_hlist_node *link)
 {
-    const struct source *a = left;
-    const struct source *b = right;
+    const struct source *source = caa_container_of(link, struct source, in_table);
 
-    return a->clock == b->clock && text_equal(a->host, b->host);
+    return hash_of(source->host, source->clock);
 }
 
-static void free_source(gpointer data)
+static bool is_source_of(const struct source *source, const struct origin *origin)
 {
-    struct source *source = data;
+    return source->clock == origin->clock && text_equal(source->host, origin->host);
+}
+
+static void free_source(struct cds_hlist_node *link)
+{
+    struct source *source = caa_container_of(link, struct source, in_table);
 
     losses_destroy(&source->losses);
     losses_destroy(&source->gaps);
@@ -52,11 +55,12 @@ struct source_table *source_table_new(void)
 {
     struct source_table *table = calloc(1, sizeof(*table));
 
-    if (!table)
+    if (!table || !table_init(&table->sources, hash_of_source)) {
+        free(table);
         return NULL;
+    }
     init_source(&table->overflow);
     table->overflow.is_overflow = true;
-    table->sources = g_hash_table_new_full(hash_source, equal_sources, free_source, NULL);
     return table;
 }
 
@@ -64,40 +68,60 @@ void source_table_free(struct source_table *table)
 {
     if (!table)
         return;
-    g_hash_table_destroy(table->sources);
+    table_destroy(&table->sources, free_source);
     free(table);
 }
 
-static struct source *source_new(const struct source *key)
+static struct source *source_new(const struct origin *origin)
 {
-    struct source *source = calloc(1, sizeof(*source) + key->host.length);
+    struct source *source = calloc(1, sizeof(*source) + origin->host.length);
 
     if (!source)
         return NULL;
     init_source(source);
-    source->host = (struct text){(char *)(source + 1), key->host.length};
-    if (key->host.length)
-        memcpy(source + 1, key->host.data, key->host.length);
-    source->clock = key->clock;
+    source->host = (struct text){(char *)(source + 1), origin->host.length};
+    (void)text_copy((char *)(source + 1), origin->host);
+    source->clock = origin->clock;
     source->host_hash = hash_text(0, source->host);
+    return source;
+}
+
+static struct source *find(const struct source_table *table, const struct origin *origin)
+{
+    struct source *source;
+
+    cds_hlist_for_each_entry_2(
+        source, table_bucket(&table->sources, hash_of(origin->host, origin->clock)), in_table)
+    {
+        if (is_source_of(source, origin))
+            return source;
+    }
+    return NULL;
+}
+
+/* Returns NULL when out of memory, or of room. */
+static struct source *add(struct source_table *table, const struct origin *origin)
+{
+    struct source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
+
+    if (source)
+        table_add(&table->sources, &source->in_table);
     return source;
 }
 
 struct source *source_get(struct source_table *table, const struct origin *origin)
 {
-    const struct source key = {.host = origin->host, .clock = origin->clock};
     const uintptr_t address = (uintptr_t)origin->host.data;
     struct source **recent = &table->recent[(address >> 4 ^ address >> 12) & (RECENT - 1)];
     struct source *source;
 
-    if (*recent && equal_sources(*recent, &key))
+    if (*recent && is_source_of(*recent, origin))
         return *recent;
-    source = g_hash_table_lookup(table->sources, &key);
-    if (!source) {
-        if (g_hash_table_size(table->sources) >= SOURCES_MAX || !(source = source_new(&key)))
-            return &table->overflow;
-        g_hash_table_add(table->sources, source);
-    }
+    source = find(table, origin);
+    if (!source)
+        source = add(table, origin);
+    if (!source)
+        return &table->overflow;
     *recent = source;
     return source;
 }

@@ -43,8 +43,7 @@ bool span_set_name(struct span *span, struct text name)
     /* a log even where there is nothing to put in: it is never NULL */
     if (!make_room(span, size ? size : 1))
         return false;
-    if (name.length)
-        memcpy(span->log, name.data, name.length);
+    (void)text_copy(span->log, name);
     span->name_length = (uint32_t)name.length;
     span->first_entry = (uint32_t)size;
     span->log_length = (uint32_t)size;
@@ -56,7 +55,6 @@ bool span_add(struct span *span, enum span_entry_type type, struct text key, str
 {
     size_t size;
     struct span_entry *entry;
-    char *bytes;
 
     if (key.length > SPAN_LOG_MAX || value.length > SPAN_LOG_MAX)
         return false;
@@ -72,11 +70,7 @@ bool span_add(struct span *span, enum span_entry_type type, struct text key, str
         .size = (uint32_t)size,
         .integer = integer,
     };
-    bytes = (char *)(entry + 1);
-    if (key.length)
-        memcpy(bytes, key.data, key.length);
-    if (value.length)
-        memcpy(bytes + key.length, value.data, value.length);
+    (void)text_copy(text_copy((char *)(entry + 1), key), value);
     span->log_length += (uint32_t)size;
     return true;
 }

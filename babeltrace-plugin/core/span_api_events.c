@@ -170,6 +170,7 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     if (!open)
         return;
     assembler->has_streamed = true;
+    assembler->open.has_halves = true; /* nothing looks for the other one */
     open->streaming = true;
     open->span.kind = kind_of(event);
     open->span.debug = event->flags & BLKIN_SPAN_DEBUG;

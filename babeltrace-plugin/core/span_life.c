@@ -132,7 +132,7 @@ static void evict_until_it_fits(struct assembler *assembler, const struct open_s
     struct assembler_counts *counts = &assembler->counts;
     struct open_span *oldest;
 
-    while ((assembler->open.count > assembler->options.max_open_spans ||
+    while ((assembler->open.table.count > assembler->options.max_open_spans ||
             counts->open_bytes > assembler->options.max_open_bytes) &&
            (oldest = oldest_but(assembler, but))) {
         counts->spans_evicted += !oldest->is_duplicate;

@@ -1,0 +1,64 @@
+/*
+ * The table's buckets.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "table.h"
+
+#include <stdlib.h>
+
+#define FIRST_BUCKETS 256
+
+bool table_init(struct table *table, table_hash_fn *hash_of)
+{
+    *table = (struct table){.mask = FIRST_BUCKETS - 1, .hash_of = hash_of};
+    table->buckets = calloc(FIRST_BUCKETS, sizeof(*table->buckets));
+    return table->buckets != NULL;
+}
+
+void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_node *link))
+{
+    for (size_t i = 0; free_linked && table->buckets && i <= table->mask; i++) {
+        struct cds_hlist_node *link = table->buckets[i].next, *next;
+
+        for (; link; link = next) {
+            next = link->next;
+            free_linked(link);
+        }
+    }
+    free(table->buckets);
+}
+
+static void link_in(struct table *table, struct cds_hlist_node *link)
+{
+    cds_hlist_add_head(link, table_bucket(table, table->hash_of(link)));
+}
+
+static void grow(struct table *table)
+{
+    struct cds_hlist_head *const old = table->buckets;
+    const size_t old_size = table->mask + 1;
+    struct cds_hlist_head *bigger = calloc(old_size * 2, sizeof(*bigger));
+
+    if (!bigger)
+        return;
+    table->buckets = bigger;
+    table->mask = old_size * 2 - 1;
+    for (size_t i = 0; i < old_size; i++) {
+        struct cds_hlist_node *link = old[i].next, *next;
+
+        for (; link; link = next) {
+            next = link->next;
+            link_in(table, link);
+        }
+    }
+    free(old);
+}
+
+void table_add(struct table *table, struct cds_hlist_node *link)
+{
+    if (table->count > table->mask / 2)
+        grow(table);
+    link_in(table, link);
+    table->count++;
+}
