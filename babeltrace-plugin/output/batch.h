@@ -1,51 +1,35 @@
 /*
- * A batch: encoded spans in one block of memory, any run of which can be sent by itself.
+ * A batch: finished spans that wait together, one after the other in one block of memory, which is
+ * written by one thread's processor and read by another's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_BATCH_H
 #define BLKIN_OUTPUT_BATCH_H
 
-#include "encoder.h"
-#include "transport.h"
-
-#include <stdint.h>
+#include "../core/span.h"
+#include "buffer.h"
 
 struct batch {
     struct batch *next;
-    struct buffer buffer; /* open, then the spans with separators; there is room for close */
-    uint32_t *starts;     /* where each span begins */
+    struct buffer buffer; /* each span is followed by its log */
     uint32_t count;
-    uint32_t starts_capacity;
     int64_t first_ms; /* when the first span came */
 };
 
 /* Returns NULL when out of memory. */
 struct batch *batch_new(void);
+
+/* NULL is allowed. */
 void batch_free(struct batch *batch);
 
 /* Empties it; the memory is kept. */
 void batch_reset(struct batch *batch);
 
-/* Returns false, batch unchanged, when out of memory. */
-bool batch_add(struct batch *batch, struct encoder *encoder, const struct span *span, bool *cut);
+/* Adds a copy of the span. Returns false, batch unchanged, when out of memory. */
+bool batch_add(struct batch *batch, const struct span *span);
 
-/* Moves the last span of a batch to an empty one. Returns false, both unchanged, out of memory. */
-bool batch_move_last(struct batch *from, struct batch *to, const struct encoder *encoder);
-
-/*
- * Frames the spans from first up to, not including, end in place, without memory. For that open is
- * written over what is before them, so runs must be framed from left to right; batch_unframe()
- * restores what is after them. Several attempts to send one run need no new framing.
- */
-struct framed {
-    struct payload payload;
-    char *end;
-    char saved[16];
-};
-
-void batch_frame(struct batch *batch, const struct encoder *encoder, uint32_t first, uint32_t end,
-                 struct framed *framed);
-void batch_unframe(const struct encoder *encoder, const struct framed *framed);
+/* The span at *offset, 0 being the first one's, which moves on to the next. NULL: there is none. */
+const struct span *batch_span(const struct batch *batch, size_t *offset);
 
 #endif

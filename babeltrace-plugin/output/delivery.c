@@ -7,9 +7,11 @@
 
 #include "clock.h"
 
-/* Spans of a batch, from first up to, not including, end. */
+#define SMALLEST_BODY_BYTES 4096
+
+/* Spans of a body, from first up to, not including, end. */
 struct run {
-    struct batch *batch;
+    struct body *body;
     uint32_t first;
     uint32_t end;
 };
@@ -80,7 +82,7 @@ static bool send_run(struct courier *courier, struct run run)
     bool is_answered = false, is_retry = false;
     struct framed framed;
 
-    batch_frame(run.batch, courier->encoder, run.first, run.end, &framed);
+    body_frame(run.body, courier->encoder, run.first, run.end, &framed);
     do {
         outbox_count_request(courier->outbox, is_retry);
         courier->transport->send(courier->transport, &framed.payload, &courier->reply);
@@ -88,13 +90,13 @@ static bool send_run(struct courier *courier, struct run run)
         is_retry = true;
         since_ms = earlier(since_ms, clock_ms());
     } while (!is_answered && wait_for_next(courier, &since_ms));
-    batch_unframe(courier->encoder, &framed);
+    body_unframe(courier->encoder, &framed);
     if (is_answered)
         say_back(courier);
     return is_answered;
 }
 
-/* ---- the batch
+/* ---- one body
  * ------------------------------------------------------------------------------------ */
 
 static uint32_t length_of(struct run run)
@@ -105,8 +107,8 @@ static uint32_t length_of(struct run run)
 /* A span's first bytes are its ids. */
 static void say_span(struct courier *courier, enum report kind, struct run run)
 {
-    const char *span = run.batch->buffer.data + run.batch->starts[run.first];
-    const size_t left = run.batch->buffer.length - run.batch->starts[run.first];
+    const char *span = run.body->buffer.data + run.body->starts[run.first];
+    const size_t left = run.body->buffer.length - run.body->starts[run.first];
 
     reporter_say(&courier->reporter, kind, "span refused: %s; the span is %.*s...",
                  courier->reply.error.text, (int)(left < 60 ? left : 60), span);
@@ -120,10 +122,20 @@ static enum result settle(struct courier *courier, struct run run, enum outcome 
 
 static size_t size_of(struct run run)
 {
-    const struct batch *batch = run.batch;
-    const size_t end = run.end == batch->count ? batch->buffer.length : batch->starts[run.end];
+    const struct body *body = run.body;
+    const size_t end = run.end == body->count ? body->buffer.length : body->starts[run.end];
 
-    return end - batch->starts[run.first];
+    return end - body->starts[run.first];
+}
+
+/* A body of that size was too large: future ones are smaller. */
+static void shrink_bodies(struct courier *courier, size_t too_large)
+{
+    const size_t smaller =
+        too_large / 2 > SMALLEST_BODY_BYTES ? too_large / 2 : SMALLEST_BODY_BYTES;
+
+    if (courier->body_bytes > smaller)
+        courier->body_bytes = smaller;
 }
 
 static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid);
@@ -137,7 +149,7 @@ static enum result divide(struct courier *courier, struct run run, enum delivery
         say_span(courier, REPORT_INVALID, run);
         return settle(courier, run, OUTCOME_INVALID);
     }
-    outbox_shrink_batches(courier->outbox, size_of(run));
+    shrink_bodies(courier, size_of(run));
     if (length_of(run) > 1)
         return deliver_halves(courier, run, false);
     say_span(courier, REPORT_TOO_LARGE, run);
@@ -169,8 +181,8 @@ static enum result deliver(struct courier *courier, struct run run)
 static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid)
 {
     const uint32_t middle = run.first + length_of(run) / 2;
-    const struct run left = {run.batch, run.first, middle};
-    const struct run right = {run.batch, middle, run.end};
+    const struct run left = {run.body, run.first, middle};
+    const struct run right = {run.body, middle, run.end};
     const enum result left_result = deliver(courier, left);
     enum result right_result;
 
@@ -183,8 +195,40 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
     return right_result == RESULT_DONE ? left_result : right_result;
 }
 
-/* Who waits for the delivery is told; else the next batch is tried. */
-static void give_up(struct courier *courier)
+/* ---- the batch
+ * ------------------------------------------------------------------------------------ */
+
+/*
+ * Encodes the spans of the batch from the offset on, until the body is full, and moves the offset
+ * to where the next body begins. The body is empty if there was memory for none of them.
+ */
+static void fill_body(struct courier *courier, const struct batch *batch, size_t *offset)
+{
+    struct body *body = &courier->body;
+    const struct span *span;
+    size_t next = *offset;
+    uint32_t cuts = 0;
+
+    body_reset(body);
+    for (; (span = batch_span(batch, &next)); *offset = next) {
+        bool cut = false;
+
+        if (!body_add(body, courier->encoder, span, &cut)) {
+            outbox_settle(courier->outbox, OUTCOME_NO_MEMORY, 1);
+            continue;
+        }
+        if (body->count > 1 && body_length(body, courier->encoder) > courier->body_bytes) {
+            body_remove_last(body, courier->encoder);
+            break;
+        }
+        cuts += cut;
+    }
+    if (cuts)
+        outbox_count_cut(courier->outbox, cuts);
+}
+
+/* Who waits for the delivery is told; else the next body is tried. Returns whether it is. */
+static bool give_up(struct courier *courier)
 {
     const struct outbox_patience patience = outbox_patience(courier->outbox);
 
@@ -192,12 +236,25 @@ static void give_up(struct courier *courier)
                  courier->reply.error.text);
     if (patience.is_limited)
         outbox_fail(courier->outbox, &courier->reply.error);
+    return !patience.is_limited && clock_ms() < patience.stop_ms;
 }
 
-void deliver_batch(struct courier *courier, struct batch *batch)
+static bool deliver_body(struct courier *courier)
 {
-    const struct run all = {batch, 0, batch->count};
+    struct body *body = &courier->body;
 
-    if (deliver(courier, all) == RESULT_GIVEN_UP)
-        give_up(courier);
+    return deliver(courier, (struct run){body, 0, body->count}) != RESULT_GIVEN_UP ||
+           give_up(courier);
+}
+
+void deliver_batch(struct courier *courier, const struct batch *batch)
+{
+    bool goes_on = true;
+    size_t offset = 0;
+
+    while (goes_on && offset < batch->buffer.length) {
+        fill_body(courier, batch, &offset);
+        if (courier->body.count)
+            goes_on = deliver_body(courier);
+    }
 }

@@ -1,13 +1,13 @@
 /*
- * Delivering one batch: attempts until it has arrived or is given up, and the search for what a
- * collector refuses in it.
+ * Delivering one batch: encoding, attempts until it has arrived or is given up, and the search for
+ * what a collector refuses in it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_DELIVERY_H
 #define BLKIN_OUTPUT_DELIVERY_H
 
-#include "batch.h"
+#include "body.h"
 #include "outbox.h"
 #include "reporter.h"
 #include "retry.h"
@@ -15,7 +15,9 @@
 struct courier {
     struct outbox *outbox;
     struct transport *transport;
-    const struct encoder *encoder;
+    struct encoder *encoder;
+    struct body body;  /* what is being sent */
+    size_t body_bytes; /* more are not sent at once, unless one span alone has them */
     int64_t retry_timeout_ms;
     struct reporter reporter;
     struct retry retry;
@@ -24,6 +26,6 @@ struct courier {
 };
 
 /* Settles the batch's spans with the outbox, but those that are given up. */
-void deliver_batch(struct courier *courier, struct batch *batch);
+void deliver_batch(struct courier *courier, const struct batch *batch);
 
 #endif

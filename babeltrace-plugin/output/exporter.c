@@ -63,14 +63,13 @@ static bool set_up(struct exporter *exporter, struct error *error)
     if (exporter->encoder) {
         options->transport.content_type = exporter->encoder->content_type;
         options->transport.empty_batch = exporter->encoder->empty_batch;
-        exporter->outbox = outbox_new(exporter->encoder,
-                                      &(struct outbox_options){
-                                          .batch_spans = (uint32_t)options->batch_spans,
-                                          .batch_bytes = (size_t)options->batch_bytes,
-                                          .batch_timeout_ms = options->batch_timeout_ms,
-                                          .queue_bytes = (size_t)options->queue_bytes,
-                                          .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
-                                      });
+        exporter->outbox = outbox_new(&(struct outbox_options){
+            .batch_spans = (uint32_t)options->batch_spans,
+            .batch_bytes = (size_t)options->batch_bytes,
+            .batch_timeout_ms = options->batch_timeout_ms,
+            .queue_bytes = (size_t)options->queue_bytes,
+            .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
+        });
     }
     if (!exporter->outbox) {
         error_set(error, "out of memory");
@@ -86,6 +85,7 @@ static bool start(struct exporter *exporter, struct error *error)
         .outbox = exporter->outbox,
         .transport = exporter->transport,
         .encoder = exporter->encoder,
+        .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = {.report = exporter->callbacks.report, .context = exporter->callbacks.context},
     };
@@ -161,6 +161,7 @@ void exporter_free(struct exporter *exporter)
     if (exporter->is_running)
         (void)end(exporter, 0, &ignored);
     outbox_free(exporter->outbox);
+    body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)
         exporter->encoder->free(exporter->encoder);
     free(exporter);

@@ -28,7 +28,7 @@ struct exporter_options {
     int64_t batch_spans;      /* a batch has at most this many spans */
     int64_t batch_bytes;      /* and this many bytes */
     int64_t batch_timeout_ms; /* and waits at most this long for them */
-    int64_t queue_bytes;      /* of encoded spans that are not delivered */
+    int64_t queue_bytes;      /* of memory for spans that are not delivered */
     enum on_full on_full;
 
     /*
@@ -55,6 +55,7 @@ struct exporter;
 struct exporter *exporter_new(const struct exporter_options *options,
                               const struct exporter_callbacks *callbacks, struct error *error);
 
+/* The span is copied, but its endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
 /* The trace is being written while it is read: who waits here loses events there. */

@@ -8,8 +8,7 @@
 #include "clock.h"
 
 #include <pthread.h>
-
-#define SMALLEST_BATCH_BYTES 4096
+#include <stdlib.h>
 
 struct outbox {
     pthread_mutex_t lock;
@@ -57,7 +56,7 @@ static bool init(struct outbox *outbox)
     return true;
 }
 
-struct outbox *outbox_new(struct encoder *encoder, const struct outbox_options *options)
+struct outbox *outbox_new(const struct outbox_options *options)
 {
     struct outbox *outbox = calloc(1, sizeof(*outbox));
 
@@ -69,7 +68,6 @@ struct outbox *outbox_new(struct encoder *encoder, const struct outbox_options *
     /* one being filled and one being sent are the least with which anything moves */
     if (outbox->options.queue_bytes < 2 * options->batch_bytes)
         outbox->options.queue_bytes = 2 * options->batch_bytes;
-    outbox->queue.encoder = encoder;
     outbox->queue.batch_spans = options->batch_spans;
     outbox->queue.batch_bytes = options->batch_bytes;
     outbox->stop_ms = CLOCK_NEVER;
@@ -148,6 +146,13 @@ void outbox_settle(struct outbox *outbox, enum outcome outcome, uint32_t spans)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+void outbox_count_cut(struct outbox *outbox, uint32_t spans)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->counts.cut += spans;
+    pthread_mutex_unlock(&outbox->lock);
+}
+
 void outbox_count_request(struct outbox *outbox, bool is_retry)
 {
     pthread_mutex_lock(&outbox->lock);
@@ -169,19 +174,17 @@ static bool is_full(const struct outbox *outbox)
     return outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes;
 }
 
-static void encode(struct outbox *outbox, const struct span *span)
+static void take_in(struct outbox *outbox, const struct span *span)
 {
     const bool was_empty = !outbox->queue.open && !outbox->queue.first;
     const struct batch *const last = outbox->queue.last;
-    bool cut = false;
 
     outbox->counts.spans++;
-    if (!queue_add(&outbox->queue, span, &cut)) {
+    if (!queue_add(&outbox->queue, span)) {
         outbox->counts.outcome[OUTCOME_NO_MEMORY]++;
         return;
     }
     outbox->counts.waiting++;
-    outbox->counts.cut += cut;
     if (was_empty || outbox->queue.last != last)
         pthread_cond_signal(&outbox->for_sender);
 }
@@ -201,11 +204,11 @@ bool outbox_add(struct outbox *outbox, const struct span *span)
     if (is_over(outbox)) {
         count_lost(outbox, OUTCOME_UNDELIVERED);
     } else if (!is_full(outbox)) {
-        encode(outbox, span);
+        take_in(outbox, span);
     } else if (outbox->options.is_blocking) {
         is_taken = false;
     } else if (discard_oldest(outbox, OUTCOME_DROPPED, false) && !is_full(outbox)) {
-        encode(outbox, span);
+        take_in(outbox, span);
     } else {
         count_lost(outbox, OUTCOME_DROPPED); /* all there is is being filled or sent */
     }
@@ -357,17 +360,6 @@ struct outbox_patience outbox_patience(struct outbox *outbox)
     };
     pthread_mutex_unlock(&outbox->lock);
     return patience;
-}
-
-void outbox_shrink_batches(struct outbox *outbox, size_t too_large)
-{
-    const size_t smaller =
-        too_large / 2 > SMALLEST_BATCH_BYTES ? too_large / 2 : SMALLEST_BATCH_BYTES;
-
-    pthread_mutex_lock(&outbox->lock);
-    if (outbox->queue.batch_bytes > smaller)
-        outbox->queue.batch_bytes = smaller;
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_fail(struct outbox *outbox, const struct error *error)

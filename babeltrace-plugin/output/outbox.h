@@ -1,14 +1,15 @@
 /*
  * The outbox: spans in on the graph's thread, batches out on the sender's, all of them counted.
  *
- * One mutex, held for the encoding of a span at most: the sender takes it a few times per batch
- * only, so that it is nearly always free.
+ * One mutex, held for a few instructions per span; the sender takes it a few times per batch only,
+ * so that it is nearly always free.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_OUTBOX_H
 #define BLKIN_OUTPUT_OUTBOX_H
 
+#include "../error.h"
 #include "counts.h"
 #include "queue.h"
 
@@ -22,8 +23,8 @@ struct outbox_options {
 
 struct outbox;
 
-/* The encoder stays the caller's. Returns NULL when out of memory. */
-struct outbox *outbox_new(struct encoder *encoder, const struct outbox_options *options);
+/* Returns NULL when out of memory. */
+struct outbox *outbox_new(const struct outbox_options *options);
 void outbox_free(struct outbox *outbox);
 
 struct exporter_counts outbox_counts(struct outbox *outbox);
@@ -66,6 +67,9 @@ void outbox_settle(struct outbox *outbox, enum outcome outcome, uint32_t spans);
 /* Takes the batch back; what of it is not settled is undelivered. */
 void outbox_finish(struct outbox *outbox, struct batch *batch);
 
+/* That many spans had parts left out when they were encoded. */
+void outbox_count_cut(struct outbox *outbox, uint32_t spans);
+
 void outbox_count_request(struct outbox *outbox, bool is_retry);
 
 /* Sleeps until then, or until there is reason to try at once. Returns false if it is all over. */
@@ -79,9 +83,6 @@ struct outbox_patience {
 };
 
 struct outbox_patience outbox_patience(struct outbox *outbox);
-
-/* A batch of that size was too large: future ones are smaller. */
-void outbox_shrink_batches(struct outbox *outbox, size_t too_large);
 
 /* Nothing can be delivered: all that waits, and all that comes, is undelivered. */
 void outbox_fail(struct outbox *outbox, const struct error *error);

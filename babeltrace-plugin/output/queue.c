@@ -31,7 +31,7 @@ void queue_clear(struct queue *queue)
     queue->bytes = 0;
 }
 
-/* A fresh buffer for each batch would cost more than filling it: the kernel clears its pages. */
+/* Fresh memory for each batch would cost more than filling it: the kernel clears its pages. */
 static struct batch *empty_batch(struct queue *queue)
 {
     struct batch *batch = queue->pool;
@@ -46,7 +46,7 @@ static struct batch *empty_batch(struct queue *queue)
 
 void queue_recycle(struct queue *queue, struct batch *batch)
 {
-    if (queue->pool_length >= POOL_MAX || batch->buffer.capacity > 2 * queue->batch_bytes) {
+    if (queue->pool_length >= POOL_MAX || batch->buffer.capacity > 4 * queue->batch_bytes) {
         batch_free(batch);
         return;
     }
@@ -66,40 +66,14 @@ static void close_open(struct queue *queue)
     queue->open = NULL;
 }
 
-static size_t length_of(const struct queue *queue, const struct batch *batch)
-{
-    return batch->buffer.length + queue->encoder->close.length;
-}
-
-/* The span that makes a batch too long begins the next one. */
-static void split_if_too_long(struct queue *queue)
-{
-    struct batch *full = queue->open;
-    struct batch *next;
-
-    if (full->count < 2 || length_of(queue, full) <= queue->batch_bytes)
-        return;
-    next = empty_batch(queue);
-    if (!next)
-        return; /* too long is better than lost */
-    if (!batch_move_last(full, next, queue->encoder)) {
-        queue_recycle(queue, next);
-        return;
-    }
-    next->first_ms = clock_ms();
-    close_open(queue);
-    queue->open = next;
-    queue->bytes += next->buffer.length;
-}
-
-bool queue_add(struct queue *queue, const struct span *span, bool *cut)
+bool queue_add(struct queue *queue, const struct span *span)
 {
     struct batch *open = queue->open ? queue->open : empty_batch(queue);
     const size_t before = open ? open->buffer.length : 0;
 
     if (!open)
         return false;
-    if (!batch_add(open, queue->encoder, span, cut)) {
+    if (!batch_add(open, span)) {
         if (!queue->open)
             queue_recycle(queue, open);
         return false;
@@ -107,11 +81,8 @@ bool queue_add(struct queue *queue, const struct span *span, bool *cut)
     if (!queue->open)
         open->first_ms = clock_ms();
     queue->open = open;
-    split_if_too_long(queue);
-    queue->bytes += open->buffer.length;
-    queue->bytes -= before;
-    if (queue->open->count >= queue->batch_spans ||
-        length_of(queue, queue->open) >= queue->batch_bytes)
+    queue->bytes += open->buffer.length - before;
+    if (open->count >= queue->batch_spans || open->buffer.length >= queue->batch_bytes)
         close_open(queue);
     return true;
 }

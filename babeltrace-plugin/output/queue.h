@@ -9,22 +9,21 @@
 #include "batch.h"
 
 struct queue {
-    struct encoder *encoder;
-    uint32_t batch_spans; /* a batch has at most this many spans */
-    size_t batch_bytes;   /* and this many bytes, unless one span alone has more */
+    uint32_t batch_spans; /* a batch is full with this many spans */
+    size_t batch_bytes;   /* or this many bytes of memory */
     struct batch *open;   /* NULL or not empty */
     struct batch *first;  /* full */
     struct batch *last;
     struct batch *pool; /* empty, with their memory */
     unsigned pool_length;
-    size_t bytes; /* in all that are not empty */
+    size_t bytes; /* of memory, in all that are not empty */
 };
 
-/* Frees everything in it; the encoder is the caller's. */
+/* Frees everything in it. */
 void queue_clear(struct queue *queue);
 
-/* Returns false, queue unchanged, when out of memory. */
-bool queue_add(struct queue *queue, const struct span *span, bool *cut);
+/* As batch_add(). */
+bool queue_add(struct queue *queue, const struct span *span);
 
 /* The oldest batch, or NULL; the open one only if also_open. It is the caller's now. */
 struct batch *queue_take(struct queue *queue, bool also_open);

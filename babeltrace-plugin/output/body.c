@@ -1,0 +1,106 @@
+/*
+ * Bodies.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "body.h"
+
+#define FIRST_STARTS 64
+
+void body_destroy(struct body *body)
+{
+    buffer_free(&body->buffer);
+    free(body->starts);
+    *body = (struct body){.count = 0};
+}
+
+void body_reset(struct body *body)
+{
+    body->buffer.length = 0;
+    body->count = 0;
+}
+
+static bool reserve_start(struct body *body)
+{
+    const uint32_t capacity = body->starts_capacity ? body->starts_capacity * 2 : FIRST_STARTS;
+    uint32_t *starts;
+
+    if (body->count < body->starts_capacity)
+        return true;
+    starts = realloc(body->starts, capacity * sizeof(*starts));
+    if (!starts)
+        return false;
+    body->starts = starts;
+    body->starts_capacity = capacity;
+    return true;
+}
+
+/* Without a check: there is room. */
+static void append(struct buffer *buffer, struct text text)
+{
+    memcpy(buffer->data + buffer->length, text.data, text.length);
+    buffer->length += text.length;
+}
+
+/* Writes what is before the next span, for which a start is reserved. */
+static bool begin_span(struct body *body, const struct encoder *encoder)
+{
+    const struct text before = body->count ? encoder->separator : encoder->open;
+
+    if (!reserve_start(body) || !buffer_reserve(&body->buffer, before.length))
+        return false;
+    append(&body->buffer, before);
+    return true;
+}
+
+bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut)
+{
+    const size_t before = body->buffer.length;
+    size_t start;
+
+    if (!begin_span(body, encoder))
+        return false;
+    start = body->buffer.length;
+    if (!encoder->encode(encoder, &body->buffer, span, cut) ||
+        !buffer_reserve(&body->buffer, encoder->close.length)) {
+        body->buffer.length = before;
+        return false;
+    }
+    body->starts[body->count++] = (uint32_t)start;
+    return true;
+}
+
+void body_remove_last(struct body *body, const struct encoder *encoder)
+{
+    body->buffer.length = body->starts[--body->count] - encoder->separator.length;
+}
+
+size_t body_length(const struct body *body, const struct encoder *encoder)
+{
+    return body->buffer.length + encoder->close.length;
+}
+
+void body_frame(struct body *body, const struct encoder *encoder, uint32_t first, uint32_t end,
+                struct framed *framed)
+{
+    char *const data = body->buffer.data;
+    char *const begin = data + body->starts[first] - encoder->open.length;
+
+    framed->end = end == body->count ? data + body->buffer.length
+                                     : data + body->starts[end] - encoder->separator.length;
+    memcpy(begin, encoder->open.data, encoder->open.length);
+    if (end < body->count)
+        memcpy(framed->saved, framed->end, encoder->close.length);
+    else
+        memset(framed->saved, 0, sizeof(framed->saved));
+    memcpy(framed->end, encoder->close.data, encoder->close.length);
+    framed->payload = (struct payload){
+        .text = {begin, (size_t)(framed->end - begin) + encoder->close.length},
+        .spans = {data + body->starts[first], (size_t)(framed->end - (data + body->starts[first]))},
+    };
+}
+
+void body_unframe(const struct encoder *encoder, const struct framed *framed)
+{
+    memcpy(framed->end, framed->saved, encoder->close.length);
+}

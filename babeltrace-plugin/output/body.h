@@ -1,0 +1,51 @@
+/*
+ * A body: encoded spans in one block of memory, any run of which can be sent by itself.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_BODY_H
+#define BLKIN_OUTPUT_BODY_H
+
+#include "encoder.h"
+#include "transport.h"
+
+#include <stdint.h>
+
+struct body {
+    struct buffer buffer; /* open, then the spans with separators; there is room for close */
+    uint32_t *starts;     /* where each span begins */
+    uint32_t count;
+    uint32_t starts_capacity;
+};
+
+/* Frees what is in it: zeros are an empty one. */
+void body_destroy(struct body *body);
+
+/* Empties it; the memory is kept. */
+void body_reset(struct body *body);
+
+/* Returns false, body unchanged, when out of memory. */
+bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut);
+
+/* Takes the last of several spans out again. */
+void body_remove_last(struct body *body, const struct encoder *encoder);
+
+/* Once it is framed. */
+size_t body_length(const struct body *body, const struct encoder *encoder);
+
+/*
+ * Frames the spans from first up to, not including, end in place, without memory. For that open is
+ * written over what is before them, so runs must be framed from left to right; body_unframe()
+ * restores what is after them. Several attempts to send one run need no new framing.
+ */
+struct framed {
+    struct payload payload;
+    char *end;
+    char saved[16];
+};
+
+void body_frame(struct body *body, const struct encoder *encoder, uint32_t first, uint32_t end,
+                struct framed *framed);
+void body_unframe(const struct encoder *encoder, const struct framed *framed);
+
+#endif
