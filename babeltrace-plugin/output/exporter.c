@@ -104,8 +104,7 @@ static bool is_welcome(struct exporter *exporter, struct error *error)
 
     while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context)) {
-            error_set(error, "%s: interrupted before it answered",
-                      exporter->options.transport.endpoint);
+            error_set(error, "interrupted before the collector answered");
             return false;
         }
     }

@@ -118,11 +118,11 @@ static void judge_failure(struct http_transport *http, CURLcode code, struct rep
     reply->may_be_batch = sent_us > 0; /* it was being sent, or answered */
     reply->retry_after_ms = 0;
     if (atomic_load(&http->is_cancelled))
-        error_set(&reply->error, "%s: no answer in time", http->url.text);
+        error_set(&reply->error, "%s: no answer in time", http->url.shown);
     else if (proxy_status >= 300)
-        error_set(&reply->error, "%s: the proxy answered %ld", http->url.text, proxy_status);
+        error_set(&reply->error, "%s: the proxy answered %ld", http->url.shown, proxy_status);
     else
-        error_set(&reply->error, "%s: %s%s", http->url.text,
+        error_set(&reply->error, "%s: %s%s", http->url.shown,
                   http->curl_error[0] ? http->curl_error : curl_easy_strerror(code),
                   transfer_advice(code));
 }
@@ -145,7 +145,7 @@ static long request(struct http_transport *http, struct text body, struct reply 
     }
     http->has_advice = status == 401 || status == 403;
     curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
-    http_reply_judge(&http->answer, http->url.text, status, retry_after_s, reply);
+    http_reply_judge(&http->answer, http->url.shown, status, retry_after_s, reply);
     return status;
 }
 
@@ -402,7 +402,7 @@ struct transport *http_transport_open(const struct transport_options *options, s
     http->use_gzip = options->compression == COMPRESSION_GZIP ||
                      (options->compression == COMPRESSION_AUTO && !http->url.is_local);
     if (!set_up(http, options)) {
-        error_set(error, "%s: cannot set up an HTTP client: out of memory", http->url.text);
+        error_set(error, "%s: cannot set up an HTTP client: out of memory", http->url.shown);
         http_free(http);
         return NULL;
     }

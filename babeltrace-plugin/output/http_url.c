@@ -44,22 +44,28 @@ static bool is_local(CURLU *parsed)
     return local;
 }
 
-static CURLUcode complete(CURLU *parsed, struct http_url *url)
+static CURLUcode copy_of(CURLU *parsed, char **copy)
 {
     char *text = NULL;
+    CURLUcode code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
+
+    if (code == CURLUE_OK && !(*copy = strdup(text)))
+        code = CURLUE_OUT_OF_MEMORY;
+    curl_free(text);
+    return code;
+}
+
+static CURLUcode complete(CURLU *parsed, struct http_url *url)
+{
     CURLUcode code = CURLUE_OK;
 
     if (part_is(parsed, CURLUPART_PATH, "/") && !has_part(parsed, CURLUPART_QUERY))
         code = curl_url_set(parsed, CURLUPART_PATH, ZIPKIN_PATH, 0);
     if (code == CURLUE_OK)
-        code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
-    if (code == CURLUE_OK) {
-        url->text = strdup(text);
-        if (!url->text)
-            code = CURLUE_OUT_OF_MEMORY;
-    }
-    curl_free(text);
-    return code;
+        code = copy_of(parsed, &url->text);
+    if (code == CURLUE_OK)
+        code = curl_url_set(parsed, CURLUPART_QUERY, NULL, 0);
+    return code == CURLUE_OK ? copy_of(parsed, &url->shown) : code;
 }
 
 static const char *reason(CURLUcode code)
@@ -94,12 +100,13 @@ bool http_url_parse(struct http_url *url, const char *endpoint, struct error *er
     curl_url_cleanup(parsed);
     if (code != CURLUE_OK)
         error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]" ZIPKIN_PATH ": %s",
-                  strchr(endpoint, '@') ? "(not shown)" : endpoint, reason(code));
+                  strpbrk(endpoint, "@?") ? "(not shown)" : endpoint, reason(code));
     return code == CURLUE_OK;
 }
 
 void http_url_free(struct http_url *url)
 {
     free(url->text);
-    url->text = NULL;
+    free(url->shown);
+    url->text = url->shown = NULL;
 }

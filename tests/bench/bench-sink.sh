@@ -2,8 +2,9 @@
 # Measures the sink on recorded traces, prints "sink NAME VALUE VALUE SPREAD" lines. To be run under
 # tools/isolate.
 #
-# CPU times are those of the whole babeltrace2 process, its sender's thread included, in seconds; the
-# least of several runs, A B B A, so that what is compared has had the same conditions.
+# Times are from a babeltrace2's start to its end, CPU times those of the whole process, its sender's
+# thread included, both in seconds; the least of several runs, A B B A, so that what is compared has
+# had the same conditions.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -22,7 +23,7 @@ die() {
     exit 1
 }
 
-# viewer TRACE COMPONENT [OPTION...]: appends "SECONDS KIBIBYTES" to its file of results.
+# viewer TRACE COMPONENT [OPTION...]: appends "CPU_SECONDS KIBIBYTES SECONDS" to its file of results.
 viewer() {
     local trace=$1 component=$2
     shift 2
@@ -60,6 +61,8 @@ compare() {
     done
     printf 'sink %s %s\n' "$1_cpu" "$(least "$WORK/$1.blkin.zipkin" 1)" \
         "$1_dummy_cpu" "$(least "$WORK/$1.utils.dummy" 1)" \
+        "$1_time" "$(least "$WORK/$1.blkin.zipkin" 3)" \
+        "$1_dummy_time" "$(least "$WORK/$1.utils.dummy" 3)" \
         "$1_kib" "$(least "$WORK/$1.blkin.zipkin" 2)" \
         "$1_dummy_kib" "$(least "$WORK/$1.utils.dummy" 2)"
     rm -rf "${WORK:?}/$1"
