@@ -14,7 +14,7 @@
 #include "zipkin_rules.h"
 
 /* Seldom, and not in most of a corpus: what is slow, such as a text of 16 KiB. */
-static bool take_slow(struct source *source)
+static bool take_slow(struct input *source)
 {
     return take(source, 1) == 0xa5 && take(source, 2) == 0x5aa5;
 }
@@ -23,7 +23,7 @@ static char expanded[1 << 16];
 static size_t expanded_length;
 
 /* A piece of the input as it is, or over and over. */
-static struct text take_text(struct source *source)
+static struct text take_text(struct input *source)
 {
     const uint64_t length = take(source, 1);
     const struct text piece = take_bytes(source, length % 48);
@@ -40,7 +40,7 @@ static struct text take_text(struct source *source)
 }
 
 /* Texts that the encoder treats in a way of their own. */
-static struct text take_key(struct source *source)
+static struct text take_key(struct input *source)
 {
     static const char *const keys[] = {
         "cs",           "cr",
@@ -60,7 +60,7 @@ static struct text take_key(struct source *source)
     return text.length && memchr(text.data, '\0', text.length) ? text_of("NUL") : text;
 }
 
-static int64_t take_time(struct source *source)
+static int64_t take_time(struct input *source)
 {
     static const int64_t edges[] = {0,
                                     1,
@@ -80,7 +80,7 @@ static int64_t take_time(struct source *source)
                         : (int64_t)take(source, 8);
 }
 
-static void take_endpoint(struct source *source, struct endpoint *endpoint)
+static void take_endpoint(struct input *source, struct endpoint *endpoint)
 {
     static const char *const v4[] = {"", "10.0.0.1", "255.255.255.255"};
     static const char *const v6[] = {"", "::", "2001:db8:1111:2222:3333:4444:5555:6666"};
@@ -96,7 +96,7 @@ struct entries {
     size_t annotations, tags;
 };
 
-static void take_entry(struct source *source, struct span *span, struct entries *entries)
+static void take_entry(struct input *source, struct span *span, struct entries *entries)
 {
     const uint64_t choice = take(source, 1);
     const unsigned copies = choice > 250 && take_slow(source) ? 600 : 1;
@@ -114,7 +114,7 @@ static void take_entry(struct source *source, struct span *span, struct entries 
     }
 }
 
-static void take_span(struct source *source, struct span *span, struct endpoint *endpoints,
+static void take_span(struct input *source, struct span *span, struct endpoint *endpoints,
                       struct entries *entries)
 {
     const uint64_t shape = take(source, 1);
@@ -256,7 +256,7 @@ static void encode_without_room(struct encoder *encoder, const struct span *span
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct source source = {data, data + size};
+    struct input source = {data, data + size};
     struct encoder *encoder = zipkin_json_encoder_new();
     struct endpoint endpoints[2];
     struct entries entries;
