@@ -93,8 +93,11 @@ static void note_loss(struct input *source, struct assembler *assembler)
         .events = take_number(source),
         .packets = take_number(source),
     };
+    const unsigned copies = take(source, 1) == 255 ? LOSSES_MAX + 2 : 1;
 
-    assembler_note_loss(assembler, &loss);
+    /* more than are kept, as one may be noted for each event */
+    for (unsigned i = 0; i < copies; i++)
+        assembler_note_loss(assembler, &loss);
 }
 
 static uint64_t spans;
@@ -124,16 +127,28 @@ static void take_span(void *context, const struct span *span)
     }
 }
 
+/* Seldom, as it is slow: what it takes to make the tables grow and to fill the lists. */
+static bool is_for_many(const uint8_t *data, size_t size)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < size; i++)
+        sum = sum * 31 + data[i];
+    return size > 16 && sum % 4001 == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input source = {data, data + size};
+    const bool is_many = is_for_many(data, size);
+    const uint64_t copies = is_many ? 1500 : 1;
     const struct assembler_options options = {
         .idle_timeout_ns = (int64_t)take(&source, 1),
         .end_timeout_ns = (int64_t)take(&source, 1),
         .open_timeout_ns = (int64_t)take(&source, 1),
-        .max_open_spans = 1 + take(&source, 1) % 8,
+        .max_open_spans = 1 + (is_many ? take(&source, 2) % 2500 : take(&source, 1) % 8),
         .correct_clocks = take(&source, 1) & 1,
-        .max_open_bytes = 1 + take(&source, 2),
+        .max_open_bytes = 1 + take(&source, 2) * (is_many ? 1000 : 1),
     };
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
     const struct assembler_counts *counts;
@@ -149,7 +164,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (choice < 32)
             note_loss(&source, assembler);
         take_event(&source, &event);
-        assembler_add(assembler, &event);
+        for (uint64_t i = 0; i < copies; i++) {
+            assembler_add(assembler, &event);
+            event.span_id++;
+            event.port = (int64_t)((uint64_t)event.port + 1);
+            event.time_ns ^= (int64_t)(i & 1);
+        }
     }
     assembler_flush(assembler);
     counts = assembler_counts(assembler);
