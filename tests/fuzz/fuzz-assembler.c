@@ -127,20 +127,11 @@ static void take_span(void *context, const struct span *span)
     }
 }
 
-/* Seldom, as it is slow: what it takes to make the tables grow and to fill the lists. */
-static bool is_for_many(const uint8_t *data, size_t size)
-{
-    unsigned sum = 0;
-
-    for (size_t i = 0; i < size; i++)
-        sum = sum * 31 + data[i];
-    return size > 16 && sum % 4001 == 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input source = {data, data + size};
-    const bool is_many = is_for_many(data, size);
+    /* seldom, as it is slow: what it takes to make the tables grow */
+    const bool is_many = is_one_in(4001, data, size);
     const uint64_t copies = is_many ? 1500 : 1;
     const struct assembler_options options = {
         .idle_timeout_ns = (int64_t)take(&source, 1),

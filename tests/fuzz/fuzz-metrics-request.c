@@ -139,11 +139,8 @@ static void check(const uint8_t *data, size_t size)
 static size_t lengthen(uint8_t *request, size_t length)
 {
     const size_t full = METRICS_REQUEST_MAX - length % 3;
-    unsigned sum = 0;
 
-    for (size_t i = 0; i < length; i++)
-        sum = sum * 31 + request[i];
-    if (length < 8 || sum % 1009)
+    if (!is_one_in(1009, request, length))
         return length;
     for (size_t i = length; i < full; i++)
         request[i] = request[i - length];

@@ -44,6 +44,16 @@ static inline struct text take_bytes(struct input *source, size_t length)
     return text;
 }
 
+/* One input in so many, always the same ones: for checks that would take most of the time. */
+static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < size; i++)
+        sum = sum * 31 + data[i];
+    return size >= 8 && sum % number == 0;
+}
+
 /*
  * Bytes of which just so many may be read, as of a malloc() of that size, at a fraction of its
  * cost: what is put here is followed at once by memory that AddressSanitizer takes for poisoned.
