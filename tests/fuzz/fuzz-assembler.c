@@ -7,10 +7,30 @@
  */
 #include "fuzz.h"
 
+/*
+ * The two tables that are made large so that hardly anything meets in them: small, so that things
+ * do meet, and because to zero 590 KiB would take most of the time.
+ */
+#include "core/hash.h"
+#include "core/recent.h"
+#undef RECENT_PLACES
+#define RECENT_PLACES 16
+#include "core/recent.c"
+
+#define THREADS                 16
+#define hash_mix(number)        (hash_mix(number) & (THREADS - 1))
+#define calloc(count, one_size) calloc(THREADS, sizeof(struct place))
+#include "core/sequence.c"
+#undef hash_mix
+#undef calloc
+
+/* inputs are chosen by what they reach in the product, not in here */
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+
 #include "core/assembler.h"
 
 /* Small numbers mostly, so that events meet; now and then one from the edges. */
-static uint64_t take_number(struct source *source)
+static uint64_t take_number(struct input *source)
 {
     static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
     const uint64_t choice = take(source, 1);
@@ -22,12 +42,17 @@ static uint64_t take_number(struct source *source)
     return take(source, 8);
 }
 
-static struct text take_text(struct source *source)
+/* Mostly one of a few, so that events meet. */
+static struct text take_text(struct input *source)
 {
-    return take_bytes(source, take(source, 1) % 40);
+    static const char *const texts[] = {"", "a", "host", "cr", "ss", "cs", "sr", "10.0.0.1", "::1"};
+    const uint64_t choice = take(source, 1);
+
+    return choice < 160 ? text_of(texts[choice % (sizeof(texts) / sizeof(texts[0]))])
+                        : take_bytes(source, choice % 40);
 }
 
-static void take_event(struct source *source, struct event *event)
+static void take_event(struct input *source, struct event *event)
 {
     *event = (struct event){
         .kind = (enum event_kind)(take(source, 1) % (EVENT_PROCESS + 1)),
@@ -55,10 +80,10 @@ static void take_event(struct source *source, struct event *event)
     event->ip = take_text(source);
     event->key = take_text(source);
     event->value = take_text(source);
-    event->log = take_text(source);
+    event->log = take_bytes(source, take(source, 1) % 64);
 }
 
-static void note_loss(struct source *source, struct assembler *assembler)
+static void note_loss(struct input *source, struct assembler *assembler)
 {
     const struct loss loss = {
         .origin = {.host = take_text(source), .pid = (int64_t)take_number(source)},
@@ -68,8 +93,11 @@ static void note_loss(struct source *source, struct assembler *assembler)
         .events = take_number(source),
         .packets = take_number(source),
     };
+    const unsigned copies = take(source, 1) == 255 ? LOSSES_MAX + 2 : 1;
 
-    assembler_note_loss(assembler, &loss);
+    /* more than are kept, as one may be noted for each event */
+    for (unsigned i = 0; i < copies; i++)
+        assembler_note_loss(assembler, &loss);
 }
 
 static uint64_t spans;
@@ -101,14 +129,17 @@ static void take_span(void *context, const struct span *span)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct source source = {data, data + size};
+    struct input source = {data, data + size};
+    /* seldom, as it is slow: what it takes to make the tables grow */
+    const bool is_many = is_one_in(4001, data, size);
+    const uint64_t copies = is_many ? 1500 : 1;
     const struct assembler_options options = {
         .idle_timeout_ns = (int64_t)take(&source, 1),
         .end_timeout_ns = (int64_t)take(&source, 1),
         .open_timeout_ns = (int64_t)take(&source, 1),
-        .max_open_spans = 1 + take(&source, 1) % 8,
+        .max_open_spans = 1 + (is_many ? take(&source, 2) % 2500 : take(&source, 1) % 8),
         .correct_clocks = take(&source, 1) & 1,
-        .max_open_bytes = 1 + take(&source, 2),
+        .max_open_bytes = 1 + take(&source, 2) * (is_many ? 1000 : 1),
     };
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
     const struct assembler_counts *counts;
@@ -124,7 +155,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (choice < 32)
             note_loss(&source, assembler);
         take_event(&source, &event);
-        assembler_add(assembler, &event);
+        for (uint64_t i = 0; i < copies; i++) {
+            assembler_add(assembler, &event);
+            event.span_id++;
+            event.port = (int64_t)((uint64_t)event.port + 1);
+            event.time_ns ^= (int64_t)(i & 1);
+        }
     }
     assembler_flush(assembler);
     counts = assembler_counts(assembler);
@@ -138,3 +174,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assembler_free(assembler);
     return 0;
 }
+
+#pragma clang attribute pop

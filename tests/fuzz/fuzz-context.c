@@ -25,13 +25,13 @@
 #define RANDOM  BLKIN_CONTEXT_RANDOM
 #define REMOTE  BLKIN_CONTEXT_REMOTE
 
-static unsigned take_byte(struct source *source)
+static unsigned take_byte(struct input *source)
 {
     return (unsigned)take(source, 1);
 }
 
 /* ids that are small, full, or zero, and any flags */
-static struct blkin_context take_context(struct source *source)
+static struct blkin_context take_context(struct input *source)
 {
     struct blkin_context context = {0};
     unsigned shape = take_byte(source);
@@ -45,7 +45,7 @@ static struct blkin_context take_context(struct source *source)
 }
 
 /* Changes some bytes of the text and cuts or extends it. Returns the new length. */
-static size_t damage(struct source *source, char *text, size_t length, size_t room)
+static size_t damage(struct input *source, char *text, size_t length, size_t room)
 {
     static const char characters[] = HEX "-=, \t";
 
@@ -503,7 +503,7 @@ static void check_packed(const uint8_t *data, size_t size)
 
 /* ---------------------------------------------------------------- inputs */
 
-static size_t build_context_text(struct source *source, unsigned format, char *text, size_t room)
+static size_t build_context_text(struct input *source, unsigned format, char *text, size_t room)
 {
     const struct blkin_context context = take_context(source);
     int length = formats[format].to(&context, text);
@@ -512,7 +512,7 @@ static size_t build_context_text(struct source *source, unsigned format, char *t
 }
 
 /* One entry for each byte, whose value is the length of its value; some white space. */
-static size_t build_tracestate(struct source *source, char *text, size_t room)
+static size_t build_tracestate(struct input *source, char *text, size_t room)
 {
     unsigned count = take_byte(source) % 36;
     size_t length = 0;
@@ -538,7 +538,7 @@ static const char *exact_part(const char *text, size_t length, int came)
 }
 
 /* Cuts the text into the five fields: ids where a valid text has them, damaged or not. */
-static void fuzz_fields(struct source *source)
+static void fuzz_fields(struct input *source)
 {
     const struct blkin_context context = take_context(source);
     static const char *const decisions[] = {"0", "1", "true", "false", "d", "", "x", "10"};
@@ -577,7 +577,7 @@ static void fuzz_fields(struct source *source)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[36 * 264 + 4096];
-    struct source source = {data, data + size};
+    struct input source = {data, data + size};
     unsigned choice = take_byte(&source), format = choice % 6, built = choice & 0x80;
     size_t length, room;
     const char *input;

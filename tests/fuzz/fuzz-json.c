@@ -13,25 +13,17 @@
 #include "fuzz.h"
 #include "zipkin_rules.h"
 
-/* Seldom, and not in most of a corpus: what is slow, such as a text of 16 KiB. */
-static bool take_slow(struct source *source)
-{
-    return take(source, 1) == 0xa5 && take(source, 2) == 0x5aa5;
-}
+/* In few executions: what is slow, such as a text of 16 KiB or more tags than there may be. */
+static bool is_slow;
 
 static char expanded[1 << 16];
 static size_t expanded_length;
 
-/* A piece of the input as it is, or over and over. */
-static struct text take_text(struct source *source)
+static struct text repeat(struct text piece, size_t copies)
 {
-    const uint64_t length = take(source, 1);
-    const struct text piece = take_bytes(source, length % 48);
-    const size_t copies = length <= 240 ? 1 : take_slow(source) ? 400 : length - 239;
     char *start = expanded + expanded_length;
 
-    if (copies == 1 || piece.length == 0 ||
-        piece.length * copies > sizeof(expanded) - expanded_length)
+    if (piece.length == 0 || piece.length * copies > sizeof(expanded) - expanded_length)
         return piece;
     for (size_t i = 0; i < copies; i++)
         memcpy(start + i * piece.length, piece.data, piece.length);
@@ -39,8 +31,22 @@ static struct text take_text(struct source *source)
     return (struct text){start, copies * piece.length};
 }
 
+/* A piece of the input as it is, or over and over; or what grows most when it is written. */
+static struct text take_text(struct input *source)
+{
+    static const char grows[] = "\x01\"\\\xff\x1f\xc2\xed|";
+    const uint64_t length = take(source, 1);
+
+    if (length < 200)
+        return take_bytes(source, length % 48);
+    if (length < 225)
+        return repeat((struct text){&grows[length % (sizeof(grows) - 1)], 1},
+                      take(source, 1) + (is_slow ? 17000 : 0));
+    return repeat(take_bytes(source, length % 48), is_slow ? 400 : length - 223);
+}
+
 /* Texts that the encoder treats in a way of their own. */
-static struct text take_key(struct source *source)
+static struct text take_key(struct input *source)
 {
     static const char *const keys[] = {
         "cs",           "cr",
@@ -60,7 +66,7 @@ static struct text take_key(struct source *source)
     return text.length && memchr(text.data, '\0', text.length) ? text_of("NUL") : text;
 }
 
-static int64_t take_time(struct source *source)
+static int64_t take_time(struct input *source)
 {
     static const int64_t edges[] = {0,
                                     1,
@@ -80,7 +86,7 @@ static int64_t take_time(struct source *source)
                         : (int64_t)take(source, 8);
 }
 
-static void take_endpoint(struct source *source, struct endpoint *endpoint)
+static void take_endpoint(struct input *source, struct endpoint *endpoint)
 {
     static const char *const v4[] = {"", "10.0.0.1", "255.255.255.255"};
     static const char *const v6[] = {"", "::", "2001:db8:1111:2222:3333:4444:5555:6666"};
@@ -96,10 +102,10 @@ struct entries {
     size_t annotations, tags;
 };
 
-static void take_entry(struct source *source, struct span *span, struct entries *entries)
+static void take_entry(struct input *source, struct span *span, struct entries *entries)
 {
     const uint64_t choice = take(source, 1);
-    const unsigned copies = choice > 250 && take_slow(source) ? 600 : 1;
+    const unsigned copies = is_slow && choice > 128 ? 600 : 1;
     const struct text none = {NULL, 0};
     const struct text key = take_key(source);
     const int64_t integer = take_time(source);
@@ -114,7 +120,7 @@ static void take_entry(struct source *source, struct span *span, struct entries 
     }
 }
 
-static void take_span(struct source *source, struct span *span, struct endpoint *endpoints,
+static void take_span(struct input *source, struct span *span, struct endpoint *endpoints,
                       struct entries *entries)
 {
     const uint64_t shape = take(source, 1);
@@ -256,13 +262,14 @@ static void encode_without_room(struct encoder *encoder, const struct span *span
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct source source = {data, data + size};
+    struct input source = {data, data + size};
     struct encoder *encoder = zipkin_json_encoder_new();
     struct endpoint endpoints[2];
     struct entries entries;
     struct span span = {0};
 
     REQUIRE(encoder);
+    is_slow = is_one_in(2003, data, size);
     expanded_length = 0;
     take_endpoint(&source, &endpoints[0]);
     take_endpoint(&source, &endpoints[1]);

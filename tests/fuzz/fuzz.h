@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 
+#include <sanitizer/asan_interface.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +21,12 @@
         }                                                                             \
     } while (0)
 
-struct source {
+struct input {
     const uint8_t *at, *end;
 };
 
 /* Zeros when the input is used up. */
-static inline uint64_t take(struct source *source, unsigned bytes)
+static inline uint64_t take(struct input *source, unsigned bytes)
 {
     uint64_t value = 0;
 
@@ -34,13 +35,47 @@ static inline uint64_t take(struct source *source, unsigned bytes)
     return value;
 }
 
-static inline struct text take_bytes(struct source *source, size_t length)
+static inline struct text take_bytes(struct input *source, size_t length)
 {
     const size_t left = (size_t)(source->end - source->at);
     const struct text text = {(const char *)source->at, length < left ? length : left};
 
     source->at += text.length;
     return text;
+}
+
+/* One input in so many, always the same ones: for checks that would take most of the time. */
+static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < size; i++)
+        sum = sum * 31 + data[i];
+    return size >= 8 && sum % number == 0;
+}
+
+/*
+ * Bytes of which just so many may be read, as of a malloc() of that size, at a fraction of its
+ * cost: what is put here is followed at once by memory that AddressSanitizer takes for poisoned.
+ */
+#define FENCE 64
+
+struct fenced {
+    _Alignas(8) char before[FENCE];
+    char bytes[20000];
+    char after[FENCE];
+};
+
+static inline void fence_put(struct fenced *fenced, size_t length)
+{
+    REQUIRE(length <= sizeof(fenced->bytes));
+    ASAN_POISON_MEMORY_REGION(fenced->before, FENCE);
+    ASAN_POISON_MEMORY_REGION(fenced->bytes + length, FENCE);
+}
+
+static inline void fence_lift(struct fenced *fenced, size_t length)
+{
+    ASAN_UNPOISON_MEMORY_REGION(fenced->bytes + length, FENCE);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
