@@ -29,14 +29,14 @@ static struct known *known_of(const struct cds_hlist_node *link)
     return caa_container_of(link, struct known, in_table);
 }
 
-static uint64_t hash_of(const bt_stream *stream)
+static uint64_t hash_of(uint64_t seed, const bt_stream *stream)
 {
-    return hash_mix((uint64_t)(uintptr_t)stream);
+    return hash_mix(seed ^ (uint64_t)(uintptr_t)stream);
 }
 
-static uint64_t hash_of_known(const struct cds_hlist_node *link)
+static uint64_t hash_of_known(uint64_t seed, const struct cds_hlist_node *link)
 {
-    return hash_of(known_of(link)->stream);
+    return hash_of(seed, known_of(link)->stream);
 }
 
 static void free_known(struct known *known)
@@ -71,9 +71,10 @@ void streams_free(struct streams *streams)
 
 static struct known *find(const struct streams *streams, const bt_stream *stream)
 {
+    const uint64_t hash = hash_of(streams->table.seed, stream);
     struct known *known;
 
-    cds_hlist_for_each_entry_2(known, table_bucket(&streams->table, hash_of(stream)), in_table)
+    cds_hlist_for_each_entry_2(known, table_bucket(&streams->table, hash), in_table)
     {
         if (known->stream == stream)
             return known;

@@ -31,16 +31,16 @@ static const struct entry *entry_of(const struct endpoint *endpoint)
     return caa_container_of(endpoint, struct entry, endpoint);
 }
 
-static uint64_t hash_of(struct text service, struct text ip, int64_t port)
+static uint64_t hash_of(uint64_t seed, struct text service, struct text ip, int64_t port)
 {
-    return hash_text(hash_text((uint64_t)port, service), ip);
+    return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
 }
 
-static uint64_t hash_of_entry(const struct cds_hlist_node *link)
+static uint64_t hash_of_entry(uint64_t seed, const struct cds_hlist_node *link)
 {
     const struct entry *entry = caa_container_of(link, struct entry, in_table);
 
-    return hash_of(entry->endpoint.service, entry->ip, entry->port);
+    return hash_of(seed, entry->endpoint.service, entry->ip, entry->port);
 }
 
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
@@ -125,10 +125,10 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
 static const struct entry *find(const struct endpoint_table *table, struct text service,
                                 struct text ip, int64_t port)
 {
+    const uint64_t hash = hash_of(table->entries.seed, service, ip, port);
     const struct entry *entry;
 
-    cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash_of(service, ip, port)),
-                               in_table)
+    cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash), in_table)
     {
         if (endpoint_is(&entry->endpoint, service, ip, port))
             return entry;

@@ -14,16 +14,16 @@
 #define POOL_LOG_MAX 4096 /* bytes: a log beyond this goes back to the heap */
 
 /* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
-static uint64_t hash_of(uint64_t trace_id, uint64_t span_id)
+static uint64_t hash_of(uint64_t seed, uint64_t trace_id, uint64_t span_id)
 {
-    return hash_mix(trace_id ^ hash_mix(span_id));
+    return hash_mix(trace_id ^ hash_mix(seed ^ span_id));
 }
 
-static uint64_t hash_of_open(const struct cds_hlist_node *link)
+static uint64_t hash_of_open(uint64_t seed, const struct cds_hlist_node *link)
 {
     const struct open_span *open = caa_container_of(link, struct open_span, in_table);
 
-    return hash_of(open->span.trace_id, open->span.id);
+    return hash_of(seed, open->span.trace_id, open->span.id);
 }
 
 bool open_spans_init(struct open_spans *spans)
@@ -56,7 +56,7 @@ void open_spans_destroy(struct open_spans *spans)
 static struct cds_hlist_head *bucket_of(const struct open_spans *spans, uint64_t trace_id,
                                         uint64_t span_id)
 {
-    return table_bucket(&spans->table, hash_of(trace_id, span_id));
+    return table_bucket(&spans->table, hash_of(spans->table.seed, trace_id, span_id));
 }
 
 static bool is_of_span(const struct event *event, const struct open_span *open)

@@ -19,16 +19,16 @@ struct source_table {
     struct source overflow;
 };
 
-static uint64_t hash_of(struct text host, int64_t clock)
+static uint64_t hash_of(uint64_t seed, struct text host, int64_t clock)
 {
-    return hash_text((uint64_t)clock, host);
+    return hash_text(seed ^ hash_mix((uint64_t)clock), host);
 }
 
-static uint64_t hash_of_source(const struct cds_hlist_node *link)
+static uint64_t hash_of_source(uint64_t seed, const struct cds_hlist_node *link)
 {
     const struct source *source = caa_container_of(link, struct source, in_table);
 
-    return hash_of(source->host, source->clock);
+    return hash_of(seed, source->host, source->clock);
 }
 
 static bool is_source_of(const struct source *source, const struct origin *origin)
@@ -88,10 +88,10 @@ static struct source *source_new(const struct origin *origin)
 
 static struct source *find(const struct source_table *table, const struct origin *origin)
 {
+    const uint64_t hash = hash_of(table->sources.seed, origin->host, origin->clock);
     struct source *source;
 
-    cds_hlist_for_each_entry_2(
-        source, table_bucket(&table->sources, hash_of(origin->host, origin->clock)), in_table)
+    cds_hlist_for_each_entry_2(source, table_bucket(&table->sources, hash), in_table)
     {
         if (is_source_of(source, origin))
             return source;

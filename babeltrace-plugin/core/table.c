@@ -6,12 +6,16 @@
 #include "table.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define FIRST_BUCKETS 256
 
 bool table_init(struct table *table, table_hash_fn *hash_of)
 {
     *table = (struct table){.mask = FIRST_BUCKETS - 1, .hash_of = hash_of};
+    /* without random bytes a trace made for it could make the table slow: no more */
+    if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) < 0)
+        table->seed = (uint64_t)(uintptr_t)table;
     table->buckets = calloc(FIRST_BUCKETS, sizeof(*table->buckets));
     return table->buckets != NULL;
 }
@@ -31,7 +35,7 @@ void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_nod
 
 static void link_in(struct table *table, struct cds_hlist_node *link)
 {
-    cds_hlist_add_head(link, table_bucket(table, table->hash_of(link)));
+    cds_hlist_add_head(link, table_bucket(table, table->hash_of(table->seed, link)));
 }
 
 static void grow(struct table *table)

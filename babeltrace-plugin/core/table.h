@@ -4,7 +4,7 @@
  * Adding cannot fail: where there is no memory for more buckets, the chains get longer. What is in
  * it is searched by its user, who knows what to compare:
  *
- *     cds_hlist_for_each_entry_2(thing, table_bucket(&table, hash), in_table)
+ *     cds_hlist_for_each_entry_2(thing, table_bucket(&table, hash_of(table.seed, key)), in_table)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,13 +16,17 @@
 #include <stdint.h>
 #include <urcu/hlist.h>
 
-/* The hash of what a link is in; asked for when the table grows. */
-typedef uint64_t table_hash_fn(const struct cds_hlist_node *link);
+/*
+ * The hash of what a link is in; asked for when the table grows. The table's seed must go into it
+ * before anything that comes from a trace does: nobody who writes one is to fill a single bucket.
+ */
+typedef uint64_t table_hash_fn(uint64_t seed, const struct cds_hlist_node *link);
 
 struct table {
     struct cds_hlist_head *buckets;
     size_t mask; /* the number of buckets, a power of two, less 1 */
     size_t count;
+    uint64_t seed;
     table_hash_fn *hash_of;
 };
 
