@@ -16,7 +16,7 @@ private_begin
 bench=$BUILD/tests/bench
 kind=${KIND:-original}
 seconds=${TRIAL_SECONDS:-4}
-steps=${STEPS:-6}
+steps=${STEPS:-8}
 session=0 # number of the last one
 
 die() {
@@ -92,7 +92,7 @@ rates() {
     local i viewer try
     declare -A low high
     for viewer in stock ours; do
-        low[$viewer]=${LOW:-20000} high[$viewer]=${HIGH:-640000}
+        low[$viewer]=${LOW:-40000} high[$viewer]=${HIGH:-640000}
     done
     idle_ms=0
     for viewer in stock ours stock ours; do
