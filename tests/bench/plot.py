@@ -28,12 +28,44 @@ def span_bars(value):
 
 
 def sink_bars(value):
-    """CPU time on a recorded trace, in that of babeltrace2 alone."""
+    """Time for a recorded trace, in that of babeltrace2 alone."""
     return [
         ("babeltrace2, sink.utils.dummy", 1, OTHERS),
         ("to Zipkin: four events a span", value("sink.original_vs_dummy"), OURS),
         ("to Zipkin: one event a span", value("sink.span_vs_dummy"), OURS),
     ]
+
+
+def live_bars(value):
+    """The highest rate of a live session that the viewer keeps up with."""
+    return [
+        ("babeltrace2, sink.utils.counter", 1, OTHERS),
+        ("to Zipkin: four events a span", value("sink.live_vs_stock"), OURS),
+    ]
+
+
+def app_bars(value):
+    """Requests per second of a traced nbdkit."""
+
+    def rate(name):
+        cost = value(name)
+        return None if cost is None else 1 - cost / 100
+
+    return [
+        ("compiled without", 1, OTHERS),
+        ("no session", rate("app.iops_cost_off_pct"), OURS),
+        ("1 span per request", rate("app.iops_cost_1span_pct"), OURS),
+        ("3 spans per request", rate("app.iops_cost_pct"), OURS),
+        ("3, relayd and sink on the same 2 CPUs", rate("app.iops_cost_live_pct"), OURS),
+    ]
+
+
+GROUPS = (
+    ("One span, in bare LTTng tracepoints", span_bars),
+    ("Time for a recorded trace, in babeltrace2's alone", sink_bars),
+    ("Rate of a live session, in babeltrace2's alone", live_bars),
+    ("Requests per second of nbdkit under fio, in those without tracing", app_bars),
+)
 
 
 def draw_bar(top, label, size, colour, unit):
@@ -65,10 +97,8 @@ def draw(results):
         return results[name]["value"] / anchor if name in results else None
 
     lines, top = [], 6
-    for title, bars in (("One span, in bare LTTng tracepoints", span_bars(value)),
-                        ("A recorded trace to Zipkin, in CPU time of babeltrace2 alone",
-                         sink_bars(value))):
-        group, top = draw_group(top, title, bars)
+    for title, bars_of in GROUPS:
+        group, top = draw_group(top, title, bars_of(value))
         lines += group
     if not lines:
         return None
