@@ -50,7 +50,7 @@ static const struct rule rules[] = {
     AN_INTEGER("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
     AN_INTEGER("batch-spans", exporter.batch_spans, 1, 100000, 1000),
     AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
-    AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 200),
+    AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
     AN_INTEGER("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
     A_CHOICE("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
     AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),

@@ -121,7 +121,7 @@ latency() {
     start_part latency "$bench/null_server" latency
     wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
     live_session latency "${timer_ms}000" 1M 4 || exit 1
-    start_viewer viewer blkin.zipkin --params="endpoint=\"http://$(part_address latency)/api/v2/spans\",batch-timeout-ms=${LINGER_MS:-1}"
+    start_viewer viewer blkin.zipkin --params="endpoint=\"http://$(part_address latency)/api/v2/spans\""
     timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || die "bench-load failed"
     awk '/^VmHWM/ { print "live base_kib", $2, $2, 0 }' "/proc/${private_pid[viewer]}/status"
     lttng destroy latency >/dev/null || die "cannot destroy the session"
