@@ -141,10 +141,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .correct_clocks = take(&source, 1) & 1,
         .max_open_bytes = 1 + take(&source, 2) * (is_many ? 1000 : 1),
     };
-    struct assembler *assembler = assembler_new(&options, take_span, NULL);
+    struct assembler *assembler;
     const struct assembler_counts *counts;
     struct event event;
 
+    random_number = sum_of(data, size);
+    assembler = assembler_new(&options, take_span, NULL);
     REQUIRE(assembler);
     spans = 0;
     while (source.at < source.end) {

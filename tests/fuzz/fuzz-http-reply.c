@@ -10,7 +10,6 @@
 #include "output/retry.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -85,17 +84,6 @@ static void check_delivery(const struct reply *reply, long status)
         REQUIRE(reply->delivery == DELIVERY_RETRY && !reply->may_be_batch);
 }
 
-static uint64_t random_number;
-
-/* The system's would make each execution another one, and takes longer than all else. */
-ssize_t getrandom(void *buffer, size_t length, unsigned flags)
-{
-    (void)flags;
-    REQUIRE(length <= sizeof(random_number));
-    memcpy(buffer, &random_number, length);
-    return (ssize_t)length;
-}
-
 /* Mostly as many as make a difference. */
 static unsigned take_failures(struct input *source)
 {
@@ -132,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct http_reply answer;
     struct reply reply;
 
-    random_number = (uint64_t)status ^ (uint64_t)retry_after_s << 8 ^ size;
+    random_number = sum_of(data, size);
     memset(&answer, 0xa5, sizeof(answer));
     memset(&reply, 0xa5, sizeof(reply));
     http_reply_begin(&answer);

@@ -263,11 +263,13 @@ static void encode_without_room(struct encoder *encoder, const struct span *span
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input source = {data, data + size};
-    struct encoder *encoder = zipkin_json_encoder_new();
+    struct encoder *encoder;
     struct endpoint endpoints[2];
     struct entries entries;
     struct span span = {0};
 
+    random_number = sum_of(data, size);
+    encoder = zipkin_json_encoder_new();
     REQUIRE(encoder);
     is_slow = is_one_in(2003, data, size);
     expanded_length = 0;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define REQUIRE(condition)                                                            \
     do {                                                                              \
@@ -44,14 +45,30 @@ static inline struct text take_bytes(struct input *source, size_t length)
     return text;
 }
 
-/* One input in so many, always the same ones: for checks that would take most of the time. */
-static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
+static inline unsigned sum_of(const uint8_t *data, size_t size)
 {
     unsigned sum = 0;
 
     for (size_t i = 0; i < size; i++)
         sum = sum * 31 + data[i];
-    return size >= 8 && sum % number == 0;
+    return sum;
+}
+
+/* One input in so many, always the same ones: for checks that would take most of the time. */
+static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
+{
+    return size >= 8 && sum_of(data, size) % number == 0;
+}
+
+static uint64_t random_number;
+
+/* The system's own would make each execution of an input another one, and takes a system call. */
+ssize_t getrandom(void *buffer, size_t length, unsigned flags)
+{
+    (void)flags;
+    for (size_t i = 0; i < length; i++)
+        ((uint8_t *)buffer)[i] = (uint8_t)(random_number >> i % sizeof(random_number) * 8);
+    return (ssize_t)length;
 }
 
 /*
