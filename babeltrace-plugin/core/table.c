@@ -61,7 +61,7 @@ static void grow(struct table *table)
 
 void table_add(struct table *table, struct cds_hlist_node *link)
 {
-    if (table->count > table->mask / 2)
+    if (table->count > table->mask)
         grow(table);
     link_in(table, link);
     table->count++;
