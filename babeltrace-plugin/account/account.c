@@ -6,6 +6,7 @@
 #include "account.h"
 
 #include "../output/clock.h"
+#include "../output/endpoint_shown.h"
 #include "metrics_server.h"
 #include "prometheus.h"
 #include "run_info.h"
@@ -235,7 +236,7 @@ static bool open_server(struct account *account, const char *where, struct error
 static bool begin(struct account *account, const struct account_options *options,
                   struct error *error)
 {
-    account->endpoint = endpoint_for_display(options->endpoint);
+    account->endpoint = endpoint_shown(options->endpoint);
     account->stats_file = options->stats_file ? strdup(options->stats_file) : NULL;
     account->end_fd = eventfd(0, EFD_CLOEXEC);
     if (!account->endpoint || (options->stats_file && !account->stats_file) ||

@@ -9,6 +9,7 @@
 #include "text.h"
 
 #include <stdint.h>
+#include <sys/random.h>
 
 /*
  * The finaliser of splitmix64 (see libblkin/thread.h): every input bit reaches every output bit, so
@@ -19,6 +20,17 @@ static inline uint64_t hash_mix(uint64_t x)
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
+}
+
+/*
+ * For a table whose keys come from a trace. Without random bytes a trace made for it could make the
+ * table slow: no more.
+ */
+static inline uint64_t hash_seed(const void *table)
+{
+    uint64_t seed;
+
+    return getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0 ? (uint64_t)(uintptr_t)table : seed;
 }
 
 /* Eight bytes at a step. */

@@ -53,17 +53,15 @@ static bool read_length(const char *digits, size_t *length)
 
 static const char *read_annotation(const char *at, size_t length, struct log_record *record)
 {
-    unsigned severity;
     uint64_t offset_and_length;
     size_t text_length;
 
     if (length < ANNOTATION_HEAD || !read_digits16(at + 1, &offset_and_length))
         return NULL;
-    severity = (unsigned char)at[0] - (unsigned)'0';
     text_length = offset_and_length & 0xffff;
-    if (severity > 7 || length - ANNOTATION_HEAD < text_length)
+    /* at[0] is the severity, which spans do not tell */
+    if ((unsigned char)at[0] - (unsigned)'0' > 7 || length - ANNOTATION_HEAD < text_length)
         return NULL;
-    record->severity = (int)severity;
     record->offset_ns = (int64_t)offset_and_length >> 16;
     record->value = (struct text){at + ANNOTATION_HEAD, text_length};
     return at + ANNOTATION_HEAD + text_length;

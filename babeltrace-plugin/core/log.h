@@ -13,7 +13,6 @@
 /* Members that the type does not have are not set. */
 struct log_record {
     char type;         /* 'a', 's', 'i', 'u', 'd', 'b' or 'r' */
-    int severity;      /* of 'a' */
     int64_t offset_ns; /* of 'a': from the span's start */
     uint64_t bits;     /* of 'i', 'u', 'd' and 'b' */
     uint16_t port;     /* of 'r' */

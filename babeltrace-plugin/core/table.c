@@ -5,17 +5,19 @@
  */
 #include "table.h"
 
+#include "hash.h"
+
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define FIRST_BUCKETS 256
 
 bool table_init(struct table *table, table_hash_fn *hash_of)
 {
-    *table = (struct table){.mask = FIRST_BUCKETS - 1, .hash_of = hash_of};
-    /* without random bytes a trace made for it could make the table slow: no more */
-    if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) < 0)
-        table->seed = (uint64_t)(uintptr_t)table;
+    *table = (struct table){
+        .mask = FIRST_BUCKETS - 1,
+        .seed = hash_seed(table),
+        .hash_of = hash_of,
+    };
     table->buckets = calloc(FIRST_BUCKETS, sizeof(*table->buckets));
     return table->buckets != NULL;
 }

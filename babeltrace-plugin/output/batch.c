@@ -47,7 +47,7 @@ bool batch_add(struct batch *batch, const struct span *span)
     return true;
 }
 
-const struct span *batch_span(const struct batch *batch, size_t *offset)
+const struct span *batch_span(struct batch *batch, size_t *offset)
 {
     struct span *span = (struct span *)(void *)(batch->buffer.data + *offset);
 

@@ -30,6 +30,6 @@ void batch_reset(struct batch *batch);
 bool batch_add(struct batch *batch, const struct span *span);
 
 /* The span at *offset, 0 being the first one's, which moves on to the next. NULL: there is none. */
-const struct span *batch_span(const struct batch *batch, size_t *offset);
+const struct span *batch_span(struct batch *batch, size_t *offset);
 
 #endif

@@ -17,7 +17,7 @@ enum outcome {
     OUTCOME_TOO_LARGE,   /* the same (413) */
     OUTCOME_UNDELIVERED, /* given up: the collector was not to be reached in time */
     OUTCOME_DROPPED,     /* the queue was full */
-    OUTCOME_NO_MEMORY,   /* it could not be encoded */
+    OUTCOME_NO_MEMORY,   /* to keep or to encode it */
     OUTCOMES
 };
 

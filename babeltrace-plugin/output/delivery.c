@@ -202,7 +202,7 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
  * Encodes the spans of the batch from the offset on, until the body is full, and moves the offset
  * to where the next body begins. The body is empty if there was memory for none of them.
  */
-static void fill_body(struct courier *courier, const struct batch *batch, size_t *offset)
+static void fill_body(struct courier *courier, struct batch *batch, size_t *offset)
 {
     struct body *body = &courier->body;
     const struct span *span;
@@ -247,7 +247,7 @@ static bool deliver_body(struct courier *courier)
            give_up(courier);
 }
 
-void deliver_batch(struct courier *courier, const struct batch *batch)
+void deliver_batch(struct courier *courier, struct batch *batch)
 {
     bool goes_on = true;
     size_t offset = 0;

@@ -26,6 +26,6 @@ struct courier {
 };
 
 /* Settles the batch's spans with the outbox, but those that are given up. */
-void deliver_batch(struct courier *courier, const struct batch *batch);
+void deliver_batch(struct courier *courier, struct batch *batch);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "http_url.h"
 
+#include "endpoint_shown.h"
 #include "http_reply.h"
 
 #include <curl/curl.h>
@@ -44,28 +45,23 @@ static bool is_local(CURLU *parsed)
     return local;
 }
 
-static CURLUcode copy_of(CURLU *parsed, char **copy)
-{
-    char *text = NULL;
-    CURLUcode code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
-
-    if (code == CURLUE_OK && !(*copy = strdup(text)))
-        code = CURLUE_OUT_OF_MEMORY;
-    curl_free(text);
-    return code;
-}
-
 static CURLUcode complete(CURLU *parsed, struct http_url *url)
 {
+    char *text = NULL;
     CURLUcode code = CURLUE_OK;
 
     if (part_is(parsed, CURLUPART_PATH, "/") && !has_part(parsed, CURLUPART_QUERY))
         code = curl_url_set(parsed, CURLUPART_PATH, ZIPKIN_PATH, 0);
     if (code == CURLUE_OK)
-        code = copy_of(parsed, &url->text);
-    if (code == CURLUE_OK)
-        code = curl_url_set(parsed, CURLUPART_QUERY, NULL, 0);
-    return code == CURLUE_OK ? copy_of(parsed, &url->shown) : code;
+        code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
+    if (code == CURLUE_OK) {
+        url->text = strdup(text);
+        url->shown = endpoint_shown(text);
+        if (!url->text || !url->shown)
+            code = CURLUE_OUT_OF_MEMORY;
+    }
+    curl_free(text);
+    return code;
 }
 
 static const char *reason(CURLUcode code)

@@ -12,7 +12,7 @@
 
 struct http_url {
     char *text;    /* with Zipkin's path if it came without one */
-    char *shown;   /* the same without its query, which may hold a key: for messages */
+    char *shown;   /* for messages: see endpoint_shown.h */
     bool is_local; /* the host is this machine: no network in between */
     bool is_https;
 };

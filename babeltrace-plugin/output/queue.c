@@ -46,7 +46,7 @@ static struct batch *empty_batch(struct queue *queue)
 
 void queue_recycle(struct queue *queue, struct batch *batch)
 {
-    if (queue->pool_length >= POOL_MAX || batch->buffer.capacity > 4 * queue->batch_bytes) {
+    if (queue->pool_length >= POOL_MAX || batch->buffer.capacity > 2 * queue->batch_bytes) {
         batch_free(batch);
         return;
     }

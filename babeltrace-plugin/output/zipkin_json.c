@@ -17,7 +17,6 @@
 #include "tag_keys.h"
 
 #include <assert.h>
-#include <sys/random.h>
 
 /* Tags that receivers take for something else, so that ours would vanish: they get a prefix. */
 #define RESERVED_PREFIX "blkin."
@@ -411,8 +410,6 @@ struct encoder *zipkin_json_encoder_new(void)
         .encode = encode,
         .free = zipkin_json_free,
     };
-    /* without random bytes a trace made for it could make the tag keys' table slow: no more */
-    if (getrandom(&zipkin->seed, sizeof(zipkin->seed), GRND_NONBLOCK) < 0)
-        zipkin->seed = (uint64_t)(uintptr_t)zipkin;
+    zipkin->seed = hash_seed(zipkin);
     return &zipkin->base;
 }

@@ -9,6 +9,7 @@
 #include "account/metrics_request.h"
 #include "account/prometheus.h"
 #include "account/run_info.h"
+#include "output/endpoint_shown.h"
 #include "account/stats_file.h"
 #include "check.h"
 #include "output/clock.h"
@@ -209,7 +210,7 @@ static void test_addresses(void)
 
 static void check_shown(const char *endpoint, const char *expected)
 {
-    char *shown = endpoint_for_display(endpoint);
+    char *shown = endpoint_shown(endpoint);
 
     CHECK_TEXT(shown, expected);
     free(shown);

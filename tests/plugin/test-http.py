@@ -603,16 +603,20 @@ def away_longer_than_patience_live():
 @scenario
 def one_batch_always_fails_live():
     """A collector that fails on one batch gets the others."""
-    def fails_on_bad(connection):
-        request = read(connection)
-        if has_bad_span(request):
-            return connection.answer(500)
-        return connection.answer(202, request=request)
-
-    with Collector(default=fails_on_bad) as collector:
+    with Collector(default=judge(has_bad_span, 500)) as collector:
         run = drive(collector, "live", "add:100", "wait:accepted:90", "close", batch_spans=10, bad=15,
                     retry_timeout_ms=400)
         counts(run, accepted=90, undelivered=10)
+
+
+@scenario
+def one_request_of_a_batch_always_fails_live():
+    """A batch that takes several requests is given up one request at a time."""
+    with Collector(default=judge(has_bad_span, 500)) as collector:
+        run = drive(collector, "live", "add:200", "wait:accepted:120", "close", batch_bytes=10000, bad=15,
+                    retry_timeout_ms=400)
+        failed = len(collector.requests[0].spans)
+        counts(run, accepted=200 - failed, undelivered=failed)
 
 
 # ---- the queue ------------------------------------------------------------------------------------------
