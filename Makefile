@@ -100,8 +100,8 @@ obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) \
 	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
-$(BUILD)/deps.ok: tools/deps
-	@tools/deps --check build
+$(BUILD)/deps.ok: scripts/deps
+	@scripts/deps --check build
 	@mkdir -p $(@D) && touch $@
 
 $(BUILD)/obj/%.c.o: %.c Makefile | $(BUILD)/deps.ok
@@ -157,8 +157,8 @@ $(BUILD)/include/blkin/%: libblkin/%
 
 .PHONY: man
 man: $(BUILD)/man/made ## make the man pages of the headers
-$(BUILD)/man/made: tools/reference $(headers) Makefile
-	$(PYTHON) tools/reference $(VERSION) $(@D) $(headers)
+$(BUILD)/man/made: scripts/reference $(headers) Makefile
+	$(PYTHON) scripts/reference $(VERSION) $(@D) $(headers)
 	@touch $@
 
 pc: $(BUILD)/blkin.pc
@@ -271,15 +271,15 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
-	@tools/deps --ensure
+	@scripts/deps --ensure
 	@$(MAKE) --no-print-directory all
-	@FAULT='$(FAULT)' tools/demo
+	@FAULT='$(FAULT)' scripts/demo
 
 check: ## run all tests (sets itself up)
-	@tools/deps --ensure
-	@tools/fetch-zipkin >/dev/null
+	@scripts/deps --ensure
+	@scripts/fetch-zipkin >/dev/null
 	@$(MAKE) --no-print-directory all tests
-	@tools/isolate tests/run $(TESTS)
+	@scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
 tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
@@ -288,7 +288,7 @@ TESTS ?= $(unit_tests) $(script_tests)
 
 .PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
-	@tools/deps --ensure
+	@scripts/deps --ensure
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@$(PYTHON) tests/bench/bench lib sink live
 
@@ -314,7 +314,7 @@ bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(PYTHON) tests/bench/bench otel
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
-	@tools/deps --ensure
+	@scripts/deps --ensure
 	@$(MAKE) --no-print-directory all $(disabled_filter)
 	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
 
@@ -324,7 +324,7 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 
 .PHONY: run-unit-tests
 run-unit-tests:
-	@tools/isolate tests/run $(unit_tests)
+	@scripts/isolate tests/run $(unit_tests)
 
 # libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz.
 # A few of them only: FUZZERS=fuzz-json
@@ -364,17 +364,17 @@ fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
 	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
 
 deps: ## install every package that build, demo and tests need (Debian; else: list them)
-	@tools/deps --install
-	@tools/fetch-zipkin
+	@scripts/deps --install
+	@scripts/fetch-zipkin
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
-scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' tools/* tests/* tests/*/* .ci/run) \
-	$(wildcard tools/*.sh tests/*.sh)
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* .ci/run) \
+	$(wildcard scripts/*.sh tests/*.sh)
 lint: ## check formatting, shell scripts and Python syntax
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	shellcheck -x -S warning $(sort $(scripts))
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py tools/*.py) tools/reference
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py scripts/*.py) scripts/reference
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)

@@ -7,7 +7,7 @@
 #define BLKIN_PROCESS_H
 
 #include "clock.h"
-#include "provider.h"
+#include "loader.h"
 
 /* A service as the events show it: its name and ip, each with its NUL. */
 struct blkin_service {

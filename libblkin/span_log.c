@@ -6,7 +6,7 @@
 #include "span.h"
 
 #include "digits.h"
-#include "provider.h"
+#include "loader.h"
 #include "put.h"
 #include "thread.h"
 

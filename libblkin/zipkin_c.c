@@ -5,7 +5,7 @@
  */
 #include "zipkin_c.h"
 
-#include "provider.h"
+#include "loader.h"
 #include "thread.h"
 
 #include <endian.h>

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 
 fail() {
@@ -19,7 +19,7 @@ skip() {
 # Zipkin, up and empty; without the network that the first fetch needs, the test is skipped.
 need_zipkin() {
     local jar
-    jar=$("$SRC/tools/fetch-zipkin" 2>"$WORK/fetch.log") ||
+    jar=$("$SRC/scripts/fetch-zipkin" 2>"$WORK/fetch.log") ||
         skip "no Zipkin: $(tail -n 1 "$WORK/fetch.log")"
     start_zipkin "$jar" && wait_zipkin || exit 1
 }

@@ -5,7 +5,7 @@
  */
 #include "account.h"
 
-#include "../output/clock.h"
+#include "../monotonic.h"
 #include "../output/endpoint_shown.h"
 #include "metrics_server.h"
 #include "prometheus.h"

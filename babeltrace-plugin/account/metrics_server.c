@@ -5,7 +5,7 @@
  */
 #include "metrics_server.h"
 
-#include "../output/clock.h"
+#include "../monotonic.h"
 #include "metrics_address.h"
 #include "metrics_request.h"
 #include "printer.h"

@@ -6,7 +6,7 @@
 #ifndef BLKIN_ACCOUNT_PRINTER_H
 #define BLKIN_ACCOUNT_PRINTER_H
 
-#include "../output/buffer.h"
+#include "../buffer.h"
 
 #include <stdarg.h>
 #include <stdio.h>

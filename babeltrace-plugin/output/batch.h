@@ -8,7 +8,7 @@
 #define BLKIN_OUTPUT_BATCH_H
 
 #include "../core/span.h"
-#include "buffer.h"
+#include "../buffer.h"
 
 struct batch {
     struct batch *next;

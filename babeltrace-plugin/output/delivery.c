@@ -5,7 +5,7 @@
  */
 #include "delivery.h"
 
-#include "clock.h"
+#include "../monotonic.h"
 
 #define SMALLEST_BODY_BYTES 4096
 

@@ -10,7 +10,7 @@
 #define BLKIN_OUTPUT_ENCODER_H
 
 #include "../core/span.h"
-#include "buffer.h"
+#include "../buffer.h"
 
 struct encoder {
     const char *content_type;

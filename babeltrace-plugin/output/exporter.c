@@ -5,7 +5,7 @@
  */
 #include "exporter.h"
 
-#include "clock.h"
+#include "../monotonic.h"
 #include "encoder.h"
 #include "sender.h"
 

@@ -7,7 +7,7 @@
 #define BLKIN_OUTPUT_GZIP_H
 
 #include "../core/text.h"
-#include "buffer.h"
+#include "../buffer.h"
 
 #include <stdint.h>
 #include <zlib.h>

@@ -5,7 +5,7 @@
  */
 #include "outbox.h"
 
-#include "clock.h"
+#include "../monotonic.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "queue.h"
 
-#include "clock.h"
+#include "../monotonic.h"
 
 /* One being filled, one being sent, one on its way between them: more are needed in trouble only.
  */

@@ -6,7 +6,7 @@
 #include "reporter.h"
 
 #include "../error.h"
-#include "clock.h"
+#include "../monotonic.h"
 
 #define PERIOD_MS 60000
 

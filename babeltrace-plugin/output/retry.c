@@ -6,7 +6,7 @@
 #include "retry.h"
 
 #include "../core/hash.h"
-#include "clock.h"
+#include "../monotonic.h"
 
 #include <sys/random.h>
 

@@ -5,7 +5,7 @@
  */
 #include "sender.h"
 
-#include "clock.h"
+#include "../monotonic.h"
 
 #include <signal.h>
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the library's benchmarks, each mode in the session it needs, and prints what they print, one
-# "MODE NAME LEAST P10 SPREAD" per line. To be run under tools/isolate.
+# "MODE NAME LEAST P10 SPREAD" per line. To be run under scripts/isolate.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 # shellcheck source=tests/bench/sessions.sh
 . "$SRC/tests/bench/sessions.sh"
 private_begin

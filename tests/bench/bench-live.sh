@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures the sink on live sessions, all parts on this machine, and prints "live NAME VALUE VALUE
-# SPREAD" lines. To be run under tools/isolate.
+# SPREAD" lines. To be run under scripts/isolate.
 #
 # The highest rate without loss is found by bisection, for our sink and for a stock viewer in turns.
 # A rate is sustained if LTTng discards nothing, the program keeps the rate, and the viewer does not
@@ -8,8 +8,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 # shellcheck source=tests/bench/sessions.sh
 . "$SRC/tests/bench/sessions.sh"
 private_begin

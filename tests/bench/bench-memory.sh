@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Measures the memory of a babeltrace2 process with our sink, fed by src.bench.spans and delivering to
-# a null server; prints "memory NAME VALUE VALUE SPREAD". To be run under tools/isolate.
+# a null server; prints "memory NAME VALUE VALUE SPREAD". To be run under scripts/isolate.
 #
 #     bench-memory.sh [EVENTS]      of the long run; without it, 10^8
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 private_begin
 bench=$BUILD/tests/bench
 events=${1:-100000000}

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The library's span beside OpenTelemetry's SDK for Go making the same one, in turns. Prints the
-# least of each name as "MODE NAME LEAST P10 SPREAD". To be run under tools/isolate.
+# least of each name as "MODE NAME LEAST P10 SPREAD". To be run under scripts/isolate.
 #
 #     bench-otel.sh OTEL    OTEL is the program of otel/main.go
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 # shellcheck source=tests/bench/sessions.sh
 . "$SRC/tests/bench/sessions.sh"
 private_begin

@@ -2,14 +2,14 @@
 # Overload: a program makes more spans than this machine can take in small ring buffers, in every
 # second run towards a collector that is too slow as well. Is each span delivered or counted as lost?
 #
-#     bench-overload.sh RUNS      to be run under tools/isolate
+#     bench-overload.sh RUNS      to be run under scripts/isolate
 #
 # Says what each run gave to standard error, and prints "overload NAME VALUE VALUE SPREAD".
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 # shellcheck source=tests/bench/sessions.sh
 . "$SRC/tests/bench/sessions.sh"
 private_begin

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures the sink on recorded traces, prints "sink NAME VALUE VALUE SPREAD" lines. To be run under
-# tools/isolate.
+# scripts/isolate.
 #
 # Times are from a babeltrace2's start to its end, CPU times those of the whole process, its sender's
 # thread included, both in seconds; the least of several runs, A B B A, so that what is compared has
@@ -8,8 +8,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 # shellcheck source=tests/bench/sessions.sh
 . "$SRC/tests/bench/sessions.sh"
 private_begin

@@ -1,4 +1,4 @@
-# sessions.sh: the sessions of the benchmarks; to be sourced after tools/private.sh.
+# sessions.sh: the sessions of the benchmarks; to be sourced after scripts/private.sh.
 #
 # Those of the library are snapshot sessions: their ring buffers are overwritten and nobody reads
 # them, so that the only cost is the traced process's.

@@ -7,7 +7,7 @@ set -u
 . "$SRC/tests/lib.sh"
 
 # As "make demo" runs it: apart from this test, in namespaces of its own. The mark is to find its processes by.
-demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$ "$SRC/tools/demo")
+demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$ "$SRC/scripts/demo")
 
 processes_left() {
     grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ

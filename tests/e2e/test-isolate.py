@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# What tools/isolate promises: the command's exit status, its signals, and nothing left afterwards.
+# What scripts/isolate promises: the command's exit status, its signals, and nothing left afterwards.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 import fcntl
@@ -12,7 +12,7 @@ import tempfile
 import termios
 import time
 
-ISOLATE = os.path.join(os.environ["SRC"], "tools", "isolate")
+ISOLATE = os.path.join(os.environ["SRC"], "scripts", "isolate")
 DEADLINE = 20
 failures = 0
 

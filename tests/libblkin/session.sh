@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=tools/private.sh
-. "$SRC/tools/private.sh"
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/libblkin
 

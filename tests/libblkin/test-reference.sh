@@ -13,7 +13,7 @@ fail() {
 
 headers=("$BUILD"/include/blkin/*)
 [ ${#headers[@]} -ge 5 ] || fail "headers are missing: ${headers[*]}"
-"$PYTHON" "$SRC/tools/reference" 0.0 "$work" "${headers[@]}" || fail "something public has no comment"
+"$PYTHON" "$SRC/scripts/reference" 0.0 "$work" "${headers[@]}" || fail "something public has no comment"
 
 # what the library exports, and the inline functions and macros
 public() {
@@ -32,7 +32,7 @@ grep -n 'blkin_[a-z_]*_(' "$work"/*.3 && fail "private functions are in a page"
 
 # a comment that is missing is noticed
 sed '/^\/\* Returns the calling thread/d' "$SRC/libblkin/blkin.h" >"$work/blkin.h"
-"$PYTHON" "$SRC/tools/reference" 0.0 "$work/broken" "$work/blkin.h" 2>/dev/null &&
+"$PYTHON" "$SRC/scripts/reference" 0.0 "$work/broken" "$work/blkin.h" 2>/dev/null &&
     fail "a function without a comment is accepted"
 
 if type -P groff >/dev/null; then

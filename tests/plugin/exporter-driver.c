@@ -11,7 +11,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "output/clock.h"
+#include "monotonic.h"
 #include "output/exporter.h"
 
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #include "output/endpoint_shown.h"
 #include "account/stats_file.h"
 #include "check.h"
-#include "output/clock.h"
+#include "monotonic.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tools/private.sh"
+. "$SRC/scripts/private.sh"
 private_begin
 
 fail() {

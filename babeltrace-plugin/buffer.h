@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_BUFFER_H
-#define BLKIN_OUTPUT_BUFFER_H
+#ifndef BLKIN_BUFFER_H
+#define BLKIN_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

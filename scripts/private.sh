@@ -1,6 +1,6 @@
 # private.sh: starts the real parts (LTTng daemons, Zipkin, babeltrace2) for a demo or a test.
 #
-# To be sourced by a bash script that runs under tools/isolate. Every part is a child of the script,
+# To be sourced by a bash script that runs under scripts/isolate. Every part is a child of the script,
 # logs to $WORK/NAME.log, dies with it, and is awaited with a deadline: what did not happen in time is
 # said together with the end of the log. Functions return non-zero after they said why; they are not
 # for subshells (a part would die with the subshell).
@@ -8,7 +8,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-private_tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+private_scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 private_names=()          # of the parts, in the order of their start
 declare -A private_pid=() # name -> pid
 private_ports=()          # given out by free_port
@@ -20,7 +20,7 @@ complain() {
 # Makes $WORK and has everything ended and removed when the script ends. Call it first.
 private_begin() {
     if [ -z "${BLKIN_PRIVATE-}" ]; then
-        complain "to be run as: $private_tools/isolate $0 (else it would meddle with the machine's LTTng)"
+        complain "to be run as: $private_scripts/isolate $0 (else it would meddle with the machine's LTTng)"
         exit 125
     fi
     WORK=$(mktemp -d "$TMPDIR/work.XXXXXX") || exit 125

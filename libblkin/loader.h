@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_LIB_PROVIDER_H
-#define BLKIN_LIB_PROVIDER_H
+#ifndef BLKIN_LOADER_H
+#define BLKIN_LOADER_H
 
 #include "../tracepoints/provider.h"
 #include "thread.h"

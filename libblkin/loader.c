@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "provider.h"
+#include "loader.h"
 
 #include "blkin.h"
 #include "clock.h"

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_CLOCK_H
-#define BLKIN_OUTPUT_CLOCK_H
+#ifndef BLKIN_MONOTONIC_H
+#define BLKIN_MONOTONIC_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The part of tools/isolate that waits for the command: passes signals on, ends what is left.
+"""The part of scripts/isolate that waits for the command: passes signals on, ends what is left.
 
 usage: supervise.py run|unshare|plain COMMAND [ARGUMENT]...
 
