@@ -93,7 +93,7 @@ tool_pkgs := libcurl jansson
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-asan install uninstall lint format clean help
+.PHONY: all deps demo check check-asan check-tsan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -322,9 +322,18 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
 
-.PHONY: run-unit-tests
+# The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
+# sink's do.
+tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py
+check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
+	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread all tests
+	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
+
+.PHONY: run-unit-tests run-tsan-tests
 run-unit-tests:
 	@scripts/isolate tests/run $(unit_tests)
+run-tsan-tests:
+	@TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
 
 # libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz.
 # A few of them only: FUZZERS=fuzz-json
@@ -371,10 +380,19 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* .ci/run) \
 	$(wildcard scripts/*.sh tests/*.sh)
-lint: ## check formatting, shell scripts and Python syntax
+python_files := $(wildcard tests/*/*.py scripts/*.py) scripts/reference
+linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
+lint: include man ## check formatting, C, shell scripts, Python syntax and man pages
 	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	shellcheck -x -S warning $(sort $(scripts))
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(wildcard tests/*/*.py scripts/*.py) scripts/reference
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
+	cppcheck --quiet --enable=warning,performance,portability --std=c11 --inline-suppr --error-exitcode=1 \
+		-j 2 -D__x86_64__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
+		--include=tests/cppcheck.h $(sort $(dir $(linted)))
+	printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_VERSION=\"$(VERSION)\" -Ilibblkin $(public_flags) -Ibabeltrace-plugin -Itracepoints \
+			$(call pkg_cflags,$(plugin_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
+	mandoc -T lint -W warning $(wildcard $(BUILD)/man/*.[0-9])
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)

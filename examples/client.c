@@ -89,7 +89,8 @@ static int run_request(struct worker *worker, struct wire_message *request, cons
         rc = wire_receive_reply(worker->fd, request, found, status);
     if (rc < 0)
         *status = -rc;
-    if (*status == 0 && request->op == WIRE_READ && data && memcmp(found, data, BLOCK_SIZE) != 0)
+    if (rc == 0 && *status == 0 && request->op == WIRE_READ && data &&
+        memcmp(found, data, BLOCK_SIZE) != 0)
         *status = EILSEQ;
 
     if (*status != 0)
