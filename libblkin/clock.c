@@ -17,12 +17,20 @@
 #define AHEAD_NS         100000 /* a line begins so long after it is drawn */
 #define LINES            16     /* so many seconds may pass while a thread reads one */
 
-/* The first one is for ticks that are ns already; it never ends. */
+/* The first one is for ticks that are ns already. */
 static struct blkin_clock_line lines[LINES] = {
-    {.rate = UINT64_C(1) << 32, .span = UINT64_MAX, .later = UINT64_C(1) << 32},
+    {.rate = UINT64_C(1) << 32, .later = UINT64_C(1) << 32},
 };
 
 struct blkin_clock blkin_clock = {.line = lines};
+
+uint64_t blkin_monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 /* The counter and CLOCK_MONOTONIC at one moment. */
 struct moment {
@@ -210,10 +218,11 @@ static void draw(uint64_t ticks)
     const uint64_t rate = measured_rate(now, blkin_clock.line->later);
     const uint64_t ns = ns_at(now.ticks);
     const uint64_t apart_ns = ns < now.ns ? now.ns - ns : ns - now.ns;
+    const bool has_begun = (int64_t)(now.ticks - blkin_clock.line->ticks) >= 0;
 
     last = now;
     next_line_ns = next_line_ns * 10 < LONGEST_LINE_NS ? next_line_ns * 10 : LONGEST_LINE_NS;
-    if (apart_ns < CLOCK_STEP_NS)
+    if (apart_ns < CLOCK_STEP_NS && has_begun)
         draw_to_meet(now, rate, apart_ns);
     else
         draw_anew(now, rate, ticks);
@@ -231,9 +240,14 @@ static bool is_due(void)
     return since >= line.span;
 }
 
-uint64_t blkin_clock_ns_otherwise(uint64_t ticks)
+uint64_t blkin_clock_ns(uint64_t ticks)
 {
-    if (is_due() && !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
+    const uint64_t ns = blkin_clock_try(ticks);
+
+    if (ns)
+        return ns;
+    if (blkin_clock.use_counter && is_due() &&
+        !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
         if (is_due())
             draw(ticks);
         __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);

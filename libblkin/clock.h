@@ -44,46 +44,42 @@ struct blkin_clock {
 extern __attribute__((visibility("hidden"))) struct blkin_clock blkin_clock;
 
 /* ns of CLOCK_MONOTONIC, from the kernel. */
-static inline uint64_t blkin_monotonic_ns(void)
-{
-    struct timespec now;
+uint64_t blkin_monotonic_ns(void);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+/* The CPU's, whether it can be trusted or not; 0 if we know of none. */
+static inline uint64_t blkin_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return 0;
+#endif
 }
 
 static inline uint64_t blkin_ticks(void)
 {
-#if defined(__x86_64__)
-    if (__builtin_expect(blkin_clock.use_counter, 1))
-        return __rdtsc();
-#endif
-    return blkin_monotonic_ns();
+    return __builtin_expect(blkin_clock.use_counter, 1) ? blkin_counter() : blkin_monotonic_ns();
 }
-
-/* Draws the next line if it is due. */
-uint64_t blkin_clock_ns_otherwise(uint64_t ticks);
 
 static inline uint64_t blkin_clock_scale(uint64_t ticks, uint64_t rate)
 {
     return (uint64_t)(((unsigned __int128)ticks * rate) >> 32);
 }
 
-/* The time, in ns of CLOCK_MONOTONIC, at which blkin_ticks() was this. */
-static inline uint64_t blkin_clock_ns(uint64_t ticks)
+/* The time, in ns of CLOCK_MONOTONIC, at which blkin_ticks() was this. Draws a line if one is due.
+ */
+uint64_t blkin_clock_ns(uint64_t ticks);
+
+/* The same of blkin_counter(), where that is all there is to do, and calls nothing; else 0. */
+static inline uint64_t blkin_clock_try(uint64_t counter)
 {
     const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
-    const uint64_t since = ticks - __atomic_load_n(&line->ticks, __ATOMIC_RELAXED);
+    const uint64_t since = counter - __atomic_load_n(&line->ticks, __ATOMIC_RELAXED);
 
     if (__builtin_expect(since >= __atomic_load_n(&line->span, __ATOMIC_RELAXED), 0))
-        return blkin_clock_ns_otherwise(ticks);
+        return 0;
     return __atomic_load_n(&line->ns, __ATOMIC_RELAXED) +
            blkin_clock_scale(since, __atomic_load_n(&line->rate, __ATOMIC_RELAXED));
-}
-
-static inline uint64_t blkin_now_ns(void)
-{
-    return blkin_clock_ns(blkin_ticks());
 }
 
 /* So many ticks make so many ns, roughly. */

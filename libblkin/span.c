@@ -128,7 +128,27 @@ static bool is_loaded(void)
     return blkin_is_on();
 }
 
-static inline uint64_t begin_now_ns(void)
+static inline void set_name(struct span *inside, const char *name, size_t length)
+{
+    *blkin_put_bytes(inside->strings, name, length) = '\0';
+    inside->used = (uint32_t)(sizeof(inside->event) + length + 1);
+}
+
+/* The rest of every begin: name, ids and what is in the event already are in place. */
+static inline void begin(struct blkin_span *span, uint64_t start_ns)
+{
+    struct span *inside = span_inside(span);
+
+    inside->event.dropped = 0;
+    inside->service.length = 0;
+    inside->start_ns = start_ns;
+    inside->limit = SPAN_USED_MAX;
+    span->has_context_ = CONTEXT_OWN;
+    set_state(span, SPAN_RECORDED);
+}
+
+/* The same with all that may be due. */
+static void begin_otherwise(struct blkin_span *span)
 {
     uint64_t now = blkin_ticks();
 
@@ -136,33 +156,11 @@ static inline uint64_t begin_now_ns(void)
         blkin_do_chores(now);
         now = blkin_ticks();
     }
-    return blkin_clock_ns(now);
-}
-
-static inline void set_name(struct span *inside, const char *name, size_t length)
-{
-    length = blkin_cut(name, length, SPAN_NAME_MAX);
-    *blkin_put_bytes(inside->strings, name, length) = '\0';
-    inside->used = (uint32_t)(sizeof(inside->event) + length + 1);
-}
-
-/* The rest of every begin: name, ids and what is in the event already are in place. */
-static inline void begin(struct blkin_span *span)
-{
-    struct span *inside = span_inside(span);
-
-    (void)blkin_default_service(); /* there is one when the span ends */
-    inside->event.dropped = 0;
-    inside->service.length = 0;
-    inside->start_ns = begin_now_ns();
-    span->has_context_ = CONTEXT_OWN;
-    if (__builtin_expect(blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN), 0)) {
-        inside->limit = 0;
+    begin(span, blkin_clock_ns(now));
+    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
+        span_inside(span)->limit = 0;
         set_state(span, SPAN_RECORDED | SPAN_STREAMED);
         stream_begin(span);
-    } else {
-        inside->limit = SPAN_USED_MAX;
-        set_state(span, SPAN_RECORDED);
     }
 }
 
@@ -177,7 +175,8 @@ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_le
         blkin_pass_on_(span, context);
         return;
     }
-    set_name(inside, name, name_length);
+    (void)blkin_default_service(); /* from now on there is one */
+    set_name(inside, name, blkin_cut(name, name_length, SPAN_NAME_MAX));
     set_ids(&span->context, context, blkin_this_thread());
     decision = decide(&span->context, inside->strings);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
@@ -194,45 +193,71 @@ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_le
     inside->event.kind = (uint8_t)kind;
     inside->event.flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
                           (is_remote ? BLKIN_SPAN_REMOTE : 0);
-    begin(span);
+    begin_otherwise(span);
 }
 
-void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
-                             uint32_t kind, const struct blkin_span *parent)
+static inline void set_child(struct blkin_span *span, const char *name, size_t name_length,
+                             uint32_t kind, const struct blkin_span *parent, uint64_t id)
 {
-    const struct span *above = span_inside_const(parent);
+    const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
+    const struct blkin_span_event *above = &span_inside_const(parent)->event;
     struct span *inside = span_inside(span);
-    uint64_t parent_id;
 
-    if (__builtin_expect(parent->has_context_ != CONTEXT_OWN, 0)) {
+    span->context = parent->context;
+    span->context.parent_span_id = parent_id;
+    span->context.span_id = id;
+    inside->event.sampled = above->sampled;
+    inside->event.kind = (uint8_t)kind;
+    inside->event.flags = above->flags & (uint8_t)~BLKIN_SPAN_REMOTE;
+    set_name(inside, name, name_length);
+}
+
+__attribute__((noinline)) static void begin_child_otherwise(struct blkin_span *span,
+                                                            const char *name, size_t name_length,
+                                                            uint32_t kind,
+                                                            const struct blkin_span *parent)
+{
+    if (parent->has_context_ != CONTEXT_OWN) {
         blkin_span_begin_(span, name, name_length, kind, &parent->context);
         return;
     }
-    parent_id = parent->context.span_id; /* span may be its own parent */
-    span->context = parent->context;
-    span->context.parent_span_id = parent_id;
-    span->context.span_id = blkin_id_next(blkin_this_thread());
-    inside->event.sampled = above->event.sampled;
-    inside->event.kind = (uint8_t)kind;
-    inside->event.flags = above->event.flags & (uint8_t)~BLKIN_SPAN_REMOTE;
-    set_name(inside, name, name_length);
-    begin(span);
+    set_child(span, name, blkin_cut(name, name_length, SPAN_NAME_MAX), kind, parent,
+              blkin_id_next(blkin_this_thread()));
+    begin_otherwise(span);
+}
+
+/* Here and below: the usual way calls nothing, so that it saves no registers. */
+void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
+                             uint32_t kind, const struct blkin_span *parent)
+{
+    const uint64_t id = blkin_id_try(&blkin_thread);
+    const uint64_t counter = blkin_counter();
+    const uint64_t start_ns = blkin_clock_try(counter);
+
+    if (__builtin_expect(!id || !start_ns || blkin_chores_are_due(counter) ||
+                             name_length > SPAN_NAME_MAX || parent->has_context_ != CONTEXT_OWN ||
+                             blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN),
+                         0)) {
+        begin_child_otherwise(span, name, name_length, kind, parent);
+        return;
+    }
+    set_child(span, name, name_length, kind, parent, id);
+    begin(span, start_ns);
 }
 
 /* ---- end ---- */
 
-/* The end of the event. */
+/* The rest of the event. */
 static inline void record_span(struct blkin_span *span, uint64_t end_ns,
-                               const struct blkin_provider *provider)
+                               const struct blkin_provider *provider, struct blkin_thread *thread)
 {
     struct span *inside = span_inside(span);
     struct blkin_span_event *event = &inside->event;
-    struct blkin_thread *thread = blkin_this_thread();
-    const struct blkin_service *service = &inside->service;
+    const struct blkin_service *service = __builtin_expect(inside->service.length, 0)
+                                              ? &inside->service
+                                              : __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
     char *at = (char *)event + inside->used;
 
-    if (__builtin_expect(!service->length, 1))
-        service = blkin_default_service();
     *at++ = '\0'; /* of the log */
     at = blkin_put_block(at, service->strings, service->length);
     /* trace_id_high, trace_id, span_id and parent_id: the same in both */
@@ -246,47 +271,50 @@ static inline void record_span(struct blkin_span *span, uint64_t end_ns,
 }
 
 /*
- * The whole span first: who reads both forms knows it by the streamed one that is still open, and
- * that one ends once.
+ * The chores come first: if the clocks have come apart, as in a suspend, that is seen here. Of both
+ * forms the whole one comes first: who reads them knows it by the streamed one that is still open,
+ * and that one ends once.
  */
-static inline void end(struct blkin_span *span, uint64_t end_ns)
+__attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
 {
     const struct blkin_provider *provider = blkin_provider();
     const uint8_t state = span->state_;
-
-    set_state(span, 0);
-    if (__builtin_expect(state & SPAN_STREAMED, 0)) {
-        if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
-            record_span(span, end_ns, provider);
-        span_stream(span, BLKIN_EVENT_END, end_ns, NULL, 0);
-    } else if (__builtin_expect(blkin_event_enabled(provider, BLKIN_EVENT_SPAN), 1)) {
-        record_span(span, end_ns, provider);
-    }
-}
-
-/* The chores come first: if the clocks have come apart, as in a suspend, that is seen here. */
-void blkin_span_end_(struct blkin_span *span)
-{
-    const uint64_t now = blkin_ticks();
-
-    blkin_do_chores_if_due(now);
-    end(span, blkin_clock_ns(now));
-}
-
-void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
-{
     const uint64_t now = blkin_ticks();
     uint64_t now_ns;
 
     blkin_do_chores_if_due(now);
     now_ns = blkin_clock_ns(now);
-    end(span, time_ns < now_ns ? time_ns : now_ns);
+    if (time_ns > now_ns)
+        time_ns = now_ns;
+    set_state(span, 0);
+    if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
+        record_span(span, time_ns, provider, blkin_this_thread());
+    if (state & SPAN_STREAMED)
+        span_stream(span, BLKIN_EVENT_END, time_ns, NULL, 0);
+}
+
+void blkin_span_end_(struct blkin_span *span)
+{
+    const struct blkin_provider *provider = blkin_provider();
+    struct blkin_thread *thread = &blkin_thread;
+    const uint64_t counter = blkin_counter();
+    const uint64_t now_ns = blkin_clock_try(counter);
+
+    if (__builtin_expect(!now_ns || blkin_chores_are_due(counter) || !thread->number ||
+                             span->state_ != SPAN_RECORDED ||
+                             !blkin_event_enabled(provider, BLKIN_EVENT_SPAN),
+                         0)) {
+        blkin_span_end_at_(span, UINT64_MAX);
+        return;
+    }
+    set_state(span, 0);
+    record_span(span, now_ns, provider, thread);
 }
 
 void blkin_span_drop_(struct blkin_span *span)
 {
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_END, blkin_now_ns(), NULL, 0);
+        span_stream(span, BLKIN_EVENT_END, span_now_ns(), NULL, 0);
     set_state(span, 0);
     span->has_context_ = CONTEXT_PASSED_ON;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG);

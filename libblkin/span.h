@@ -66,6 +66,11 @@ static inline bool span_is_streamed(const struct blkin_span *span)
     return __builtin_expect(span->state_ & SPAN_STREAMED, 0);
 }
 
+static inline uint64_t span_now_ns(void)
+{
+    return blkin_clock_ns(blkin_ticks());
+}
+
 /*
  * Records a streaming event of the span, if it is enabled: what happened at time_ns, with a text of
  * at most SPAN_RECORD_MAX bytes, or none (NULL).

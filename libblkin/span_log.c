@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <stdio.h>
 
+#define HOT inline __attribute__((always_inline))
+
 /* ---- log records: see events.h. Each returns its end ---- */
 
-static inline char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
-                                   uint64_t offset_ns)
+static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
+                                uint64_t offset_ns)
 {
     *at++ = 'a';
     *at++ = (char)('0' + (severity & 7));
@@ -22,8 +24,8 @@ static inline char *put_annotation(char *at, uint32_t severity, const char *text
     return blkin_put_bytes(at, text, length);
 }
 
-static inline char *put_string(char *at, const char *key, size_t key_length, const char *value,
-                               size_t value_length)
+static HOT char *put_string(char *at, const char *key, size_t key_length, const char *value,
+                            size_t value_length)
 {
     *at++ = 's';
     at = blkin_put_length(at, key_length);
@@ -32,8 +34,7 @@ static inline char *put_string(char *at, const char *key, size_t key_length, con
     return blkin_put_bytes(at, value, value_length);
 }
 
-static inline char *put_number(char *at, char type, const char *key, size_t key_length,
-                               uint64_t bits)
+static HOT char *put_number(char *at, char type, const char *key, size_t key_length, uint64_t bits)
 {
     *at++ = type;
     at = blkin_put_length(at, key_length);
@@ -102,49 +103,41 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
 
     add_record(span, record, size);
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_TAG, blkin_now_ns(), record, size);
+        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
 
 /* ---- annotations ---- */
 
-__attribute__((noinline)) static void annotate_otherwise(struct blkin_span *span, uint32_t severity,
-                                                         const char *text, size_t length,
-                                                         uint64_t time_ns)
+__attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
+                                                       const char *text, size_t length,
+                                                       uint64_t time_ns)
 {
+    const uint64_t now_ns = span_now_ns();
     char record[SPAN_RECORD_MAX];
-    const char *end =
-        put_annotation(record, severity, text, length, time_ns - span_inside(span)->start_ns);
+    const char *end;
 
+    if (time_ns > now_ns)
+        time_ns = now_ns;
+    length = blkin_cut(text, length, SPAN_TEXT_MAX);
+    end = put_annotation(record, severity, text, length, time_ns - span_inside(span)->start_ns);
     add_record(span, record, (size_t)(end - record));
     if (span_is_streamed(span))
         span_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
                     length);
 }
 
-static inline void annotate(struct blkin_span *span, uint32_t severity, const char *text,
-                            size_t length, uint64_t time_ns)
-{
-    struct span *inside = span_inside(span);
-    char *at;
-
-    length = blkin_cut(text, length, SPAN_TEXT_MAX);
-    at = take_room(inside, ANNOTATION_SIZE(length));
-    if (__builtin_expect(at != NULL, 1))
-        (void)put_annotation(at, severity, text, length, time_ns - inside->start_ns);
-    else
-        annotate_otherwise(span, severity, text, length, time_ns);
-}
-
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
                           size_t length)
 {
-    annotate(span, severity, text, length, blkin_now_ns());
-}
+    struct span *inside = span_inside(span);
+    const uint64_t now_ns = blkin_clock_try(blkin_counter());
+    char *at =
+        now_ns && length <= SPAN_TEXT_MAX ? take_room(inside, ANNOTATION_SIZE(length)) : NULL;
 
-void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity, const char *text,
-                             size_t length, uint64_t time_ns)
-{
-    annotate(span, severity, text, length, time_ns);
+    if (__builtin_expect(at != NULL, 1))
+        (void)put_annotation(at, severity, text, length, now_ns - inside->start_ns);
+    else
+        blkin_span_annotate_at_(span, severity, text, length, UINT64_MAX);
 }
 
 void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
@@ -157,8 +150,8 @@ void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list 
         return;
     length = vsnprintf(text, sizeof(text), format, arguments);
     if (length >= 0)
-        annotate(span, BLKIN_INFO, text,
-                 (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1, blkin_now_ns());
+        blkin_span_annotate_(span, BLKIN_INFO, text,
+                             (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
     errno = saved_errno;
 }
 
@@ -179,17 +172,18 @@ __attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *sp
 {
     char record[SPAN_RECORD_MAX];
 
+    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
+    value_length = blkin_cut(value, value_length, SPAN_TEXT_MAX);
     add_tag(span, record, put_string(record, key, key_length, value, value_length));
 }
 
 void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
                             const char *value, size_t value_length)
 {
-    char *at;
+    const bool is_short = key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX;
+    char *at =
+        is_short ? take_room(span_inside(span), STRING_SIZE(key_length, value_length)) : NULL;
 
-    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
-    value_length = blkin_cut(value, value_length, SPAN_TEXT_MAX);
-    at = take_room(span_inside(span), STRING_SIZE(key_length, value_length));
     if (__builtin_expect(at != NULL, 1))
         (void)put_string(at, key, key_length, value, value_length);
     else
@@ -202,16 +196,16 @@ __attribute__((noinline)) static void tag_number_otherwise(struct blkin_span *sp
 {
     char record[SPAN_RECORD_MAX];
 
+    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
     add_tag(span, record, put_number(record, type, key, key_length, bits));
 }
 
-static inline void tag_number(struct blkin_span *span, char type, const char *key,
-                              size_t key_length, uint64_t bits)
+static HOT void tag_number(struct blkin_span *span, char type, const char *key, size_t key_length,
+                           uint64_t bits)
 {
-    char *at;
+    char *at =
+        key_length <= SPAN_KEY_MAX ? take_room(span_inside(span), NUMBER_SIZE(key_length)) : NULL;
 
-    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
-    at = take_room(span_inside(span), NUMBER_SIZE(key_length));
     if (__builtin_expect(at != NULL, 1))
         (void)put_number(at, type, key, key_length, bits);
     else
@@ -263,7 +257,7 @@ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *conte
 static void tell(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_TAG, blkin_now_ns(), record, (size_t)(end - record));
+        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
 }
 
 /* Cut to what the log leaves. */
@@ -320,7 +314,7 @@ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
     char record[START_SIZE] = {'t'};
     const char *end = blkin_put_digits16(record + 1, inside->start_ns - time_ns);
 
-    if (time_ns > blkin_now_ns())
+    if (time_ns > span_now_ns())
         return;
     inside->start_ns = time_ns;
     if (inside->used - sizeof(inside->event) > strlen(inside->strings) + 1)
