@@ -130,6 +130,12 @@ static bool is_entry(const struct event *event)
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
 }
 
+/* It may be before what came last: blkin_span_end_at(). */
+static void set_end(struct span *span, int64_t end_ns)
+{
+    span->end_ns = end_ns > span->start_ns ? end_ns : span->start_ns;
+}
+
 /*
  * The same span as streaming events: given out already, or still open, which is what libblkin makes
  * of it. Then nothing but blkin:end is missing, and its time is known: should it not come, the span
@@ -146,8 +152,7 @@ static bool is_repeated(struct assembler *assembler, const struct span *span,
     if (!streamed)
         return recent_take_streamed(assembler->recent, span,
                                     source_get(assembler->sources, &event->origin));
-    if (span->end_ns > streamed->span.end_ns)
-        streamed->span.end_ns = span->end_ns;
+    set_end(&streamed->span, span->end_ns);
     streamed->closing = true;
     queue_append(&assembler->closing, streamed, assembler->now_ns);
     return true;
@@ -244,14 +249,15 @@ static void add_detail(struct assembler *assembler, const struct event *event)
     }
     if (!moment_of(event, 0, &moment_ns))
         moment_ns = event->time_ns;
-    if (moment_ns > open->span.end_ns)
-        open->span.end_ns = moment_ns;
     if (event->kind == EVENT_END) {
+        set_end(&open->span, moment_ns);
         assembler_count(assembler, open, true);
         open->closing = true;
         assembler_finish(assembler, open);
         return;
     }
+    if (moment_ns > open->span.end_ns)
+        open->span.end_ns = moment_ns;
     capacity = open->span.log_capacity;
     assembler_count(assembler, open, apply_detail(assembler, open, event, moment_ns));
     assembler_account(assembler, open, capacity);
