@@ -65,7 +65,8 @@ static bool add_log_record(struct assembler *assembler, struct open_span *open,
     case 's':
         return span_add(span, SPAN_TAG_TEXT, record->key, record->value, 0);
     case 'l':
-        return span_add_link(span, &record->link);
+        return (record->link.trace_id | record->link.trace_id_high) && record->link.span_id &&
+               span_add_link(span, &record->link);
     case 'r':
     case 'e':
         endpoint = endpoint_get(assembler->endpoints, record->value, record->key, record->port);
