@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-VERSION := 1.0.0
+# that of the headers: 1.0.0
+VERSION := $(shell printf '%s.%s.%s' $$(sed -n 's/^.define BLKIN_VERSION_[MP][A-Z]* //p' libblkin/blkin_base.h))
 SO_VERSION := 1
 
 PREFIX ?= /usr/local
@@ -46,7 +47,7 @@ warnings_c := -Wstrict-prototypes -Wmissing-prototypes
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O2 -g
 cppflags = -MMD -MP $(CPPFLAGS)
-internal = -D_GNU_SOURCE -DBLKIN_VERSION='"$(VERSION)"' -Ilibblkin
+internal = -D_GNU_SOURCE -DBLKIN_RELEASE='"$(VERSION)"' -Ilibblkin
 common = $(warnings) $(if $(SANITIZE),-fPIC,$(hardening)) $(sanitizers) -fvisibility=hidden
 cflags = -std=c11 $(common) $(warnings_c) $(CFLAGS)
 cxxflags = -std=c++11 $(common) $(CXXFLAGS)
@@ -65,7 +66,7 @@ provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
 headers := $(wildcard libblkin/zipkin_c.h libblkin/zipkin_trace.h libblkin/ztracer.hpp \
-	libblkin/blkin.h libblkin/blkin.hpp libblkin/blkin_context.h)
+	libblkin/blkin.h libblkin/blkin.hpp libblkin/blkin_base.h libblkin/blkin_context.h)
 
 lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
@@ -243,7 +244,8 @@ $(call obj,tests/bench/bench-lib.c): flags += $(steady)
 $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c libblkin/thread.c)
+$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c \
+	libblkin/thread.c libblkin/clock.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \

@@ -39,7 +39,7 @@ struct field {
         INTEGER("span_id", span_id), INTEGER("parent_id", parent_id)
 
 #define DETAIL_FIELDS \
-    INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("age", age_ns), THREAD
+    INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("monotonic", age_ns), THREAD
 
 #define ANNOTATION(severity)                               \
     {                                                      \
@@ -50,6 +50,15 @@ struct field {
     }
 
 #define FIELDS_MAX 16
+
+/* The moment it tells of: as the clock shows it, and in older traces, so long before the event. */
+static const struct field moment_field = INTEGER("monotonic", age_ns);
+static const struct field age_field = INTEGER("age", age_ns);
+
+/* What can be of blkin_span_end_at(), and what of a clock that is converted; else it is nonsense.
+ */
+#define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
+#define AHEAD_NS  INT64_C(1000000)
 
 struct layout {
     const char *event_name;
@@ -71,15 +80,16 @@ static const struct layout layouts[] = {
     {"blkin:span",
      EVENT_SPAN,
      16,
-     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("age", age_ns), THREAD,
+     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("monotonic", age_ns), THREAD,
       INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
       INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
       TEXT("ip", ip)}},
     {"blkin:begin",
      EVENT_BEGIN,
      13,
-     {SPAN_IDS, INTEGER("age", age_ns), THREAD, INTEGER("port", port), INTEGER("kind", span_kind),
-      INTEGER("flags", flags), TEXT("name", span_name), TEXT("service", service), TEXT("ip", ip)}},
+     {SPAN_IDS, INTEGER("monotonic", age_ns), THREAD, INTEGER("port", port),
+      INTEGER("kind", span_kind), INTEGER("flags", flags), TEXT("name", span_name),
+      TEXT("service", service), TEXT("ip", ip)}},
     ANNOTATION("emerg"),
     ANNOTATION("alert"),
     ANNOTATION("crit"),
@@ -112,6 +122,7 @@ struct plan {
     bool is_known;
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
+    bool has_moment; /* age_ns is read as a moment of the clock */
     struct moves texts;
     struct moves signed_integers;
     struct moves unsigned_integers;
@@ -122,6 +133,7 @@ struct stream_decoder {
     size_t plan_count;
     struct plan beyond;   /* for ids of CLASS_IDS_MAX and more */
     bool has_clock;       /* without one, an event is at no time */
+    bool is_monotonic;    /* it is LTTng's own: CLOCK_MONOTONIC in ns */
     struct origin origin; /* host, as long as the stream's trace, and clock */
     int process_index;    /* in the common context; -1: not there */
     int pid_index;
@@ -166,6 +178,14 @@ static int64_t clock_of(const bt_clock_class *clock)
     return (int64_t)((uint64_t)seconds * 1000000000 + cycles);
 }
 
+static bool is_monotonic(const bt_clock_class *clock)
+{
+    const char *name = clock ? bt_clock_class_get_name(clock) : NULL;
+
+    return name && strcmp(name, "monotonic") == 0 &&
+           bt_clock_class_get_frequency(clock) == UINT64_C(1000000000);
+}
+
 static struct text host_of(const bt_stream *stream)
 {
     const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
@@ -186,6 +206,7 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream)
         return NULL;
     clock = bt_stream_class_borrow_default_clock_class_const(class);
     decoder->has_clock = clock != NULL;
+    decoder->is_monotonic = is_monotonic(clock);
     decoder->origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
     decoder->process_index = context_index(context, "procname", FIELD_TEXT);
     decoder->pid_index = context_index(context, "vpid", FIELD_INTEGER);
@@ -253,6 +274,12 @@ static bool plan_field(struct plan *plan, const struct field *field, const bt_fi
     return false;
 }
 
+static bool plan_moment(struct plan *plan, const bt_field_class *payload)
+{
+    plan->has_moment = plan_field(plan, &moment_field, payload);
+    return plan->has_moment || plan_field(plan, &age_field, payload);
+}
+
 static void make_plan(struct plan *plan, const bt_event_class *class)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
@@ -263,7 +290,11 @@ static void make_plan(struct plan *plan, const bt_event_class *class)
         return;
     plan->kind = layout->kind;
     for (unsigned i = 0; i < layout->field_count; i++) {
-        if (!payload || !plan_field(plan, &layout->fields[i], payload)) {
+        const struct field *field = &layout->fields[i];
+
+        if (!payload ||
+            !(field->offset == moment_field.offset ? plan_moment(plan, payload)
+                                                   : plan_field(plan, field, payload))) {
             plan->result = DECODED_UNREADABLE;
             return;
         }
@@ -355,10 +386,21 @@ static void read_origin(const struct stream_decoder *decoder, const bt_event *bt
             bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->tid_index));
 }
 
-enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
+/* Without LTTng's own clock, or where it makes no sense: it is the event's own time. */
+static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
+                      int64_t moment_ns)
+{
+    const int64_t age_ns = (int64_t)(bt_clock_snapshot_get_value(now) - (uint64_t)moment_ns);
+
+    return decoder->is_monotonic && age_ns >= -AHEAD_NS && age_ns <= OLDEST_NS ? age_ns : 0;
+}
+
+enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
                                    struct event *event)
 {
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
     const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
+    const bt_clock_snapshot *now;
 
     if (!plan)
         return DECODED_NO_MEMORY;
@@ -366,9 +408,15 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_even
         return plan->result;
     if (!decoder->has_clock)
         return DECODED_UNREADABLE;
+    now = bt_message_event_borrow_default_clock_snapshot_const(message);
+    if (bt_clock_snapshot_get_ns_from_origin(now, &event->time_ns) !=
+        BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+        return DECODED_UNREADABLE;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     read_origin(decoder, bt_event, &event->origin);
     read_payload(event, plan, bt_event_borrow_payload_field_const(bt_event));
+    if (plan->has_moment)
+        event->age_ns = age_at(decoder, now, event->age_ns);
     return DECODED;
 }

@@ -29,11 +29,8 @@ void stream_decoder_free(struct stream_decoder *decoder);
 /* Where the stream's events come from, as far as the trace tells; as long as the stream. */
 struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 
-/*
- * Fills the members that its kind has, if DECODED; texts live as long as the message. time_ns is
- * the caller's to set.
- */
-enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_event *bt_event,
+/* Fills the members that its kind has, if DECODED; texts live as long as the message. */
+enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
                                    struct event *event);
 
 #endif

@@ -207,15 +207,14 @@ static void use_event(struct sink *sink, const bt_message *message)
 
     sink->input.events++;
     if (decoder)
-        decoded = stream_decoder_decode(decoder, bt_event, event);
+        decoded = stream_decoder_decode(decoder, message, event);
     if (decoded == DECODED_FOREIGN) {
         sink->input.foreign++;
         return;
     }
     if (decoded == DECODED_UNREADABLE)
         say_unreadable(sink, bt_event);
-    if (decoded != DECODED ||
-        !time_of(bt_message_event_borrow_default_clock_snapshot_const(message), &event->time_ns)) {
+    if (decoded != DECODED) {
         sink->input.unreadable++;
         return;
     }

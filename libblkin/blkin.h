@@ -14,34 +14,50 @@
  * a span that is never ended is never seen. One thread may begin it and another one end it, as I/O
  * completions do, but two threads must not use one span at the same time.
  *
- * Recording. A span is recorded if, when it begins, an LTTng session has the event "blkin:span"
- * enabled, and its trace is sampled; in streaming events, as they happen, if "blkin:begin" is
- * enabled too (as by "blkin:*"). Every other call on a span that is not recorded costs one test of
- * a byte. What a recorded span takes beyond BLKIN_SPAN_LOG bytes of annotations and tags is dropped
- * and counted in the span.
+ * Parents. To be the parent of another span is no use of it in this sense: from its begin on, any
+ * number of threads may begin children below one span, and ask for its context, at any time, also
+ * while its owner annotates or ends it, and after its end, until its struct is begun anew,
+ * dropped or freed.
  *
- * Strings are copied; only the service of blkin_span_set_service() is borrowed, until
- * blkin_span_end(). NULL is taken as "". Any bytes are allowed.
+ * Recording. A span is recorded if, when it begins, an LTTng session has the event "blkin:span"
+ * enabled, and its trace is sampled; in streaming events, as they happen, too, if "blkin:begin" is
+ * enabled (as by "blkin:*"). Every other call on a span that is not recorded costs one test of a
+ * byte. What a recorded span takes beyond BLKIN_SPAN_LOG bytes of annotations, tags and links is
+ * dropped and counted in the span.
+ *
+ * Texts are copied. NULL is taken as "". Any bytes are allowed, UTF-8 is expected: what is too long
+ * is cut between two characters. Where a text comes with its length it need not end with a NUL; it
+ * ends at its first one all the same.
  *
  * Times are in ns of CLOCK_MONOTONIC.
  *
  * Threads and signals. Every function may be called from any thread, and all but those of "the
- * process" and "sampling" from a signal handler, on spans of the handler's own: it must not touch
- * one that the code under it may be using. Not so for the first span of a process, which loads the
- * provider: call blkin_init() before. See doc/library.md.
+ * process" and "sampling", and those that format, from a signal handler, on spans of the handler's
+ * own: it must not touch one that the code under it may be using. Not so for the first span of a
+ * process, which loads the provider: call blkin_init() before. See doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *
- * -DBLKIN_DISABLE makes every function here an empty inline one, and needs no library.
+ * ABI. A program that is compiled against version 1.x of this header runs with libblkin.so.1 of
+ * that and every later version. What the compiler takes out of the header stays as it is: the
+ * values of macros and enumerations; struct blkin_endpoint, struct blkin_context, and of struct
+ * blkin_span its size, its alignment and the first three members; what *blkin_gate_ means; the
+ * exported functions and their arguments. What is in blkin_span.inside_, and what is recorded how,
+ * is the library's alone and may change; some of it is not in use yet.
+ *
+ * -DBLKIN_DISABLE makes every function here an empty inline one, and needs no library. Files of one
+ * program may differ in it, and pass spans to each other: what one begins that has it is not
+ * recorded, and its context is passed on.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_H
 #define BLKIN_H
 
+#include "blkin_base.h"
 #include "blkin_context.h"
-#include "zipkin_c.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,35 +86,27 @@ enum blkin_severity {
     BLKIN_DEBUG
 };
 
-#define BLKIN_SPAN_LOG 512 /* bytes of annotations and tags that a recorded span holds */
+#define BLKIN_SPAN_LOG 512 /* bytes of annotations, tags and links that a recorded span holds */
 
-/* The members that end in _ are the library's own and may change. */
+/* 1152 bytes. The members that end in _ are the library's own. */
 struct blkin_span {
     struct blkin_context context; /* to be read by blkin_span_context() */
-    uint8_t state_;               /* 0: not recorded. A byte: it is tested in memory */
-    uint8_t has_context_;         /* else context has never been set */
-    uint16_t limit_;              /* of used_ for the usual ways; 0: none of them */
-    uint32_t used_;               /* bytes of record_ */
-    struct blkin_span_traits_ {   /* as in the event */
-        uint32_t sampled_ppm;
-        uint16_t dropped;
-        uint8_t kind;
-        uint8_t flags;
-    } traits_;
-    uint64_t start_ticks_;
-    const struct blkin_endpoint *service_;
-    uint64_t record_[(BLKIN_SPAN_LOG + 352) / 8]; /* written only while the span is recorded */
+    uint8_t state_;               /* 0: not recorded */
+    uint8_t has_context_;         /* 0: context has never been set */
+    uint64_t inside_[137];        /* written only while the span is recorded */
 };
+
+/* ---- the process ---- */
 
 #ifndef BLKIN_DISABLE
 
-/* ---- the process ------------------------------------------------------------------------------
- */
+/* The version of the library that is in use, as BLKIN_VERSION is that of the header. */
+BLKIN_PUBLIC unsigned blkin_version(void);
 
 /*
  * The service of all spans that do not say otherwise: its name, address and listening port.
  * Borrowed for as long as the process runs; NULL brings back the default, the program's name.
- * Any thread, but meant for the start of main(), beside blkin_init() of zipkin_c.h.
+ * Any thread, but meant for the start of main(), beside blkin_init() of blkin_base.h.
  */
 BLKIN_PUBLIC void blkin_set_service(const struct blkin_endpoint *service);
 
@@ -114,8 +122,7 @@ BLKIN_PUBLIC void blkin_set_version(const char *version);
  */
 BLKIN_PUBLIC void blkin_heartbeat(void);
 
-/* ---- sampling ---------------------------------------------------------------------------------
- */
+/* ---- sampling ---- */
 
 /*
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
@@ -127,8 +134,7 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
 
-/* ---- is anybody looking? ----------------------------------------------------------------------
- */
+/* ---- is anybody looking? ---- */
 
 BLKIN_PUBLIC extern const int *blkin_gate_; /* *blkin_gate_ is not 0: blkin:span is enabled */
 
@@ -143,314 +149,23 @@ static inline int blkin_is_on(void)
     return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- implementation of the inline part: not for use -------------------------------------------
- */
-
-/* Called by its address, without the jump of a PLT. */
-#if defined(__has_attribute)
-#if __has_attribute(noplt)
-#define BLKIN_NEAR_ BLKIN_PUBLIC __attribute__((noplt))
-#endif
-#endif
-#ifndef BLKIN_NEAR_
-#define BLKIN_NEAR_ BLKIN_PUBLIC
-#endif
-
-BLKIN_NEAR_ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length,
-                                   uint32_t kind, const struct blkin_context *parent);
-BLKIN_NEAR_ void blkin_span_begin_child_(struct blkin_span *span, const char *name,
-                                         size_t name_length, uint32_t kind,
-                                         const struct blkin_span *parent);
-BLKIN_NEAR_ char *blkin_span_child_(struct blkin_span *span, size_t name_length, uint32_t kind,
-                                    const struct blkin_span *parent);
-BLKIN_NEAR_ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
-                                      size_t length);
-BLKIN_NEAR_ char *blkin_span_annotation_(struct blkin_span *span, char severity, size_t length);
-BLKIN_NEAR_ void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
-                                         const char *text, size_t length, uint64_t time_ns);
-BLKIN_NEAR_ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
-                                        const char *value, size_t value_length);
-BLKIN_NEAR_ char *blkin_span_string_(struct blkin_span *span, uint32_t lengths, size_t size);
-BLKIN_NEAR_ void blkin_span_tag_number_(struct blkin_span *span, char type, const char *key,
-                                        size_t key_length, uint64_t bits);
-BLKIN_NEAR_ char *blkin_span_number_(struct blkin_span *span, uint32_t head, size_t size,
-                                     uint64_t bits);
-BLKIN_NEAR_ void blkin_span_set_remote_(struct blkin_span *span,
-                                        const struct blkin_endpoint *remote);
-BLKIN_NEAR_ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns);
-BLKIN_NEAR_ void blkin_span_end_(struct blkin_span *span);
-BLKIN_NEAR_ void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns);
-
-#define BLKIN_UNLIKELY_(condition) (__builtin_expect(!!(condition), 0) != 0)
-
-/* A constant for a literal. */
-static inline size_t blkin_length_(const char *text)
-{
-    return text ? __builtin_strlen(text) : 0;
-}
-
-/*
- * The texts of literals are copied here, where the compiler does it with a store or two, to the
- * place that the library names. If it names none, its other function does the whole.
- */
-#define BLKIN_IS_LITERAL_(length) (__builtin_constant_p(length) && (length)-1 < 63)
-
-/* Four characters as they lie in memory: the heads of what is logged are constants, too. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define BLKIN_CHARS_(a, b, c, d) \
-    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
-#else
-#define BLKIN_CHARS_(a, b, c, d) \
-    ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
-#endif
-
-static inline __attribute__((always_inline)) void
-blkin_begin_child_(struct blkin_span *span, const char *name, size_t length, uint32_t kind,
-                   const struct blkin_span *parent)
-{
-    char *at;
-
-    if (BLKIN_IS_LITERAL_(length) && (at = blkin_span_child_(span, length, kind, parent)))
-        __builtin_memcpy(at, name, length);
-    else
-        blkin_span_begin_child_(span, name, length, kind, parent);
-}
-
-static inline __attribute__((always_inline)) void
-blkin_annotate_(struct blkin_span *span, uint32_t severity, const char *text, size_t length)
-{
-    char *at;
-
-    if (BLKIN_IS_LITERAL_(length) &&
-        (at = blkin_span_annotation_(span, (char)('0' + (severity & 7)), length)))
-        __builtin_memcpy(at, text, length);
-    else
-        blkin_span_annotate_(span, severity, text, length);
-}
-
-static inline __attribute__((always_inline)) void
-blkin_tag_string_(struct blkin_span *span, const char *key, size_t key_length, const char *value,
-                  size_t value_length)
-{
-    char *at;
-
-    if (BLKIN_IS_LITERAL_(key_length) && BLKIN_IS_LITERAL_(value_length) &&
-        (at = blkin_span_string_(span, BLKIN_CHARS_('0' + key_length, '0', '0' + value_length, '0'),
-                                 5 + key_length + value_length))) {
-        __builtin_memcpy(at, key, key_length);
-        __builtin_memcpy(at + key_length, value, value_length);
-    } else {
-        blkin_span_tag_string_(span, key, key_length, value, value_length);
-    }
-}
-
-static inline __attribute__((always_inline)) void
-blkin_tag_number_(struct blkin_span *span, char type, const char *key, size_t length, uint64_t bits)
-{
-    char *at;
-
-    if (BLKIN_IS_LITERAL_(length) &&
-        (at =
-             blkin_span_number_(span, BLKIN_CHARS_(type, '0' + length, '0', 0), 19 + length, bits)))
-        __builtin_memcpy(at, key, length);
-    else
-        blkin_span_tag_number_(span, type, key, length, bits);
-}
-
-/* Has the sender decided against this trace? (Of those it has not quite, the library finds out.) */
-static inline int blkin_is_refused_(const struct blkin_context *context)
-{
-    return context->trace_id && (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
-                                                   BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
-}
-
-/* A span that is not recorded: one store. */
-static inline void blkin_frame_(struct blkin_span *span, uint8_t has_context)
-{
-    span->state_ = 0;
-    span->has_context_ = has_context;
-    span->limit_ = 0;
-}
-
-/* ---- spans ------------------------------------------------------------------------------------
- */
-
-/*
- * Begins a span below a context that came from another process (see blkin_context.h), or below none
- * (NULL, or a context without ids): then it is the root of a new trace, if that is sampled. The
- * context's strings must live as long as the span.
- */
-static inline void blkin_span_begin_remote(struct blkin_span *span, const char *name,
-                                           enum blkin_kind kind,
-                                           const struct blkin_context *context)
-{
-    if (!context) {
-        if (BLKIN_UNLIKELY_(blkin_is_on()))
-            blkin_span_begin_(span, name, blkin_length_(name), kind, 0);
-        else
-            blkin_frame_(span, 0);
-    } else if (!blkin_is_on() || blkin_is_refused_(context)) {
-        span->context = *context; /* the next process may be traced though this one is not */
-        blkin_frame_(span, 1);
-    } else {
-        blkin_span_begin_(span, name, blkin_length_(name), kind, context);
-    }
-}
-
-/* Begins a span below another one of this process, or a new trace if parent is NULL. */
-static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
-                                    const struct blkin_span *parent)
-{
-    if (!parent) {
-        blkin_span_begin_remote(span, name, kind, 0);
-    } else if (BLKIN_UNLIKELY_(parent->state_)) {
-        blkin_begin_child_(span, name, blkin_length_(name), kind, parent);
-    } else if (parent->has_context_) {
-        /* the parent knows best: a trace is recorded whole or not at all */
-        span->context = parent->context;
-        blkin_frame_(span, 1);
-    } else {
-        blkin_frame_(span, 0);
-    }
-}
-
-/* True if what is recorded on the span is seen by somebody: to skip costly preparations. */
-static inline int blkin_span_is_recorded(const struct blkin_span *span)
-{
-    return span->state_ != 0;
-}
-
-/*
- * What to send along with a request so that the receiver's spans become children of this one; see
- * the writers of blkin_context.h. Valid as long as the span, also after its end, and also when it
- * is not recorded: then it is the context that the span itself was given, or one without ids.
- */
-static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span)
-{
-    static const struct blkin_context none = {0, 0, 0, 0, 0, 0, 0};
-
-    return span->has_context_ ? &span->context : &none;
-}
-
-/* An event within the span, at this moment, of severity BLKIN_INFO. */
-static inline void blkin_span_annotate(struct blkin_span *span, const char *text)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_annotate_(span, BLKIN_INFO, text, blkin_length_(text));
-}
-
-/* The same with a severity. */
-static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
-                                  const char *text)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_annotate_(span, severity, text, blkin_length_(text));
-}
-
-/* The same at a time of the caller's, in ns of CLOCK_MONOTONIC. */
-static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
-                                     const char *text, uint64_t time_ns)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_span_annotate_at_(span, severity, text, blkin_length_(text), time_ns);
-}
-
-/* Tags: what describes the request, as keys and values. */
-static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
-                                         const char *value)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_tag_string_(span, key, blkin_length_(key), value, blkin_length_(value));
-}
-
-static inline void blkin_span_tag_int64(struct blkin_span *span, const char *key, int64_t value)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_tag_number_(span, 'i', key, blkin_length_(key), (uint64_t)value);
-}
-
-static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *key, uint64_t value)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_tag_number_(span, 'u', key, blkin_length_(key), value);
-}
-
-static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value)
-{
-    if (BLKIN_UNLIKELY_(span->state_)) {
-        union {
-            double value;
-            uint64_t bits;
-        } both;
-
-        both.value = value;
-        blkin_tag_number_(span, 'd', key, blkin_length_(key), both.bits);
-    }
-}
-
-static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_tag_number_(span, 'b', key, blkin_length_(key), value != 0);
-}
-
-/* The request failed: Zipkin shows the span in red. message is such as strerror() gives. */
-static inline void blkin_span_error(struct blkin_span *span, const char *message)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_span_tag_string_(span, "error", 5, message, blkin_length_(message));
-}
-
-/* The other side of a client or server span; any of its members may be NULL or 0. */
-static inline void blkin_span_set_remote(struct blkin_span *span,
-                                         const struct blkin_endpoint *remote)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_span_set_remote_(span, remote);
-}
-
-/* Another service than the process's. Borrowed until the end. */
-static inline void blkin_span_set_service(struct blkin_span *span,
-                                          const struct blkin_endpoint *service)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        span->service_ = service;
-}
-
-/* The span began at another time than its begin call: while the request waited in a queue. */
-static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_span_set_start_(span, time_ns);
-}
-
-/* Ends the span and records it. A second end does nothing. */
-static inline void blkin_span_end(struct blkin_span *span)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_span_end_(span);
-}
-
-/* The same for a span that ended at time_ns, before now. */
-static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns)
-{
-    if (BLKIN_UNLIKELY_(span->state_))
-        blkin_span_end_at_(span, time_ns);
-}
-
-/* ---- the current span of a thread, for layers that cannot pass one on --------------------------
- */
+/* ---- the current span of a thread, for layers that cannot pass one on ---- */
 
 /* Returns the calling thread's current span, or NULL. Async-signal-safe. */
 BLKIN_PUBLIC struct blkin_span *blkin_current(void);
 
 /*
  * Makes span (or NULL) the current one and returns the one before, to be put back later: the span
- * must not end its life while it is current. Async-signal-safe.
+ * must not end its life while it is current. Async-signal-safe. BLKIN_CURRENT_SCOPE() does both.
  */
 BLKIN_PUBLIC struct blkin_span *blkin_set_current(struct blkin_span *span);
 
 #else /* BLKIN_DISABLE */
+
+static inline unsigned blkin_version(void)
+{
+    return BLKIN_VERSION;
+}
 
 static inline void blkin_set_service(const struct blkin_endpoint *service)
 {
@@ -466,158 +181,399 @@ static inline void blkin_heartbeat(void)
 {
 }
 
-static inline int blkin_is_on(void)
-{
-    return 0;
-}
-
 static inline int blkin_set_sampling(const char *policy)
 {
     (void)policy;
     return 0;
 }
 
-/* The context of another process is passed on, as by a process that is not traced. */
-static inline void blkin_span_begin_remote(struct blkin_span *span, const char *name,
-                                           enum blkin_kind kind,
-                                           const struct blkin_context *context)
+static inline int blkin_is_on(void)
 {
-    static const struct blkin_context none = {0, 0, 0, 0, 0, 0, 0};
-
-    (void)name;
-    (void)kind;
-    span->state_ = 0;
-    span->context = context ? *context : none;
-}
-
-static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
-                                    const struct blkin_span *parent)
-{
-    blkin_span_begin_remote(span, name, kind, parent ? &parent->context : 0);
-}
-
-static inline int blkin_span_is_recorded(const struct blkin_span *span)
-{
-    (void)span;
     return 0;
-}
-
-static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span)
-{
-    return &span->context;
-}
-
-static inline void blkin_span_annotate(struct blkin_span *span, const char *text)
-{
-    (void)span;
-    (void)text;
-}
-
-static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
-                                  const char *text)
-{
-    (void)span;
-    (void)severity;
-    (void)text;
-}
-
-static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
-                                     const char *text, uint64_t time_ns)
-{
-    (void)span;
-    (void)severity;
-    (void)text;
-    (void)time_ns;
-}
-
-static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
-                                         const char *value)
-{
-    (void)span;
-    (void)key;
-    (void)value;
-}
-
-static inline void blkin_span_tag_int64(struct blkin_span *span, const char *key, int64_t value)
-{
-    (void)span;
-    (void)key;
-    (void)value;
-}
-
-static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *key, uint64_t value)
-{
-    (void)span;
-    (void)key;
-    (void)value;
-}
-
-static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value)
-{
-    (void)span;
-    (void)key;
-    (void)value;
-}
-
-static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value)
-{
-    (void)span;
-    (void)key;
-    (void)value;
-}
-
-static inline void blkin_span_error(struct blkin_span *span, const char *message)
-{
-    (void)span;
-    (void)message;
-}
-
-static inline void blkin_span_set_remote(struct blkin_span *span,
-                                         const struct blkin_endpoint *remote)
-{
-    (void)span;
-    (void)remote;
-}
-
-static inline void blkin_span_set_service(struct blkin_span *span,
-                                          const struct blkin_endpoint *service)
-{
-    (void)span;
-    (void)service;
-}
-
-static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns)
-{
-    (void)span;
-    (void)time_ns;
-}
-
-static inline void blkin_span_end(struct blkin_span *span)
-{
-    (void)span;
-}
-
-static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns)
-{
-    (void)span;
-    (void)time_ns;
 }
 
 static inline struct blkin_span *blkin_current(void)
 {
-    return 0;
+    return NULL;
 }
 
 static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
 {
     (void)span;
-    return 0;
+    return NULL;
 }
 
 #endif /* BLKIN_DISABLE */
 
-/* ---- macros -----------------------------------------------------------------------------------
- *
+/* ---- implementation of the inline part: not for use ---- */
+
+/* Called by its address, without the detour of a PLT. */
+#if defined(__has_attribute)
+#if __has_attribute(noplt)
+#define BLKIN_CALL_ BLKIN_PUBLIC __attribute__((noplt))
+#endif
+#endif
+#ifndef BLKIN_CALL_
+#define BLKIN_CALL_ BLKIN_PUBLIC
+#endif
+
+/* One for each operation, on a span that is recorded (begin: that may be). */
+BLKIN_CALL_ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length,
+                                   uint32_t kind, const struct blkin_context *context);
+BLKIN_CALL_ void blkin_span_begin_child_(struct blkin_span *span, const char *name,
+                                         size_t name_length, uint32_t kind,
+                                         const struct blkin_span *parent);
+BLKIN_CALL_ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
+                                      size_t length);
+BLKIN_CALL_ void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
+                                         const char *text, size_t length, uint64_t time_ns);
+BLKIN_CALL_ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
+                                        const char *value, size_t value_length);
+BLKIN_CALL_ void blkin_span_tag_int64_(struct blkin_span *span, const char *key, size_t key_length,
+                                       int64_t value);
+BLKIN_CALL_ void blkin_span_tag_uint64_(struct blkin_span *span, const char *key, size_t key_length,
+                                        uint64_t value);
+BLKIN_CALL_ void blkin_span_tag_double_(struct blkin_span *span, const char *key, size_t key_length,
+                                        double value);
+BLKIN_CALL_ void blkin_span_tag_bool_(struct blkin_span *span, const char *key, size_t key_length,
+                                      int value);
+BLKIN_CALL_ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *context);
+BLKIN_CALL_ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length);
+BLKIN_CALL_ void blkin_span_set_remote_(struct blkin_span *span,
+                                        const struct blkin_endpoint *remote);
+BLKIN_CALL_ void blkin_span_set_service_(struct blkin_span *span,
+                                         const struct blkin_endpoint *service);
+BLKIN_CALL_ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns);
+BLKIN_CALL_ void blkin_span_end_(struct blkin_span *span);
+BLKIN_CALL_ void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns);
+BLKIN_CALL_ void blkin_span_drop_(struct blkin_span *span);
+
+/* A constant for a literal. */
+static inline size_t blkin_length_(const char *text)
+{
+    return text ? __builtin_strlen(text) : 0;
+}
+
+/* Of a text of at most length bytes. */
+static inline size_t blkin_length_within_(const char *text, size_t length)
+{
+    const char *end = text ? (const char *)__builtin_memchr(text, 0, length) : text;
+
+    return end || !text ? (size_t)(end - text) : length;
+}
+
+/* Has the sender decided against this trace? */
+static inline int blkin_is_refused_(const struct blkin_context *context)
+{
+    return context && (context->trace_id | context->trace_id_high) &&
+           (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
+                              BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
+}
+
+/*
+ * What all of it asks: is the span recorded (a byte that is atomic for the sake of who begins a
+ * child meanwhile); may a span be recorded below this context (or none), or below this span?
+ */
+#ifndef BLKIN_DISABLE
+#define BLKIN_IS_RECORDED_(span) \
+    __builtin_expect(__atomic_load_n(&(span)->state_, __ATOMIC_RELAXED) != 0, 0)
+#define BLKIN_IS_WANTED_(context) (blkin_is_on() && !blkin_is_refused_(context))
+#define BLKIN_IS_PARENT_(span) \
+    (BLKIN_IS_RECORDED_(span) || ((span)->has_context_ && BLKIN_IS_WANTED_(&(span)->context)))
+#else
+#define BLKIN_IS_RECORDED_(span)  0
+#define BLKIN_IS_WANTED_(context) 0
+#define BLKIN_IS_PARENT_(span)    0
+#endif
+
+/* A span that is not recorded passes on what it was given: the next process may be traced. */
+static inline void blkin_pass_on_(struct blkin_span *span, const struct blkin_context *context)
+{
+    if (context)
+        span->context = *context;
+    span->has_context_ = context != NULL;
+    span->state_ = 0;
+}
+
+/* ---- begin ---- */
+
+/*
+ * Begins a span below a context that came from another process (see blkin_context.h), or below none
+ * (NULL, or a context without ids): then it is the root of a new trace, if that is sampled. The
+ * context's strings must live as long as the span.
+ */
+static inline void blkin_span_begin_remote(struct blkin_span *span, const char *name,
+                                           enum blkin_kind kind,
+                                           const struct blkin_context *context)
+{
+    if (BLKIN_IS_WANTED_(context))
+        blkin_span_begin_(span, name, blkin_length_(name), kind, context);
+    else
+        blkin_pass_on_(span, context);
+}
+
+static inline void blkin_span_begin_remote_n(struct blkin_span *span, const char *name,
+                                             size_t length, enum blkin_kind kind,
+                                             const struct blkin_context *context)
+{
+    if (BLKIN_IS_WANTED_(context))
+        blkin_span_begin_(span, name, blkin_length_within_(name, length), kind, context);
+    else
+        blkin_pass_on_(span, context);
+}
+
+/*
+ * Begins a span below another one of this process, or a new trace if parent is NULL. The parent may
+ * have ended: what is written back, or a late replica. If the trace is sampled the child is
+ * recorded; not so below a root that began while nobody looked, as its trace has no ids.
+ */
+static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
+                                    const struct blkin_span *parent)
+{
+    if (!parent)
+        blkin_span_begin_remote(span, name, kind, NULL);
+    else if (BLKIN_IS_PARENT_(parent))
+        blkin_span_begin_child_(span, name, blkin_length_(name), kind, parent);
+    else
+        blkin_pass_on_(span, parent->has_context_ ? &parent->context : NULL);
+}
+
+static inline void blkin_span_begin_n(struct blkin_span *span, const char *name, size_t length,
+                                      enum blkin_kind kind, const struct blkin_span *parent)
+{
+    if (!parent)
+        blkin_span_begin_remote_n(span, name, length, kind, NULL);
+    else if (BLKIN_IS_PARENT_(parent))
+        blkin_span_begin_child_(span, name, blkin_length_within_(name, length), kind, parent);
+    else
+        blkin_pass_on_(span, parent->has_context_ ? &parent->context : NULL);
+}
+
+/* True if what is recorded on the span is seen by somebody: to skip costly preparations. */
+static inline int blkin_span_is_recorded(const struct blkin_span *span)
+{
+    (void)span;
+    return BLKIN_IS_RECORDED_(span) ? 1 : 0;
+}
+
+/*
+ * What to send along with a request so that the receiver's spans become children of this one; see
+ * the writers of blkin_context.h. Valid as long as the span, also after its end, and also when it
+ * is not recorded: then it is the context that the span itself was given, or one without ids.
+ */
+static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span)
+{
+    static const struct blkin_context none = {0, 0, 0, 0, 0, 0, 0};
+
+    return span->has_context_ ? &span->context : &none;
+}
+
+/* ---- annotations ---- */
+
+/* An event within the span, at this moment, of severity BLKIN_INFO. */
+static inline void blkin_span_annotate(struct blkin_span *span, const char *text)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_annotate_(span, BLKIN_INFO, text, blkin_length_(text));
+}
+
+static inline void blkin_span_annotate_n(struct blkin_span *span, const char *text, size_t length)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_annotate_(span, BLKIN_INFO, text, blkin_length_within_(text, length));
+}
+
+/* The same with a severity. */
+static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
+                                  const char *text)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_annotate_(span, severity, text, blkin_length_(text));
+}
+
+static inline void blkin_span_log_n(struct blkin_span *span, enum blkin_severity severity,
+                                    const char *text, size_t length)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_annotate_(span, severity, text, blkin_length_within_(text, length));
+}
+
+/* The same at a time of the caller's, in ns of CLOCK_MONOTONIC. */
+static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
+                                     const char *text, uint64_t time_ns)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_annotate_at_(span, severity, text, blkin_length_(text), time_ns);
+}
+
+#ifndef BLKIN_DISABLE
+
+/*
+ * An annotation of severity BLKIN_INFO whose text printf(3) makes, if the span is recorded; what is
+ * beyond 240 bytes is cut. The arguments are evaluated always: BLKIN_ANNOTATEF() does not. Not
+ * async-signal-safe, as printf(3) is not.
+ */
+BLKIN_PUBLIC __attribute__((format(printf, 2, 3))) void
+blkin_span_annotatef(struct blkin_span *span, const char *format, ...);
+
+BLKIN_PUBLIC __attribute__((format(printf, 2, 0))) void
+blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments);
+
+#else /* BLKIN_DISABLE */
+
+static inline __attribute__((format(printf, 2, 3))) void
+blkin_span_annotatef(struct blkin_span *span, const char *format, ...)
+{
+    (void)span;
+    (void)format;
+}
+
+static inline __attribute__((format(printf, 2, 0))) void
+blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
+{
+    (void)span;
+    (void)format;
+    (void)arguments;
+}
+
+#endif /* BLKIN_DISABLE */
+
+/* ---- tags and links ---- */
+
+/* Tags: what describes the request, as keys and values. */
+static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
+                                         const char *value)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_tag_string_(span, key, blkin_length_(key), value, blkin_length_(value));
+}
+
+static inline void blkin_span_tag_string_n(struct blkin_span *span, const char *key,
+                                           const char *value, size_t length)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_tag_string_(span, key, blkin_length_(key), value,
+                               blkin_length_within_(value, length));
+}
+
+static inline void blkin_span_tag_int64(struct blkin_span *span, const char *key, int64_t value)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_tag_int64_(span, key, blkin_length_(key), value);
+}
+
+static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *key, uint64_t value)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_tag_uint64_(span, key, blkin_length_(key), value);
+}
+
+static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_tag_double_(span, key, blkin_length_(key), value);
+}
+
+static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_tag_bool_(span, key, blkin_length_(key), value != 0);
+}
+
+/* The request failed: Zipkin shows the span in red. message is such as strerror() gives. */
+static inline void blkin_span_error(struct blkin_span *span, const char *message)
+{
+    blkin_span_tag_string(span, "error", message);
+}
+
+static inline void blkin_span_error_n(struct blkin_span *span, const char *message, size_t length)
+{
+    blkin_span_tag_string_n(span, "error", message, length);
+}
+
+/*
+ * Another span that this one has to do with and that is not its parent: of each request, say, that
+ * one commit of the journal serves. Of the context, only the ids are copied; one without ids is no
+ * link. A span has room for ten, if nothing else is in it.
+ */
+static inline void blkin_span_link(struct blkin_span *span, const struct blkin_context *context)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_link_(span, context);
+}
+
+/* ---- what the beginning did not know ---- */
+
+/* Another name: that of the operation, once the request is decoded. */
+static inline void blkin_span_set_name(struct blkin_span *span, const char *name)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_set_name_(span, name, blkin_length_(name));
+}
+
+static inline void blkin_span_set_name_n(struct blkin_span *span, const char *name, size_t length)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_set_name_(span, name, blkin_length_within_(name, length));
+}
+
+/* The other side of a client or server span; any of its members may be NULL or 0. Copied. */
+static inline void blkin_span_set_remote(struct blkin_span *span,
+                                         const struct blkin_endpoint *remote)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_set_remote_(span, remote);
+}
+
+/* Another service than the process's; NULL: that one again. Copied. */
+static inline void blkin_span_set_service(struct blkin_span *span,
+                                          const struct blkin_endpoint *service)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_set_service_(span, service);
+}
+
+/*
+ * The span began at another time than its begin call: while the request waited in a queue, say.
+ * Annotations stay where they are in time.
+ */
+static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_set_start_(span, time_ns);
+}
+
+/* ---- end ---- */
+
+/* Ends the span and records it. A second end does nothing. */
+static inline void blkin_span_end(struct blkin_span *span)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_end_(span);
+}
+
+/* The same for a span that ended at time_ns, before now. */
+static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_end_at_(span, time_ns);
+}
+
+/*
+ * The span has turned out to be of no interest: it is not recorded, nor is what begins below it
+ * from now on, here or in a process that gets its context now. Children that have begun before are
+ * recorded, below a parent that is missing; so drop early. What was streamed of it is out: a
+ * streamed span just ends. No other thread may begin a child of it meanwhile.
+ */
+static inline void blkin_span_drop(struct blkin_span *span)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_drop_(span);
+}
+
+/* ---- macros ---- */
+
+/*
  * The functions above evaluate their arguments always, these only if the span is recorded: what is
  * costly to prepare costs nothing while nobody looks.
  *
@@ -630,12 +586,12 @@ static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
  */
 
 #ifndef BLKIN_DISABLE
-#define BLKIN_IF_RECORDED_(span, call)                                                   \
-    __extension__({                                                                      \
-        struct blkin_span *const blkin_recorded_ = (span);                               \
-        if (blkin_recorded_ && BLKIN_UNLIKELY_(blkin_span_is_recorded(blkin_recorded_))) \
-            call;                                                                        \
-        (void)0;                                                                         \
+#define BLKIN_IF_RECORDED_(span, call)                              \
+    __extension__({                                                 \
+        struct blkin_span *const blkin_recorded_ = (span);          \
+        if (blkin_recorded_ && BLKIN_IS_RECORDED_(blkin_recorded_)) \
+            call;                                                   \
+        (void)0;                                                    \
     })
 #else
 #define BLKIN_IF_RECORDED_(span, call)                     \
@@ -648,6 +604,10 @@ static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
 /* blkin_span_annotate(): an event within the span, now. */
 #define BLKIN_ANNOTATE(span, text) \
     BLKIN_IF_RECORDED_(span, blkin_span_annotate(blkin_recorded_, (text)))
+
+/* blkin_span_annotatef(): the same, of a format and its arguments as of printf(3). */
+#define BLKIN_ANNOTATEF(span, ...) \
+    BLKIN_IF_RECORDED_(span, blkin_span_annotatef(blkin_recorded_, __VA_ARGS__))
 
 /* blkin_span_log(): the same with a severity, such as BLKIN_WARNING. */
 #define BLKIN_LOG(span, severity, text) \
@@ -669,6 +629,14 @@ static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
 #define BLKIN_ERROR(span, message) \
     BLKIN_IF_RECORDED_(span, blkin_span_error(blkin_recorded_, (message)))
 
+/* blkin_span_link(): another span that this one has to do with. */
+#define BLKIN_LINK(span, context) \
+    BLKIN_IF_RECORDED_(span, blkin_span_link(blkin_recorded_, (context)))
+
+/* blkin_span_set_name(): what the request has turned out to be. */
+#define BLKIN_SET_NAME(span, name) \
+    BLKIN_IF_RECORDED_(span, blkin_span_set_name(blkin_recorded_, (name)))
+
 /* blkin_span_set_remote(): the other side. */
 #define BLKIN_SET_REMOTE(span, endpoint) \
     BLKIN_IF_RECORDED_(span, blkin_span_set_remote(blkin_recorded_, (endpoint)))
@@ -682,20 +650,39 @@ static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
     blkin_span_begin_remote((span), (name), (kind), (context))
 #define BLKIN_END(span) BLKIN_IF_RECORDED_(span, blkin_span_end(blkin_recorded_))
 
+static inline void blkin_end_of_scope_(struct blkin_span *span)
+{
+    blkin_span_end(span);
+}
+
 /*
  * A span for the rest of the block, whatever way leaves it:
  *
  *     BLKIN_SCOPE(span, "flush", BLKIN_INTERNAL, parent);
  *     blkin_span_tag_int64(&span, "bytes", bytes);
  */
-static inline void blkin_scope_end_(struct blkin_span *span)
+#define BLKIN_SCOPE(span, name, kind, parent)                             \
+    __attribute__((cleanup(blkin_end_of_scope_))) struct blkin_span span; \
+    blkin_span_begin(&(span), (name), (kind), (parent))
+
+static inline void blkin_put_back_(struct blkin_span **before)
 {
-    blkin_span_end(span);
+    (void)blkin_set_current(*before);
 }
 
-#define BLKIN_SCOPE(span, name, kind, parent)                          \
-    __attribute__((cleanup(blkin_scope_end_))) struct blkin_span span; \
-    blkin_span_begin(&(span), (name), (kind), (parent))
+#define BLKIN_JOIN_(a, b)   a##b
+#define BLKIN_BEFORE_(line) BLKIN_JOIN_(blkin_before_, line)
+
+/*
+ * Makes a span (or NULL) the current one for the rest of the block, whatever way leaves it, and
+ * puts back the one before. The span must outlive the block.
+ *
+ *     BLKIN_CURRENT_SCOPE(&span);
+ *     backend->write(request); // where: blkin_span_begin(&io, "pwrite", kind, blkin_current())
+ */
+#define BLKIN_CURRENT_SCOPE(span)                                                                  \
+    __attribute__((cleanup(blkin_put_back_), unused)) struct blkin_span *BLKIN_BEFORE_(__LINE__) = \
+        blkin_set_current(span)
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,10 @@
  * address as the current span. For a request that one thread begins and another one ends, make the
  * span a member of the request object; one that is begun later than the object is made is declared
  * without arguments and begun with begin(). Only one thread may use it at a time: what passes the
- * request from thread to thread (a queue's lock, say) orders the uses of the span too.
+ * request from thread to thread (a queue's lock, say) orders the uses of the span too. To be the
+ * parent of other spans is no use in this sense, see blkin.h; it may have ended.
+ *
+ * Texts are const char * or std::string, or a const char * and a length; they end at a NUL.
  *
  * -DBLKIN_DISABLE makes all of it empty and needs no library. Files that exchange a blkin::Span
  * must agree on it: else they do not link, instead of losing spans silently.
@@ -30,6 +33,7 @@
 
 #include "blkin.h"
 
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -91,6 +95,12 @@ public:
         start(name, kind, parent);
     }
 
+    // Of no interest after all: not recorded, nor what begins below it from now on.
+    void drop() noexcept
+    {
+        blkin_span_drop(&span_);
+    }
+
     // Ends it now and records it. A second end does nothing.
     void end() noexcept
     {
@@ -107,6 +117,22 @@ public:
     void set_start(std::uint64_t time_ns) noexcept
     {
         blkin_span_set_start(&span_, time_ns);
+    }
+
+    // Another name: that of the operation, once the request is decoded.
+    void set_name(const char *name) noexcept
+    {
+        blkin_span_set_name(&span_, name);
+    }
+
+    void set_name(const std::string &name) noexcept
+    {
+        blkin_span_set_name(&span_, name.c_str());
+    }
+
+    void set_name(const char *name, std::size_t length) noexcept
+    {
+        blkin_span_set_name_n(&span_, name, length);
     }
 
     // True if what is recorded on it is seen by somebody: to skip costly preparations.
@@ -126,6 +152,21 @@ public:
         blkin_span_annotate(&span_, text.c_str());
     }
 
+    void annotate(const char *text, std::size_t length) noexcept
+    {
+        blkin_span_annotate_n(&span_, text, length);
+    }
+
+    // The same of what printf(3) makes, which is not called if the span is not recorded.
+    __attribute__((format(printf, 2, 3))) void annotatef(const char *format, ...) noexcept
+    {
+        va_list arguments;
+
+        va_start(arguments, format);
+        blkin_span_vannotatef(&span_, format, arguments);
+        va_end(arguments);
+    }
+
     // The same with a severity.
     void log(blkin_severity severity, const char *text) noexcept
     {
@@ -137,13 +178,18 @@ public:
         blkin_span_log(&span_, severity, text.c_str());
     }
 
+    void log(blkin_severity severity, const char *text, std::size_t length) noexcept
+    {
+        blkin_span_log_n(&span_, severity, text, length);
+    }
+
     // The same at a time of the caller's, in ns of CLOCK_MONOTONIC.
     void log_at(blkin_severity severity, const char *text, std::uint64_t time_ns) noexcept
     {
         blkin_span_log_at(&span_, severity, text, time_ns);
     }
 
-    // Tags. A text ends at its first NUL.
+    // Tags.
     void tag(const char *key, const char *value) noexcept
     {
         blkin_span_tag_string(&span_, key, value);
@@ -152,6 +198,11 @@ public:
     void tag(const char *key, const std::string &value) noexcept
     {
         blkin_span_tag_string(&span_, key, value.c_str());
+    }
+
+    void tag(const char *key, const char *value, std::size_t length) noexcept
+    {
+        blkin_span_tag_string_n(&span_, key, value, length);
     }
 
     void tag(const char *key, bool value) noexcept
@@ -215,13 +266,29 @@ public:
         blkin_span_error(&span_, message.c_str());
     }
 
+    void error(const char *message, std::size_t length) noexcept
+    {
+        blkin_span_error_n(&span_, message, length);
+    }
+
+    // Another span that this one has to do with: of each request that one commit serves, say.
+    void link(const Span &span) noexcept
+    {
+        blkin_span_link(&span_, span.context());
+    }
+
+    void link(const blkin_context &context) noexcept
+    {
+        blkin_span_link(&span_, &context);
+    }
+
     // The other side of a client or server span. Copied.
     void set_remote(const blkin_endpoint &remote) noexcept
     {
         blkin_span_set_remote(&span_, &remote);
     }
 
-    // Another service than the process's. Borrowed until the end.
+    // Another service than the process's. Copied.
     void set_service(const blkin_endpoint *service) noexcept
     {
         blkin_span_set_service(&span_, service);

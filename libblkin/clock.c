@@ -1,5 +1,5 @@
 /*
- * Choice and calibration of the span clock.
+ * Choice of the span clock, and the lines that follow CLOCK_MONOTONIC.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,9 +13,24 @@
 #endif
 
 #define FIRST_MEASURE_NS 200000
-#define LEAST_MEASURE_NS 100000000 /* a shorter one would be less exact than what we have */
+#define LONGEST_LINE_NS  UINT64_C(1000000000)
+#define AHEAD_NS         100000 /* a line begins so long after it is drawn */
+#define LINES            16     /* so many seconds may pass while a thread reads one */
 
-struct blkin_clock blkin_clock = {.rate = UINT64_C(1) << 32};
+/* The first one is for ticks that are ns already. */
+static struct blkin_clock_line lines[LINES] = {
+    {.rate = UINT64_C(1) << 32, .later = UINT64_C(1) << 32},
+};
+
+struct blkin_clock blkin_clock = {.line = lines};
+
+uint64_t blkin_monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 /* The counter and CLOCK_MONOTONIC at one moment. */
 struct moment {
@@ -23,8 +38,11 @@ struct moment {
     uint64_t ns;
 };
 
+/* Of who draws. */
+static bool is_drawing;
 static struct moment last;
 static uint64_t odd_rate; /* the last one measured that was not believed */
+static uint64_t next_line_ns;
 
 /*
  * The best of some: an interrupt between the readings would make a first measure wrong by as much
@@ -79,11 +97,170 @@ static bool counter_is_good(void)
 #endif
 }
 
+/* ---- lines ---- */
+
+static struct blkin_clock_line read_line(const struct blkin_clock_line *line)
+{
+    return (struct blkin_clock_line){
+        .ticks = __atomic_load_n(&line->ticks, __ATOMIC_RELAXED),
+        .ns = __atomic_load_n(&line->ns, __ATOMIC_RELAXED),
+        .rate = __atomic_load_n(&line->rate, __ATOMIC_RELAXED),
+        .span = __atomic_load_n(&line->span, __ATOMIC_RELAXED),
+        .later = __atomic_load_n(&line->later, __ATOMIC_RELAXED),
+    };
+}
+
+static uint64_t on_line(const struct blkin_clock_line *line, uint64_t ticks)
+{
+    const uint64_t since = ticks - line->ticks;
+
+    if ((int64_t)since < 0)
+        return line->ns - blkin_clock_scale(-since, line->rate);
+    if (since < line->span)
+        return line->ns + blkin_clock_scale(since, line->rate);
+    return line->ns + blkin_clock_scale(line->span, line->rate) +
+           blkin_clock_scale(since - line->span, line->later);
+}
+
+/* On the last line, or where that has not begun yet, on the one before. */
+static uint64_t ns_at(uint64_t ticks)
+{
+    const struct blkin_clock_line *at = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
+    const struct blkin_clock_line line = read_line(at);
+    struct blkin_clock_line before;
+
+    if ((int64_t)(ticks - line.ticks) >= 0)
+        return on_line(&line, ticks);
+    before = read_line(at == lines ? &lines[LINES - 1] : at - 1);
+    return on_line(before.span ? &before : &line, ticks);
+}
+
+static void add_line(struct blkin_clock_line line)
+{
+    struct blkin_clock_line *at =
+        &lines[((size_t)(blkin_clock.line - lines) + 1) % LINES]; /* only who draws changes it */
+
+    __atomic_store_n(&at->ticks, line.ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->ns, line.ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->rate, line.rate, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->span, line.span, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->later, line.later, __ATOMIC_RELAXED);
+    __atomic_store_n(&blkin_clock.line, at, __ATOMIC_RELEASE);
+}
+
+static uint64_t ticks_in(uint64_t ns, uint64_t rate)
+{
+    return (uint64_t)(((unsigned __int128)ns << 32) / rate);
+}
+
+/* From where we are to where CLOCK_MONOTONIC will be. */
+static void draw_to_meet(struct moment now, uint64_t rate, uint64_t apart_ns)
+{
+    const uint64_t ahead = ticks_in(AHEAD_NS, rate);
+    const uint64_t steep = 100 * apart_ns; /* at most 1 % faster or slower */
+    const uint64_t ns = next_line_ns > steep ? next_line_ns : steep;
+    const uint64_t from_ns = ns_at(now.ticks + ahead);
+    const uint64_t to_ns = now.ns + AHEAD_NS + ns;
+    const uint64_t span = ticks_in(ns, rate);
+
+    add_line((struct blkin_clock_line){
+        .ticks = now.ticks + ahead,
+        .ns = from_ns,
+        .rate = (uint64_t)(((unsigned __int128)(to_ns - from_ns) << 32) / span),
+        .span = span,
+        .later = rate,
+    });
+}
+
+/* Where CLOCK_MONOTONIC is. ticks: of who has noticed, not long ago. */
+static void draw_anew(struct moment now, uint64_t rate, uint64_t ticks)
+{
+    const uint64_t ago = now.ticks - ticks;
+    const uint64_t most = ticks_in(LONGEST_LINE_NS, rate);
+    const uint64_t back = ago < most ? ago : 0;
+
+    add_line((struct blkin_clock_line){
+        .ticks = now.ticks - back,
+        .ns = now.ns - blkin_clock_scale(back, rate),
+        .rate = rate,
+        .span = ticks_in(next_line_ns, rate) + back,
+        .later = rate,
+    });
+}
+
 static bool differ(uint64_t one, uint64_t other)
 {
     return one > other + other / 500 || one < other - other / 500;
 }
 
+/*
+ * The rate since the last line was drawn. An odd one says that the host was suspended or migrated
+ * in between, and nothing of the rate. If the next measure agrees, the counter is now another one,
+ * or the rate we had was wrong.
+ */
+static uint64_t measured_rate(struct moment now, uint64_t old)
+{
+    uint64_t rate;
+
+    if (now.ticks <= last.ticks || now.ns <= last.ns)
+        return old;
+    rate = rate_between(last, now);
+    if (differ(rate, old) && differ(rate, odd_rate)) {
+        odd_rate = rate;
+        return old;
+    }
+    return rate;
+}
+
+static void draw(uint64_t ticks)
+{
+    const struct moment now = moment_now();
+    const uint64_t rate = measured_rate(now, blkin_clock.line->later);
+    const uint64_t ns = ns_at(now.ticks);
+    const uint64_t apart_ns = ns < now.ns ? now.ns - ns : ns - now.ns;
+    const bool has_begun = (int64_t)(now.ticks - blkin_clock.line->ticks) >= 0;
+
+    last = now;
+    next_line_ns = next_line_ns * 10 < LONGEST_LINE_NS ? next_line_ns * 10 : LONGEST_LINE_NS;
+    if (apart_ns < CLOCK_STEP_NS && has_begun)
+        draw_to_meet(now, rate, apart_ns);
+    else
+        draw_anew(now, rate, ticks);
+}
+
+/* The last line has come to its end, or the counter has stepped back to before its beginning. */
+static bool is_due(void)
+{
+    const struct blkin_clock_line line =
+        read_line(__atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE));
+    const uint64_t since = blkin_ticks() - line.ticks;
+
+    if ((int64_t)since < 0)
+        return -since > 2 * ticks_in(AHEAD_NS, line.later);
+    return since >= line.span;
+}
+
+uint64_t blkin_clock_ns(uint64_t ticks)
+{
+    const uint64_t ns = blkin_clock_try(ticks);
+
+    if (ns)
+        return ns;
+    if (blkin_clock.use_counter && is_due() &&
+        !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
+        if (is_due())
+            draw(ticks);
+        __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
+    }
+    return ns_at(ticks);
+}
+
+void blkin_clock_forked(void)
+{
+    is_drawing = false;
+}
+
+/* The first lines are short, as the first rates are not exact: 1 ms, 10 ms, 100 ms, 1 s. */
 void blkin_clock_init(void)
 {
     struct moment now;
@@ -95,29 +272,6 @@ void blkin_clock_init(void)
     do
         now = moment_now();
     while (now.ns - last.ns < FIRST_MEASURE_NS || now.ticks == last.ticks);
-    blkin_clock.rate = rate_between(last, now);
-}
-
-void blkin_clock_adjust(void)
-{
-    const uint64_t old = blkin_clock.rate;
-    struct moment now;
-    uint64_t rate;
-
-    if (!blkin_clock.use_counter)
-        return;
-    now = moment_now();
-    if (now.ns - last.ns < LEAST_MEASURE_NS || now.ticks <= last.ticks)
-        return;
-    rate = rate_between(last, now);
-    last = now;
-    /*
-     * The host was suspended or migrated in between: that says nothing of the rate. If the next
-     * measure agrees, the counter is now another one, or the rate we had was wrong.
-     */
-    if (differ(rate, old) && differ(rate, odd_rate)) {
-        odd_rate = rate;
-        return;
-    }
-    __atomic_store_n(&blkin_clock.rate, rate, __ATOMIC_RELAXED);
+    next_line_ns = 1000000;
+    draw_anew(now, rate_between(last, now), now.ticks);
 }

@@ -1,9 +1,16 @@
 /*
- * The clock of spans: the CPU's counter where it can be trusted, as it costs half of clock_gettime.
+ * The clock of spans: CLOCK_MONOTONIC, told by the CPU's counter where that can be trusted, as it
+ * costs half of clock_gettime.
  *
- * Measured: rdtsc 8 ns, clock_gettime(CLOCK_MONOTONIC) 19 ns (doc/performance.md). Only differences
- * are used, and they are converted with a rate that is measured against CLOCK_MONOTONIC over the
- * last second or so: durations follow the slewing of NTP as LTTng's own time stamps do.
+ * Measured: rdtsc 8 ns, clock_gettime(CLOCK_MONOTONIC) 19 ns (doc/performance.md). The counter is
+ * converted by a line that is drawn anew about once a second. Each line begins, a little ahead of
+ * the counter, where the one before it has come to, and is inclined so that it meets
+ * CLOCK_MONOTONIC when the next one is due. So the time that a counter stands for is the same for
+ * all threads and never goes back: a span that begins after another one and ends before it does so
+ * in the trace, to the nanosecond. Only where the two clocks have come apart by CLOCK_STEP_NS, as
+ * after a suspend, the next line begins elsewhere.
+ *
+ * Every function here is async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,32 +24,29 @@
 #include <x86intrin.h>
 #endif
 
+#define CLOCK_STEP_NS 1000000
+
+/* One line. Written once, then read by any thread; atomic, as its place is used again much later.
+ */
+struct blkin_clock_line {
+    uint64_t ticks; /* where it begins */
+    uint64_t ns;    /* there */
+    uint64_t rate;  /* ns of one tick, times 2^32 */
+    uint64_t span;  /* ticks for which it has that rate; then it is due to be replaced */
+    uint64_t later; /* its rate from there on */
+} __attribute__((aligned(64)));
+
 struct blkin_clock {
-    uint64_t rate;    /* ns of one tick, times 2^32 */
+    const struct blkin_clock_line *line;
     bool use_counter; /* else ticks are ns of CLOCK_MONOTONIC */
 };
 
 extern __attribute__((visibility("hidden"))) struct blkin_clock blkin_clock;
 
-/* ns of CLOCK_MONOTONIC. */
-static inline uint64_t blkin_monotonic_ns(void)
-{
-    struct timespec now;
+/* ns of CLOCK_MONOTONIC, from the kernel. */
+uint64_t blkin_monotonic_ns(void);
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Is the counter the clock? Then blkin_counter() is a blkin_ticks() that calls nothing. */
-static inline bool blkin_use_counter(void)
-{
-#if defined(__x86_64__)
-    return __builtin_expect(blkin_clock.use_counter, 1);
-#else
-    return false;
-#endif
-}
-
+/* The CPU's, whether it can be trusted or not; 0 if we know of none. */
 static inline uint64_t blkin_counter(void)
 {
 #if defined(__x86_64__)
@@ -54,37 +58,43 @@ static inline uint64_t blkin_counter(void)
 
 static inline uint64_t blkin_ticks(void)
 {
-    return blkin_use_counter() ? blkin_counter() : blkin_monotonic_ns();
+    return __builtin_expect(blkin_clock.use_counter, 1) ? blkin_counter() : blkin_monotonic_ns();
 }
 
-/* The ns between two readings; 0 if they are in the wrong order, as two CPUs may see them. */
-static inline uint64_t blkin_elapsed_ns(uint64_t from_ticks, uint64_t to_ticks)
+static inline uint64_t blkin_clock_scale(uint64_t ticks, uint64_t rate)
 {
-    const uint64_t rate = __atomic_load_n(&blkin_clock.rate, __ATOMIC_RELAXED);
+    return (uint64_t)(((unsigned __int128)ticks * rate) >> 32);
+}
 
-    if ((int64_t)(to_ticks - from_ticks) < 0)
+/* The time, in ns of CLOCK_MONOTONIC, at which blkin_ticks() was this. Draws a line if one is due.
+ */
+uint64_t blkin_clock_ns(uint64_t ticks);
+
+/* The same of blkin_counter(), where that is all there is to do, and calls nothing; else 0. */
+static inline uint64_t blkin_clock_try(uint64_t counter)
+{
+    const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
+    const uint64_t since = counter - __atomic_load_n(&line->ticks, __ATOMIC_RELAXED);
+
+    if (__builtin_expect(since >= __atomic_load_n(&line->span, __ATOMIC_RELAXED), 0))
         return 0;
-    return (uint64_t)(((unsigned __int128)(to_ticks - from_ticks) * rate) >> 32);
+    return __atomic_load_n(&line->ns, __ATOMIC_RELAXED) +
+           blkin_clock_scale(since, __atomic_load_n(&line->rate, __ATOMIC_RELAXED));
 }
 
-/* The same, but negative if they are in the wrong order. */
-static inline int64_t blkin_offset_ns(uint64_t from_ticks, uint64_t to_ticks)
-{
-    const uint64_t rate = __atomic_load_n(&blkin_clock.rate, __ATOMIC_RELAXED);
-
-    return (int64_t)(((__int128)(int64_t)(to_ticks - from_ticks) * (int64_t)rate) >> 32);
-}
-
+/* So many ticks make so many ns, roughly. */
 static inline uint64_t blkin_ticks_of_ns(uint64_t ns)
 {
+    const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
+
     return (uint64_t)(((unsigned __int128)ns << 32) /
-                      __atomic_load_n(&blkin_clock.rate, __ATOMIC_RELAXED));
+                      __atomic_load_n(&line->later, __ATOMIC_RELAXED));
 }
 
 /* Decides for a counter and takes a first measure of its rate, in 0.2 ms. Before other threads. */
 void blkin_clock_init(void);
 
-/* Measures the rate anew, over the time since the last call. One thread at a time. */
-void blkin_clock_adjust(void);
+/* In a forked child: what another thread of the parent has begun nobody will finish. */
+void blkin_clock_forked(void);
 
 #endif

@@ -104,7 +104,6 @@ void blkin_do_chores(uint64_t now_ticks)
         !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
-    blkin_clock_adjust();
     blkin_sampling_refresh();
     errno = saved_errno;
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))

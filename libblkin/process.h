@@ -34,7 +34,7 @@ static inline const struct blkin_service *blkin_default_service(void)
 
 extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 
-/* The process event, the clock's rate and the sampling file. One thread at a time does it. */
+/* The process event and the sampling file. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
 static inline bool blkin_chores_are_due(uint64_t now_ticks)

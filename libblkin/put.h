@@ -55,12 +55,27 @@ static inline __attribute__((always_inline)) char *blkin_put_block(char *at, con
     return at + length;
 }
 
-/* The string and its NUL, cut after max bytes. NULL is "". */
+/*
+ * How much of a text to put where there is room for max bytes: all, or as many whole characters of
+ * UTF-8. What is not UTF-8 is cut anywhere.
+ */
+static inline size_t blkin_cut(const char *text, size_t length, size_t max)
+{
+    if (__builtin_expect(length <= max, 1))
+        return length;
+    for (size_t cut = max; cut > 0 && max - cut < 4; cut--) {
+        if (((unsigned char)text[cut] & 0xc0) != 0x80) /* here a character begins */
+            return cut;
+    }
+    return max;
+}
+
+/* The string and its NUL, cut to max bytes. NULL is "". */
 static inline char *blkin_put_string(char *at, const char *string, size_t max)
 {
     const size_t length = string ? strlen(string) : 0;
 
-    at = blkin_put_bytes(at, string, length < max ? length : max);
+    at = blkin_put_bytes(at, string, blkin_cut(string, length, max));
     *at = '\0';
     return at + 1;
 }

@@ -1,58 +1,31 @@
 /*
- * Annotations and tags of a recorded span: into its log, or out as events.
+ * What is said of a recorded span between its begin and its end: into its log, and, if it is
+ * streamed, out at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "span.h"
 
 #include "digits.h"
-#include "loader.h"
-#include "put.h"
-#include "thread.h"
 
-static size_t at_most(size_t length, size_t max)
-{
-    return length < max ? length : max;
-}
+#include <errno.h>
+#include <stdio.h>
 
-/* ---- streaming ---- */
-
-__attribute__((noinline)) static void stream(struct blkin_span *span, enum blkin_packed_event kind,
-                                             uint64_t age_ns, const char *text, size_t length)
-{
-    const struct blkin_provider *provider = blkin_provider();
-    struct blkin_thread *thread;
-    char *at = (char *)span->record_;
-
-    if (!blkin_event_enabled(provider, kind))
-        return;
-    thread = blkin_this_thread();
-    at = blkin_put_bytes(at,
-                         &(struct blkin_detail_event){
-                             .trace_id = span->context.trace_id,
-                             .span_id = span->context.span_id,
-                             .age = age_ns,
-                             .thread = thread->number,
-                             .sequence = ++thread->sequence,
-                         },
-                         sizeof(struct blkin_detail_event));
-    at = blkin_put_bytes(at, text, length);
-    *at++ = '\0';
-    blkin_record_event(provider, kind, span->record_, (size_t)(at - (char *)span->record_));
-}
+#define HOT inline __attribute__((always_inline))
 
 /* ---- log records: see events.h. Each returns its end ---- */
 
-/* Without the text. severity is the digit. */
-static inline char *put_annotation(char *at, char severity, size_t length, int64_t offset_ns)
+static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
+                                uint64_t offset_ns)
 {
     *at++ = 'a';
-    *at++ = severity;
-    return blkin_put_digits16(at, (uint64_t)offset_ns << 16 | length);
+    *at++ = (char)('0' + (severity & 7));
+    at = blkin_put_digits16(at, offset_ns << 16 | length);
+    return blkin_put_bytes(at, text, length);
 }
 
-static inline char *put_string(char *at, const char *key, size_t key_length, const char *value,
-                               size_t value_length)
+static HOT char *put_string(char *at, const char *key, size_t key_length, const char *value,
+                            size_t value_length)
 {
     *at++ = 's';
     at = blkin_put_length(at, key_length);
@@ -61,204 +34,290 @@ static inline char *put_string(char *at, const char *key, size_t key_length, con
     return blkin_put_bytes(at, value, value_length);
 }
 
-/* Without the key. */
-static inline char *put_number(char *at, char type, size_t key_length, uint64_t bits)
+static HOT char *put_number(char *at, char type, const char *key, size_t key_length, uint64_t bits)
 {
     *at++ = type;
     at = blkin_put_length(at, key_length);
-    return blkin_put_digits16(at, bits);
+    at = blkin_put_digits16(at, bits);
+    return blkin_put_bytes(at, key, key_length);
 }
 
-static inline char *put_remote(char *at, const struct blkin_endpoint *remote, size_t ip_length,
-                               size_t name_length)
+static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endpoint)
 {
-    *at++ = 'r';
-    at = blkin_put_digits16(at, (uint16_t)remote->port);
+    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
+    const size_t name_length =
+        blkin_cut(endpoint->name, blkin_length_(endpoint->name), SPAN_SERVICE_MAX);
+
+    *at++ = type;
+    at = blkin_put_digits16(at, (uint16_t)endpoint->port);
     at = blkin_put_length(at, ip_length);
     at = blkin_put_length(at, name_length);
-    at = blkin_put_bytes(at, remote->ip, ip_length);
-    return blkin_put_bytes(at, remote->name, name_length);
+    at = blkin_put_bytes(at, endpoint->ip, ip_length);
+    return blkin_put_bytes(at, endpoint->name, name_length);
 }
 
 #define ANNOTATION_SIZE(length)         (18 + (length))
 #define STRING_SIZE(key_length, length) (5 + (key_length) + (length))
 #define NUMBER_SIZE(key_length)         (19 + (key_length))
-#define REMOTE_SIZE(ip_length, length)  (21 + (ip_length) + (length))
-#define RECORD_MAX                      STRING_SIZE(SPAN_KEY_MAX, SPAN_TEXT_MAX)
+#define NAME_SIZE                       (3 + SPAN_NAME_MAX)
+#define ENDPOINT_SIZE                   (21 + SPAN_IP_MAX + SPAN_SERVICE_MAX)
+#define START_SIZE                      17
+#define LINK_SIZE                       49
+
+_Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
+                   STRING_SIZE(SPAN_KEY_MAX, SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
+                   NUMBER_SIZE(SPAN_KEY_MAX) <= SPAN_RECORD_MAX &&
+                   ENDPOINT_SIZE <= SPAN_RECORD_MAX && NAME_SIZE <= SPAN_RECORD_MAX,
+               "a record is longer than the longest");
 
 /* ---- the log ---- */
 
-/* Where a log record of this size goes; NULL, counted, if there is no room. */
-static inline char *take_room(struct blkin_span *span, size_t size)
+/* Where a record of this size goes; NULL if there is no room, or it is to be streamed too. */
+static inline char *take_room(struct span *inside, size_t size)
 {
-    const uint32_t used = span->used_;
+    const size_t used = inside->used;
 
-    if (__builtin_expect(used + size > SPAN_USED_MAX, 0)) {
-        if (span->traits_.dropped < UINT16_MAX)
-            span->traits_.dropped++;
+    if (__builtin_expect(used + size > inside->limit, 0))
         return NULL;
+    inside->used = (uint32_t)(used + size);
+    return (char *)&inside->event + used;
+}
+
+/* A record that has no room is counted. */
+static void add_record(struct blkin_span *span, const char *record, size_t size)
+{
+    struct span *inside = span_inside(span);
+
+    if (inside->used + size <= SPAN_USED_MAX) {
+        (void)blkin_put_bytes((char *)&inside->event + inside->used, record, size);
+        inside->used += (uint32_t)size;
+    } else if (inside->event.dropped < UINT16_MAX) {
+        inside->event.dropped++;
     }
-    span->used_ = used + (uint32_t)size;
-    return (char *)span->record_ + used;
 }
 
-/* The same for the usual way, which leaves what is not usual, counted or not, to others. */
-static inline char *take_room_at_once(struct blkin_span *span, size_t size)
+/* The same, and out with it if the span is streamed. */
+static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
-    const size_t used = span->used_ + size;
+    const size_t size = (size_t)(end - record);
 
-    if (__builtin_expect(used > span->limit_, 0))
-        return NULL;
-    span->used_ = (uint32_t)used;
-    return (char *)span->record_ + used - size;
-}
-
-static inline bool is_streaming(const struct blkin_span *span)
-{
-    return __builtin_expect(span->state_ == SPAN_STREAMING, 0);
+    add_record(span, record, size);
+    if (span_is_streamed(span))
+        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
 
 /* ---- annotations ---- */
 
-static inline void log_annotation(struct blkin_span *span, uint32_t severity, const char *text,
-                                  size_t length, uint64_t now, uint64_t age_ns)
+__attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
+                                                       const char *text, size_t length,
+                                                       uint64_t time_ns)
 {
-    char *at = take_room(span, ANNOTATION_SIZE(length));
+    const uint64_t now_ns = span_now_ns();
+    char record[SPAN_RECORD_MAX];
+    const char *end;
 
-    if (!at)
-        return;
-    at = put_annotation(at, (char)('0' + (severity & 7)), length,
-                        blkin_offset_ns(span->start_ticks_, now) - (int64_t)age_ns);
-    (void)blkin_put_bytes(at, text, length);
+    if (time_ns > now_ns)
+        time_ns = now_ns;
+    length = blkin_cut(text, length, SPAN_TEXT_MAX);
+    end = put_annotation(record, severity, text, length, time_ns - span_inside(span)->start_ns);
+    add_record(span, record, (size_t)(end - record));
+    if (span_is_streamed(span))
+        span_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
+                    length);
 }
 
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
                           size_t length)
 {
-    length = at_most(length, SPAN_TEXT_MAX);
-    if (is_streaming(span))
-        stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), 0, text, length);
+    struct span *inside = span_inside(span);
+    const uint64_t now_ns = blkin_clock_try(blkin_counter());
+    char *at =
+        now_ns && length <= SPAN_TEXT_MAX ? take_room(inside, ANNOTATION_SIZE(length)) : NULL;
+
+    if (__builtin_expect(at != NULL, 1))
+        (void)put_annotation(at, severity, text, length, now_ns - inside->start_ns);
     else
-        log_annotation(span, severity, text, length, blkin_ticks(), 0);
+        blkin_span_annotate_at_(span, severity, text, length, UINT64_MAX);
 }
 
-char *blkin_span_annotation_(struct blkin_span *span, char severity, size_t length)
+void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
 {
-    char *at = take_room_at_once(span, ANNOTATION_SIZE(length));
+    char text[SPAN_TEXT_MAX + 2]; /* one more: so that blkin_cut() sees where it cuts */
+    const int saved_errno = errno;
+    int length;
 
-    if (!at)
-        return NULL;
-    return put_annotation(at, severity, length,
-                          blkin_offset_ns(span->start_ticks_, blkin_counter()));
+    if (!blkin_span_is_recorded(span))
+        return;
+    length = vsnprintf(text, sizeof(text), format, arguments);
+    if (length >= 0)
+        blkin_span_annotate_(span, BLKIN_INFO, text,
+                             (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+    errno = saved_errno;
 }
 
-void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity, const char *text,
-                             size_t length, uint64_t time_ns)
+void blkin_span_annotatef(struct blkin_span *span, const char *format, ...)
 {
-    const uint64_t now_ns = blkin_monotonic_ns();
-    const uint64_t age_ns = time_ns < now_ns ? now_ns - time_ns : 0;
+    va_list arguments;
 
-    length = at_most(length, SPAN_TEXT_MAX);
-    if (is_streaming(span))
-        stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), age_ns, text, length);
-    else
-        log_annotation(span, severity, text, length, blkin_ticks(), age_ns);
+    va_start(arguments, format);
+    blkin_span_vannotatef(span, format, arguments);
+    va_end(arguments);
 }
 
-/* ---- tags ---- */
-
-__attribute__((noinline)) static void stream_string(struct blkin_span *span, const char *key,
-                                                    size_t key_length, const char *value,
-                                                    size_t value_length)
-{
-    char record[RECORD_MAX];
-    const char *end = put_string(record, key, key_length, value, value_length);
-
-    stream(span, BLKIN_EVENT_TAG, 0, record, (size_t)(end - record));
-}
+/* ---- tags and links ---- */
 
 __attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *span, const char *key,
                                                            size_t key_length, const char *value,
                                                            size_t value_length)
 {
-    char *at;
+    char record[SPAN_RECORD_MAX];
 
-    key_length = at_most(key_length, SPAN_KEY_MAX);
-    value_length = at_most(value_length, SPAN_TEXT_MAX);
-    if (is_streaming(span))
-        stream_string(span, key, key_length, value, value_length);
-    else if ((at = take_room(span, STRING_SIZE(key_length, value_length))))
-        (void)put_string(at, key, key_length, value, value_length);
+    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
+    value_length = blkin_cut(value, value_length, SPAN_TEXT_MAX);
+    add_tag(span, record, put_string(record, key, key_length, value, value_length));
 }
 
 void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
                             const char *value, size_t value_length)
 {
-    const bool is_usual = key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX;
-    char *at = is_usual ? take_room_at_once(span, STRING_SIZE(key_length, value_length)) : NULL;
+    const bool is_short = key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX;
+    char *at =
+        is_short ? take_room(span_inside(span), STRING_SIZE(key_length, value_length)) : NULL;
 
-    if (at)
+    if (__builtin_expect(at != NULL, 1))
         (void)put_string(at, key, key_length, value, value_length);
     else
         tag_string_otherwise(span, key, key_length, value, value_length);
 }
 
-char *blkin_span_string_(struct blkin_span *span, uint32_t lengths, size_t size)
+__attribute__((noinline)) static void tag_number_otherwise(struct blkin_span *span, char type,
+                                                           const char *key, size_t key_length,
+                                                           uint64_t bits)
 {
-    char *at = take_room_at_once(span, size);
+    char record[SPAN_RECORD_MAX];
 
-    if (!at)
-        return NULL;
-    *at++ = 's';
-    memcpy(at, &lengths, sizeof(lengths));
-    return at + sizeof(lengths);
+    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
+    add_tag(span, record, put_number(record, type, key, key_length, bits));
 }
 
-__attribute__((noinline)) static void
-stream_number(struct blkin_span *span, char type, const char *key, size_t key_length, uint64_t bits)
+static HOT void tag_number(struct blkin_span *span, char type, const char *key, size_t key_length,
+                           uint64_t bits)
 {
-    char record[RECORD_MAX];
-    const char *end = blkin_put_bytes(put_number(record, type, key_length, bits), key, key_length);
+    char *at =
+        key_length <= SPAN_KEY_MAX ? take_room(span_inside(span), NUMBER_SIZE(key_length)) : NULL;
 
-    stream(span, BLKIN_EVENT_TAG, 0, record, (size_t)(end - record));
+    if (__builtin_expect(at != NULL, 1))
+        (void)put_number(at, type, key, key_length, bits);
+    else
+        tag_number_otherwise(span, type, key, key_length, bits);
 }
 
-void blkin_span_tag_number_(struct blkin_span *span, char type, const char *key, size_t key_length,
-                            uint64_t bits)
+void blkin_span_tag_int64_(struct blkin_span *span, const char *key, size_t key_length,
+                           int64_t value)
 {
-    char *at;
-
-    key_length = at_most(key_length, SPAN_KEY_MAX);
-    if (is_streaming(span))
-        stream_number(span, type, key, key_length, bits);
-    else if ((at = take_room(span, NUMBER_SIZE(key_length))))
-        (void)blkin_put_bytes(put_number(at, type, key_length, bits), key, key_length);
+    tag_number(span, 'i', key, key_length, (uint64_t)value);
 }
 
-char *blkin_span_number_(struct blkin_span *span, uint32_t head, size_t size, uint64_t bits)
+void blkin_span_tag_uint64_(struct blkin_span *span, const char *key, size_t key_length,
+                            uint64_t value)
 {
-    char *at = take_room_at_once(span, size);
+    tag_number(span, 'u', key, key_length, value);
+}
 
-    if (!at)
-        return NULL;
-    memcpy(at, &head, sizeof(head)); /* three characters; the digits write over the fourth */
-    return blkin_put_digits16(at + 3, bits);
+void blkin_span_tag_double_(struct blkin_span *span, const char *key, size_t key_length,
+                            double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    tag_number(span, 'd', key, key_length, bits);
+}
+
+void blkin_span_tag_bool_(struct blkin_span *span, const char *key, size_t key_length, int value)
+{
+    tag_number(span, 'b', key, key_length, value != 0);
+}
+
+void blkin_span_link_(struct blkin_span *span, const struct blkin_context *context)
+{
+    char record[LINK_SIZE];
+    char *at = record;
+
+    if (!context || !blkin_context_has_ids(context))
+        return;
+    *at++ = 'l';
+    at = blkin_put_digits16(at, context->trace_id_high);
+    at = blkin_put_digits16(at, context->trace_id);
+    add_tag(span, record, blkin_put_digits16(at, context->span_id));
+}
+
+/* ---- what the beginning did not know ---- */
+
+/* It goes where it belongs at once; who reads the stream is told. */
+static void tell(const struct blkin_span *span, const char *record, const char *end)
+{
+    if (span_is_streamed(span))
+        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
+}
+
+/* Cut to what the log leaves. */
+void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
+{
+    struct span *inside = span_inside(span);
+    const size_t old = strlen(inside->strings);
+    const size_t used = inside->used - sizeof(inside->event);
+    const size_t room = SPAN_USED_MAX - inside->used + old;
+    char record[NAME_SIZE];
+    char *at = record;
+
+    length = blkin_cut(name, length, room < SPAN_NAME_MAX ? room : SPAN_NAME_MAX);
+    memmove(inside->strings + length, inside->strings + old, used - old);
+    (void)blkin_put_bytes(inside->strings, name, length);
+    inside->used = (uint32_t)(inside->used - old + length);
+    *at++ = 'n';
+    at = blkin_put_length(at, length);
+    tell(span, record, blkin_put_bytes(at, name, length));
 }
 
 void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint *remote)
 {
-    char record[REMOTE_SIZE(SPAN_IP_MAX, SPAN_SERVICE_MAX)];
-    size_t ip_length, name_length;
-    char *at;
+    char record[ENDPOINT_SIZE];
 
-    if (!remote)
-        return;
-    ip_length = at_most(blkin_length_(remote->ip), SPAN_IP_MAX);
-    name_length = at_most(blkin_length_(remote->name), SPAN_SERVICE_MAX);
-    if (is_streaming(span)) {
-        at = put_remote(record, remote, ip_length, name_length);
-        stream(span, BLKIN_EVENT_TAG, 0, record, (size_t)(at - record));
-    } else if ((at = take_room(span, REMOTE_SIZE(ip_length, name_length)))) {
-        (void)put_remote(at, remote, ip_length, name_length);
+    if (remote)
+        add_tag(span, record, put_endpoint(record, 'r', remote));
+}
+
+void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoint *service)
+{
+    struct span *inside = span_inside(span);
+    struct blkin_endpoint own;
+    char record[ENDPOINT_SIZE];
+
+    if (service) {
+        blkin_service_prepare(&inside->service, service);
+    } else {
+        const struct blkin_service *of_process = blkin_default_service();
+
+        inside->service.length = 0;
+        own = (struct blkin_endpoint){.name = of_process->strings,
+                                      .ip = of_process->strings + strlen(of_process->strings) + 1,
+                                      .port = (int16_t)of_process->port};
+        service = &own;
     }
+    tell(span, record, put_endpoint(record, 'e', service));
+}
+
+/* The log says it, unless it is empty, so that annotations before this keep their place in time. */
+void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
+{
+    struct span *inside = span_inside(span);
+    char record[START_SIZE] = {'t'};
+    const char *end = blkin_put_digits16(record + 1, inside->start_ns - time_ns);
+
+    if (time_ns > span_now_ns())
+        return;
+    inside->start_ns = time_ns;
+    if (inside->used - sizeof(inside->event) > strlen(inside->strings) + 1)
+        add_record(span, record, sizeof(record));
+    tell(span, record, end);
 }

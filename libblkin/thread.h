@@ -19,8 +19,9 @@ struct blkin_span;
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t number;   /* random: names this thread in events. 0: not seeded */
-    uint32_t sequence; /* of the last event of provider "blkin" */
+    uint64_t number;            /* random and even: names this thread in events. 0: not seeded */
+    uint32_t sequence;          /* of the last blkin:span or blkin:process */
+    uint32_t streamed_sequence; /* of the last streaming event, where number + 1 is the name */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */
 };

@@ -22,19 +22,13 @@
 #ifndef ZIPKIN_C_H_
 #define ZIPKIN_C_H_
 
+#include "blkin_base.h"
+
 #include <stdint.h>
 #include <asm/byteorder.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef BLKIN_PUBLIC
-#if defined(__GNUC__)
-#define BLKIN_PUBLIC __attribute__((visibility("default")))
-#else
-#define BLKIN_PUBLIC
-#endif
 #endif
 
 /* Zipkin's core annotations, for BLKIN_TIMESTAMP: they give a span its kind, start and end. */
@@ -48,13 +42,6 @@ BLKIN_PUBLIC extern const char *const CLIENT_SEND_FRAGMENT; /* "csf" */
 BLKIN_PUBLIC extern const char *const CLIENT_RECV_FRAGMENT; /* "crf" */
 BLKIN_PUBLIC extern const char *const SERVER_SEND_FRAGMENT; /* "ssf" */
 BLKIN_PUBLIC extern const char *const SERVER_RECV_FRAGMENT; /* "srf" */
-
-/* The service that records: Zipkin's endpoint. */
-struct blkin_endpoint {
-    const char *ip; /* IPv4 or IPv6 address as text; "NaN" if not known */
-    int16_t port;   /* the listening port's 16 bits: 50000 is stored as -15536, recorded as 50000 */
-    const char *name; /* service name, such as "osd.3" */
-};
 
 /* What one process sends to the next so that its spans join the trace, in host byte order. */
 struct blkin_trace_info {
@@ -92,13 +79,6 @@ struct blkin_annotation {
     };
     const struct blkin_endpoint *endpoint; /* NULL: the trace's own */
 };
-
-/*
- * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
- * threads start: registering with a session daemon takes a few ms. A program that never calls it
- * pays for that at its first record. Always returns 0.
- */
-BLKIN_PUBLIC int blkin_init(void);
 
 /*
  * A new root span. name and endpoint are borrowed; either may be NULL and set later, but

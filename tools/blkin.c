@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef BLKIN_VERSION
-#define BLKIN_VERSION "unknown"
+#ifndef BLKIN_RELEASE
+#define BLKIN_RELEASE "unknown"
 #endif
 
 static const char usage[] = "usage: blkin COMMAND [ARGUMENT]...\n"
@@ -35,7 +35,7 @@ int main(int argc, char *argv[])
         return 0;
     }
     if (strcmp(command, "-V") == 0 || strcmp(command, "--version") == 0) {
-        puts("blkin " BLKIN_VERSION);
+        puts("blkin " BLKIN_RELEASE);
         return 0;
     }
     if (argc > 1)

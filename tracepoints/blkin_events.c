@@ -12,7 +12,7 @@
 /* clang-format off */
 static const struct packed_field span_fields[] = {
     {"trace_id_high", PACKED_HEX64}, {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64},
-    {"parent_id", PACKED_HEX64}, {"duration", PACKED_U64}, {"age", PACKED_U64},
+    {"parent_id", PACKED_HEX64}, {"duration", PACKED_U64}, {"monotonic", PACKED_U64},
     {"thread", PACKED_HEX64}, {"sequence", PACKED_U32}, {"sampled", PACKED_U32},
     {"dropped", PACKED_U16}, {"kind", PACKED_U8}, {"flags", PACKED_U8}, {"port", PACKED_U16},
     {"name", PACKED_STRING}, {"log", PACKED_STRING}, {"service", PACKED_STRING},
@@ -21,14 +21,14 @@ static const struct packed_field span_fields[] = {
 
 static const struct packed_field begin_fields[] = {
     {"trace_id_high", PACKED_HEX64}, {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64},
-    {"parent_id", PACKED_HEX64}, {"age", PACKED_U64}, {"thread", PACKED_HEX64},
+    {"parent_id", PACKED_HEX64}, {"monotonic", PACKED_U64}, {"thread", PACKED_HEX64},
     {"sequence", PACKED_U32}, {"sampled", PACKED_U32}, {"port", PACKED_U16}, {"kind", PACKED_U8},
     {"flags", PACKED_U8}, {"name", PACKED_STRING}, {"service", PACKED_STRING},
     {"ip", PACKED_STRING},
 };
 
 #define DETAIL_FIELDS                                                                              \
-    {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64}, {"age", PACKED_U64},                    \
+    {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64}, {"monotonic", PACKED_U64},                    \
     {"thread", PACKED_HEX64}, {"sequence", PACKED_U32}
 
 static const struct packed_field annotation_fields[] = {DETAIL_FIELDS, {"text", PACKED_STRING}};

@@ -42,7 +42,7 @@ static void print_page(struct printer *page, const struct counts *counts,
 {
     print_head(page, "sink_info", "", GAUGE, "Which sink this is; the value is always 1.");
     print_string(page, "blkin_sink_info{");
-    print_label(page, "version", BLKIN_VERSION);
+    print_label(page, "version", BLKIN_RELEASE);
     print_string(page, ",");
     print_label(page, "endpoint", run->endpoint);
     print_string(page, "} 1\n");

@@ -65,7 +65,7 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
     /* "o" of NULL, out of memory, makes the whole NULL */
     json_t *json =
         json_pack("{ss, ss, sI, so, so, so, ss, ss, so}", "sink", "sink.blkin.zipkin", "version",
-                  BLKIN_VERSION, "pid", (json_int_t)getpid(), "started", json_time(run->start_ns),
+                  BLKIN_RELEASE, "pid", (json_int_t)getpid(), "started", json_time(run->start_ns),
                   "written", json_time(run->now_ns), "events_as_of", json_time(run->events_ns),
                   "state", run->has_ended ? "ended" : "running", "endpoint", run->endpoint,
                   "counters", json_counters(counts));

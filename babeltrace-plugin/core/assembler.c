@@ -93,10 +93,16 @@ void assembler_flush(struct assembler *assembler)
     finish_all(assembler, &assembler->streaming);
 }
 
-/* A 128-bit trace id may have a low half of 0; the original's id 0 is "not traced". */
+/*
+ * A 128-bit trace id may have a low half of 0, which is all of it that a streamed span's details
+ * tell; the original's id 0 is "not traced".
+ */
 static bool has_ids(const struct event *event)
 {
-    return (event->trace_id | event->trace_id_high) != 0 && event->span_id != 0;
+    const bool is_detail =
+        event->kind == EVENT_ANNOTATION || event->kind == EVENT_TAG || event->kind == EVENT_END;
+
+    return ((event->trace_id | event->trace_id_high) != 0 || is_detail) && event->span_id != 0;
 }
 
 static void note_sequence(struct assembler *assembler, const struct event *event)

@@ -5,10 +5,12 @@
  * put together until its blkin:end; without one it is finished, marked incomplete, after a
  * time-out.
  *
- * Where both forms are recorded, a span is given out once, as the form that ends first, and the
- * other is counted. A streamed span that was given out as incomplete is no reason to withhold the
- * whole one that comes after it. The form that comes second is known by trace id, span id, kind and
- * host: the whole span for as long as the streamed one is open, the streamed one as recent.h tells.
+ * Where both forms are recorded, a span is given out once, as it was streamed, and the whole one is
+ * counted: libblkin records that before blkin:end, so that the streamed one is still open, and is
+ * known by trace id, span id, kind and host. In two sessions, whose clocks may differ by some
+ * microseconds, it may come just after: then the streamed one is known as recent.h tells. A
+ * streamed span that was given out as incomplete is no reason to withhold the whole one that comes
+ * after it.
  *
  * Of the original's events, one span per (trace id, span id, endpoint) is made. These events have
  * no "end", so a span is finished when trace time says so: a short while after a closing annotation

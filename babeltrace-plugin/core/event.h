@@ -56,7 +56,7 @@ struct event {
     /* of the span API's events */
     struct text log;
     uint64_t duration_ns;
-    uint64_t age_ns;    /* what it tells of happened so long before time_ns */
+    int64_t age_ns;     /* what it tells of happened so long before time_ns, or just after */
     uint64_t thread;    /* number of the recording thread */
     uint64_t sequence;  /* of that thread's events */
     uint64_t span_kind; /* enum blkin_kind */

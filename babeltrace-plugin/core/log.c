@@ -49,7 +49,10 @@ static bool read_length(const char *digits, size_t *length)
 #define ANNOTATION_HEAD 17
 #define TAG_HEAD        4
 #define NUMBER_HEAD     18
-#define REMOTE_HEAD     20
+#define ENDPOINT_HEAD   20
+#define NAME_HEAD       2
+#define START_SIZE      16
+#define LINK_SIZE       48
 
 static const char *read_annotation(const char *at, size_t length, struct log_record *record)
 {
@@ -97,14 +100,43 @@ static const char *read_number(const char *at, size_t length, struct log_record 
     return at + NUMBER_HEAD + key_length;
 }
 
-static const char *read_remote(const char *at, size_t length, struct log_record *record)
+static const char *read_endpoint(const char *at, size_t length, struct log_record *record)
 {
     uint64_t port;
 
-    if (length < REMOTE_HEAD || !read_digits16(at, &port) || port > UINT16_MAX)
+    if (length < ENDPOINT_HEAD || !read_digits16(at, &port) || port > UINT16_MAX)
         return NULL;
     record->port = (uint16_t)port;
-    return read_texts(at + REMOTE_HEAD, at + length, &record->key, &record->value);
+    return read_texts(at + ENDPOINT_HEAD, at + length, &record->key, &record->value);
+}
+
+static const char *read_name(const char *at, size_t length, struct log_record *record)
+{
+    size_t name_length;
+
+    if (length < NAME_HEAD || !read_length(at, &name_length) || length - NAME_HEAD < name_length)
+        return NULL;
+    record->value = (struct text){at + NAME_HEAD, name_length};
+    return at + NAME_HEAD + name_length;
+}
+
+static const char *read_start(const char *at, size_t length, struct log_record *record)
+{
+    uint64_t offset_ns;
+
+    if (length < START_SIZE || !read_digits16(at, &offset_ns))
+        return NULL;
+    record->offset_ns = (int64_t)offset_ns;
+    return at + START_SIZE;
+}
+
+static const char *read_link(const char *at, size_t length, struct log_record *record)
+{
+    if (length < LINK_SIZE || !read_digits16(at, &record->link.trace_id_high) ||
+        !read_digits16(at + 16, &record->link.trace_id) ||
+        !read_digits16(at + 32, &record->link.span_id))
+        return NULL;
+    return at + LINK_SIZE;
 }
 
 bool log_next(struct text *log, struct log_record *record)
@@ -130,8 +162,18 @@ bool log_next(struct text *log, struct log_record *record)
     case 'b':
         end = read_number(at, length, record);
         break;
+    case 'l':
+        end = read_link(at, length, record);
+        break;
     case 'r':
-        end = read_remote(at, length, record);
+    case 'e':
+        end = read_endpoint(at, length, record);
+        break;
+    case 'n':
+        end = read_name(at, length, record);
+        break;
+    case 't':
+        end = read_start(at, length, record);
         break;
     default:
         break;

@@ -138,7 +138,7 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
         if (open->streaming && is_of_span(event, open) && open->span.kind == kind &&
-            !open->is_duplicate && is_on_host(event, open))
+            is_on_host(event, open))
             return open;
     }
     return NULL;

@@ -24,9 +24,8 @@ struct open_span {
     uint32_t events; /* that are in it */
     bool has_timestamp;
     bool closing;
-    bool streaming;    /* of blkin:begin: has an end of its own */
-    bool evicted;      /* finished before its time */
-    bool is_duplicate; /* the whole span was given out already */
+    bool streaming; /* of blkin:begin: has an end of its own */
+    bool evicted;   /* finished before its time */
 };
 
 struct open_spans {

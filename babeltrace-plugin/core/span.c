@@ -75,6 +75,39 @@ bool span_add(struct span *span, enum span_entry_type type, struct text key, str
     return true;
 }
 
+bool span_change_name(struct span *span, struct text name)
+{
+    const size_t size = padded(name.length);
+    const size_t entries = span->log_length - span->first_entry;
+
+    if (size > SPAN_LOG_MAX ||
+        (size > span->first_entry && !make_room(span, size - span->first_entry)))
+        return false;
+    memmove(span->log + size, span->log + span->first_entry, entries);
+    (void)text_copy(span->log, name);
+    span->name_length = (uint32_t)name.length;
+    span->first_entry = (uint32_t)size;
+    span->log_length = (uint32_t)(size + entries);
+    return true;
+}
+
+bool span_add_link(struct span *span, const struct span_link *link)
+{
+    return span_add(span, SPAN_LINK, (struct text){NULL, 0},
+                    (struct text){(const char *)link, sizeof(*link)}, 0);
+}
+
+void span_shift_annotations(struct span *span, int64_t by_ns)
+{
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        /* unsigned: an annotation may claim any time */
+        if (entry->type == SPAN_ANNOTATION)
+            ((struct span_entry *)(uintptr_t)entry)->integer =
+                (int64_t)((uint64_t)entry->integer + (uint64_t)by_ns);
+    }
+}
+
 bool span_shift(struct span *span, int64_t by_ns)
 {
     int64_t start_ns, end_ns;
@@ -84,12 +117,6 @@ bool span_shift(struct span *span, int64_t by_ns)
         return false;
     span->start_ns = start_ns;
     span->end_ns = end_ns;
-    SPAN_FOR_EACH_ENTRY(span, entry)
-    {
-        /* unsigned: an annotation may claim any time */
-        if (entry->type == SPAN_ANNOTATION)
-            ((struct span_entry *)(uintptr_t)entry)->integer =
-                (int64_t)((uint64_t)entry->integer + (uint64_t)by_ns);
-    }
+    span_shift_annotations(span, by_ns);
     return true;
 }

@@ -23,6 +23,14 @@ enum span_entry_type {
     SPAN_ANNOTATION,  /* integer is its time in ns since the Unix epoch, value its text */
     SPAN_TAG_TEXT,    /* key, value */
     SPAN_TAG_INTEGER, /* key, integer */
+    SPAN_LINK,        /* value holds a struct span_link: see span_entry_link() */
+};
+
+/* Another span that this one has to do with. */
+struct span_link {
+    uint64_t trace_id_high; /* 0: a 64-bit trace id */
+    uint64_t trace_id;
+    uint64_t span_id;
 };
 
 /* One annotation or tag. Lies in the span's log, followed by the bytes of key and value. */
@@ -89,15 +97,29 @@ static inline struct text span_entry_value(const struct span_entry *entry)
     return (struct text){(const char *)(entry + 1) + entry->key_length, entry->value_length};
 }
 
+static inline struct span_link span_entry_link(const struct span_entry *entry)
+{
+    struct span_link link;
+
+    memcpy(&link, entry + 1, sizeof(link));
+    return link;
+}
+
 /*
- * Filling a span; used by the assembler. The first two return false, and leave the span as it was,
- * when out of memory or when the log would pass SPAN_LOG_MAX bytes. The name is set first, once.
+ * Filling a span; used by the assembler. All but the last two return false, and leave the span as
+ * it was, when out of memory or when the log would pass SPAN_LOG_MAX bytes. The name is set first,
+ * once; it may be changed later.
  */
 #define SPAN_LOG_MAX (1U << 20)
 
 bool span_set_name(struct span *span, struct text name);
+bool span_change_name(struct span *span, struct text name);
+bool span_add_link(struct span *span, const struct span_link *link);
 bool span_add(struct span *span, enum span_entry_type type, struct text key, struct text value,
               int64_t integer);
+
+/* Adds by_ns to the times of all annotations. */
+void span_shift_annotations(struct span *span, int64_t by_ns);
 
 /* Adds by_ns to all times of the span; false, and nothing is changed, if one would not fit. */
 bool span_shift(struct span *span, int64_t by_ns);

@@ -35,30 +35,60 @@ static bool add_number(struct span *span, const struct log_record *record)
     return span_add(span, SPAN_TAG_TEXT, record->key, text_of(text), 0);
 }
 
-static bool add_log_record(struct assembler *assembler, struct span *span,
+/* Of a whole span the start is known, and what was noted before is to be moved. */
+static bool move_start(struct open_span *open, int64_t by_ns)
+{
+    struct span *span = &open->span;
+    int64_t start_ns;
+
+    if (!open->streaming) {
+        span_shift_annotations(span, by_ns);
+        return true;
+    }
+    if (__builtin_sub_overflow(span->start_ns, by_ns, &start_ns) || start_ns < 0 ||
+        start_ns > span->end_ns)
+        return false;
+    span->start_ns = start_ns;
+    return true;
+}
+
+static bool add_log_record(struct assembler *assembler, struct open_span *open,
                            const struct log_record *record)
 {
+    struct span *span = &open->span;
+    const struct endpoint *endpoint;
+
     switch (record->type) {
     case 'a':
         return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, record->value,
                         (int64_t)((uint64_t)span->start_ns + (uint64_t)record->offset_ns));
     case 's':
         return span_add(span, SPAN_TAG_TEXT, record->key, record->value, 0);
+    case 'l':
+        return (record->link.trace_id | record->link.trace_id_high) && record->link.span_id &&
+               span_add_link(span, &record->link);
     case 'r':
-        span->remote = endpoint_get(assembler->endpoints, record->value, record->key, record->port);
-        return span->remote != NULL;
+    case 'e':
+        endpoint = endpoint_get(assembler->endpoints, record->value, record->key, record->port);
+        if (endpoint)
+            *(record->type == 'r' ? &span->remote : &span->endpoint) = endpoint;
+        return endpoint != NULL;
+    case 'n':
+        return span_change_name(span, record->value);
+    case 't':
+        return move_start(open, record->offset_ns);
     default:
         return add_number(span, record);
     }
 }
 
 /* What is wrong with a log costs its records, not the span. */
-static void add_log(struct assembler *assembler, struct span *span, struct text log)
+static void add_log(struct assembler *assembler, struct open_span *open, struct text log)
 {
     struct log_record record;
 
     while (log_next(&log, &record)) {
-        if (!add_log_record(assembler, span, &record))
+        if (!add_log_record(assembler, open, &record))
             assembler->counts.log_errors++;
     }
     if (log.length)
@@ -85,10 +115,12 @@ static enum span_kind kind_of(const struct event *event)
 /* The moment that an event tells of; false if that is not a time after the epoch. */
 static bool moment_of(const struct event *event, uint64_t before_ns, int64_t *moment_ns)
 {
-    if (event->time_ns < 0 || event->age_ns > (uint64_t)event->time_ns ||
-        before_ns > (uint64_t)event->time_ns - event->age_ns)
+    int64_t told_ns;
+
+    if (event->time_ns < 0 || __builtin_sub_overflow(event->time_ns, event->age_ns, &told_ns) ||
+        told_ns < 0 || before_ns > (uint64_t)told_ns)
         return false;
-    *moment_ns = (int64_t)((uint64_t)event->time_ns - event->age_ns - before_ns);
+    *moment_ns = told_ns - (int64_t)before_ns;
     return true;
 }
 
@@ -99,9 +131,16 @@ static bool is_entry(const struct event *event)
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
 }
 
+/* It may be before what came last: blkin_span_end_at(). */
+static void set_end(struct span *span, int64_t end_ns)
+{
+    span->end_ns = end_ns > span->start_ns ? end_ns : span->start_ns;
+}
+
 /*
- * The same span as streaming events: what of it is still open will not be given out. Returns true
- * if it was given out before.
+ * The same span as streaming events: given out already, or still open, which is what libblkin makes
+ * of it. Then nothing but blkin:end is missing, and its time is known: should it not come, the span
+ * is complete all the same.
  */
 static bool is_repeated(struct assembler *assembler, const struct span *span,
                         const struct event *event)
@@ -111,10 +150,13 @@ static bool is_repeated(struct assembler *assembler, const struct span *span,
     if (!assembler->has_streamed)
         return false;
     streamed = open_spans_find_repeated(&assembler->open, event, span->kind);
-    if (streamed)
-        streamed->is_duplicate = true;
-    return !streamed && recent_take_streamed(assembler->recent, span,
-                                             source_get(assembler->sources, &event->origin));
+    if (!streamed)
+        return recent_take_streamed(assembler->recent, span,
+                                    source_get(assembler->sources, &event->origin));
+    set_end(&streamed->span, span->end_ns);
+    streamed->closing = true;
+    queue_append(&assembler->closing, streamed, assembler->now_ns);
+    return true;
 }
 
 static void add_whole_span(struct assembler *assembler, const struct event *event)
@@ -133,7 +175,8 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
     span->id = event->span_id;
     span->parent_id = event->parent_id;
     span->kind = kind_of(event);
-    if (!moment_of(event, event->duration_ns, &span->start_ns)) {
+    if (!moment_of(event, event->duration_ns, &span->start_ns) ||
+        !moment_of(event, 0, &span->end_ns)) {
         assembler->counts.events_invalid++;
     } else if (!span->endpoint || !span_set_name(span, event->span_name)) {
         assembler->counts.events_no_room++;
@@ -142,9 +185,8 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
         assembler->counts.spans_duplicate++;
     } else {
         span->debug = event->flags & BLKIN_SPAN_DEBUG;
-        span->end_ns = span->start_ns + (int64_t)event->duration_ns;
         assembler_tag_origin(assembler, span, &event->origin);
-        add_log(assembler, span, event->log);
+        add_log(assembler, open, event->log);
         add_dropped(assembler, span, event->dropped);
         if (assembler->has_losses && is_entry(event))
             assembler_tag_loss_below(assembler, span, &event->origin);
@@ -180,9 +222,10 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     queue_append(&assembler->streaming, open, assembler->now_ns);
 }
 
-static bool apply_detail(struct assembler *assembler, struct span *span, const struct event *event,
-                         int64_t moment_ns)
+static bool apply_detail(struct assembler *assembler, struct open_span *open,
+                         const struct event *event, int64_t moment_ns)
 {
+    struct span *span = &open->span;
     struct text log = event->log;
     struct log_record record;
 
@@ -192,7 +235,7 @@ static bool apply_detail(struct assembler *assembler, struct span *span, const s
         assembler->counts.log_errors++; /* as in the log of a whole span */
         return true;
     }
-    return add_log_record(assembler, span, &record);
+    return add_log_record(assembler, open, &record);
 }
 
 static void add_detail(struct assembler *assembler, const struct event *event)
@@ -207,16 +250,17 @@ static void add_detail(struct assembler *assembler, const struct event *event)
     }
     if (!moment_of(event, 0, &moment_ns))
         moment_ns = event->time_ns;
-    if (moment_ns > open->span.end_ns)
-        open->span.end_ns = moment_ns;
     if (event->kind == EVENT_END) {
+        set_end(&open->span, moment_ns);
         assembler_count(assembler, open, true);
         open->closing = true;
         assembler_finish(assembler, open);
         return;
     }
+    if (moment_ns > open->span.end_ns)
+        open->span.end_ns = moment_ns;
     capacity = open->span.log_capacity;
-    assembler_count(assembler, open, apply_detail(assembler, &open->span, event, moment_ns));
+    assembler_count(assembler, open, apply_detail(assembler, open, event, moment_ns));
     assembler_account(assembler, open, capacity);
     queue_append(&assembler->streaming, open, assembler->now_ns);
 }

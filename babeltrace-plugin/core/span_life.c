@@ -94,22 +94,12 @@ static void give_out(struct assembler *assembler, struct open_span *open)
     assembler->sink(assembler->sink_context, &open->span);
 }
 
-static void count_duplicate(struct assembler_counts *counts, const struct open_span *open)
-{
-    counts->events_in_span -= open->events;
-    counts->events_duplicate += open->events;
-    counts->spans_duplicate++;
-}
-
 void assembler_finish(struct assembler *assembler, struct open_span *open)
 {
     assembler->counts.open_bytes -= bytes_of(open);
     open_spans_remove(&assembler->open, open);
     cds_list_del(&open->in_queue);
-    if (open->is_duplicate)
-        count_duplicate(&assembler->counts, open);
-    else
-        give_out(assembler, open);
+    give_out(assembler, open);
     open_spans_give(&assembler->open, open);
 }
 
@@ -135,7 +125,7 @@ static void evict_until_it_fits(struct assembler *assembler, const struct open_s
     while ((assembler->open.table.count > assembler->options.max_open_spans ||
             counts->open_bytes > assembler->options.max_open_bytes) &&
            (oldest = oldest_but(assembler, but))) {
-        counts->spans_evicted += !oldest->is_duplicate;
+        counts->spans_evicted++;
         oldest->evicted = !oldest->closing;
         assembler_finish(assembler, oldest);
     }

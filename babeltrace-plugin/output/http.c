@@ -332,7 +332,7 @@ static bool set_options(struct http_transport *http, const struct transport_opti
 #endif
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
-    curl_easy_setopt(curl, CURLOPT_USERAGENT, "blkin/" BLKIN_VERSION);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "blkin/" BLKIN_RELEASE);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, http);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);

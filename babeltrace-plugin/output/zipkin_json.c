@@ -21,6 +21,9 @@
 /* Tags that receivers take for something else, so that ours would vanish: they get a prefix. */
 #define RESERVED_PREFIX "blkin."
 
+/* Before the number of a link: the tags that are one, for collectors. */
+#define LINK_PREFIX "otlp.link."
+
 /* The tag that says what of a span was left out. */
 #define LEFT_OUT_KEY "\"blkin.left_out\""
 
@@ -49,12 +52,13 @@ struct writing {
     char *start; /* of the JSON object */
     uint32_t annotations_left_out;
     uint32_t tags_left_out;
+    int64_t links;
     bool cut;
 };
 
 static bool is_reserved(struct text key)
 {
-    static const char link_prefix[] = "otlp.link.";
+    static const char link_prefix[] = LINK_PREFIX;
 
     if (key.length >= sizeof(link_prefix) - 1 &&
         memcmp(key.data, link_prefix, sizeof(link_prefix) - 1) == 0)
@@ -258,9 +262,30 @@ static char *write_tag_key(char *at, struct writing *writing, struct tag_keys *k
     return tag_keys_add(keys, start, at);
 }
 
+/* As an OpenTelemetry collector reads and writes it: trace, span, state, attributes, lost ones. */
+static char *write_link(char *at, struct writing *writing, struct tag_keys *keys,
+                        const struct span_entry *entry)
+{
+    const struct span_link link = span_entry_link(entry);
+    char *start = at;
+
+    at = JSON_PUT_LITERAL(at, "\"" LINK_PREFIX);
+    at = json_put_integer(at, writing->links++);
+    *at++ = '"';
+    at = tag_keys_add(keys, start, at);
+    at = JSON_PUT_LITERAL(at, ":\"");
+    at = json_put_hex(at, link.trace_id_high);
+    at = json_put_hex(at, link.trace_id);
+    *at++ = '|';
+    at = json_put_hex(at, link.span_id);
+    return JSON_PUT_LITERAL(at, "||{}|0\",");
+}
+
 static char *write_tag(char *at, struct writing *writing, struct tag_keys *keys,
                        const struct span_entry *entry)
 {
+    if (entry->type == SPAN_LINK)
+        return write_link(at, writing, keys, entry);
     at = write_tag_key(at, writing, keys, span_entry_key(entry));
     *at++ = ':';
     if (entry->type == SPAN_TAG_INTEGER) {

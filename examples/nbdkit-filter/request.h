@@ -50,11 +50,7 @@ struct request {
  */
 static inline bool request_is_traced(void)
 {
-#ifndef BLKIN_DISABLE
-    return BLKIN_UNLIKELY_(blkin_is_on());
-#else
-    return false;
-#endif
+    return __builtin_expect(blkin_is_on(), 0);
 }
 
 /* Passes the request on to the layer below, within its spans; returns what that returns. */

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin.h>
+#include <zipkin_c.h>
 
 #include "anchor_events.h"
 #include "../../libblkin/thread.h"

@@ -109,14 +109,17 @@ static void take_entry(struct input *source, struct span *span, struct entries *
     const struct text none = {NULL, 0};
     const struct text key = take_key(source);
     const int64_t integer = take_time(source);
-    const struct text value = choice % 3 == SPAN_TAG_TEXT ? take_text(source) : none;
+    const struct text value = choice % 4 == SPAN_TAG_TEXT ? take_text(source) : none;
+    const struct span_link link = {choice, (uint64_t)integer, choice};
 
     for (unsigned i = 0; i < copies; i++) {
-        if (choice % 3 == SPAN_ANNOTATION)
+        if (choice % 4 == SPAN_ANNOTATION)
             entries->annotations += span_add(span, SPAN_ANNOTATION, none, key, integer);
+        else if (choice % 4 == SPAN_LINK)
+            entries->tags += span_add_link(span, &link);
         else
             entries->tags +=
-                span_add(span, (enum span_entry_type)(choice % 3), key, value, integer);
+                span_add(span, (enum span_entry_type)(choice % 4), key, value, integer);
     }
 }
 

@@ -39,11 +39,19 @@ static void functions(void)
     blkin_span_begin_remote(&span, "root", BLKIN_SERVER, 0);
     blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
     blkin_span_set_start(&child, 1);
+    blkin_span_set_name(&child, "decoded");
+    blkin_span_set_name_n(&child, "decoded", 3);
     blkin_span_set_remote(&span, &peer);
     blkin_span_set_service(&span, &peer);
     blkin_span_annotate(&span, "text");
     blkin_span_log(&span, BLKIN_ERR, "text");
     blkin_span_log_at(&span, BLKIN_ERR, "text", 1);
+    blkin_span_annotate_n(&span, "text", 2);
+    blkin_span_log_n(&span, BLKIN_ERR, "text", 2);
+    blkin_span_annotatef(&span, "%d of %s", 1, "text");
+    blkin_span_tag_string_n(&span, "key", "value", 2);
+    blkin_span_error_n(&span, "EIO", 3);
+    blkin_span_link(&span, blkin_span_context(&child));
     blkin_span_tag_string(&span, "key", "value");
     blkin_span_tag_int64(&span, "key", -1);
     blkin_span_tag_uint64(&span, "key", 1);
@@ -51,12 +59,18 @@ static void functions(void)
     blkin_span_tag_bool(&span, "key", 1);
     blkin_span_error(&span, "EIO");
     blkin_span_end_at(&child, 2);
+    blkin_span_begin_n(&child, "child", 2, BLKIN_INTERNAL, &span);
+    blkin_span_drop(&child);
+    blkin_span_begin_remote_n(&child, "remote", 2, BLKIN_INTERNAL, blkin_span_context(&span));
+    blkin_span_end(&child);
     blkin_span_end(&span);
     (void)blkin_set_current(&span);
     (void)blkin_current();
     (void)blkin_set_current(0);
     blkin_heartbeat();
     (void)blkin_set_sampling("always");
+    if (blkin_version() != BLKIN_VERSION)
+        printf("library %u, headers %d\n", blkin_version(), BLKIN_VERSION);
 }
 
 /* In every position; `struct bits` because sizeof would not take a bit field. */
@@ -89,9 +103,18 @@ static int macros(int condition)
     BLKIN_ANNOTATE(blkin_current(), costly()); /* there is none */
     {
         BLKIN_SCOPE(scope, "scope", BLKIN_INTERNAL, &span);
+        BLKIN_CURRENT_SCOPE(&scope);
 
         BLKIN_ANNOTATE(&scope, costly());
+        {
+            BLKIN_CURRENT_SCOPE(NULL);
+            BLKIN_CURRENT_SCOPE(&span);
+        }
     }
+    BLKIN_ANNOTATEF(&span, "%s", costly());
+    BLKIN_ANNOTATEF(&span, "no argument");
+    BLKIN_LINK(&span, (costly(), blkin_span_context(&span)));
+    BLKIN_SET_NAME(&span, costly());
     i = blkin_span_is_recorded(&span);
     BLKIN_END(&span);
     BLKIN_ANNOTATE(&span, costly()); /* has ended */
@@ -109,5 +132,5 @@ int main(void)
     spans++; /* not even that is evaluated */
 #endif
     printf("%s: span %d, arguments %d\n", recorded ? "recorded" : "not recorded", spans, evaluated);
-    return spans == 1 && evaluated == (recorded ? 9 : 0) ? 0 : 1;
+    return spans == 1 && evaluated == (recorded ? 12 : 0) ? 0 : 1;
 }

@@ -72,6 +72,16 @@ static void spans()
     root.log(BLKIN_WARNING, "text");
     root.log(BLKIN_WARNING, std::string("text"));
     root.log_at(BLKIN_WARNING, "text", 1);
+    root.annotate("text", 2);
+    root.annotatef("%d of %s", 1, "text");
+    root.log(BLKIN_WARNING, "text", 2);
+    root.tag("with length", "text", 2);
+    root.set_name("decoded");
+    root.set_name(std::string("decoded"));
+    root.set_name("decoded", 3);
+    root.link(child);
+    root.link(*child.context());
+    root.error("EIO", 2);
     root.error("EIO");
     root.error(std::string("EIO"));
     root.set_remote(peer);
@@ -82,6 +92,8 @@ static void spans()
     late.begin("late", BLKIN_INTERNAL, constant);
     late.begin("again");
     late.end_at(1);
+    late.begin("dropped", BLKIN_INTERNAL, root);
+    late.drop();
     root.end();
     root.end();
     if (constant.recorded() != (constant.c_span()->state_ != 0))

@@ -12,13 +12,15 @@ fail() {
     exit 1
 }
 
-# session NAME EVENT...: records these, with room for what a short test writes at once.
+# session NAME EVENT...: records these, with room for what a short test writes at once. A program that is
+# started with LTTNG_UST_ALLOW_BLOCKING=1 waits where there is none.
 session() {
     local name=$1 event
     shift
     {
         lttng create "$name" --output="$WORK/$name" &&
-            lttng enable-channel -s "$name" -u --subbuf-size=4M --num-subbuf=8 big &&
+            lttng enable-channel -s "$name" -u --subbuf-size=4M --num-subbuf=8 \
+                --blocking-timeout=inf big &&
             for event; do
                 lttng enable-event -s "$name" -u -c big "$event" || return
             done &&

@@ -22,12 +22,21 @@ static uint64_t monotonic(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static struct blkin_context scope_context;
+
 static void child_scope(const struct blkin_span *parent)
 {
     BLKIN_SCOPE(span, "scope", BLKIN_INTERNAL, parent);
 
     blkin_span_set_service(&span, &journal);
     blkin_span_annotate(&span, "inside");
+    scope_context = *blkin_span_context(&span);
+    {
+        BLKIN_SCOPE(back, "back", BLKIN_INTERNAL, parent);
+
+        blkin_span_set_service(&back, &journal);
+        blkin_span_set_service(&back, NULL);
+    }
 }
 
 /* Begun from the wire form of a context, as another daemon does. */
@@ -51,9 +60,105 @@ static void times(const struct blkin_span *parent)
     struct blkin_span span;
 
     blkin_span_begin(&span, "times", BLKIN_CONSUMER, parent);
-    blkin_span_set_start(&span, now - 3000000000);
     blkin_span_log_at(&span, BLKIN_WARNING, "one second in", now - 2000000000);
-    blkin_span_end_at(&span, now - 1000000000);
+    blkin_span_set_start(&span, now - 1000000000);
+    blkin_span_annotate(&span, "at its begin"); /* so to say: when the call was made */
+    blkin_span_tag_int64(&span, "between", 1);
+    blkin_span_set_start(&span, now - 3000000000);
+    blkin_span_log_at(&span, BLKIN_WARNING, "two seconds in", now - 1000000000);
+    blkin_span_end_at(&span, now - 500000000);
+}
+
+static void names(const struct blkin_span *parent)
+{
+    const char request[] = "decoded request";
+    char longest[200];
+    struct blkin_span span;
+
+    blkin_span_begin_n(&span, "undecoded", 5, BLKIN_SERVER, parent);
+    blkin_span_annotate(&span, "before");
+    blkin_span_tag_string_n(&span, "before", "bee", 1);
+    blkin_span_set_name(&span, "something much longer than the first one");
+    blkin_span_set_name_n(&span, request, 7);
+    blkin_span_tag_string_n(&span, "after", "a\0hidden", 8);
+    blkin_span_annotate_n(&span, "after all", 5);
+    blkin_span_end(&span);
+
+    memset(longest, 'x', sizeof(longest));
+    blkin_span_begin_remote_n(&span, "short", 5, BLKIN_INTERNAL, blkin_span_context(parent));
+    blkin_span_set_name_n(&span, longest, sizeof(longest));
+    blkin_span_end(&span);
+}
+
+static void links(const struct blkin_span *parent)
+{
+    const struct blkin_context none = {0};
+    struct blkin_span span;
+
+    blkin_span_begin(&span, "linked", BLKIN_INTERNAL, parent);
+    blkin_span_link(&span, blkin_span_context(parent));
+    blkin_span_link(&span, &none);
+    blkin_span_link(&span, NULL);
+    blkin_span_link(&span, &scope_context);
+    blkin_span_end(&span);
+}
+
+static void dropped(const struct blkin_span *parent)
+{
+    struct blkin_span span, child;
+
+    blkin_span_begin(&span, "dropped", BLKIN_INTERNAL, parent);
+    blkin_span_begin(&child, "kept", BLKIN_INTERNAL, &span);
+    blkin_span_end(&child);
+    blkin_span_drop(&span);
+    if (blkin_span_is_recorded(&span) || blkin_span_context(&span)->flags & BLKIN_CONTEXT_SAMPLED)
+        abort();
+    blkin_span_begin(&child, "below the dropped", BLKIN_INTERNAL, &span);
+    blkin_span_end(&child);
+    blkin_span_end(&span);
+}
+
+/* Contexts that a careless reader takes for something else. */
+static void odd_contexts(void)
+{
+    const struct blkin_context debug = {
+        .trace_id = 2, .span_id = 3, .flags = BLKIN_CONTEXT_DEBUG | BLKIN_CONTEXT_DECIDED};
+    const struct blkin_context high = {
+        .trace_id_high = 5, .span_id = 3, .flags = BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED};
+    const struct blkin_context refused = {
+        .trace_id_high = 5, .span_id = 3, .flags = BLKIN_CONTEXT_DECIDED};
+    struct blkin_span span;
+
+    blkin_span_begin_remote(&span, "debug", BLKIN_SERVER, &debug);
+    blkin_span_end(&span);
+    blkin_span_begin_remote(&span, "high", BLKIN_SERVER, &high);
+    blkin_span_annotate(&span, "inside");
+    blkin_span_end(&span);
+    blkin_span_begin_remote(&span, "refused", BLKIN_SERVER, &refused);
+    blkin_span_end(&span);
+}
+
+/* Two and three bytes a character: no cut may fall into one. */
+static void utf8(const struct blkin_span *parent)
+{
+    char umlauts[301] = "x", euros[303] = "xx", key[120];
+    struct blkin_span span;
+
+    for (size_t at = 1; at < 299; at += 2)
+        memcpy(umlauts + at, "\xc3\xa4", 3);
+    for (size_t at = 2; at < 300; at += 3)
+        memcpy(euros + at, "\xe2\x82\xac", 4);
+    memset(key, 'k', 99);
+    memcpy(key + 99, "\xc3\xa4", 3);
+    blkin_span_begin(&span, "utf8", BLKIN_INTERNAL, parent);
+    blkin_span_tag_string(&span, "short", "\xc3\xa4");
+    blkin_span_tag_string(&span, key, "v");
+    blkin_span_tag_string(&span, "cut", umlauts);
+    blkin_span_end(&span);
+    blkin_span_begin(&span, "euros", BLKIN_INTERNAL, parent);
+    blkin_span_annotate(&span, euros);
+    blkin_span_annotatef(&span, "%s", euros);
+    blkin_span_end(&span);
 }
 
 static void too_much(const struct blkin_span *parent)
@@ -67,6 +172,16 @@ static void too_much(const struct blkin_span *parent)
     for (int i = 0; i < 10; i++)
         blkin_span_tag_string(&span, "long", text);
     blkin_span_tag_string(&span, NULL, NULL);
+    blkin_span_end(&span);
+}
+
+/* Below a span that has ended. */
+static void late(const struct blkin_span *parent)
+{
+    struct blkin_span span;
+
+    blkin_span_begin(&span, "late", BLKIN_PRODUCER, parent);
+    blkin_span_annotate(&span, "written back");
     blkin_span_end(&span);
 }
 
@@ -87,14 +202,22 @@ int main(void)
     blkin_span_tag_bool(&root, "no", 0);
     blkin_span_annotate(&root, "first");
     blkin_span_log(&root, BLKIN_DEBUG, "second");
+    blkin_span_annotatef(&root, "%d of a %s", 3, "format");
+    BLKIN_ANNOTATEF(&root, "third");
     if (blkin_set_current(&root) != NULL)
         abort();
     child_scope(blkin_current());
     far_child(&root);
     times(&root);
     too_much(&root);
+    names(&root);
+    links(&root);
+    dropped(&root);
+    odd_contexts();
+    utf8(&root);
     blkin_span_error(&root, "EIO");
     blkin_span_end(&root);
+    late(&root);
     /* never ended: seen only by the streaming events */
     blkin_span_begin(&root, "hung", BLKIN_SERVER, NULL);
     blkin_span_annotate(&root, "last sign of life");

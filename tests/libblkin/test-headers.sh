@@ -40,12 +40,12 @@ alone() {
         done
     done
 }
-for header in zipkin_c.h blkin.h blkin_context.h; do
+for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h; do
     for standard in c11 c17; do
         alone "$header" "$standard" "${c_compilers[@]}"
     done
 done
-for header in zipkin_c.h blkin.h blkin_context.h ztracer.hpp blkin.hpp; do
+for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h ztracer.hpp blkin.hpp; do
     for standard in c++11 c++17 c++20; do
         alone "$header" "$standard" "${cpp_compilers[@]}"
     done
@@ -75,7 +75,7 @@ builds() {
 }
 link=("-L$BUILD/lib" -lblkin "-Wl,-rpath,$BUILD/lib")
 symbols() {
-    nm -u "$1" | grep -E 'blkin_(span|set_service|set_version|set_sampling|heartbeat|current|set_current|gate)|costly'
+    nm -u "$1" | grep -E 'blkin_(span|version|set_service|set_version|set_sampling|heartbeat|current|set_current|gate)|costly'
 }
 
 # enabled: runs, the arguments of the macros are not evaluated; disabled: refers to nothing of it
@@ -98,6 +98,14 @@ for compiler in "${cpp_compilers[@]}"; do
     # C code in a C++ file
     builds "$compiler" c++17 "$here/headers.c" "$work/object.o" -c
 done
+
+# blkin.h alone brings no name without a prefix
+echo '#include <blkin.h>' >"$work/names.c"
+# shellcheck disable=SC2312
+names=$("${c_compilers[0]}" -std=c11 -E -dM "${include[@]}" "$work/names.c" | awk '{ print $2 }' |
+    grep -vxFf <(printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n' |
+        "${c_compilers[0]}" -std=c11 -E -dM - | awk '{ print $2 }') | grep -v '^BLKIN_')
+[ -z "$names" ] || fail "blkin.h defines: $names"
 
 # what would be wrong must not compile
 wrong() {

@@ -1,55 +1,51 @@
 #!/usr/bin/env bash
-# The span API, from the calls to the finished spans: in one event per span, and streamed.
+# The span API, from the calls to the finished spans: in one event per span, streamed, and in two sessions
+# of which each has what it asks for.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/scripts/private.sh"
+. "$SRC/tests/libblkin/session.sh"
 private_begin
 
-fail() {
-    complain "$*"
-    exit 1
+make_spans() {
+    "$programs/spans" || fail "spans ended with status $?"
 }
 
-# record MODE EVENT...
-record() {
-    local mode=$1 event
-    shift
-    {
-        lttng create "$mode" --output="$WORK/$mode" &&
-            for event; do lttng enable-event -s "$mode" -u "$event" || return; done &&
-            lttng start "$mode"
-    } >"$WORK/lttng.log" 2>&1 || {
-        show_log lttng
-        fail "cannot start the session $mode"
-    }
-    "$BUILD/tests/libblkin/spans" || fail "spans ended with status $?"
-    lttng destroy "$mode" >/dev/null || fail "lttng destroy"
-    start_part "$mode-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$mode" \
-        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$mode.json\""
-    wait_part "$mode-sink" 20 || fail "$mode: babeltrace2 ended with status $?"
-    "$PYTHON" "$SRC/tests/libblkin/check_spans.py" "$mode" "$WORK/$mode.json" || {
-        show_log "$mode-sink"
-        fail "$mode: the spans differ"
+# check SESSION MODE DUPLICATES: its spans, and the account
+check() {
+    recorded "$1"
+    "$PYTHON" "$SRC/tests/libblkin/check_spans.py" "$2" "$WORK/$1.json" &&
+        grep -q " + $3 duplicate + 0 late + 1 of processes; missing: 0 events" "$WORK/$1-sink.log" || {
+        show_log "$1-sink"
+        fail "$1: the spans or the account differ"
     }
 }
 
 start_sessiond || exit 1
-record whole blkin:span blkin:process
-record streamed 'blkin:*'
-grep -q ' + 0 late + 1 of processes; missing: 0 events' "$WORK"/*-sink.log || {
-    show_log streamed-sink
-    fail "the account differs"
-}
+session whole blkin:span blkin:process
+make_spans
+check whole whole 0
+# "blkin:*" records both forms: each span comes out once, as it was streamed
+session streamed 'blkin:*'
+make_spans
+check streamed streamed 15
+
+# a session that streams takes nothing from the one that is always on
+session always blkin:span blkin:process
+session debugging blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
+make_spans
+check always whole 0
+check debugging streamed 0
 
 # what LTTng selects: severities by log level, spans by filter
 lttng create some --output="$WORK/some" >/dev/null &&
     lttng enable-event -s some -u 'blkin:*' --loglevel=INFO --filter 'trace_id != 0' >/dev/null &&
     lttng start some >/dev/null || fail "cannot start the session some"
-"$BUILD/tests/libblkin/spans"
-lttng destroy some >/dev/null
-babeltrace2 "$WORK/some" >"$WORK/some.log"
-grep -q 'annotation_info.*"first"' "$WORK/some.log" && ! grep -q annotation_debug "$WORK/some.log" || {
-    show_log some
+make_spans
+recorded some
+grep -q 'annotation_info.*"first"' "$WORK/some.events" && ! grep -q annotation_debug "$WORK/some.events" || {
+    cat "$WORK/some.events"
     fail "--loglevel=INFO: expected annotation_info and no annotation_debug"
 }
+grep -q '"value":"first"' "$WORK/some.json" && ! grep -q '"value":"second"' "$WORK/some.json" ||
+    fail "--loglevel=INFO: expected the annotation first, and not second, which is of BLKIN_DEBUG"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Spans that wander between threads, threads that record at once, forks: whole spans, unique ids and
-# thread numbers, sequences without gaps, and no data race that ThreadSanitizer sees.
+# Spans that wander between threads, threads that record at once, forks, parents of all threads: whole
+# spans, unique ids and thread numbers, sequences without gaps, parents that enclose their children, and no
+# data race that ThreadSanitizer sees.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -25,6 +26,40 @@ run crowd 1 4 8000
 # 1 + 4 + 16 processes, 20 spans each, and the root
 run forks 21 21 421
 
+# children of a span that others use, or that has ended: 4 threads, and once more
+run family 1 5 5001
+
+# ---- a parent encloses its children ----
+
+# encloses NAME SPANS
+encloses() {
+    "$PYTHON" - "$WORK/$1.json" "$2" <<'PY' || fail "$1: a parent does not enclose its child"
+import json, sys
+spans = {span["id"]: span for span in json.load(open(sys.argv[1]))}
+print(len(spans), "spans")
+wrong = []
+for span in spans.values():
+    parent = spans.get(span.get("parentId"))
+    if parent:
+        early = parent["timestamp"] - span["timestamp"]
+        late = span["timestamp"] + span["duration"] - parent["timestamp"] - parent["duration"]
+        if early > 0 or late > 0:
+            wrong.append((early, late))
+for early, late in sorted(wrong, key=max)[-5:]:
+    print(f"a child begins {early} us before its parent, or ends {late} us after it")
+sys.exit(f"{len(wrong)} children are not within their parents" if wrong else len(spans) != int(sys.argv[2]))
+PY
+}
+for mode in whole streamed; do
+    events=(blkin:span blkin:process)
+    [ $mode = streamed ] && events=('blkin:*')
+    session "nested-$mode" "${events[@]}"
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 60 "$programs/threads" nested || fail "threads nested: status $?"
+    recorded "nested-$mode"
+    lost_nothing "nested-$mode"
+    encloses "nested-$mode" 100000
+done
+
 # ---- ThreadSanitizer ----
 
 tsan=$BUILD/tsan
@@ -35,7 +70,7 @@ for mode in whole streamed; do
     events=(blkin:span blkin:process)
     [ $mode = streamed ] && events=('blkin:*')
     session "tsan-$mode" "${events[@]}"
-    for what in handover crowd; do
+    for what in handover crowd family; do
         timeout 100 "$tsan/tests/libblkin/threads" "$what" >"$WORK/tsan.log" 2>&1 || {
             show_log tsan 60
             fail "ThreadSanitizer, $mode, threads $what"

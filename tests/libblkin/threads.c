@@ -5,6 +5,8 @@
  *     threads handover    begun on one thread, ended on another
  *     threads crowd       threads that record at once, the first spans of the process included
  *     threads forks       children and grandchildren of a process that has recorded
+ *     threads nested      100000 spans, each second one within the one before, with cold caches
+ *     threads family      children that other threads begin while their parent is used, and after
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -152,6 +154,93 @@ static void forks(void)
     blkin_span_end(&root);
 }
 
+/* ---- nested: more threads than CPUs, and nothing of ours is left in a cache ---- */
+
+#define NESTING_THREADS 8
+#define PAIRS           6250
+#define CACHE           (4 << 20)
+
+static void *nest(void *unused)
+{
+    volatile char *memory = malloc(CACHE);
+
+    (void)unused;
+    if (!memory)
+        abort();
+    for (int i = 0; i < PAIRS; i++) {
+        struct blkin_span parent, child;
+
+        for (size_t at = 0; i % 16 == 0 && at < CACHE; at += 64)
+            memory[at]++;
+        blkin_span_begin(&parent, "parent", BLKIN_SERVER, NULL);
+        blkin_span_begin(&child, "child", BLKIN_INTERNAL, &parent);
+        if (i % 2)
+            blkin_span_annotate(&child, "text");
+        blkin_span_end(&child);
+        blkin_span_end(&parent);
+    }
+    free((void *)memory);
+    return NULL;
+}
+
+static void nested(void)
+{
+    pthread_t threads[NESTING_THREADS];
+
+    for (int i = 0; i < NESTING_THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, nest, NULL) == 0);
+    for (int i = 0; i < NESTING_THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+/* ---- family: one parent, children of all threads ---- */
+
+#define CHILDREN 1000
+
+static struct blkin_span shared;
+
+static void *have_children(void *unused)
+{
+    struct blkin_context context = {0};
+
+    (void)unused;
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < CHILDREN; i++) {
+        struct blkin_span child;
+
+        context = *blkin_span_context(&shared);
+        CHECK(context.trace_id != 0);
+        blkin_span_begin(&child, "child", BLKIN_INTERNAL, &shared);
+        CHECK(blkin_span_is_recorded(&child));
+        CHECK(child.context.parent_span_id == context.span_id);
+        blkin_span_end(&child);
+    }
+    return NULL;
+}
+
+static void family(void)
+{
+    pthread_t threads[THREADS];
+
+    blkin_span_begin(&shared, "root", BLKIN_SERVER, NULL);
+    CHECK(pthread_barrier_init(&barrier, NULL, THREADS + 1) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, have_children, NULL) == 0);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < CHILDREN; i++) {
+        blkin_span_annotate(&shared, "meanwhile");
+        blkin_span_tag_int64(&shared, "i", i);
+        blkin_span_set_name(&shared, "root of them");
+    }
+    blkin_span_end(&shared);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    pthread_barrier_destroy(&barrier);
+    (void)pthread_barrier_init(&barrier, NULL, 1);
+    have_children(NULL); /* it has ended for sure */
+    pthread_barrier_destroy(&barrier);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -162,6 +251,10 @@ int main(int argc, char **argv)
         crowd();
     else if (strcmp(what, "forks") == 0)
         forks();
+    else if (strcmp(what, "nested") == 0)
+        nested();
+    else if (strcmp(what, "family") == 0)
+        family();
     else
         return 2;
     return check_status();

@@ -126,13 +126,13 @@ env {{
 """
 
 CLOCK = """clock {{
-	name = "monotonic";
+	name = "{clock}";
 	freq = {freq};
 	offset_s = {offset_s};
 	offset = {offset};
 }};
-typealias integer {{ size = 32; align = 8; signed = false; map = clock.monotonic.value; }} := clock32_t;
-typealias integer {{ size = 64; align = 8; signed = false; map = clock.monotonic.value; }} := clock64_t;
+typealias integer {{ size = 32; align = 8; signed = false; map = clock.{clock}.value; }} := clock32_t;
+typealias integer {{ size = 64; align = 8; signed = false; map = clock.{clock}.value; }} := clock64_t;
 """
 
 # a member called timestamp would be given a clock by the reader
@@ -172,7 +172,8 @@ class Trace:
     """One trace: event classes, one kind of stream, and streams of packets of events."""
 
     def __init__(self, number=1, hostname=None, context=None, big_endian=False, freq=1000000000,
-                 offset_s=1700000000, offset=0, has_clock=True):
+                 offset_s=1700000000, offset=0, has_clock=True,
+                 clock="monotonic"):
         self.uuid = struct.pack(">QQ", 0xB1B1B1B1B1B1B1B1, number)
         self.order = ">" if big_endian else "<"
         self.context = context or {}
@@ -186,7 +187,7 @@ class Trace:
             uuid="-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:])),
             byte_order="be" if big_endian else "le",
             env="\n".join(f'\t{key} = "{value}";' for key, value in env.items()))
-        self.metadata += (CLOCK.format(freq=freq, offset_s=offset_s, offset=offset) if has_clock
+        self.metadata += (CLOCK.format(clock=clock, freq=freq, offset_s=offset_s, offset=offset) if has_clock
                           else NO_CLOCK)
         members = f"\tevent.context := struct {{\n\t\t{members_tsdl(self.context)}\n\t}};\n"
         stream = STREAM.format(context=members if self.context else "")

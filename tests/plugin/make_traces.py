@@ -40,6 +40,8 @@ def zipkin(span, service, name="write", ip="10.0.0.1", port=6800, trace_id=1, pa
 
 
 # ---- provider blkin: the span API's (tracepoints/blkin_events.c) ----
+#
+# At first an event told its age; now it tells the moment of CLOCK_MONOTONIC that it is about.
 
 DETAIL = {"trace_id": HEX, "span_id": HEX, "age": U64, "thread": HEX, "sequence": U32}
 IDS = {"trace_id_high": HEX, "trace_id": HEX, "span_id": HEX, "parent_id": HEX}
@@ -58,9 +60,19 @@ BLKIN = {
 }
 
 
-def add_blkin(trace):
+def add_blkin(trace, moment="age"):
     for name, fields in BLKIN.items():
-        trace.event_class(name, fields)
+        trace.event_class(name, {moment if field == "age" else field: type
+                                 for field, type in fields.items()})
+
+
+def telling_moments(events):
+    """The same events as new libraries write them: with the moment instead of its age."""
+    for time, name, values, context in events:
+        if "age" in values:
+            values = dict(values)
+            values["monotonic"] = (time - values.pop("age")) % 2**64
+        yield time, name, values, context
 
 
 class Thread:
@@ -101,6 +113,11 @@ class Thread:
     def process(self, time):
         return self._event(time, "blkin:process", realtime=1700000000 * S + time, monotonic=time,
                            pid=100, service="osd", version="1", sampling="1")
+
+
+def digits(value, count=16):
+    """A number of a log record: of base 16, the least digit first."""
+    return "".join(chr(48 + (value >> 4 * at & 15)) for at in range(count))
 
 
 def context(pid, tid, process):
@@ -164,6 +181,43 @@ def span_api():
         thread.span(12 * S, 4, dropped=3, log="s10"),
     ]
     trace.stream().packet(events)
+    return {"": trace}
+
+
+def span_moments():
+    """The moments of new libraries: stamped late, a little early, long after an end of the caller's; and
+    moments that make no sense, which are those of the stamp. All record types."""
+    trace = Trace(hostname="node1", offset=123 * MS)
+    add_blkin(trace, "monotonic")
+    thread = Thread(0x76)
+    streaming = Thread(0x77)
+    link = "l" + digits(0xABC) + digits(1) + digits(2)
+    moved = "t" + digits(MS)
+    events = [
+        thread.span(10 * S, 2, parent=1, name="late", age=20 * MS, log=link + link),
+        thread.span(11 * S, 3, parent=1, name="early", age=-MS),
+        thread.span(12 * S, 4, parent=1, name="old", age=11 * S, duration=S),
+        thread.span(13 * S, 5, parent=1, name="too early", age=-MS - 1),
+        thread.span(90000 * S, 6, parent=1, name="too old", age=86400 * S + 1),
+        # moved by 1 ms after the annotation: 2 ms + 1 ms after the start
+        thread.span(90001 * S, 7, parent=1, name="moved", duration=9 * MS,
+                    log="a6" + digits(6, 4) + digits(2 * MS, 12) + "queued" + moved),
+        streaming.begin(90002 * S, 8, parent=1, age=20 * MS),
+        streaming.tag(90002 * S, 8, "n40open"),
+        streaming.tag(90002 * S, 8, "e" + digits(6789) + "80" + "30" + "10.0.0.9" + "mon"),
+        streaming.tag(90002 * S, 8, moved),
+        streaming.tag(90002 * S, 8, link),
+        streaming.end(90002 * S + 5 * MS, 8),
+    ]
+    trace.stream().packet(list(telling_moments(events)))
+    return {"": trace}
+
+
+def clock_other():
+    """Another clock than LTTng's own (a plug-in's): moments cannot be placed on it, only stamps."""
+    trace = Trace(clock="tai")
+    add_blkin(trace, "monotonic")
+    trace.stream().packet(list(telling_moments([Thread(1).span(10 * S, 2, age=MS)])))
     return {"": trace}
 
 
@@ -416,7 +470,7 @@ def cut_off():
     return {"": trace}
 
 
-CASES = (original, original_keyval, span_api, two_threads, two_hosts, contexts_missing, contexts_odd,
+CASES = (original, original_keyval, span_api, span_moments, clock_other, two_threads, two_hosts, contexts_missing, contexts_odd,
          discarded, foreign, unreadable, other_types, any_bytes, event_ids, empty, clock_ticks,
          clock_before_epoch, clock_none, hangs, corrupt, cut_off)
 

@@ -71,6 +71,11 @@ static inline void print_entry(FILE *out, const struct span_entry *entry)
         print_time(out, entry->integer);
         fputc(' ', out);
         print_text(out, span_entry_value(entry));
+    } else if (entry->type == SPAN_LINK) {
+        const struct span_link link = span_entry_link(entry);
+
+        fprintf(out, "link %" PRIx64 ":%" PRIx64 "/%" PRIx64, link.trace_id_high, link.trace_id,
+                link.span_id);
     } else {
         fputs("tag ", out);
         print_text(out, span_entry_key(entry));

@@ -245,7 +245,7 @@ static void test_page(void)
     const struct counts counts = plausible();
     char *page = prometheus_page(&counts, &run);
 
-    CHECK(strstr(page, "blkin_sink_info{version=\"" BLKIN_VERSION
+    CHECK(strstr(page, "blkin_sink_info{version=\"" BLKIN_RELEASE
                        "\",endpoint=\"file:/tmp/\\\"quoted\\\"\\\\\\n\"} 1\n") != NULL);
     CHECK(strstr(page, "\nblkin_start_time_seconds 1500000000.123\n") != NULL);
     CHECK(strstr(page, "\n# TYPE blkin_events_total counter\nblkin_events_total 10\n") != NULL);

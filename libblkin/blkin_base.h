@@ -1,0 +1,60 @@
+/*
+ * What the other headers of BlkKin share: the version, the service that records, the start.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_BASE_H_
+#define BLKIN_BASE_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The version of these headers. A program runs with the library it was built against and with every
+ * later one of the same BLKIN_VERSION_MAJOR: see "ABI" in blkin.h.
+ */
+#define BLKIN_VERSION_MAJOR 1
+#define BLKIN_VERSION_MINOR 0
+#define BLKIN_VERSION_PATCH 0
+
+/* The same as one number, to be compared: 10203 is version 1.2.3. */
+#define BLKIN_VERSION \
+    (BLKIN_VERSION_MAJOR * 10000 + BLKIN_VERSION_MINOR * 100 + BLKIN_VERSION_PATCH)
+
+#ifndef BLKIN_PUBLIC
+#if defined(__GNUC__)
+#define BLKIN_PUBLIC __attribute__((visibility("default")))
+#else
+#define BLKIN_PUBLIC
+#endif
+#endif
+
+/* The service that records: Zipkin's endpoint. */
+struct blkin_endpoint {
+    const char *ip; /* IPv4 or IPv6 address as text; "NaN" if not known */
+    int16_t port;   /* the listening port's 16 bits: 50000 is stored as -15536, recorded as 50000 */
+    const char *name; /* service name, such as "osd.3" */
+};
+
+/*
+ * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
+ * threads start: registering with a session daemon takes a few ms. A program that never calls it
+ * pays for that at its first record. Always returns 0.
+ */
+#ifndef BLKIN_DISABLE
+BLKIN_PUBLIC int blkin_init(void);
+#else
+static inline int blkin_init(void)
+{
+    return 0;
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BLKIN_BASE_H_ */
