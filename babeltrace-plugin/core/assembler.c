@@ -5,6 +5,7 @@
  */
 #include "assembler_parts.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 struct assembler *assembler_new(const struct assembler_options *options, assembler_sink_fn *sink,
@@ -78,19 +79,22 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns)
     finish_expired(assembler, &assembler->streaming);
 }
 
-static void finish_all(struct assembler *assembler, struct queue *queue)
+bool assembler_flush_some(struct assembler *assembler, unsigned spans)
 {
     struct open_span *open;
 
-    while ((open = queue_first(queue)))
+    for (; (open = assembler_oldest_but(assembler, NULL)); spans--) {
+        if (spans == 0)
+            return true;
         assembler_finish(assembler, open);
+    }
+    return false;
 }
 
 void assembler_flush(struct assembler *assembler)
 {
-    finish_all(assembler, &assembler->closing);
-    finish_all(assembler, &assembler->idle);
-    finish_all(assembler, &assembler->streaming);
+    while (assembler_flush_some(assembler, UINT_MAX))
+        ;
 }
 
 /* A 128-bit trace id may have a low half of 0; the original's id 0 is "not traced". */

@@ -47,6 +47,9 @@ void assembler_tag_origin(struct assembler *assembler, struct span *span,
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint);
 
+/* The span to end next, of those that are over the one silent longest; never this one. Or NULL. */
+struct open_span *assembler_oldest_but(struct assembler *assembler, const struct open_span *but);
+
 /* The span has grown from a log of so many bytes: counts it, and makes room if that is too much. */
 void assembler_account(struct assembler *assembler, const struct open_span *open,
                        uint32_t capacity_before);

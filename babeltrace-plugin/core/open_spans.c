@@ -144,6 +144,23 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     return NULL;
 }
 
+struct open_span *open_spans_surplus(const struct open_spans *spans, const struct event *event)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open, *oldest = NULL;
+    unsigned alike = 0;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (!is_of_span(event, open))
+            continue;
+        alike++;
+        if (!oldest || open->last_event_ns < oldest->last_event_ns)
+            oldest = open;
+    }
+    return alike < ALIKE_MAX ? NULL : oldest;
+}
+
 bool open_spans_has_client(struct open_spans *spans, const struct span *span)
 {
     struct cds_hlist_head *bucket;
