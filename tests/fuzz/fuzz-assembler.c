@@ -14,7 +14,9 @@
 #include "core/hash.h"
 #include "core/recent.h"
 #undef RECENT_PLACES
-#define RECENT_PLACES 16
+#undef RECENT_SHARED_PLACES
+#define RECENT_PLACES        16
+#define RECENT_SHARED_PLACES 16
 #include "core/recent.c"
 
 #define THREADS                 16
