@@ -256,8 +256,10 @@ static bool times_of_discarded_packets(const bt_message *message, const bt_strea
 
 static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *loss)
 {
-    const struct stream_decoder *decoder = streams_decoder(sink->streams, stream);
+    struct stream_decoder *decoder = streams_decoder(sink->streams, stream);
 
+    if (decoder && !stream_decoder_has_ours(decoder, stream))
+        return; /* counted, but no span of ours lacks anything */
     if (decoder)
         loss->origin = stream_decoder_origin(decoder);
     assembler_note_loss(sink->assembler, loss);

@@ -87,8 +87,8 @@ void assembler_add(struct assembler *assembler, const struct event *event);
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
 
 /*
- * Events or packets that were lost at origin (its process: pid, if only that one's are) between two
- * moments of trace time; without has_times: about now.
+ * Events or packets that were lost at a host, in whichever of its processes, between two moments of
+ * trace time; without has_times: about now.
  *
  * A span that may have been touched is tagged "blkin.lost", with how much was lost where:
  * - a span of the original's or of streaming events that was open at the time: annotations, tags or

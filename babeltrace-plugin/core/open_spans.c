@@ -144,23 +144,6 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     return NULL;
 }
 
-struct open_span *open_spans_surplus(const struct open_spans *spans, const struct event *event)
-{
-    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
-    struct open_span *open, *oldest = NULL;
-    unsigned alike = 0;
-
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
-    {
-        if (!is_of_span(event, open))
-            continue;
-        alike++;
-        if (!oldest || open->last_event_ns < oldest->last_event_ns)
-            oldest = open;
-    }
-    return alike < ALIKE_MAX ? NULL : oldest;
-}
-
 bool open_spans_has_client(struct open_spans *spans, const struct span *span)
 {
     struct cds_hlist_head *bucket;
@@ -213,9 +196,27 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
     spans->pool_length++;
 }
 
-struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint, struct source *source)
+static struct open_span *find_surplus(struct cds_hlist_head *bucket, const struct event *event)
 {
+    struct open_span *open, *oldest = NULL;
+    unsigned alike = 0;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (!is_of_span(event, open))
+            continue;
+        alike++;
+        if (!oldest || open->last_event_ns < oldest->last_event_ns)
+            oldest = open;
+    }
+    return alike < ALIKE_MAX ? NULL : oldest;
+}
+
+struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
+                                 const struct endpoint *endpoint, struct source *source,
+                                 struct open_span **surplus)
+{
+    const uint64_t hash = hash_of(spans->table.seed, event->trace_id, event->span_id);
     struct open_span *open = open_spans_take(spans);
 
     if (!open)
@@ -233,7 +234,8 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         free_open_span(open);
         return NULL;
     }
-    table_add(&spans->table, &open->in_table);
+    *surplus = find_surplus(table_bucket(&spans->table, hash), event);
+    table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
 }

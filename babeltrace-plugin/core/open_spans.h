@@ -64,17 +64,17 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 
 /*
- * Of the spans with the event's ids the one that has been silent longest, if there are ALIKE_MAX of
- * them, else NULL: a request to 16 services that all take over its ids is honest, but what has the
- * same ids is searched one by one.
+ * A span with the event's ids and name, in the table. Returns NULL when out of memory.
+ *
+ * What has the same ids is searched one by one: of more than ALIKE_MAX the one that has been silent
+ * longest is *surplus, which is to go; else that is NULL. A request to 16 services that all take
+ * over its ids is honest.
  */
 #define ALIKE_MAX 64
 
-struct open_span *open_spans_surplus(const struct open_spans *spans, const struct event *event);
-
-/* A span with the event's ids and name, in the table. Returns NULL when out of memory. */
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint, struct source *source);
+                                 const struct endpoint *endpoint, struct source *source,
+                                 struct open_span **surplus);
 
 /* Takes it out of the table. */
 void open_spans_remove(struct open_spans *spans, struct open_span *open);

@@ -86,7 +86,7 @@ bool recent_has_client(const struct recent_table *table, const struct span *span
 
 static uint64_t hash_of_shared(const struct span *span)
 {
-    return hash_mix(hash_of(span) ^ (uint64_t)(uintptr_t)span->endpoint);
+    return hash_mix(span->trace_id ^ hash_mix(span->id ^ (uint64_t)(uintptr_t)span->endpoint));
 }
 
 void recent_note_shared(struct recent_table *table, const struct span *span)

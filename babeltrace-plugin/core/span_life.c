@@ -158,16 +158,16 @@ static void evict_until_it_fits(struct assembler *assembler, const struct open_s
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint)
 {
-    struct open_span *const surplus = open_spans_surplus(&assembler->open, event);
-    struct open_span *open;
+    struct open_span *surplus;
+    struct open_span *open =
+        open_spans_add(&assembler->open, event, endpoint,
+                       source_get(assembler->sources, &event->origin), &surplus);
 
-    if (surplus)
-        evict(assembler, surplus);
-    open = open_spans_add(&assembler->open, event, endpoint,
-                          source_get(assembler->sources, &event->origin));
     if (open) {
         assembler_tag_origin(assembler, &open->span, &event->origin);
         assembler->counts.open_bytes += bytes_of(open);
+        if (surplus)
+            evict(assembler, surplus);
         evict_until_it_fits(assembler, open);
     }
     return open;

@@ -23,7 +23,6 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
     const struct loss_interval interval = {
         .begin_ns = loss->has_times ? loss->begin_ns : assembler->now_ns,
         .end_ns = loss->has_times ? loss->end_ns : assembler->now_ns,
-        .pid = loss->origin.pid,
         .events = loss->events,
         .packets = loss->packets,
     };

@@ -362,6 +362,7 @@ static void test_too_many_services(void)
 
 static void test_endpoints(void)
 {
+    static char name[1 << 20];
     struct endpoint_table *table = endpoint_table_new();
     const struct endpoint *endpoint;
 
@@ -379,6 +380,11 @@ static void test_endpoints(void)
     CHECK(endpoint->port == 0);
     endpoint = endpoint_get(table, text_of("s"), text_of("NaN"), 1);
     CHECK(!endpoint->ipv4[0] && !endpoint->ipv6[0] && endpoint->port == 1);
+    memset(name, 'n', sizeof(name));
+    endpoint = endpoint_get(table, (struct text){name, sizeof(name)}, text_of("::1"), 0);
+    CHECK(endpoint->service.length == ENDPOINT_TEXT_MAX && endpoint->ipv6[0]);
+    CHECK(endpoint_is(endpoint, (struct text){name, sizeof(name)}, text_of("::1"), 0));
+    CHECK(endpoint_get(table, (struct text){name, sizeof(name)}, text_of("::1"), 0) == endpoint);
     endpoint = endpoint_get(table, text_of(""), text_of("osd.example.org"), INT64_MIN);
     CHECK(!endpoint->ipv4[0] && !endpoint->ipv6[0] && endpoint->port == 0);
     endpoint_table_free(table);
