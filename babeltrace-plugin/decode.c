@@ -93,7 +93,10 @@ static const struct layout layouts[] = {
     ANNOTATION("debug"),
     {"blkin:tag", EVENT_TAG, 6, {DETAIL_FIELDS, TEXT("log", log)}},
     {"blkin:end", EVENT_END, 5, {DETAIL_FIELDS}},
-    {"blkin:process", EVENT_PROCESS, 3, {INTEGER("realtime", realtime), THREAD}},
+    {"blkin:process",
+     EVENT_PROCESS,
+     4,
+     {INTEGER("realtime", realtime), INTEGER("pid", origin.pid), THREAD}},
     /* the oldest library, before there were two kinds */
     {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
 };
