@@ -325,6 +325,15 @@ static void publish_now(struct sink *sink)
     account_publish_now(sink->account, &sink->input, assembler_counts(sink->assembler));
 }
 
+#define FLUSH_STEP 1024 /* spans: well below a millisecond */
+
+/* There may be a million open spans: an interruption in between is heeded. */
+static void flush(struct sink *sink)
+{
+    while (assembler_flush_some(sink->assembler, FLUSH_STEP))
+        exporter_heed_interruption(sink->exporter);
+}
+
 /* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
 static void end(struct sink *sink)
 {
@@ -334,7 +343,7 @@ static void end(struct sink *sink)
     if (sink->ended)
         return;
     sink->ended = true;
-    assembler_flush(sink->assembler);
+    flush(sink);
     publish_now(sink);
     if (!exporter_close(sink->exporter, &error))
         say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
@@ -348,7 +357,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
 {
     struct exporter_counts out;
 
-    assembler_flush(sink->assembler);
+    flush(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
     end(sink);
