@@ -63,10 +63,8 @@ static void finish_expired(struct assembler *assembler, struct queue *queue)
 {
     struct open_span *open;
 
-    while ((open = queue_expired(queue, assembler->now_ns))) {
+    while ((open = queue_expired(queue, assembler->now_ns)))
         assembler_finish(assembler, open);
-        open_spans_prefetch_next(&assembler->open, queue);
-    }
 }
 
 void assembler_advance(struct assembler *assembler, int64_t now_ns)

@@ -270,25 +270,6 @@ struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
     return open;
 }
 
-static void prefetch(const void *data, size_t size)
-{
-    for (size_t i = 0; i < size; i += 64)
-        __builtin_prefetch((const char *)data + i);
-}
-
-void open_spans_prefetch_next(const struct open_spans *spans, const struct queue *queue)
-{
-    const struct cds_list_head *const first = queue->spans.next;
-    const struct open_span *next;
-
-    if (first == &queue->spans)
-        return;
-    next = cds_list_entry(first, struct open_span, in_queue);
-    prefetch(next->span.log, next->span.log_length);
-    prefetch(bucket_of(spans, next->span.trace_id, next->span.id), 1);
-    prefetch(cds_list_entry(first->next, struct open_span, in_queue), sizeof(struct open_span));
-}
-
 void queue_free(struct queue *queue)
 {
     free_list(&queue->spans);

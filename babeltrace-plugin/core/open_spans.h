@@ -103,10 +103,4 @@ struct open_span *queue_first(struct queue *queue);
 /* Frees the spans in it. */
 void queue_free(struct queue *queue);
 
-/*
- * Fetches what the span points to that is the next to end, and the span after it: those of a busy
- * trace wait for their end in no cache.
- */
-void open_spans_prefetch_next(const struct open_spans *spans, const struct queue *queue);
-
 #endif
