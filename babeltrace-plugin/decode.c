@@ -305,7 +305,7 @@ static struct plan *make_plan(const bt_event_class *class)
 /* Where the class is, or would be. */
 static struct slot *find_slot(const struct stream_decoder *decoder, const bt_event_class *class)
 {
-    size_t i = (uintptr_t)class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    size_t i = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 
     for (;; i++) {
         struct slot *slot = &decoder->slots[i & decoder->mask];

@@ -101,14 +101,18 @@ static bool has_ids(const struct event *event)
     return (event->trace_id | event->trace_id_high) != 0 && event->span_id != 0;
 }
 
-static void note_sequence(struct assembler *assembler, const struct event *event)
+/* What an event of a process tells of its host's clock. */
+static void note_clock(struct assembler *assembler, const struct event *event)
 {
-    int64_t since_ns;
-    const uint64_t missing = sequence_note(assembler->sequences, event->thread, event->sequence,
-                                           event->time_ns, &since_ns);
+    struct source *source;
 
-    if (missing)
-        assembler_note_gap(assembler, event, missing, since_ns);
+    if (!assembler->options.correct_clocks)
+        return;
+    source = source_get(assembler->sources, &event->origin);
+    if (source->is_overflow)
+        assembler->counts.not_noted++;
+    else if (clock_note(&source->correction, event->origin.pid, event->time_ns, event->realtime))
+        assembler->has_offsets = true;
 }
 
 void assembler_add(struct assembler *assembler, const struct event *event)
@@ -118,10 +122,10 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api)
-        note_sequence(assembler, event);
+        assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
-        assembler_note_clock(assembler, event);
+        note_clock(assembler, event);
     } else if (!has_ids(event)) {
         assembler->counts.events_invalid++;
     } else if (is_of_span_api) {

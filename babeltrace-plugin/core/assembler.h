@@ -18,9 +18,9 @@
  *
  * With the original API a server may record under the span id that the client has sent it. Zipkin
  * wants to be told (struct span, shared), and no event tells: such a half is known by the client's
- * half, another endpoint's, being open or given out not long before. What comes late of such a half,
- * after the time-out that has ended it, is one, too. A blkin:span is never one: libblkin's servers
- * give their spans an id of their own.
+ * half, another endpoint's, being open or given out not long before. What comes late of such a
+ * half, after the time-out that has ended it, is one, too. A blkin:span is never one: libblkin's
+ * servers give their spans an id of their own.
  *
  * Not thread-safe: one thread drives an assembler.
  *

@@ -120,8 +120,7 @@ bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t real
     clock->is_settled |= voice->count > CLOCK_SAMPLES;
 
     offset_ns = largest(voice)->offset_ns;
-    if (!is_step(clock->offset_ns, offset_ns) ||
-        (!is_full(voice) && offset_ns < clock->offset_ns))
+    if (!is_step(clock->offset_ns, offset_ns) || (!is_full(voice) && offset_ns < clock->offset_ns))
         return false;
     vote = vote_on(clock, offset_ns, time_ns);
     if (vote.agree < vote.differ ||

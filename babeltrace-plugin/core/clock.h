@@ -14,9 +14,10 @@
  *
  * One process may be wrong (under faketime) where the host is not, so the processes of a host vote:
  * those heard of in the last CLOCK_MEMORY_NS, CLOCK_VOICES at most. The most say what is believed;
- * where as many say one thing as another, what moves the spans less. Between two steps the true offset does not change, and is a few microseconds at first;
- * what moves by less than CLOCK_STEP_NS is taken for noise, so that a clock that nobody has set
- * corrects nothing, and two spans of one request are not moved against each other.
+ * where as many say one thing as another, what moves the spans less. Between two steps the true
+ * offset does not change, and is a few microseconds at first; what moves by less than CLOCK_STEP_NS
+ * is taken for noise, so that a clock that nobody has set corrects nothing, and two spans of one
+ * request are not moved against each other.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -58,8 +59,9 @@ struct clock {
 };
 
 /*
- * Process pid says that the wall clock showed realtime_ns at trace time time_ns. Returns whether the
- * offset has changed; nonsense changes nothing. The first offset that is found was there before.
+ * Process pid says that the wall clock showed realtime_ns at trace time time_ns. Returns whether
+ * the offset has changed; nonsense changes nothing. The first offset that is found was there
+ * before.
  */
 bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns);
 

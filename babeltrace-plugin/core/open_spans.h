@@ -70,7 +70,9 @@ bool open_spans_has_client(struct open_spans *spans, const struct span *span);
  * longest is *surplus, which is to go; else that is NULL. A request to 16 services that all take
  * over its ids is honest.
  */
+#ifndef ALIKE_MAX
 #define ALIKE_MAX 64
+#endif
 
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
                                  const struct endpoint *endpoint, struct source *source,

@@ -106,6 +106,5 @@ bool recent_has_shared(const struct recent_table *table, const struct span *span
     if (!table->shared)
         return false;
     hash = hash_of_shared(span);
-    return hash >> 32 &&
-           table->shared[hash & (RECENT_SHARED_PLACES - 1)] == (uint32_t)(hash >> 32);
+    return hash >> 32 && table->shared[hash & (RECENT_SHARED_PLACES - 1)] == (uint32_t)(hash >> 32);
 }

@@ -85,6 +85,15 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
         recent_note_shared(assembler->recent, span);
 }
 
+void assembler_correct_times(struct assembler *assembler, struct span *span,
+                             const struct source *source)
+{
+    const int64_t offset_ns = clock_offset(&source->correction, span->start_ns);
+
+    if (offset_ns && span_shift(span, offset_ns))
+        assembler->counts.spans_corrected++;
+}
+
 static void give_out(struct assembler *assembler, struct open_span *open)
 {
     if (open->evicted)

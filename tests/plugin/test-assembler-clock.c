@@ -147,7 +147,8 @@ static void test_step_back(void)
     end(assembler);
 }
 
-/* A process whose clock is wrong moves nothing on a host where another one says that it is right. */
+/* A process whose clock is wrong moves nothing on a host where another one says that it is right.
+ */
 static void test_one_is_wrong(void)
 {
     struct assembler *assembler = begin_clock(true);
@@ -172,7 +173,8 @@ static void test_one_is_wrong(void)
     end(assembler);
 }
 
-/* The clock is set while many processes run: the spans follow when the most of them have said so. */
+/* The clock is set while many processes run: the spans follow when the most of them have said so.
+ */
 static void test_vote(void)
 {
     struct assembler *assembler = begin_clock(true);

@@ -248,7 +248,8 @@ static void test_whole_span(void)
     end(assembler);
 }
 
-/* What is shown of a number is a number for every reader, whatever the locale of who runs the sink. */
+/* What is shown of a number is a number for every reader, whatever the locale of who runs the sink.
+ */
 static void test_decimal_comma(void)
 {
     struct assembler *assembler = begin();
