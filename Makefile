@@ -347,6 +347,10 @@ $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+# with a clock of the fuzzer's own
+$(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))
+$(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \
+	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
