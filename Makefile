@@ -347,6 +347,8 @@ $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/table.c)
+$(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \
