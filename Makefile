@@ -347,6 +347,9 @@ $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+# the whole sink, in traces of its own
+$(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
+$(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
 $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 # with a clock of the fuzzer's own
