@@ -1,13 +1,16 @@
 /*
  * Decoding by cached field index.
  *
+ * A stream's table of event classes grows with those that it has events of: with what was read, not
+ * with what the metadata claims.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "decode.h"
 
 #include <stdlib.h>
 
-#define CLASS_IDS_MAX 65536 /* beyond that an event class is worked out at every event */
+#define FIRST_SLOTS 16 /* a power of two */
 
 enum field_type { FIELD_TEXT, FIELD_INTEGER };
 
@@ -100,7 +103,10 @@ static const struct layout layouts[] = {
     ANNOTATION("debug"),
     {"blkin:tag", EVENT_TAG, 6, {DETAIL_FIELDS, TEXT("log", log)}},
     {"blkin:end", EVENT_END, 5, {DETAIL_FIELDS}},
-    {"blkin:process", EVENT_PROCESS, 3, {INTEGER("realtime", realtime), THREAD}},
+    {"blkin:process",
+     EVENT_PROCESS,
+     4,
+     {INTEGER("realtime", realtime), INTEGER("pid", origin.pid), THREAD}},
     /* the oldest library, before there were two kinds */
     {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
 };
@@ -119,7 +125,6 @@ struct moves {
 
 /* An event class as its stream describes it. */
 struct plan {
-    bool is_known;
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
     bool has_moment; /* age_ns is read as a moment of the clock */
@@ -128,10 +133,21 @@ struct plan {
     struct moves unsigned_integers;
 };
 
+/* Those that nothing more is to be known of. */
+static struct plan foreign = {.result = DECODED_FOREIGN};
+static struct plan unreadable = {.result = DECODED_UNREADABLE};
+
+struct slot {
+    const bt_event_class *class; /* NULL: free. Lives as long as the stream */
+    struct plan *plan;
+};
+
 struct stream_decoder {
-    struct plan **plans; /* by event class id */
-    size_t plan_count;
-    struct plan beyond;   /* for ids of CLASS_IDS_MAX and more */
+    struct slot *slots;
+    size_t mask; /* the number of slots, a power of two, less 1; at least half of them are free */
+    size_t used;
+    uint64_t classes_seen; /* of the stream class, none of them ours */
+    bool has_ours;
     bool has_clock;       /* without one, an event is at no time */
     bool is_monotonic;    /* it is LTTng's own: CLOCK_MONOTONIC in ns */
     struct origin origin; /* host, as long as the stream's trace, and clock */
@@ -204,6 +220,12 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream)
 
     if (!decoder)
         return NULL;
+    decoder->mask = FIRST_SLOTS - 1;
+    decoder->slots = calloc(FIRST_SLOTS, sizeof(*decoder->slots));
+    if (!decoder->slots) {
+        free(decoder);
+        return NULL;
+    }
     clock = bt_stream_class_borrow_default_clock_class_const(class);
     decoder->has_clock = clock != NULL;
     decoder->is_monotonic = is_monotonic(clock);
@@ -218,9 +240,11 @@ void stream_decoder_free(struct stream_decoder *decoder)
 {
     if (!decoder)
         return;
-    for (size_t i = 0; i < decoder->plan_count; i++)
-        free(decoder->plans[i]);
-    free(decoder->plans);
+    for (size_t i = 0; i <= decoder->mask; i++) {
+        if (decoder->slots[i].plan != &foreign && decoder->slots[i].plan != &unreadable)
+            free(decoder->slots[i].plan);
+    }
+    free(decoder->slots);
     free(decoder);
 }
 
@@ -280,58 +304,96 @@ static bool plan_moment(struct plan *plan, const bt_field_class *payload)
     return plan->has_moment || plan_field(plan, &age_field, payload);
 }
 
-static void make_plan(struct plan *plan, const bt_event_class *class)
+/* Returns NULL when out of memory. */
+static struct plan *make_plan(const bt_event_class *class)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
     const struct layout *layout = find_layout(bt_event_class_get_name(class));
+    struct plan *plan;
 
-    *plan = (struct plan){.is_known = true, .result = layout ? DECODED : DECODED_FOREIGN};
     if (!layout)
-        return;
+        return &foreign;
+    if (!payload)
+        return &unreadable;
+    plan = calloc(1, sizeof(*plan));
+    if (!plan)
+        return NULL;
+    plan->result = DECODED;
     plan->kind = layout->kind;
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct field *field = &layout->fields[i];
 
-        if (!payload ||
-            !(field->offset == moment_field.offset ? plan_moment(plan, payload)
+        if (!(field->offset == moment_field.offset ? plan_moment(plan, payload)
                                                    : plan_field(plan, field, payload))) {
-            plan->result = DECODED_UNREADABLE;
-            return;
+            free(plan);
+            return &unreadable;
         }
+    }
+    return plan;
+}
+
+/* Where the class is, or would be. */
+static struct slot *find_slot(const struct stream_decoder *decoder, const bt_event_class *class)
+{
+    size_t i = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+    for (;; i++) {
+        struct slot *slot = &decoder->slots[i & decoder->mask];
+
+        if (slot->class == class || !slot->class)
+            return slot;
     }
 }
 
-static bool make_room(struct stream_decoder *decoder, size_t count)
+static bool make_room(struct stream_decoder *decoder)
 {
-    struct plan **plans;
+    struct slot *const old = decoder->slots;
+    const size_t old_mask = decoder->mask;
 
-    if (count <= decoder->plan_count)
+    if (2 * (decoder->used + 1) <= old_mask + 1)
         return true;
-    plans = realloc(decoder->plans, count * sizeof(*plans));
-    if (!plans)
+    decoder->slots = calloc(2 * (old_mask + 1), sizeof(*old));
+    if (!decoder->slots) {
+        decoder->slots = old;
         return false;
-    memset(plans + decoder->plan_count, 0, (count - decoder->plan_count) * sizeof(*plans));
-    decoder->plans = plans;
-    decoder->plan_count = count;
+    }
+    decoder->mask = 2 * (old_mask + 1) - 1;
+    for (size_t i = 0; i <= old_mask; i++) {
+        if (old[i].class)
+            *find_slot(decoder, old[i].class) = old[i];
+    }
+    free(old);
     return true;
 }
 
-/* Ids are dense in what LTTng writes. Returns NULL when out of memory. */
+/* Returns NULL when out of memory. */
+static const struct plan *add_plan(struct stream_decoder *decoder, const bt_event_class *class)
+{
+    struct plan *plan = make_room(decoder) ? make_plan(class) : NULL;
+
+    if (plan) {
+        *find_slot(decoder, class) = (struct slot){class, plan};
+        decoder->used++;
+    }
+    return plan;
+}
+
 static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event_class *class)
 {
-    const uint64_t id = bt_event_class_get_id(class);
+    const struct slot *slot = find_slot(decoder, class);
 
-    if (id >= CLASS_IDS_MAX) {
-        make_plan(&decoder->beyond, class);
-        return &decoder->beyond;
-    }
-    if (!make_room(decoder, id + 1))
-        return NULL;
-    if (!decoder->plans[id])
-        decoder->plans[id] = calloc(1, sizeof(struct plan));
-    if (decoder->plans[id] && !decoder->plans[id]->is_known)
-        make_plan(decoder->plans[id], class);
-    return decoder->plans[id];
+    return slot->class ? slot->plan : add_plan(decoder, class);
+}
+
+bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream)
+{
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+    const uint64_t count = bt_stream_class_get_event_class_count(class);
+
+    for (; !decoder->has_ours && decoder->classes_seen < count; decoder->classes_seen++)
+        decoder->has_ours = find_layout(bt_event_class_get_name(
+            bt_stream_class_borrow_event_class_by_index_const(class, decoder->classes_seen)));
+    return decoder->has_ours;
 }
 
 static struct text read_text(const bt_field *field)

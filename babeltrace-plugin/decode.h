@@ -29,6 +29,9 @@ void stream_decoder_free(struct stream_decoder *decoder);
 /* Where the stream's events come from, as far as the trace tells; as long as the stream. */
 struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 
+/* Whether the stream may have events of ours: an event of this class is known to its metadata. */
+bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
+
 /* Fills the members that its kind has, if DECODED; texts live as long as the message. */
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
                                    struct event *event);

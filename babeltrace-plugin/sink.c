@@ -255,8 +255,10 @@ static bool times_of_discarded_packets(const bt_message *message, const bt_strea
 
 static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *loss)
 {
-    const struct stream_decoder *decoder = streams_decoder(sink->streams, stream);
+    struct stream_decoder *decoder = streams_decoder(sink->streams, stream);
 
+    if (decoder && !stream_decoder_has_ours(decoder, stream))
+        return; /* counted, but no span of ours lacks anything */
     if (decoder)
         loss->origin = stream_decoder_origin(decoder);
     assembler_note_loss(sink->assembler, loss);
@@ -322,6 +324,15 @@ static void publish_now(struct sink *sink)
     account_publish_now(sink->account, &sink->input, assembler_counts(sink->assembler));
 }
 
+#define FLUSH_STEP 1024 /* spans: well below a millisecond */
+
+/* There may be a million open spans: an interruption in between is heeded. */
+static void flush(struct sink *sink)
+{
+    while (assembler_flush_some(sink->assembler, FLUSH_STEP))
+        exporter_heed_interruption(sink->exporter);
+}
+
 /* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
 static void end(struct sink *sink)
 {
@@ -331,7 +342,7 @@ static void end(struct sink *sink)
     if (sink->ended)
         return;
     sink->ended = true;
-    assembler_flush(sink->assembler);
+    flush(sink);
     publish_now(sink);
     if (!exporter_close(sink->exporter, &error))
         say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
@@ -345,7 +356,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
 {
     struct exporter_counts out;
 
-    assembler_flush(sink->assembler);
+    flush(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
     end(sink);

@@ -93,7 +93,7 @@ static struct known *add(struct streams *streams, const bt_stream *stream)
         free(known);
         return NULL;
     }
-    table_add(&streams->table, &known->in_table);
+    table_add(&streams->table, &known->in_table, hash_of(streams->table.seed, stream));
     return known;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "assembler_parts.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 struct assembler *assembler_new(const struct assembler_options *options, assembler_sink_fn *sink,
@@ -62,10 +63,8 @@ static void finish_expired(struct assembler *assembler, struct queue *queue)
 {
     struct open_span *open;
 
-    while ((open = queue_expired(queue, assembler->now_ns))) {
+    while ((open = queue_expired(queue, assembler->now_ns)))
         assembler_finish(assembler, open);
-        open_spans_prefetch_next(&assembler->open, queue);
-    }
 }
 
 void assembler_advance(struct assembler *assembler, int64_t now_ns)
@@ -78,19 +77,22 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns)
     finish_expired(assembler, &assembler->streaming);
 }
 
-static void finish_all(struct assembler *assembler, struct queue *queue)
+bool assembler_flush_some(struct assembler *assembler, unsigned spans)
 {
     struct open_span *open;
 
-    while ((open = queue_first(queue)))
+    for (; (open = assembler_oldest_but(assembler, NULL)); spans--) {
+        if (spans == 0)
+            return true;
         assembler_finish(assembler, open);
+    }
+    return false;
 }
 
 void assembler_flush(struct assembler *assembler)
 {
-    finish_all(assembler, &assembler->closing);
-    finish_all(assembler, &assembler->idle);
-    finish_all(assembler, &assembler->streaming);
+    while (assembler_flush_some(assembler, UINT_MAX))
+        ;
 }
 
 /*
@@ -105,14 +107,18 @@ static bool has_ids(const struct event *event)
     return ((event->trace_id | event->trace_id_high) != 0 || is_detail) && event->span_id != 0;
 }
 
-static void note_sequence(struct assembler *assembler, const struct event *event)
+/* What an event of a process tells of its host's clock. */
+static void note_clock(struct assembler *assembler, const struct event *event)
 {
-    int64_t since_ns;
-    const uint64_t missing = sequence_note(assembler->sequences, event->thread, event->sequence,
-                                           event->time_ns, &since_ns);
+    struct source *source;
 
-    if (missing)
-        assembler_note_gap(assembler, event, missing, since_ns);
+    if (!assembler->options.correct_clocks)
+        return;
+    source = source_get(assembler->sources, &event->origin);
+    if (source->is_overflow)
+        assembler->counts.not_noted++;
+    else if (clock_note(&source->correction, event->origin.pid, event->time_ns, event->realtime))
+        assembler->has_offsets = true;
 }
 
 void assembler_add(struct assembler *assembler, const struct event *event)
@@ -122,10 +128,10 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api)
-        note_sequence(assembler, event);
+        assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
-        assembler_note_clock(assembler, event);
+        note_clock(assembler, event);
     } else if (!has_ids(event)) {
         assembler->counts.events_invalid++;
     } else if (is_of_span_api) {

@@ -20,8 +20,9 @@
  *
  * With the original API a server may record under the span id that the client has sent it. Zipkin
  * wants to be told (struct span, shared), and no event tells: such a half is known by the client's
- * half, another endpoint's, being open or given out not long before. A blkin:span is never one:
- * libblkin's servers give their spans an id of their own.
+ * half, another endpoint's, being open or given out not long before. What comes late of such a
+ * half, after the time-out that has ended it, is one, too. A blkin:span is never one: libblkin's
+ * servers give their spans an id of their own.
  *
  * Not thread-safe: one thread drives an assembler.
  *
@@ -88,8 +89,8 @@ void assembler_add(struct assembler *assembler, const struct event *event);
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
 
 /*
- * Events or packets that were lost at origin (its process: pid, if only that one's are) between two
- * moments of trace time; without has_times: about now.
+ * Events or packets that were lost at a host, in whichever of its processes, between two moments of
+ * trace time; without has_times: about now.
  *
  * A span that may have been touched is tagged "blkin.lost", with how much was lost where:
  * - a span of the original's or of streaming events that was open at the time: annotations, tags or
@@ -114,7 +115,13 @@ struct loss {
 
 void assembler_note_loss(struct assembler *assembler, const struct loss *loss);
 
-/* Finishes every open span, oldest first. */
+/*
+ * Finishes open spans, oldest first, but no more than so many: who has to heed something else looks
+ * at it in between. Returns whether there are more.
+ */
+bool assembler_flush_some(struct assembler *assembler, unsigned spans);
+
+/* Finishes every open span. */
 void assembler_flush(struct assembler *assembler);
 
 /* Valid until the next call. */

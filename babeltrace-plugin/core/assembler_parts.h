@@ -9,7 +9,6 @@
 #include "assembler.h"
 #include "open_spans.h"
 #include "recent.h"
-#include "sequence.h"
 #include "source.h"
 
 struct assembler {
@@ -47,6 +46,9 @@ void assembler_tag_origin(struct assembler *assembler, struct span *span,
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint);
 
+/* The span to end next, of those that are over the one silent longest; never this one. Or NULL. */
+struct open_span *assembler_oldest_but(struct assembler *assembler, const struct open_span *but);
+
 /* The span has grown from a log of so many bytes: counts it, and makes room if that is too much. */
 void assembler_account(struct assembler *assembler, const struct open_span *open,
                        uint32_t capacity_before);
@@ -54,17 +56,17 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 /* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
 
-/* Counts and notes events that are missing between since_ns and this event of the span API. */
-void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
-                        int64_t since_ns);
+/* The last sequence number of each thread. Returns NULL when out of memory. */
+struct sequence_table *sequence_table_new(void);
+void sequence_table_free(struct sequence_table *table);
+
+/* Counts and notes events of its thread that are missing before this event of the span API. */
+void assembler_note_sequence(struct assembler *assembler, const struct event *event);
 
 /* Tags a span with what was lost while it was open, if anything: of itself, or of spans below. */
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open);
 void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
                               const struct origin *origin);
-
-/* What an event of a process tells of its host's clock. */
-void assembler_note_clock(struct assembler *assembler, const struct event *event);
 
 /* Moves the span's times to the wall clock, if they are off it. The last thing done to it. */
 void assembler_correct_times(struct assembler *assembler, struct span *span,

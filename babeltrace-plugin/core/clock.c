@@ -1,25 +1,32 @@
 /*
- * Filtering of what the process events tell of the wall clock.
+ * Filtering of what the process events tell of the wall clock, and the vote.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "clock.h"
 
-static const struct clock_sample *largest(const struct clock *clock)
-{
-    const struct clock_sample *most = &clock->samples[0];
+#include <stddef.h>
 
-    for (unsigned i = 1; i < CLOCK_SAMPLES; i++) {
-        if (clock->samples[i].offset_ns > most->offset_ns)
-            most = &clock->samples[i];
+static bool is_full(const struct clock_voice *voice)
+{
+    return voice->count >= CLOCK_SAMPLES;
+}
+
+static const struct clock_sample *largest(const struct clock_voice *voice)
+{
+    const struct clock_sample *most = &voice->samples[0];
+
+    for (unsigned i = 1; i < voice->count && i < CLOCK_SAMPLES; i++) {
+        if (voice->samples[i].offset_ns > most->offset_ns)
+            most = &voice->samples[i];
     }
     return most;
 }
 
 /* When the last CLOCK_SAMPLES began: a step back is as old as these. */
-static int64_t oldest_ns(const struct clock *clock)
+static int64_t oldest_ns(const struct clock_voice *voice)
 {
-    return clock->samples[clock->next].time_ns;
+    return voice->samples[is_full(voice) ? voice->next : 0].time_ns;
 }
 
 static bool is_step(int64_t from_ns, int64_t to_ns)
@@ -30,23 +37,97 @@ static bool is_step(int64_t from_ns, int64_t to_ns)
            difference <= -CLOCK_STEP_NS;
 }
 
-bool clock_note(struct clock *clock, int64_t time_ns, uint64_t realtime_ns)
+static bool is_heard(const struct clock_voice *voice, int64_t now_ns)
 {
-    const struct clock_sample *most;
+    return voice->count && now_ns - voice->last_ns < CLOCK_MEMORY_NS;
+}
+
+/* The process's own voice, or the place of one not heard of for long. NULL: there are enough. */
+static struct clock_voice *voice_of(struct clock *clock, int64_t pid, int64_t now_ns)
+{
+    struct clock_voice *place = NULL;
+
+    for (unsigned i = 0; i < CLOCK_VOICES; i++) {
+        struct clock_voice *voice = &clock->voices[i];
+
+        if (voice->count && voice->pid == pid)
+            return voice;
+        if (!place && !is_heard(voice, now_ns))
+            place = voice;
+    }
+    if (place)
+        *place = (struct clock_voice){.pid = pid};
+    return place;
+}
+
+static void add_sample(struct clock_voice *voice, int64_t time_ns, int64_t offset_ns)
+{
+    voice->samples[voice->next] = (struct clock_sample){time_ns, offset_ns};
+    voice->next = (voice->next + 1) % CLOCK_SAMPLES;
+    if (voice->count <= CLOCK_SAMPLES)
+        voice->count++;
+    voice->last_ns = time_ns;
+}
+
+struct vote {
+    unsigned agree;
+    unsigned differ;
+    int64_t since_ns; /* when it was seen first */
+};
+
+/* What the voices that are heard say of this offset. */
+static struct vote vote_on(const struct clock *clock, int64_t offset_ns, int64_t now_ns)
+{
+    struct vote vote = {.since_ns = now_ns};
+
+    for (unsigned i = 0; i < CLOCK_VOICES; i++) {
+        const struct clock_voice *voice = &clock->voices[i];
+        const struct clock_sample *said = largest(voice);
+        int64_t seen_ns;
+
+        if (!is_heard(voice, now_ns))
+            continue;
+        if (is_step(offset_ns, said->offset_ns)) {
+            vote.differ++;
+            continue;
+        }
+        seen_ns = offset_ns > clock->offset_ns ? said->time_ns : oldest_ns(voice);
+        if (seen_ns < vote.since_ns)
+            vote.since_ns = seen_ns;
+        vote.agree++;
+    }
+    return vote;
+}
+
+/* No offset is INT64_MIN: they are differences of times since the epoch. */
+static int64_t distance(int64_t offset_ns)
+{
+    return offset_ns < 0 ? -offset_ns : offset_ns;
+}
+
+bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns)
+{
+    struct clock_voice *voice;
+    struct vote vote;
+    int64_t offset_ns;
 
     if (time_ns < 0 || realtime_ns == 0 || realtime_ns > INT64_MAX)
         return false;
-    clock->samples[clock->next] =
-        (struct clock_sample){.time_ns = time_ns, .offset_ns = (int64_t)realtime_ns - time_ns};
-    clock->next = (clock->next + 1) % CLOCK_SAMPLES;
-    if (clock->count <= CLOCK_SAMPLES)
-        clock->count++;
-
-    most = largest(clock);
-    if (!is_step(clock->offset_ns, most->offset_ns))
+    voice = voice_of(clock, pid, time_ns);
+    if (!voice)
         return false;
-    clock->since_ns = most->offset_ns > clock->offset_ns ? most->time_ns : oldest_ns(clock);
-    clock->before_offset_ns = clock->count <= CLOCK_SAMPLES ? most->offset_ns : clock->offset_ns;
-    clock->offset_ns = most->offset_ns;
+    add_sample(voice, time_ns, (int64_t)realtime_ns - time_ns);
+    clock->is_settled |= voice->count > CLOCK_SAMPLES;
+
+    offset_ns = largest(voice)->offset_ns;
+    if (!is_step(clock->offset_ns, offset_ns) || (!is_full(voice) && offset_ns < clock->offset_ns))
+        return false;
+    vote = vote_on(clock, offset_ns, time_ns);
+    if (vote.agree < vote.differ ||
+        (vote.agree == vote.differ && distance(offset_ns) >= distance(clock->offset_ns)))
+        return false;
+    clock->since_ns = vote.since_ns;
+    clock->before_offset_ns = clock->is_settled ? clock->offset_ns : offset_ns;
+    clock->offset_ns = offset_ns;
     return true;
 }

@@ -8,11 +8,16 @@
  *
  * blkin:process tells the wall clock about once a second and process. It is read a little before
  * LTTng takes the stamp, and much before if the thread is interrupted in between: an error that
- * only ever makes the offset look smaller. So the largest of the last CLOCK_SAMPLES is believed:
- * exact within some microseconds, at once after a step forward, CLOCK_SAMPLES later after a step
- * back. Between two steps the true offset does not change, and is a few microseconds at first;
- * what moves by less than CLOCK_STEP_NS is taken for noise, so that a clock that nobody has set
- * corrects nothing, and two spans of one request are not moved against each other.
+ * only ever makes the offset look smaller. So what a process says is the largest of its last
+ * CLOCK_SAMPLES: exact within some microseconds, at once after a step forward, CLOCK_SAMPLES later
+ * after a step back.
+ *
+ * One process may be wrong (under faketime) where the host is not, so the processes of a host vote:
+ * those heard of in the last CLOCK_MEMORY_NS, CLOCK_VOICES at most. The most say what is believed;
+ * where as many say one thing as another, what moves the spans less. Between two steps the true
+ * offset does not change, and is a few microseconds at first; what moves by less than CLOCK_STEP_NS
+ * is taken for noise, so that a clock that nobody has set corrects nothing, and two spans of one
+ * request are not moved against each other.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,8 +27,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CLOCK_SAMPLES 4
-#define CLOCK_STEP_NS INT64_C(1000000)
+#define CLOCK_SAMPLES   4
+#define CLOCK_VOICES    8
+#define CLOCK_STEP_NS   INT64_C(1000000)
+#define CLOCK_MEMORY_NS INT64_C(10000000000)
 
 struct clock_sample {
     int64_t time_ns; /* trace time */
@@ -31,23 +38,32 @@ struct clock_sample {
 };
 
 /*
- * All zero: no correction. The samples count as 0 until there are as many: one alone may be much
- * too small, never much too large.
+ * What one process says. With fewer samples than there is room for, it cannot make the offset
+ * smaller: one alone may be much too small, never much too large.
  */
-struct clock {
+struct clock_voice {
     struct clock_sample samples[CLOCK_SAMPLES];
-    unsigned count; /* of samples, up to one more than there is room for */
+    int64_t pid;
+    int64_t last_ns; /* trace time */
+    unsigned count;  /* of samples, up to one more than there is room for. 0: nobody's */
     unsigned next;
+};
+
+/* All zero: no correction. */
+struct clock {
+    struct clock_voice voices[CLOCK_VOICES];
+    bool is_settled;          /* an offset, or none, has been seen for a while */
     int64_t offset_ns;        /* of what starts at since_ns and later */
     int64_t since_ns;         /* trace time */
     int64_t before_offset_ns; /* of what started earlier: requests under way at a step stay whole */
 };
 
 /*
- * The wall clock showed realtime_ns at trace time time_ns. Returns whether the offset has changed;
- * nonsense changes nothing. The first offset that is found was there before it was found.
+ * Process pid says that the wall clock showed realtime_ns at trace time time_ns. Returns whether
+ * the offset has changed; nonsense changes nothing. The first offset that is found was there
+ * before.
  */
-bool clock_note(struct clock *clock, int64_t time_ns, uint64_t realtime_ns);
+bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns);
 
 /* What to add to the times of a span that starts at start_ns, trace time. */
 static inline int64_t clock_offset(const struct clock *clock, int64_t start_ns)

@@ -43,12 +43,21 @@ static uint64_t hash_of_entry(uint64_t seed, const struct cds_hlist_node *link)
     return hash_of(seed, entry->endpoint.service, entry->ip, entry->port);
 }
 
+static struct text cut(struct text text)
+{
+    return (struct text){text.data,
+                         text.length < ENDPOINT_TEXT_MAX ? text.length : ENDPOINT_TEXT_MAX};
+}
+
+static bool is_of(const struct entry *entry, struct text service, struct text ip, int64_t port)
+{
+    return entry->port == port && text_equal(entry->endpoint.service, service) &&
+           text_equal(entry->ip, ip);
+}
+
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
 {
-    const struct entry *entry = entry_of(endpoint);
-
-    return entry->port == port && text_equal(endpoint->service, service) &&
-           text_equal(entry->ip, ip);
+    return is_of(entry_of(endpoint), cut(service), cut(ip), port);
 }
 
 struct endpoint_table *endpoint_table_new(void)
@@ -123,14 +132,13 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
 }
 
 static const struct entry *find(const struct endpoint_table *table, struct text service,
-                                struct text ip, int64_t port)
+                                struct text ip, int64_t port, uint64_t hash)
 {
-    const uint64_t hash = hash_of(table->entries.seed, service, ip, port);
     const struct entry *entry;
 
     cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash), in_table)
     {
-        if (endpoint_is(&entry->endpoint, service, ip, port))
+        if (is_of(entry, service, ip, port))
             return entry;
     }
     return NULL;
@@ -138,7 +146,7 @@ static const struct entry *find(const struct endpoint_table *table, struct text 
 
 /* Returns NULL when out of memory. */
 static const struct entry *add(struct endpoint_table *table, struct text service, struct text ip,
-                               int64_t port)
+                               int64_t port, uint64_t hash)
 {
     struct entry *entry;
 
@@ -146,7 +154,7 @@ static const struct entry *add(struct endpoint_table *table, struct text service
         return &table->overflow;
     entry = entry_new(service, ip, port);
     if (entry)
-        table_add(&table->entries, &entry->in_table);
+        table_add(&table->entries, &entry->in_table, hash);
     return entry;
 }
 
@@ -154,12 +162,16 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
                                     struct text ip, int64_t port)
 {
     const struct entry *entry = table->last;
+    uint64_t hash;
 
-    if (entry && endpoint_is(&entry->endpoint, service, ip, port))
+    service = cut(service);
+    ip = cut(ip);
+    if (entry && is_of(entry, service, ip, port))
         return &entry->endpoint;
-    entry = find(table, service, ip, port);
+    hash = hash_of(table->entries.seed, service, ip, port);
+    entry = find(table, service, ip, port, hash);
     if (!entry)
-        entry = add(table, service, ip, port);
+        entry = add(table, service, ip, port, hash);
     if (!entry)
         return NULL;
     table->last = entry;

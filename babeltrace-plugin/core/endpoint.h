@@ -35,9 +35,11 @@ void endpoint_table_free(struct endpoint_table *table);
  * A negative port is one that a signed 16-bit field wrapped. Returns NULL when out of memory.
  *
  * No honest set of traces has more than ENDPOINTS_MAX services: those beyond share one endpoint,
- * the overflow, whose service is called ENDPOINT_OVERFLOW.
+ * the overflow, whose service is called ENDPOINT_OVERFLOW. Of a service's name ENDPOINT_TEXT_MAX
+ * bytes are kept: more than an encoder writes, so that it sees that the name is too long.
  */
 #define ENDPOINTS_MAX     65536
+#define ENDPOINT_TEXT_MAX 1100
 #define ENDPOINT_OVERFLOW "blkin: too many services"
 
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,

@@ -196,9 +196,27 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
     spans->pool_length++;
 }
 
-struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint, struct source *source)
+static struct open_span *find_surplus(struct cds_hlist_head *bucket, const struct event *event)
 {
+    struct open_span *open, *oldest = NULL;
+    unsigned alike = 0;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (!is_of_span(event, open))
+            continue;
+        alike++;
+        if (!oldest || open->last_event_ns < oldest->last_event_ns)
+            oldest = open;
+    }
+    return alike < ALIKE_MAX ? NULL : oldest;
+}
+
+struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
+                                 const struct endpoint *endpoint, struct source *source,
+                                 struct open_span **surplus)
+{
+    const uint64_t hash = hash_of(spans->table.seed, event->trace_id, event->span_id);
     struct open_span *open = open_spans_take(spans);
 
     if (!open)
@@ -216,7 +234,8 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         free_open_span(open);
         return NULL;
     }
-    table_add(&spans->table, &open->in_table);
+    *surplus = find_surplus(table_bucket(&spans->table, hash), event);
+    table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
 }
@@ -249,25 +268,6 @@ struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
     if (open && (uint64_t)now_ns - (uint64_t)open->last_event_ns < (uint64_t)queue->timeout_ns)
         return NULL;
     return open;
-}
-
-static void prefetch(const void *data, size_t size)
-{
-    for (size_t i = 0; i < size; i += 64)
-        __builtin_prefetch((const char *)data + i);
-}
-
-void open_spans_prefetch_next(const struct open_spans *spans, const struct queue *queue)
-{
-    const struct cds_list_head *const first = queue->spans.next;
-    const struct open_span *next;
-
-    if (first == &queue->spans)
-        return;
-    next = cds_list_entry(first, struct open_span, in_queue);
-    prefetch(next->span.log, next->span.log_length);
-    prefetch(bucket_of(spans, next->span.trace_id, next->span.id), 1);
-    prefetch(cds_list_entry(first->next, struct open_span, in_queue), sizeof(struct open_span));
 }
 
 void queue_free(struct queue *queue)

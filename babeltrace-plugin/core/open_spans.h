@@ -62,9 +62,20 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 /* Whether the client's half of this span is open, at another endpoint. */
 bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 
-/* A span with the event's ids and name, in the table. Returns NULL when out of memory. */
+/*
+ * A span with the event's ids and name, in the table. Returns NULL when out of memory.
+ *
+ * What has the same ids is searched one by one: of more than ALIKE_MAX the one that has been silent
+ * longest is *surplus, which is to go; else that is NULL. A request to 16 services that all take
+ * over its ids is honest.
+ */
+#ifndef ALIKE_MAX
+#define ALIKE_MAX 64
+#endif
+
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint, struct source *source);
+                                 const struct endpoint *endpoint, struct source *source,
+                                 struct open_span **surplus);
 
 /* Takes it out of the table. */
 void open_spans_remove(struct open_spans *spans, struct open_span *open);
@@ -92,11 +103,5 @@ struct open_span *queue_first(struct queue *queue);
 
 /* Frees the spans in it. */
 void queue_free(struct queue *queue);
-
-/*
- * Fetches what the span points to that is the next to end, and the span after it: those of a busy
- * trace wait for their end in no cache.
- */
-void open_spans_prefetch_next(const struct open_spans *spans, const struct queue *queue);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Two direct-mapped tables.
+ * Direct-mapped tables.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,6 +18,7 @@ struct recent_table {
     uint64_t streamed[RECENT_PLACES];
     struct client clients[RECENT_PLACES];
     bool has_clients; /* any: many a trace has servers only */
+    uint32_t *shared; /* NULL: none */
 };
 
 struct recent_table *recent_table_new(void)
@@ -27,6 +28,8 @@ struct recent_table *recent_table_new(void)
 
 void recent_table_free(struct recent_table *table)
 {
+    if (table)
+        free(table->shared);
     free(table);
 }
 
@@ -79,4 +82,29 @@ bool recent_has_client(const struct recent_table *table, const struct span *span
     hash = hash_of(span);
     place = &table->clients[hash & (RECENT_PLACES - 1)];
     return place->hash == hash && place->endpoint && place->endpoint != span->endpoint;
+}
+
+static uint64_t hash_of_shared(const struct span *span)
+{
+    return hash_mix(span->trace_id ^ hash_mix(span->id ^ (uint64_t)(uintptr_t)span->endpoint));
+}
+
+void recent_note_shared(struct recent_table *table, const struct span *span)
+{
+    const uint64_t hash = hash_of_shared(span);
+
+    if (!table->shared)
+        table->shared = calloc(RECENT_SHARED_PLACES, sizeof(*table->shared));
+    if (table->shared)
+        table->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
+}
+
+bool recent_has_shared(const struct recent_table *table, const struct span *span)
+{
+    uint64_t hash;
+
+    if (!table->shared)
+        return false;
+    hash = hash_of_shared(span);
+    return hash >> 32 && table->shared[hash & (RECENT_SHARED_PLACES - 1)] == (uint32_t)(hash >> 32);
 }

@@ -16,7 +16,9 @@
  * and the two halves of a span end one after the other. A place holds 64 bits of hash instead of
  * the ids, which is as good, and as small as a table must be that is read for each span.
  */
+#ifndef RECENT_PLACES
 #define RECENT_PLACES 8192 /* a power of two */
+#endif
 
 struct recent_table;
 
@@ -40,5 +42,19 @@ void recent_note_client(struct recent_table *table, const struct span *span);
 
 /* Whether a client's span of the same ids, from another endpoint, was noted. */
 bool recent_has_client(const struct recent_table *table, const struct span *span);
+
+/*
+ * A server's half was given out as shared. What is looked for here may come much later than a half
+ * or a form of a span does, seconds after the time-out that has ended it: so there are more places,
+ * of 32 bits, made when the first is needed.
+ */
+#ifndef RECENT_SHARED_PLACES
+#define RECENT_SHARED_PLACES (1U << 17)
+#endif
+
+void recent_note_shared(struct recent_table *table, const struct span *span);
+
+/* Whether one of the same ids and endpoint was noted. */
+bool recent_has_shared(const struct recent_table *table, const struct span *span);
 
 #endif

@@ -86,9 +86,9 @@ static struct source *source_new(const struct origin *origin)
     return source;
 }
 
-static struct source *find(const struct source_table *table, const struct origin *origin)
+static struct source *find(const struct source_table *table, const struct origin *origin,
+                           uint64_t hash)
 {
-    const uint64_t hash = hash_of(table->sources.seed, origin->host, origin->clock);
     struct source *source;
 
     cds_hlist_for_each_entry_2(source, table_bucket(&table->sources, hash), in_table)
@@ -100,12 +100,12 @@ static struct source *find(const struct source_table *table, const struct origin
 }
 
 /* Returns NULL when out of memory, or of room. */
-static struct source *add(struct source_table *table, const struct origin *origin)
+static struct source *add(struct source_table *table, const struct origin *origin, uint64_t hash)
 {
     struct source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
 
     if (source)
-        table_add(&table->sources, &source->in_table);
+        table_add(&table->sources, &source->in_table, hash);
     return source;
 }
 
@@ -114,12 +114,14 @@ struct source *source_get(struct source_table *table, const struct origin *origi
     const uintptr_t address = (uintptr_t)origin->host.data;
     struct source **recent = &table->recent[(address >> 4 ^ address >> 12) & (RECENT - 1)];
     struct source *source;
+    uint64_t hash;
 
     if (*recent && is_source_of(*recent, origin))
         return *recent;
-    source = find(table, origin);
+    hash = hash_of(table->sources.seed, origin->host, origin->clock);
+    source = find(table, origin, hash);
     if (!source)
-        source = add(table, origin);
+        source = add(table, origin, hash);
     if (!source)
         return &table->overflow;
     *recent = source;

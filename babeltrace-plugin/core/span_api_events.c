@@ -8,9 +8,31 @@
 #include "log.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "../../tracepoints/events.h"
+
+/* The shortest text that reads back as the same number, with a point whatever the locale has. */
+static void print_real(char *text, size_t size, double real)
+{
+    const char *point = localeconv()->decimal_point;
+    char *at;
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, real);
+        if (strtod(text, NULL) == real)
+            break;
+    }
+    at = strstr(text, point);
+    if (at && *at) {
+        const char *rest = at + strlen(point);
+
+        *at = '.';
+        memmove(at + 1, rest, strlen(rest) + 1);
+    }
+}
 
 static bool add_number(struct span *span, const struct log_record *record)
 {
@@ -20,7 +42,7 @@ static bool add_number(struct span *span, const struct log_record *record)
     switch (record->type) {
     case 'd':
         memcpy(&real, &record->bits, sizeof(real));
-        snprintf(text, sizeof(text), "%.15g", real);
+        print_real(text, sizeof(text), real);
         break;
     case 'b':
         snprintf(text, sizeof(text), "%s", record->bits ? "true" : "false");
@@ -112,16 +134,22 @@ static enum span_kind kind_of(const struct event *event)
     return event->span_kind <= SPAN_CONSUMER ? (enum span_kind)event->span_kind : SPAN_LOCAL;
 }
 
-/* The moment that an event tells of; false if that is not a time after the epoch. */
-static bool moment_of(const struct event *event, uint64_t before_ns, int64_t *moment_ns)
-{
-    int64_t told_ns;
+#define AGE_AHEAD_NS 1000000 /* what comes later than its own event by more is no moment of it */
 
-    if (event->time_ns < 0 || __builtin_sub_overflow(event->time_ns, event->age_ns, &told_ns) ||
-        told_ns < 0 || before_ns > (uint64_t)told_ns)
-        return false;
-    *moment_ns = told_ns - (int64_t)before_ns;
-    return true;
+/*
+ * The moment that an event tells of. A trace may claim anything: an age that goes back beyond the
+ * epoch is none, and a moment too early to be told the earliest.
+ */
+static int64_t moment_of(const struct event *event, uint64_t before_ns)
+{
+    const bool is_age =
+        event->age_ns >= -AGE_AHEAD_NS && (event->time_ns < 0 || event->age_ns <= event->time_ns);
+    int64_t moment_ns;
+
+    if (__builtin_sub_overflow(event->time_ns, is_age ? event->age_ns : 0, &moment_ns) ||
+        __builtin_sub_overflow(moment_ns, before_ns, &moment_ns))
+        return INT64_MIN;
+    return moment_ns;
 }
 
 /* The span through which its trace came into the process: see assembler_note_loss(). */
@@ -175,10 +203,9 @@ static void add_whole_span(struct assembler *assembler, const struct event *even
     span->id = event->span_id;
     span->parent_id = event->parent_id;
     span->kind = kind_of(event);
-    if (!moment_of(event, event->duration_ns, &span->start_ns) ||
-        !moment_of(event, 0, &span->end_ns)) {
-        assembler->counts.events_invalid++;
-    } else if (!span->endpoint || !span_set_name(span, event->span_name)) {
+    span->start_ns = moment_of(event, event->duration_ns);
+    span->end_ns = moment_of(event, 0);
+    if (!span->endpoint || !span_set_name(span, event->span_name)) {
         assembler->counts.events_no_room++;
     } else if (is_repeated(assembler, span, event)) {
         assembler->counts.events_duplicate++;
@@ -216,8 +243,7 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     open->streaming = true;
     open->span.kind = kind_of(event);
     open->span.debug = event->flags & BLKIN_SPAN_DEBUG;
-    if (!moment_of(event, 0, &open->span.start_ns))
-        open->span.start_ns = event->time_ns;
+    open->span.start_ns = moment_of(event, 0);
     open->span.end_ns = open->span.start_ns;
     queue_append(&assembler->streaming, open, assembler->now_ns);
 }
@@ -241,15 +267,13 @@ static bool apply_detail(struct assembler *assembler, struct open_span *open,
 static void add_detail(struct assembler *assembler, const struct event *event)
 {
     struct open_span *open = open_spans_find_streamed(&assembler->open, event);
-    int64_t moment_ns;
+    const int64_t moment_ns = moment_of(event, 0);
     uint32_t capacity;
 
     if (!open) {
         assembler->counts.events_late++;
         return;
     }
-    if (!moment_of(event, 0, &moment_ns))
-        moment_ns = event->time_ns;
     if (event->kind == EVENT_END) {
         set_end(&open->span, moment_ns);
         assembler_count(assembler, open, true);

@@ -67,11 +67,31 @@ static uint64_t bytes_of(const struct open_span *open)
     return sizeof(*open) + open->span.log_capacity;
 }
 
-/* No event says so, but the client's half is there as a rule: it begins first and ends last. */
-static void set_shared(struct assembler *assembler, struct span *span)
+/*
+ * No event says so, but the client's half is there as a rule: it begins first and ends last. What
+ * comes late of a server's half may have no annotation that tells its kind, and goes where the rest
+ * has gone.
+ */
+static void set_shared(struct assembler *assembler, struct open_span *open)
 {
+    struct span *span = &open->span;
+
+    if (span->kind == SPAN_LOCAL && !open->streaming && recent_has_shared(assembler->recent, span))
+        span->kind = SPAN_SERVER;
     span->shared = span->kind == SPAN_SERVER && (open_spans_has_client(&assembler->open, span) ||
-                                                 recent_has_client(assembler->recent, span));
+                                                 recent_has_client(assembler->recent, span) ||
+                                                 recent_has_shared(assembler->recent, span));
+    if (span->shared)
+        recent_note_shared(assembler->recent, span);
+}
+
+void assembler_correct_times(struct assembler *assembler, struct span *span,
+                             const struct source *source)
+{
+    const int64_t offset_ns = clock_offset(&source->correction, span->start_ns);
+
+    if (offset_ns && span_shift(span, offset_ns))
+        assembler->counts.spans_corrected++;
 }
 
 static void give_out(struct assembler *assembler, struct open_span *open)
@@ -83,7 +103,7 @@ static void give_out(struct assembler *assembler, struct open_span *open)
     set_times(open);
     if (assembler->has_losses || assembler->has_gaps)
         assembler_tag_loss_in(assembler, open);
-    set_shared(assembler, &open->span);
+    set_shared(assembler, open);
     if (open->streaming && open->closing)
         recent_note_streamed(assembler->recent, &open->span, open->source);
     if (open->span.kind == SPAN_CLIENT)
@@ -103,8 +123,7 @@ void assembler_finish(struct assembler *assembler, struct open_span *open)
     open_spans_give(&assembler->open, open);
 }
 
-/* A span that nothing has closed yet and that has been silent longest; never this one. */
-static struct open_span *oldest_but(struct assembler *assembler, const struct open_span *but)
+struct open_span *assembler_oldest_but(struct assembler *assembler, const struct open_span *but)
 {
     struct queue *const queues[] = {&assembler->closing, &assembler->idle, &assembler->streaming};
 
@@ -117,6 +136,13 @@ static struct open_span *oldest_but(struct assembler *assembler, const struct op
     return NULL;
 }
 
+static void evict(struct assembler *assembler, struct open_span *open)
+{
+    assembler->counts.spans_evicted++;
+    open->evicted = !open->closing;
+    assembler_finish(assembler, open);
+}
+
 static void evict_until_it_fits(struct assembler *assembler, const struct open_span *but)
 {
     struct assembler_counts *counts = &assembler->counts;
@@ -124,22 +150,23 @@ static void evict_until_it_fits(struct assembler *assembler, const struct open_s
 
     while ((assembler->open.table.count > assembler->options.max_open_spans ||
             counts->open_bytes > assembler->options.max_open_bytes) &&
-           (oldest = oldest_but(assembler, but))) {
-        counts->spans_evicted++;
-        oldest->evicted = !oldest->closing;
-        assembler_finish(assembler, oldest);
-    }
+           (oldest = assembler_oldest_but(assembler, but)))
+        evict(assembler, oldest);
 }
 
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint)
 {
-    struct open_span *open = open_spans_add(&assembler->open, event, endpoint,
-                                            source_get(assembler->sources, &event->origin));
+    struct open_span *surplus;
+    struct open_span *open =
+        open_spans_add(&assembler->open, event, endpoint,
+                       source_get(assembler->sources, &event->origin), &surplus);
 
     if (open) {
         assembler_tag_origin(assembler, &open->span, &event->origin);
         assembler->counts.open_bytes += bytes_of(open);
+        if (surplus)
+            evict(assembler, surplus);
         evict_until_it_fits(assembler, open);
     }
     return open;

@@ -1,13 +1,46 @@
 /*
  * Losses: what tells of them, and the spans that they have touched.
  *
+ * Gaps in the sequence numbers of a thread show losses that nobody else counts, such as those of a
+ * killed process's last sub-buffer or of a viewer that was away; those that LTTng has counted show
+ * here a second time. The last number of each thread is in a table of fixed size: a thread that
+ * finds its place taken displaces the other one, whose next event then counts as its first. With
+ * more threads than places some gaps go unseen, and memory stays what it is.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "assembler_parts.h"
 
+#include "hash.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#ifndef SEQUENCE_PLACES
+#define SEQUENCE_PLACES 16384 /* a power of two */
+#endif
+
+struct place {
+    uint64_t thread; /* 0: free; threads are never numbered 0 */
+    uint64_t sequence;
+    int64_t time_ns;
+};
+
+struct sequence_table {
+    struct place places[SEQUENCE_PLACES];
+};
+
+struct sequence_table *sequence_table_new(void)
+{
+    return calloc(1, sizeof(struct sequence_table));
+}
+
+void sequence_table_free(struct sequence_table *table)
+{
+    free(table);
+}
 
 static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
                  const struct loss_interval *interval)
@@ -23,7 +56,6 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
     const struct loss_interval interval = {
         .begin_ns = loss->has_times ? loss->begin_ns : assembler->now_ns,
         .end_ns = loss->has_times ? loss->end_ns : assembler->now_ns,
-        .pid = loss->origin.pid,
         .events = loss->events,
         .packets = loss->packets,
     };
@@ -31,8 +63,29 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
     assembler->has_losses |= note(assembler, source, &source->losses, &interval);
 }
 
-void assembler_note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
-                        int64_t since_ns)
+/*
+ * How many events of its thread are missing before this one: 0 for the first one that is seen, and
+ * for numbers that do not go up (a hostile or a broken trace). They were recorded since *since_ns,
+ * the time of the event before, which is set only then.
+ */
+static uint64_t missing_before(struct sequence_table *table, const struct event *event,
+                               int64_t *since_ns)
+{
+    struct place *place = &table->places[hash_mix(event->thread) & (SEQUENCE_PLACES - 1)];
+    uint64_t missing = 0;
+
+    if (place->thread == event->thread && event->sequence > place->sequence &&
+        event->sequence - place->sequence > 1) {
+        missing = event->sequence - place->sequence - 1;
+        *since_ns = place->time_ns;
+    }
+    *place = (struct place){event->thread, event->sequence, event->time_ns};
+    /* the numbers have 32 bits, so there cannot be more in between */
+    return missing > UINT32_MAX ? 0 : missing;
+}
+
+static void note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
+                     int64_t since_ns)
 {
     struct source *source = source_get(assembler->sources, &event->origin);
     const struct loss_interval interval = {
@@ -44,6 +97,15 @@ void assembler_note_gap(struct assembler *assembler, const struct event *event, 
 
     assembler->counts.events_missing += missing;
     assembler->has_gaps |= note(assembler, source, &source->gaps, &interval);
+}
+
+void assembler_note_sequence(struct assembler *assembler, const struct event *event)
+{
+    int64_t since_ns;
+    const uint64_t missing = missing_before(assembler->sequences, event, &since_ns);
+
+    if (missing)
+        note_gap(assembler, event, missing, since_ns);
 }
 
 struct line {

@@ -35,11 +35,6 @@ void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_nod
     free(table->buckets);
 }
 
-static void link_in(struct table *table, struct cds_hlist_node *link)
-{
-    cds_hlist_add_head(link, table_bucket(table, table->hash_of(table->seed, link)));
-}
-
 static void grow(struct table *table)
 {
     struct cds_hlist_head *const old = table->buckets;
@@ -55,16 +50,16 @@ static void grow(struct table *table)
 
         for (; link; link = next) {
             next = link->next;
-            link_in(table, link);
+            cds_hlist_add_head(link, table_bucket(table, table->hash_of(table->seed, link)));
         }
     }
     free(old);
 }
 
-void table_add(struct table *table, struct cds_hlist_node *link)
+void table_add(struct table *table, struct cds_hlist_node *link, uint64_t hash)
 {
     if (table->count > table->mask)
         grow(table);
-    link_in(table, link);
+    cds_hlist_add_head(link, table_bucket(table, hash));
     table->count++;
 }

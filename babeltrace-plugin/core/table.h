@@ -41,7 +41,8 @@ static inline struct cds_hlist_head *table_bucket(const struct table *table, uin
     return &table->buckets[hash & table->mask];
 }
 
-void table_add(struct table *table, struct cds_hlist_node *link);
+/* hash is what hash_of() tells of the link. */
+void table_add(struct table *table, struct cds_hlist_node *link, uint64_t hash);
 
 static inline void table_remove(struct table *table, struct cds_hlist_node *link)
 {

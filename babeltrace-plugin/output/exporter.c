@@ -177,6 +177,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
     }
 }
 
+void exporter_heed_interruption(struct exporter *exporter)
+{
+    (void)stop_if_interrupted(exporter);
+}
+
 void exporter_set_live(struct exporter *exporter)
 {
     if (exporter->options.on_full != ON_FULL_AUTO)

@@ -58,6 +58,12 @@ struct exporter *exporter_new(const struct exporter_options *options,
 /* The span is copied, but its endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
+/*
+ * For who adds many spans at once: from an interruption on, what is not delivered within
+ * flush_timeout_ms is not waited for.
+ */
+void exporter_heed_interruption(struct exporter *exporter);
+
 /* The trace is being written while it is read: who waits here loses events there. */
 void exporter_set_live(struct exporter *exporter);
 

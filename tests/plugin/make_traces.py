@@ -292,6 +292,21 @@ def discarded():
     return {"": trace}
 
 
+def discarded_elsewhere():
+    """A channel of others of the same session lost 5 events: none of ours, so no span is touched."""
+    ours = Trace(1, hostname="node1", context=CONTEXT)
+    others = Trace(2, hostname="node1")
+    add_blkin(ours)
+    others.event_class("some:other", {"number": I32})
+    thread = Thread(1, context=context(100, 101, "osd"))
+    ours.stream().packet([thread.begin(10 * S, 2), thread.span(11 * S, 3, duration=S),
+                          thread.end(14 * S, 2)])
+    stream = others.stream()
+    stream.packet([(10 * S, "some:other", {"number": 1}), (11 * S, "some:other", {"number": 2})])
+    stream.packet([(13 * S, "some:other", {"number": 3})], discarded=5)
+    return {"ours": ours, "others": others}
+
+
 def foreign():
     """Events of others, some with names much like ours, and ours among them."""
     trace = Trace(hostname="node1")
@@ -470,9 +485,22 @@ def cut_off():
     return {"": trace}
 
 
-CASES = (original, original_keyval, span_api, span_moments, clock_other, two_threads, two_hosts, contexts_missing, contexts_odd,
-         discarded, foreign, unreadable, other_types, any_bytes, event_ids, empty, clock_ticks,
+CASES = (original, original_keyval, span_api, span_moments, clock_other, two_threads, two_hosts,
+         contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable,
+         other_types, any_bytes, event_ids, empty, clock_ticks,
          clock_before_epoch, clock_none, hangs, corrupt, cut_off)
+
+
+def many_streams():
+    """Not kept in the tree: 900 streams at a time, of classes with the largest of small ids."""
+    trace = Trace()
+    trace.event_class("blkin:span", BLKIN["blkin:span"], 65534)
+    trace.event_class("some:other", {"number": I32}, 65533)
+    for number in range(900):
+        trace.stream().packet([
+            Thread(number + 1).span(10 * S + number, number + 2, name="w"),
+            (20 * S + number, "some:other", {"number": 1})])
+    return trace
 
 
 def make(folder):

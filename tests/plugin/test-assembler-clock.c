@@ -30,15 +30,22 @@ static struct assembler *begin_clock(bool correct)
     return assembler_new(&own, take_times, NULL);
 }
 
-/* At second, the wall clock of host is off the trace's. */
-static void process(struct assembler *assembler, int64_t second, const char *host,
-                    int64_t offset_ns)
+/* At second, a process says that the wall clock of host is off the trace's. */
+static void process_of(struct assembler *assembler, int64_t pid, int64_t second, const char *host,
+                       int64_t offset_ns)
 {
     struct event event = {.kind = EVENT_PROCESS, .time_ns = second * SECOND};
 
     event.origin.host = text_of(host);
+    event.origin.pid = pid;
     event.realtime = (uint64_t)(event.time_ns + offset_ns);
     assembler_add(assembler, &event);
+}
+
+static void process(struct assembler *assembler, int64_t second, const char *host,
+                    int64_t offset_ns)
+{
+    process_of(assembler, 1, second, host, offset_ns);
 }
 
 /* By how much a span of five seconds was moved: the same for all of its times. */
@@ -140,6 +147,70 @@ static void test_step_back(void)
     end(assembler);
 }
 
+/* A process whose clock is wrong moves nothing on a host where another one says that it is right.
+ */
+static void test_one_is_wrong(void)
+{
+    struct assembler *assembler = begin_clock(true);
+
+    for (int64_t i = 100; i < 120; i++) {
+        process_of(assembler, 1, i, "a", 0);
+        process_of(assembler, 2, i, "a", 3600 * SECOND);
+        CHECK(moved_whole(assembler, i, "a") == 0);
+    }
+    CHECK(assembler_counts(assembler)->spans_corrected == 0);
+    end(assembler);
+
+    /* it was the first: the next ones are believed as soon as they are sure */
+    assembler = begin_clock(true);
+    process_of(assembler, 2, 100, "a", 3600 * SECOND);
+    CHECK(moved_whole(assembler, 100, "a") == 3600 * SECOND);
+    for (int64_t i = 101; i < 101 + CLOCK_SAMPLES; i++)
+        process_of(assembler, 1, i, "a", 1000);
+    CHECK(moved_whole(assembler, 110, "a") == 1000);
+    process_of(assembler, 2, 111, "a", 3600 * SECOND);
+    CHECK(moved_whole(assembler, 120, "a") == 1000);
+    end(assembler);
+}
+
+/* The clock is set while many processes run: the spans follow when the most of them have said so.
+ */
+static void test_vote(void)
+{
+    struct assembler *assembler = begin_clock(true);
+
+    for (int64_t second = 100; second < 110; second++) {
+        for (int64_t pid = 1; pid <= 5; pid++)
+            process_of(assembler, pid, second, "a", 0);
+    }
+    for (int64_t pid = 1; pid <= 2; pid++)
+        process_of(assembler, pid, 110, "a", 7 * SECOND);
+    CHECK(moved_whole(assembler, 115, "a") == 0);
+    process_of(assembler, 3, 111, "a", 7 * SECOND);
+    CHECK(moved_whole(assembler, 112, "a") == 0); /* began before it was set */
+    CHECK(moved_whole(assembler, 115, "a") == 7 * SECOND);
+
+    /* four have gone: the one that is left is believed again */
+    for (int64_t second = 130; second < 130 + CLOCK_SAMPLES; second++)
+        process_of(assembler, 5, second, "a", -3 * SECOND);
+    CHECK(moved_whole(assembler, 140, "a") == -3 * SECOND);
+    end(assembler);
+}
+
+/* Most of the processes are new at each step: their places are taken only when they are silent. */
+static void test_many_processes(void)
+{
+    struct assembler *assembler = begin_clock(true);
+
+    for (int64_t pid = 1; pid <= 4 * CLOCK_VOICES; pid++)
+        process_of(assembler, pid, 100, "a", pid <= CLOCK_VOICES ? 0 : 60 * SECOND);
+    CHECK(moved_whole(assembler, 110, "a") == 0);
+    for (int64_t pid = 101; pid <= 100 + 4 * CLOCK_VOICES; pid++)
+        process_of(assembler, pid, 200, "a", 60 * SECOND);
+    CHECK(moved_whole(assembler, 210, "a") == 60 * SECOND);
+    end(assembler);
+}
+
 static void test_off_switch(void)
 {
     struct assembler *assembler = begin_clock(false);
@@ -172,6 +243,9 @@ int main(void)
     test_off_from_the_first();
     test_step_forward();
     test_step_back();
+    test_one_is_wrong();
+    test_vote();
+    test_many_processes();
     test_off_switch();
     test_nonsense();
     return check_status();

@@ -4,6 +4,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "assembler_lines.h"
+#include "core/open_spans.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* Client and server halves under one id are two spans; tags go where their endpoint says. */
 static void test_one_span_per_endpoint(void)
@@ -173,6 +178,41 @@ static void test_many(void)
     end(assembler);
 }
 
+/* An end in steps, between which something else can be heeded: each span once, in order. */
+static void test_flush_in_steps(void)
+{
+    struct assembler *assembler = begin();
+
+    for (uint64_t i = 1; i <= 10; i++)
+        annotate(assembler, 1, i, "s", "a");
+    CHECK(assembler_flush_some(assembler, 4));
+    CHECK(assembler_counts(assembler)->spans_finished == 4);
+    CHECK(assembler_flush_some(assembler, 4));
+    CHECK(assembler_counts(assembler)->spans_finished == 8);
+    CHECK(!assembler_flush_some(assembler, 4));
+    CHECK(assembler_counts(assembler)->spans_finished == 10);
+    CHECK(assembler_counts(assembler)->spans_open == 0);
+    end(assembler);
+}
+
+/* A program that repeats its ids must not make one long list that every event searches. */
+static void test_equal_ids(void)
+{
+    struct assembler *assembler = begin();
+    struct event event = detail(EVENT_BEGIN, 1, 2, 1);
+
+    for (uint64_t i = 1; i <= 60000; i++) {
+        event.thread = i;
+        assembler_add(assembler, &event);
+        CHECK(assembler_counts(assembler)->spans_open <= ALIKE_MAX);
+        finished[0] = '\0';
+    }
+    CHECK(assembler_counts(assembler)->spans_evicted == 60000 - ALIKE_MAX);
+    assembler_flush(assembler);
+    CHECK(assembler_counts(assembler)->spans_finished == 60000);
+    end(assembler);
+}
+
 /* ---- the span API's events ---- */
 
 static void test_whole_span(void)
@@ -204,7 +244,32 @@ static void test_whole_span(void)
     event = detail(EVENT_SPAN, 20, 3, 4);
     event.duration_ns = UINT64_MAX;
     assembler_add(assembler, &event);
-    CHECK(assembler_counts(assembler)->events_invalid == 1);
+    CHECK(assembler_counts(assembler)->spans_finished == 3);
+    end(assembler);
+}
+
+/* What is shown of a number is a number for every reader, whatever the locale of who runs the sink.
+ */
+static void test_decimal_comma(void)
+{
+    struct assembler *assembler = begin();
+    struct event event = detail(EVENT_SPAN, 20, 2, 1);
+    char command[600], folder[256];
+
+    snprintf(folder, sizeof(folder), "/tmp/blkin-locale-%d", (int)getpid());
+    snprintf(command, sizeof(command),
+             "mkdir -p %s && localedef -i de_DE -f UTF-8 %s/comma >/dev/null 2>&1", folder, folder);
+    setenv("LOCPATH", folder, 1);
+    if (system(command) != 0 || !setlocale(LC_NUMERIC, "comma"))
+        printf("SKIP: no locale with a decimal comma (package locales)\n");
+    else
+        CHECK_TEXT(localeconv()->decimal_point, ",");
+    event.log = text_of("d400000000000000=?3halfd40:999999999999;?3real");
+    assembler_add(assembler, &event);
+    CHECK_TEXT(finished, "write 1/2<1 s local 20+0 half=0.25 real=0.1\n");
+    setlocale(LC_NUMERIC, "C");
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    CHECK(system(command) == 0);
     end(assembler);
 }
 
@@ -298,6 +363,7 @@ static void test_too_many_services(void)
 
 static void test_endpoints(void)
 {
+    static char name[1 << 20];
     struct endpoint_table *table = endpoint_table_new();
     const struct endpoint *endpoint;
 
@@ -315,6 +381,11 @@ static void test_endpoints(void)
     CHECK(endpoint->port == 0);
     endpoint = endpoint_get(table, text_of("s"), text_of("NaN"), 1);
     CHECK(!endpoint->ipv4[0] && !endpoint->ipv6[0] && endpoint->port == 1);
+    memset(name, 'n', sizeof(name));
+    endpoint = endpoint_get(table, (struct text){name, sizeof(name)}, text_of("::1"), 0);
+    CHECK(endpoint->service.length == ENDPOINT_TEXT_MAX && endpoint->ipv6[0]);
+    CHECK(endpoint_is(endpoint, (struct text){name, sizeof(name)}, text_of("::1"), 0));
+    CHECK(endpoint_get(table, (struct text){name, sizeof(name)}, text_of("::1"), 0) == endpoint);
     endpoint = endpoint_get(table, text_of(""), text_of("osd.example.org"), INT64_MIN);
     CHECK(!endpoint->ipv4[0] && !endpoint->ipv6[0] && endpoint->port == 0);
     endpoint_table_free(table);
@@ -330,6 +401,9 @@ int main(void)
     test_invalid_and_huge();
     test_many();
     test_whole_span();
+    test_decimal_comma();
+    test_flush_in_steps();
+    test_equal_ids();
     test_streamed_span();
     test_caps();
     test_too_many_services();

@@ -113,11 +113,40 @@ def check(name):
     return False
 
 
+# What the sink's own memory may be in KiB, on top of babeltrace2's, for a trace of 900 streams.
+STREAMS_KIB = 16 * 1024
+
+
+def peak_kib(folder, *sink):
+    """The most memory that a conversion has taken."""
+    child = subprocess.Popen(["babeltrace2", f"--plugin-path={PLUGINS}", "convert", folder, *sink],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss if child.returncode == 0 else None
+
+
+def check_memory():
+    """Memory goes with what is in a trace, not with what its metadata claims."""
+    folder = os.path.join(os.environ["TMPDIR"], "streams")
+    make_traces.many_streams().write(folder)
+    alone = peak_kib(folder, "--component=sink.utils.dummy")
+    with_sink = peak_kib(folder, "--component=sink.blkin.zipkin",
+                         f'--params=endpoint="file:{folder}.json"')
+    remove(folder)
+    remove(folder + ".json")
+    if alone is None or with_sink is None or with_sink - alone > STREAMS_KIB:
+        print(f"900 streams: {alone} KiB without the sink, {with_sink} KiB with it")
+        return False
+    return True
+
+
 def main():
     if sys.argv[1:] == ["--write"]:
         write()
         return 0
-    results = [check_made()] + [check(name) for name in names()]
+    results = [check_made(), check_memory()] + [check(name) for name in names()]
     print(f"{len(results) - 1} cases")
     return 0 if all(results) else 1
 

@@ -1,0 +1,562 @@
+/*
+ * Fuzzes the decoder with what a trace may describe and hold: event classes of any name, with any
+ * fields of any types, contexts and clocks there or not, many streams that come and go. They are
+ * made through libbabeltrace2 itself, in a source component, as the decoder sees those of a trace.
+ *
+ * What is decoded must be what was put in; what has all fields that the format tells must be
+ * decoded; and what is of no name of ours must be foreign.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+/* inputs are chosen by what they reach in the product, not in here */
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+
+#include "streams.h"
+
+#include <babeltrace2/babeltrace.h>
+
+static struct input source;
+
+/* ---- fields ---- */
+
+enum type {
+    TYPE_STRING,
+    TYPE_SIGNED,
+    TYPE_UNSIGNED,
+    TYPE_ENUM,
+    TYPE_BOOL,
+    TYPE_REAL,
+    TYPE_STRUCTURE,
+    TYPE_ARRAY,
+    TYPES
+};
+
+/* The names that mean something, as what, and where in struct event they go: -1 is not checked. */
+static const struct known_field {
+    const char *name;
+    bool is_text;
+    int offset;
+} known_fields[] = {
+#define NUMBER(name, member)                             \
+    {                                                    \
+        name, false, (int)offsetof(struct event, member) \
+    }
+#define TEXT(name, member)                              \
+    {                                                   \
+        name, true, (int)offsetof(struct event, member) \
+    }
+    NUMBER("trace_id", trace_id),
+    NUMBER("span_id", span_id),
+    NUMBER("parent_span_id", parent_id),
+    NUMBER("port_no", port),
+    TEXT("trace_name", span_name),
+    TEXT("service_name", service),
+    TEXT("ip", ip),
+    TEXT("key", key),
+    {"event", true, -1},
+    {"val", true, -1}, /* a number in zipkin:keyval_integer */
+    NUMBER("trace_id_high", trace_id_high),
+    NUMBER("parent_id", parent_id),
+    NUMBER("duration", duration_ns),
+    NUMBER("thread", thread),
+    NUMBER("sequence", sequence),
+    NUMBER("port", port),
+    NUMBER("dropped", dropped),
+    NUMBER("kind", span_kind),
+    NUMBER("flags", flags),
+    TEXT("log", log),
+    TEXT("name", span_name),
+    TEXT("service", service),
+    TEXT("text", value),
+    NUMBER("realtime", realtime),
+    {"pid", false, -1},
+    {"age", false, -1},
+    {"monotonic", false, -1},
+};
+#define KNOWN (sizeof(known_fields) / sizeof(known_fields[0]))
+
+static const char *const event_names[] = {
+    "zipkin:timestamp",
+    "zipkin:keyval_string",
+    "zipkin:keyval_integer",
+    "zipkin:keyval",
+    "blkin:span",
+    "blkin:begin",
+    "blkin:annotation_info",
+    "blkin:annotation_emerg",
+    "blkin:tag",
+    "blkin:end",
+    "blkin:process",
+};
+#define NAMES (sizeof(event_names) / sizeof(event_names[0]))
+
+/* What was put into the fields of one event. */
+#define FIELDS_MAX 32
+
+struct member {
+    char name[24];
+    const struct known_field *known; /* NULL: no name of ours */
+    enum type type;
+    uint64_t number;
+    char text[16];
+};
+
+struct class
+{
+    const bt_event_class *class;
+    bool is_ours;
+    bool is_whole; /* every field that any event of ours has, as the format tells */
+    unsigned count;
+    struct member members[FIELDS_MAX];
+};
+
+static bt_field_class *field_class_of(bt_trace_class *trace_class, enum type type)
+{
+    bt_field_class *inner, *class;
+
+    switch (type) {
+    case TYPE_STRING:
+        return bt_field_class_string_create(trace_class);
+    case TYPE_SIGNED:
+        return bt_field_class_integer_signed_create(trace_class);
+    case TYPE_UNSIGNED:
+        return bt_field_class_integer_unsigned_create(trace_class);
+    case TYPE_ENUM:
+        return bt_field_class_enumeration_unsigned_create(trace_class);
+    case TYPE_BOOL:
+        return bt_field_class_bool_create(trace_class);
+    case TYPE_REAL:
+        return bt_field_class_real_double_precision_create(trace_class);
+    case TYPE_STRUCTURE:
+        return bt_field_class_structure_create(trace_class);
+    default:
+        inner = bt_field_class_integer_unsigned_create(trace_class);
+        class = bt_field_class_array_static_create(trace_class, inner, 3);
+        bt_field_class_put_ref(inner);
+        return class;
+    }
+}
+
+static bool has_member(const struct class *class, const char *name)
+{
+    for (unsigned i = 0; i < class->count; i++) {
+        if (strcmp(class->members[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_member(bt_trace_class *trace_class, bt_field_class *structure, struct class *class,
+                       const char *name, const struct known_field *known, enum type type)
+{
+    struct member *member = &class->members[class->count];
+    bt_field_class *field_class;
+
+    if (class->count == FIELDS_MAX || has_member(class, name))
+        return;
+    *member = (struct member){.known = known, .type = type};
+    snprintf(member->name, sizeof(member->name), "%s", name);
+    field_class = field_class_of(trace_class, type);
+    REQUIRE(bt_field_class_structure_append_member(structure, name, field_class) ==
+            BT_FIELD_CLASS_STRUCTURE_APPEND_MEMBER_STATUS_OK);
+    bt_field_class_put_ref(field_class);
+    class->count++;
+}
+
+static void add_any_member(bt_trace_class *trace_class, bt_field_class *structure,
+                           struct class *class)
+{
+    const uint64_t choice = take(&source, 1);
+    const struct known_field *known = choice < 240 ? &known_fields[choice % KNOWN] : NULL;
+    const uint64_t type = take(&source, 1);
+    char name[4] = {(char)('a' + choice % 16), (char)('a' + class->count % 26), '\0'};
+
+    add_member(trace_class, structure, class, known ? known->name : name, known,
+               type < 32 || !known ? (enum type)(type % TYPES)
+               : known->is_text    ? TYPE_STRING
+               : type & 1          ? TYPE_SIGNED
+                                   : TYPE_UNSIGNED);
+}
+
+static void put_member(bt_field *field, struct member *member)
+{
+    unsigned length = 0;
+
+    switch (member->type) {
+    case TYPE_STRING:
+        for (uint64_t left = take(&source, 1) % sizeof(member->text); left; left--) {
+            const char byte = (char)take(&source, 1);
+
+            if (byte)
+                member->text[length++] = byte;
+        }
+        member->text[length] = '\0';
+        REQUIRE(bt_field_string_set_value(field, member->text) ==
+                BT_FIELD_STRING_SET_VALUE_STATUS_OK);
+        break;
+    case TYPE_SIGNED:
+        member->number = take(&source, 1) % 4 ? take(&source, 1) : take(&source, 8);
+        bt_field_integer_signed_set_value(field, (int64_t)member->number);
+        break;
+    case TYPE_UNSIGNED:
+    case TYPE_ENUM:
+        member->number = take(&source, 1) % 4 ? take(&source, 1) : take(&source, 8);
+        bt_field_integer_unsigned_set_value(field, member->number);
+        break;
+    case TYPE_BOOL:
+        bt_field_bool_set_value(field, BT_TRUE);
+        break;
+    case TYPE_REAL:
+        bt_field_real_double_precision_set_value(field, 0.1);
+        break;
+    case TYPE_ARRAY:
+        for (uint64_t i = 0; i < 3; i++)
+            bt_field_integer_unsigned_set_value(
+                bt_field_array_borrow_element_field_by_index(field, i), i);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_members(bt_field *structure, struct class *class)
+{
+    for (unsigned i = 0; structure && i < class->count; i++)
+        put_member(bt_field_structure_borrow_member_field_by_index(structure, i),
+                   &class->members[i]);
+}
+
+/* ---- classes ---- */
+
+static bool is_number(const struct member *member)
+{
+    return member->type == TYPE_SIGNED || member->type == TYPE_UNSIGNED ||
+           member->type == TYPE_ENUM;
+}
+
+/* All that an event of ours may have; "val" is a text or a number. */
+static void add_all_members(bt_trace_class *trace_class, bt_field_class *payload,
+                            struct class *class, bool val_is_number)
+{
+    static const enum type numbers[] = {TYPE_UNSIGNED, TYPE_SIGNED, TYPE_ENUM, TYPE_UNSIGNED};
+    const uint64_t choice = take(&source, 1);
+
+    for (size_t i = 0; i < KNOWN; i++) {
+        const struct known_field *known = &known_fields[i];
+        const bool is_text = known->is_text && !(val_is_number && !strcmp(known->name, "val"));
+
+        add_member(trace_class, payload, class, known->name, known,
+                   is_text ? TYPE_STRING : numbers[(choice >> i % 7) & 3]);
+    }
+}
+
+static void make_event_class(bt_trace_class *trace_class, bt_stream_class *stream_class,
+                             struct class *class)
+{
+    bt_event_class *event_class = bt_event_class_create(stream_class);
+    const uint64_t choice = take(&source, 1), shape = take(&source, 1);
+    const char *name = event_names[choice % NAMES];
+    bt_field_class *payload;
+    char other[40];
+
+    *class = (struct class){.class = event_class, .is_ours = choice < 220};
+    if (class->is_ours) {
+        (void)bt_event_class_set_name(event_class, name);
+    } else if (choice < 250) {
+        snprintf(other, sizeof(other), "%.*sx", (int)(shape % 16), name);
+        (void)bt_event_class_set_name(event_class, other);
+    }
+    if (shape < 16)
+        return;
+    payload = bt_field_class_structure_create(trace_class);
+    class->is_whole = shape >= 128;
+    if (class->is_whole)
+        add_all_members(trace_class, payload, class, strcmp(name, "zipkin:keyval_integer") == 0);
+    else
+        for (uint64_t i = shape % 24; i; i--)
+            add_any_member(trace_class, payload, class);
+    (void)bt_event_class_set_payload_field_class(event_class, payload);
+    bt_field_class_put_ref(payload);
+}
+
+/* ---- one execution ---- */
+
+#define CLASSES_MAX 20
+#define STREAMS_MAX 8
+
+static struct streams *streams; /* of all executions: addresses come again */
+static bt_self_component *self_component;
+static struct class classes[CLASSES_MAX];
+static struct class context;
+static uint64_t checksum;
+
+static void touch(struct text text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        checksum += (unsigned char)text.data[i];
+}
+
+static void check_member(const struct member *member, const struct event *event)
+{
+    const char *at;
+
+    if (!member->known || member->known->offset < 0)
+        return;
+    at = (const char *)event + member->known->offset;
+    if (member->known->is_text && member->type == TYPE_STRING) {
+        struct text text;
+
+        memcpy(&text, at, sizeof(text));
+        REQUIRE(text_is(text, member->text));
+    } else if (!member->known->is_text && is_number(member)) {
+        uint64_t number;
+
+        memcpy(&number, at, sizeof(number));
+        REQUIRE(number == member->number);
+    }
+}
+
+/* A part of these fields is another kind's: then the member is as it was before. */
+static bool is_read(const struct member *member, const char *name)
+{
+    static const struct {
+        const char *prefix;
+        const char *fields;
+    } reads[] = {
+        {"zipkin:", " trace_name service_name port_no ip trace_id span_id parent_span_id "},
+        {"blkin:span", " trace_id_high trace_id span_id parent_id duration thread sequence port "
+                       "dropped kind flags log name service ip "},
+        {"blkin:begin", " trace_id_high trace_id span_id parent_id thread sequence port kind flags "
+                        "name service ip "},
+        {"blkin:annotation", " trace_id span_id thread sequence text "},
+        {"blkin:tag", " trace_id span_id thread sequence log "},
+        {"blkin:end", " trace_id span_id thread sequence "},
+        {"blkin:process", " realtime thread sequence "},
+    };
+    char word[32];
+
+    snprintf(word, sizeof(word), " %s ", member->name);
+    for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+        if (strncmp(name, reads[i].prefix, strlen(reads[i].prefix)) == 0)
+            return strstr(reads[i].fields, word) != NULL;
+    }
+    return false;
+}
+
+static void check_context(const struct event *event)
+{
+    for (unsigned i = 0; i < context.count; i++) {
+        const struct member *member = &context.members[i];
+
+        if (strcmp(member->name, "vtid") == 0 && member->type == TYPE_SIGNED)
+            REQUIRE(event->origin.tid == (int64_t)member->number);
+        if (strcmp(member->name, "procname") == 0 && member->type == TYPE_STRING)
+            REQUIRE(text_is(event->origin.process, member->text));
+    }
+}
+
+static void decode(const bt_message *message, const bt_stream *stream, struct class *class,
+                   bool has_clock)
+{
+    static struct event event;
+    struct stream_decoder *decoder = streams_decoder(streams, stream);
+    const char *name = bt_event_class_get_name(class->class);
+    enum decoded decoded;
+
+    REQUIRE(decoder);
+    decoded = stream_decoder_decode(decoder, message, &event);
+    REQUIRE(class->is_ours || decoded == DECODED_FOREIGN);
+    REQUIRE(!class->is_ours || decoded == DECODED || decoded == DECODED_UNREADABLE);
+    REQUIRE(!class->is_ours || stream_decoder_has_ours(decoder, stream));
+    REQUIRE(!(class->is_ours && class->is_whole && has_clock) || decoded == DECODED);
+    REQUIRE(has_clock || decoded != DECODED);
+    if (decoded != DECODED)
+        return;
+    for (unsigned i = 0; i < class->count; i++) {
+        if (is_read(&class->members[i], name))
+            check_member(&class->members[i], &event);
+    }
+    check_context(&event);
+    touch(event.origin.host);
+    touch(event.origin.process);
+    if (event.kind == EVENT_SPAN || event.kind == EVENT_TAG)
+        touch(event.log);
+    if (event.kind <= EVENT_KEYVAL_TEXT || event.kind == EVENT_ANNOTATION)
+        touch(event.value);
+}
+
+static void send_event(bt_self_message_iterator *iterator, bt_stream *stream, struct class *class,
+                       bool has_clock)
+{
+    bt_message *message = has_clock ? bt_message_event_create_with_default_clock_snapshot(
+                                          iterator, class->class, stream, take(&source, 2))
+                                    : bt_message_event_create(iterator, class->class, stream);
+    bt_event *event = bt_message_event_borrow_event(message);
+
+    put_members(bt_event_borrow_payload_field(event), class);
+    put_members(bt_event_borrow_common_context_field(event), &context);
+    decode(message, stream, class, has_clock);
+    bt_message_put_ref(message);
+}
+
+static bt_clock_class *make_clock(bt_stream_class *stream_class)
+{
+    bt_clock_class *clock = bt_clock_class_create(self_component);
+    const uint64_t frequency = 1 + take(&source, 2);
+
+    bt_clock_class_set_frequency(clock, frequency);
+    bt_clock_class_set_offset(clock, (int64_t)take(&source, 8), take(&source, 8) % frequency);
+    (void)bt_stream_class_set_default_clock_class(stream_class, clock);
+    return clock;
+}
+
+static void make_context(bt_trace_class *trace_class, bt_stream_class *stream_class)
+{
+    static const char *const names[] = {"vpid", "vtid", "procname", "ip"};
+    bt_field_class *structure;
+
+    context = (struct class){.count = 0};
+    if (take(&source, 1) < 64)
+        return;
+    structure = bt_field_class_structure_create(trace_class);
+    for (uint64_t i = take(&source, 1) % 5; i; i--) {
+        const uint64_t choice = take(&source, 1);
+        const char *name = names[choice % 4];
+
+        add_member(trace_class, structure, &context, name, NULL,
+                   choice < 64       ? (enum type)(choice / 4 % TYPES)
+                   : choice % 4 == 2 ? TYPE_STRING
+                                     : TYPE_SIGNED);
+    }
+    (void)bt_stream_class_set_event_common_context_field_class(stream_class, structure);
+    bt_field_class_put_ref(structure);
+}
+
+static void set_host(bt_trace *trace)
+{
+    const uint64_t choice = take(&source, 1);
+
+    if (choice < 100)
+        (void)bt_trace_set_environment_entry_string(trace, "hostname", "node");
+    else if (choice < 150)
+        (void)bt_trace_set_environment_entry_integer(trace, "hostname", 7);
+}
+
+static void run_input(bt_self_message_iterator *iterator)
+{
+    bt_trace_class *trace_class = bt_trace_class_create(self_component);
+    bt_stream_class *stream_class = bt_stream_class_create(trace_class);
+    const bool has_clock = take(&source, 1) >= 32;
+    bt_clock_class *clock = has_clock ? make_clock(stream_class) : NULL;
+    const uint64_t number = take(&source, 1);
+    const unsigned class_count = 1 + (unsigned)(number >= 192 ? CLASSES_MAX - 1 : number % 5);
+    bt_stream *made[STREAMS_MAX];
+    bt_trace *trace;
+    unsigned events = 0;
+
+    make_context(trace_class, stream_class);
+    for (unsigned i = 0; i < class_count; i++)
+        make_event_class(trace_class, stream_class, &classes[i]);
+    trace = bt_trace_create(trace_class);
+    set_host(trace);
+    for (unsigned i = 0; i < STREAMS_MAX; i++)
+        made[i] = bt_stream_create(stream_class, trace);
+    while (source.at < source.end) {
+        const uint64_t choice = take(&source, 1);
+        bt_stream *stream = made[choice < 128 ? 0 : choice % STREAMS_MAX];
+
+        if (choice >= 240)
+            streams_end(streams, stream);
+        else
+            send_event(iterator, stream, &classes[(take(&source, 1) + events++) % class_count],
+                       has_clock);
+    }
+    for (unsigned i = 0; i < STREAMS_MAX; i++) {
+        streams_end(streams, made[i]);
+        bt_stream_put_ref(made[i]);
+    }
+    for (unsigned i = 0; i < class_count; i++)
+        bt_event_class_put_ref(classes[i].class);
+    bt_trace_put_ref(trace);
+    bt_clock_class_put_ref(clock);
+    bt_stream_class_put_ref(stream_class);
+    bt_trace_class_put_ref(trace_class);
+}
+
+/* ---- the graph: run once for each input ---- */
+
+static bt_component_class_initialize_method_status
+initialize(bt_self_component_source *self, bt_self_component_source_configuration *configuration,
+           const bt_value *params, void *data)
+{
+    (void)configuration;
+    (void)params;
+    (void)data;
+    self_component = bt_self_component_source_as_self_component(self);
+    (void)bt_self_component_source_add_output_port(self, "out", NULL, NULL);
+    return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+static bt_message_iterator_class_next_method_status next(bt_self_message_iterator *iterator,
+                                                         bt_message_array_const messages,
+                                                         uint64_t capacity, uint64_t *count)
+{
+    (void)messages;
+    (void)capacity;
+    (void)count;
+    run_input(iterator);
+    return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_AGAIN;
+}
+
+static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,
+                                                                  void *data)
+{
+    bt_message_array_const messages;
+    uint64_t count;
+
+    (void)data;
+    return (bt_graph_simple_sink_component_consume_func_status)bt_message_iterator_next(
+        iterator, &messages, &count);
+}
+
+static bt_graph *make_graph(void)
+{
+    bt_message_iterator_class *iterator = bt_message_iterator_class_create(next);
+    bt_component_class_source *class = bt_component_class_source_create("fuzz", iterator);
+    const bt_component_source *component;
+    const bt_component_sink *sink;
+    bt_graph *graph = bt_graph_create(0);
+
+    REQUIRE(iterator && class && graph);
+    (void)bt_component_class_source_set_initialize_method(class, initialize);
+    REQUIRE(bt_graph_add_source_component(graph, class, "source", NULL, BT_LOGGING_LEVEL_NONE,
+                                          &component) == BT_GRAPH_ADD_COMPONENT_STATUS_OK);
+    REQUIRE(bt_graph_add_simple_sink_component(graph, "sink", NULL, consume, NULL, NULL, &sink) ==
+            BT_GRAPH_ADD_COMPONENT_STATUS_OK);
+    REQUIRE(bt_graph_connect_ports(
+                graph, bt_component_source_borrow_output_port_by_index_const(component, 0),
+                bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+                NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK);
+    bt_component_class_source_put_ref(class);
+    bt_message_iterator_class_put_ref(iterator);
+    return graph;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bt_graph *graph;
+
+    if (!graph) {
+        graph = make_graph();
+        streams = streams_new();
+        REQUIRE(streams);
+    }
+    random_number = sum_of(data, size);
+    source = (struct input){data, data + size};
+    REQUIRE(bt_graph_run_once(graph) == BT_GRAPH_RUN_ONCE_STATUS_AGAIN);
+    return 0;
+}
+
+#pragma clang attribute pop
