@@ -6,10 +6,9 @@
 #include "account.h"
 
 #include "../monotonic.h"
-#include "../output/endpoint_shown.h"
+#include "../output/http_url.h"
 #include "metrics_server.h"
 #include "prometheus.h"
-#include "run_info.h"
 #include "stats_file.h"
 
 #include <errno.h>
@@ -20,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 struct account {
@@ -41,8 +41,16 @@ struct account {
     int64_t published_wall_ns; /* when */
 };
 
-/* ---- the counters, from both sides --------------------------------------------------------------
- */
+/* Since 1970. */
+static int64_t wall_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- the counters, from both sides ----------------------------------------------------------- */
 
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core)
@@ -84,8 +92,7 @@ static struct counts read_counts(struct account *account, struct run_info *run)
     return counts;
 }
 
-/* ---- showing ------------------------------------------------------------------------------------
- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 static char *page(void *context)
 {
@@ -137,8 +144,7 @@ static void show_progress(struct account *account)
     account->callbacks.inform(account->callbacks.context, message);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static int timeout_until(int64_t until_ms)
 {
@@ -209,8 +215,7 @@ static void end_thread(struct account *account)
     (void)pthread_join(account->thread, NULL);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool open_file(struct account *account, struct error *error)
 {

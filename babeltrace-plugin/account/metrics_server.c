@@ -49,8 +49,7 @@ struct metrics_server {
     struct client clients[SERVER_CLIENTS];
 };
 
-/* ---- answers ------------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static const char *reason(int status)
 {
@@ -102,8 +101,7 @@ static bool make_answer(struct metrics_server *server, struct client *client,
     return client->answer != NULL;
 }
 
-/* ---- one client ---------------------------------------------------------------------------------
- */
+/* ---- one client ------------------------------------------------------------------------------ */
 
 static void end_client(struct client *client)
 {
@@ -187,8 +185,7 @@ static void serve_client(struct metrics_server *server, struct client *client)
     }
 }
 
-/* ---- all of them --------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static struct client *free_client(struct metrics_server *server)
 {
@@ -263,8 +260,7 @@ void metrics_server_serve(struct metrics_server *server, const struct pollfd *fd
         accept_clients(server);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* The port is known only now if 0 was asked for: any. */
 static void set_url(struct metrics_server *server, const struct metrics_address *address)

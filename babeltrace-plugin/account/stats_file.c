@@ -24,8 +24,7 @@ static void set_error(struct error *error, const char *path, const char *what)
     error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
 }
 
-/* ---- the text -----------------------------------------------------------------------------------
- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static json_t *json_time(int64_t time_ns)
 {
@@ -77,8 +76,7 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
     return print_end(&printer);
 }
 
-/* ---- the file -----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static bool begins_with_mark(int fd)
 {

@@ -9,7 +9,6 @@
 
 #include "../error.h"
 #include "counters.h"
-#include "run_info.h"
 
 /* The file's text. Returns NULL when out of memory; free() it. */
 char *stats_text(const struct counts *counts, const struct run_info *run);

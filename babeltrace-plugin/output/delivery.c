@@ -8,6 +8,7 @@
 #include "../monotonic.h"
 
 #define SMALLEST_BODY_BYTES 4096
+#define REPORT_PERIOD_MS    60000
 
 /* Spans of a body, from first up to, not including, end. */
 struct run {
@@ -27,8 +28,24 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- one run, until there is an answer ----------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
+
+void reporter_say(struct reporter *reporter, enum report kind, const char *format, ...)
+{
+    const int64_t now_ms = clock_ms();
+    struct error message;
+    va_list values;
+
+    if (now_ms < reporter->next_ms[kind])
+        return;
+    reporter->next_ms[kind] = now_ms + REPORT_PERIOD_MS;
+    va_start(values, format);
+    (void)vsnprintf(message.text, sizeof(message.text), format, values);
+    va_end(values);
+    reporter->report(reporter->context, message.text);
+}
+
+/* ---- one run, until there is an answer ------------------------------------------------------- */
 
 static void say_unreached(struct courier *courier)
 {
@@ -96,8 +113,7 @@ static bool send_run(struct courier *courier, struct run run)
     return is_answered;
 }
 
-/* ---- one body
- * ------------------------------------------------------------------------------------ */
+/* ---- one body -------------------------------------------------------------------------------- */
 
 static uint32_t length_of(struct run run)
 {
@@ -195,8 +211,7 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
     return right_result == RESULT_DONE ? left_result : right_result;
 }
 
-/* ---- the batch
- * ------------------------------------------------------------------------------------ */
+/* ---- the batch ------------------------------------------------------------------------------- */
 
 /*
  * Encodes the spans of the batch from the offset on, until the body is full, and moves the offset

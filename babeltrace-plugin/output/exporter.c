@@ -10,6 +10,7 @@
 #include "sender.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 #define INTERRUPT_POLL_MS 50
 
@@ -24,8 +25,7 @@ struct exporter {
     bool is_running; /* there are a thread and a transport */
 };
 
-/* ---- waiting ----------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void stop(struct exporter *exporter, int64_t timeout_ms)
 {
@@ -52,8 +52,28 @@ static void end_thread(struct exporter *exporter, int64_t timeout_ms)
     sender_join(&exporter->sender);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------
- */
+static bool has_scheme(const char *endpoint, const char *scheme)
+{
+    return strncasecmp(endpoint, scheme, strlen(scheme)) == 0;
+}
+
+static struct transport *open_transport(const struct transport_options *options,
+                                        struct error *error)
+{
+    static const char file_scheme[] = "file:";
+    const char *endpoint = options->endpoint;
+
+    if (has_scheme(endpoint, "http://") || has_scheme(endpoint, "https://"))
+        return http_transport_open(options, error);
+    if (has_scheme(endpoint, file_scheme))
+        return file_transport_open(endpoint + strlen(file_scheme), error);
+    error_set(error,
+              "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://... or file:PATH",
+              endpoint);
+    return NULL;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool set_up(struct exporter *exporter, struct error *error)
 {
@@ -75,7 +95,7 @@ static bool set_up(struct exporter *exporter, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    exporter->transport = transport_open(&options->transport, error);
+    exporter->transport = open_transport(&options->transport, error);
     return exporter->transport != NULL;
 }
 
@@ -166,8 +186,7 @@ void exporter_free(struct exporter *exporter)
     free(exporter);
 }
 
-/* ---- in between ---------------------------------------------------------------------------------
- */
+/* ---- in between ------------------------------------------------------------------------------ */
 
 void exporter_add(struct exporter *exporter, const struct span *span)
 {

@@ -36,7 +36,7 @@ struct http_transport {
     struct http_reply answer;
 };
 
-/* ---- one request ---------------------------------------------------------------------------- */
+/* ---- one request ----------------------------------------------------------------------------- */
 
 static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
@@ -149,7 +149,7 @@ static long request(struct http_transport *http, struct text body, struct reply 
     return status;
 }
 
-/* ---- the transport -------------------------------------------------------------------------- */
+/* ---- the transport --------------------------------------------------------------------------- */
 
 static void use_credential(struct http_transport *http)
 {
@@ -264,7 +264,7 @@ static bool http_close(struct transport *transport, struct error *error)
     return true;
 }
 
-/* ---- setting it up -------------------------------------------------------------------------- */
+/* ---- setting it up --------------------------------------------------------------------------- */
 
 static bool copy_text(const char **to, const char *text)
 {

@@ -100,8 +100,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- the account --------------------------------------------------------------------------------
- */
+/* ---- the account ----------------------------------------------------------------------------- */
 
 struct exporter_counts outbox_counts(struct outbox *outbox)
 {
@@ -161,8 +160,7 @@ void outbox_count_request(struct outbox *outbox, bool is_retry)
     pthread_mutex_unlock(&outbox->lock);
 }
 
-/* ---- filling
- * -------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static bool is_over(const struct outbox *outbox)
 {
@@ -276,8 +274,7 @@ bool outbox_has_failed(struct outbox *outbox, struct error *error)
     return has_failed;
 }
 
-/* ---- emptying
- * ------------------------------------------------------------------------------------- */
+/* ---- emptying -------------------------------------------------------------------------------- */
 
 /* When the open batch is to be sent though it is not full. */
 static int64_t open_due_ms(const struct outbox *outbox)

@@ -70,13 +70,10 @@ struct transport_options {
 };
 
 /*
- * Opens the transport of an endpoint: "http://..." or "https://..." (a Zipkin collector's span
- * URL; without a path, /api/v2/spans is added), or "file:PATH" (one JSON array, as the Zipkin UI's
- * "Upload JSON" takes it). Nothing is sent yet. Returns NULL with error set.
+ * The two kinds: of "http://..." or "https://..." (a Zipkin collector's span URL; without a path,
+ * /api/v2/spans is added), and of "file:PATH" (one JSON array, as the Zipkin UI's "Upload JSON"
+ * takes it). Nothing is sent yet. Both return NULL with error set.
  */
-struct transport *transport_open(const struct transport_options *options, struct error *error);
-
-/* The two kinds, for transport_open(). */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *file_transport_open(const char *path, struct error *error);
 

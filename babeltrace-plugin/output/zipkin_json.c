@@ -13,7 +13,6 @@
 
 #include "../core/hash.h"
 #include "json.h"
-#include "limits.h"
 #include "tag_keys.h"
 
 #include <assert.h>

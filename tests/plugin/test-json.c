@@ -5,7 +5,6 @@
  */
 #include "output/encoder.h"
 #include "output/json.h"
-#include "output/limits.h"
 
 #include "check.h"
 #include "zipkin_rules.h"
