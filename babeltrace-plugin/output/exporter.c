@@ -9,6 +9,7 @@
 #include "encoder.h"
 #include "sender.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -21,8 +22,9 @@ struct exporter {
     struct outbox *outbox;
     struct transport *transport;
     struct sender sender;
-    int64_t stop_ms; /* CLOCK_NEVER before it is known that the end is near */
-    bool is_running; /* there are a thread and a transport */
+    struct reporter reporter; /* the graph's thread's */
+    int64_t stop_ms;          /* CLOCK_NEVER before it is known that the end is near */
+    bool is_running;          /* there are a thread and a transport */
 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -43,9 +45,20 @@ static bool stop_if_interrupted(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
+/* All is delivered, but what reads a pipe may take its time for the end of the text. */
+static void wait_for_reader(struct exporter *exporter)
+{
+    while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
+           !outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
+        (void)stop_if_interrupted(exporter);
+}
+
 /* The thread ends within timeout_ms, delivering until then what it can. */
 static void end_thread(struct exporter *exporter, int64_t timeout_ms)
 {
+    outbox_close(exporter->outbox);
+    if (timeout_ms)
+        wait_for_reader(exporter);
     stop(exporter, timeout_ms);
     if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms))
         exporter->transport->cancel(exporter->transport);
@@ -101,17 +114,19 @@ static bool set_up(struct exporter *exporter, struct error *error)
 
 static bool start(struct exporter *exporter, struct error *error)
 {
+    exporter->reporter = (struct reporter){.report = exporter->callbacks.report,
+                                           .context = exporter->callbacks.context};
     exporter->sender.courier = (struct courier){
         .outbox = exporter->outbox,
         .transport = exporter->transport,
         .encoder = exporter->encoder,
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
-        .reporter = {.report = exporter->callbacks.report, .context = exporter->callbacks.context},
+        .reporter = exporter->reporter,
     };
     exporter->is_running = sender_start(&exporter->sender);
     if (!exporter->is_running) {
-        (void)exporter->transport->close(exporter->transport, error);
+        exporter->transport->free(exporter->transport);
         error_set(error, "cannot start a thread");
     }
     return exporter->is_running;
@@ -124,7 +139,7 @@ static bool is_welcome(struct exporter *exporter, struct error *error)
 
     while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context)) {
-            error_set(error, "interrupted before the collector answered");
+            error_set(error, "interrupted before there was a collector, or a reader of the file");
             return false;
         }
     }
@@ -138,11 +153,11 @@ static bool is_welcome(struct exporter *exporter, struct error *error)
     return false;
 }
 
-static bool end(struct exporter *exporter, int64_t timeout_ms, struct error *error)
+static void end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     end_thread(exporter, timeout_ms);
-    return exporter->transport->close(exporter->transport, error);
+    exporter->transport->free(exporter->transport);
 }
 
 struct exporter *exporter_new(const struct exporter_options *options,
@@ -166,19 +181,31 @@ struct exporter *exporter_new(const struct exporter_options *options,
     return exporter;
 }
 
+static void say_dropped(struct exporter *exporter)
+{
+    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    struct error message;
+
+    error_set(&message, "%" PRIu64 " spans were dropped as the queue was full", dropped);
+    if (dropped)
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
+}
+
 bool exporter_close(struct exporter *exporter, struct error *error)
 {
-    return end(exporter, exporter->options.flush_timeout_ms, error);
+    end(exporter, exporter->options.flush_timeout_ms);
+    say_dropped(exporter);
+    if (!exporter->sender.is_kept)
+        *error = exporter->sender.error;
+    return exporter->sender.is_kept;
 }
 
 void exporter_free(struct exporter *exporter)
 {
-    struct error ignored;
-
     if (!exporter)
         return;
     if (exporter->is_running)
-        (void)end(exporter, 0, &ignored);
+        end(exporter, 0);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)
@@ -188,12 +215,25 @@ void exporter_free(struct exporter *exporter)
 
 /* ---- in between ------------------------------------------------------------------------------ */
 
+/* Here, as the sender may be busy for long with what it has. */
+static void say_dropping(struct exporter *exporter)
+{
+    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+
+    reporter_say(&exporter->reporter, REPORT_DROPPING,
+                 "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);
+}
+
 void exporter_add(struct exporter *exporter, const struct span *span)
 {
-    while (!outbox_add(exporter->outbox, span)) {
+    enum outbox_added added;
+
+    while ((added = outbox_add(exporter->outbox, span)) == OUTBOX_FULL) {
         (void)stop_if_interrupted(exporter);
         (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
+    if (added == OUTBOX_DROPPING)
+        say_dropping(exporter);
 }
 
 void exporter_set_live(struct exporter *exporter)

@@ -42,7 +42,7 @@ struct exporter_options {
 /* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
 typedef bool exporter_interrupted_fn(void *context);
 
-/* A message for the operator, from the exporter's own thread. */
+/* A message for the operator, from any thread. */
 typedef void exporter_report_fn(void *context, const char *message);
 
 struct exporter_callbacks {
@@ -74,8 +74,8 @@ void exporter_flush(struct exporter *exporter);
 
 /*
  * Delivers what can be within flush_timeout_ms, then ends the thread and closes the transport. Only
- * exporter_counts() and exporter_free() may follow. Returns false, with error set, if closing has
- * lost something.
+ * exporter_counts() and exporter_free() may follow. Returns false, with error set, if spans that
+ * were accepted may be lost: they are counted as unsure.
  */
 bool exporter_close(struct exporter *exporter, struct error *error);
 

@@ -241,8 +241,10 @@ static void free_sources(struct credential_sources *sources)
     free((char *)(uintptr_t)sources->basic_env);
 }
 
-static void http_free(struct http_transport *http)
+static void http_free(struct transport *transport)
 {
+    struct http_transport *http = (struct http_transport *)transport;
+
     curl_easy_cleanup(http->curl);
     if (http->multi)
         curl_multi_cleanup(http->multi);
@@ -255,13 +257,6 @@ static void http_free(struct http_transport *http)
     free_sources(&http->sources);
     free(http);
     curl_global_cleanup();
-}
-
-static bool http_close(struct transport *transport, struct error *error)
-{
-    (void)error;
-    http_free((struct http_transport *)transport);
-    return true;
 }
 
 /* ---- setting it up --------------------------------------------------------------------------- */
@@ -393,17 +388,18 @@ struct transport *http_transport_open(const struct transport_options *options, s
         free(http);
         return NULL;
     }
-    http->base = (struct transport){http_probe, http_send, http_cancel, http_close};
+    http->base = (struct transport){
+        .probe = http_probe, .send = http_send, .cancel = http_cancel, .free = http_free};
     if (!http_url_parse(&http->url, options->endpoint, error) || !check(options, error) ||
         !credential_read(&http->credential, &options->credentials, error)) {
-        http_free(http);
+        http_free(&http->base);
         return NULL;
     }
     http->use_gzip = options->compression == COMPRESSION_GZIP ||
                      (options->compression == COMPRESSION_AUTO && !http->url.is_local);
     if (!set_up(http, options)) {
         error_set(error, "%s: cannot set up an HTTP client: out of memory", http->url.shown);
-        http_free(http);
+        http_free(&http->base);
         return NULL;
     }
     return &http->base;

@@ -129,7 +129,7 @@ int main(int argc, char **argv)
         fail(error.text);
     connect_bare((unsigned)strtoul(argv[1], NULL, 10));
     bench_pair(&bench, &anchor);
-    (void)transport->close(transport, &error);
+    transport->free(transport);
     close(bare);
     return 0;
 }
