@@ -219,7 +219,7 @@ $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
-starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup pwrite fsync)
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
