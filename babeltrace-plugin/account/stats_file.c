@@ -98,10 +98,11 @@ static bool check_content(const char *path, struct error *error)
     is_ours = begins_with_mark(fd);
     close(fd);
     if (!is_ours)
-        error_set(error,
-                  "stats-file \"%s\": exists and is no statistics file: remove it, or choose "
-                  "another name",
-                  path);
+        error_set(
+            error,
+            "stats-file \"%s\": exists and is no statistics file, and is not replaced: choose "
+            "another name",
+            path);
     return is_ours;
 }
 

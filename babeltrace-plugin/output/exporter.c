@@ -7,6 +7,7 @@
 
 #include "../monotonic.h"
 #include "encoder.h"
+#include "http_url.h"
 #include "sender.h"
 
 #include <inttypes.h>
@@ -82,7 +83,7 @@ static struct transport *open_transport(const struct transport_options *options,
         return file_transport_open(endpoint + strlen(file_scheme), error);
     error_set(error,
               "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://... or file:PATH",
-              endpoint);
+              endpoint_unparsed(endpoint));
     return NULL;
 }
 
@@ -124,6 +125,8 @@ static bool start(struct exporter *exporter, struct error *error)
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = exporter->reporter,
     };
+    if (exporter->transport->warning)
+        exporter->callbacks.report(exporter->callbacks.context, exporter->transport->warning);
     exporter->is_running = sender_start(&exporter->sender);
     if (!exporter->is_running) {
         exporter->transport->free(exporter->transport);

@@ -95,6 +95,8 @@ static CURLcode perform(struct http_transport *http)
 static const char *transfer_advice(CURLcode code)
 {
     switch (code) {
+    case CURLE_SSL_CONNECT_ERROR:
+        return "; if it speaks plain HTTP, write http:// in the parameter endpoint";
     case CURLE_PEER_FAILED_VERIFICATION:
         return "; if it is the right one, name the CA of its certificate with tls-ca";
     case CURLE_SSL_CACERT_BADFILE:
@@ -395,6 +397,9 @@ struct transport *http_transport_open(const struct transport_options *options, s
         http_free(&http->base);
         return NULL;
     }
+    if (http->credential.kind != CREDENTIAL_NONE && http->url.is_plain && !http->url.is_local)
+        http->base.warning = "the credential goes over http://, where all on the way can read it: "
+                             "use https://, or a tunnel to this host";
     http->use_gzip = options->compression == COMPRESSION_GZIP ||
                      (options->compression == COMPRESSION_AUTO && !http->url.is_local);
     if (!set_up(http, options)) {

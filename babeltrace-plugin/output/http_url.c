@@ -7,6 +7,7 @@
 
 #include "http_reply.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -70,6 +71,15 @@ char *endpoint_shown(const char *endpoint)
     return shown;
 }
 
+const char *endpoint_unparsed(const char *endpoint)
+{
+    for (const char *c = endpoint; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || strchr("@?#", *c))
+            return "(not shown)";
+    }
+    return endpoint;
+}
+
 /* ---- checking and completing ----------------------------------------------------------------- */
 
 /* Is the part there? An empty query is none. */
@@ -92,14 +102,21 @@ static bool part_is(CURLU *parsed, CURLUPart part, const char *expected)
     return is;
 }
 
+static bool is_loopback(const char *host)
+{
+    struct in_addr address;
+
+    return inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
 static bool is_local(CURLU *parsed)
 {
     char *host = NULL;
     bool local = false;
 
     if (curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK)
-        local = strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-                strcmp(host, "[::1]") == 0;
+        local =
+            strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 || is_loopback(host);
     curl_free(host);
     return local;
 }
@@ -149,12 +166,13 @@ bool http_url_parse(struct http_url *url, const char *endpoint, struct error *er
     }
     if (code == CURLUE_OK) {
         url->is_local = is_local(parsed);
+        url->is_plain = part_is(parsed, CURLUPART_SCHEME, "http");
         code = complete(parsed, url);
     }
     curl_url_cleanup(parsed);
     if (code != CURLUE_OK)
         error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]" ZIPKIN_PATH ": %s",
-                  strpbrk(endpoint, "@?") ? "(not shown)" : endpoint, reason(code));
+                  endpoint_unparsed(endpoint), reason(code));
     return code == CURLUE_OK;
 }
 

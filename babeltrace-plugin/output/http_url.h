@@ -14,6 +14,7 @@ struct http_url {
     char *text;    /* with Zipkin's path if it came without one */
     char *shown;   /* for messages: see endpoint_shown() */
     bool is_local; /* the host is this machine: no network in between */
+    bool is_plain; /* no TLS */
 };
 
 /* Returns false with error set. */
@@ -27,5 +28,8 @@ void http_url_free(struct http_url *url);
  * fragment. Returns NULL when out of memory; free() it.
  */
 char *endpoint_shown(const char *endpoint);
+
+/* One that cannot be parsed may hold a secret anywhere: for messages, itself or "(not shown)". */
+const char *endpoint_unparsed(const char *endpoint);
 
 #endif

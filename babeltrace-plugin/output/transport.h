@@ -39,6 +39,8 @@ struct reply {
 };
 
 struct transport {
+    const char *warning; /* for the operator, before anything is sent; NULL: none */
+
     /* Does the peer take a batch without spans? May be NULL: always. */
     void (*probe)(struct transport *transport, struct reply *reply);
 

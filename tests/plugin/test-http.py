@@ -1088,6 +1088,13 @@ def tls_to_plain_port():
         refuses_to_start(collector.url.replace("http:", "https:"), "no collector is there",
                          request_timeout_ms=500)
 
+    def answer(connection):
+        connection.receive()
+        return connection.answer(400)
+
+    with Collector(connect={1: answer}) as collector:
+        refuses_to_start(collector.url.replace("http:", "https:"), "write http:// in")
+
 
 @scenario
 def plain_to_tls_port():
@@ -1197,6 +1204,32 @@ def secret_in_url():
     with Collector(probe=lambda connection, _: connection.answer(403)) as collector:
         run = refuses_to_start(collector.url + "/api/v2/spans?key=s3cret", "403")
         expect("s3cret" not in run.messages, run.messages)
+
+
+@scenario
+def secret_in_something_else():
+    """What is no URL of ours may be one with a secret."""
+    for url in ("htp://user:s3cret@host/", "postgres:user:s3cret@host", "htp:/user:s3cret@host",
+                "//user:s3cret@host", "ftp://host/?key=s3cret", "user:s3/cret@host"):
+        run = refuses_to_start(url, "expected http://")
+        expect("cret" not in run.messages and "user" not in run.messages, run.messages)
+    refuses_to_start("ftp://x/y", 'endpoint "ftp://x/y": expected http://')
+
+
+@scenario
+def secret_in_the_open():
+    """Over http:// to another host: said once."""
+    proxy = Proxy()
+    secret = Secret("t0p-s3cret")
+    with proxy.collector:
+        for options in ({"bearer_token_file": secret.path}, {}):
+            for url in ("http://zipkin.example:9411", "http://127.example:9411",
+                        "http://localhost:9411"):
+                run = drive(url, "add:10", "flush", "close", env={"http_proxy": proxy.url}, **options)
+                counts(run, accepted=10)
+                warned = run.messages.count("the credential goes over http://")
+                expect(warned == (1 if options and "example" in url else 0), run.explain())
+                expect("s3cret" not in run.messages, run.messages)
 
 
 @scenario
