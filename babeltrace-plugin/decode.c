@@ -112,6 +112,7 @@ struct plan {
     bool is_known;
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
+    struct text severity; /* of EVENT_ANNOTATION; empty for info */
     struct moves texts;
     struct moves signed_integers;
     struct moves unsigned_integers;
@@ -253,6 +254,13 @@ static bool plan_field(struct plan *plan, const struct field *field, const bt_fi
     return false;
 }
 
+static struct text severity_of(const char *event_name)
+{
+    const struct text name = text_of(event_name + strlen("blkin:annotation_"));
+
+    return text_is(name, "info") ? (struct text){"", 0} : name;
+}
+
 static void make_plan(struct plan *plan, const bt_event_class *class)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
@@ -262,6 +270,8 @@ static void make_plan(struct plan *plan, const bt_event_class *class)
     if (!layout)
         return;
     plan->kind = layout->kind;
+    if (layout->kind == EVENT_ANNOTATION)
+        plan->severity = severity_of(layout->event_name);
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!payload || !plan_field(plan, &layout->fields[i], payload)) {
             plan->result = DECODED_UNREADABLE;
@@ -368,6 +378,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_even
         return DECODED_UNREADABLE;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
+    event->key = plan->severity;
     read_origin(decoder, bt_event, &event->origin);
     read_payload(event, plan, bt_event_borrow_payload_field_const(bt_event));
     return DECODED;

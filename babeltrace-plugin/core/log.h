@@ -16,7 +16,7 @@ struct log_record {
     int64_t offset_ns; /* of 'a': from the span's start */
     uint64_t bits;     /* of 'i', 'u', 'd' and 'b' */
     uint16_t port;     /* of 'r' */
-    struct text key;   /* of tags; of 'r': the ip */
+    struct text key;   /* of tags; of 'r': the ip; of 'a': its severity, empty for info */
     struct text value; /* of 'a' and 's'; of 'r': the service */
 };
 

@@ -51,15 +51,46 @@ struct writing {
     bool cut;
 };
 
+static inline bool begins(struct text key, const char *prefix)
+{
+    const size_t length = strlen(prefix); /* known to the compiler */
+
+    return key.length >= length && memcmp(key.data, prefix, length) == 0;
+}
+
+/*
+ * The OpenTelemetry collector's receiver makes links, states and kinds of some tags, and takes
+ * those that belong to a resource from one span of a request for all spans of the service in it.
+ */
 static bool is_reserved(struct text key)
 {
-    static const char link_prefix[] = "otlp.link.";
-
-    if (key.length >= sizeof(link_prefix) - 1 &&
-        memcmp(key.data, link_prefix, sizeof(link_prefix) - 1) == 0)
-        return true;
-    return text_is(key, "w3c.tracestate") || text_is(key, "span.kind") ||
-           text_is(key, "otel.status_code") || text_is(key, "otel.status_description");
+    switch (key.length ? key.data[0] : '\0') {
+    case 'a':
+        return begins(key, "aws.");
+    case 'c':
+        return begins(key, "cloud.") || begins(key, "container.");
+    case 'd':
+        return begins(key, "deployment.") || begins(key, "device.");
+    case 'f':
+        return begins(key, "faas.");
+    case 'h':
+        return begins(key, "host.");
+    case 'k':
+        return begins(key, "k8s.");
+    case 'o':
+        return begins(key, "os.") || begins(key, "otel.") || begins(key, "otlp.") ||
+               begins(key, "opencensus.");
+    case 'p':
+        return begins(key, "process.");
+    case 's':
+        return begins(key, "service.") || text_is(key, "span.kind");
+    case 't':
+        return begins(key, "telemetry.");
+    case 'w':
+        return begins(key, "webengine.") || text_is(key, "w3c.tracestate");
+    default:
+        return false;
+    }
 }
 
 static int64_t floor_us(int64_t ns)
@@ -208,12 +239,30 @@ static bool has_room(const struct writing *writing, const char *at)
     return (size_t)(at - writing->start) < LIMIT_SPAN;
 }
 
-static char *write_annotation(char *at, struct writing *writing, int64_t us, struct text value)
+/* "queue full" of severity warning becomes "queue full [warning]". */
+static char *write_severity(char *at, struct writing *writing, struct text severity)
 {
+    char *const start = at;
+
+    at[-1] = ' ';
+    at = json_put_string(at, severity, LIMIT_KEY, '/', &writing->cut);
+    *start = '[';
+    at[-1] = ']';
+    *at++ = '"';
+    return at;
+}
+
+static char *write_annotation(char *at, struct writing *writing, int64_t us,
+                              const struct span_entry *entry)
+{
+    const struct text severity = span_entry_key(entry);
+
     at = JSON_PUT_LITERAL(at, "{\"timestamp\":");
     at = json_put_time(at, &writing->encoder->last_time, us);
     at = JSON_PUT_LITERAL(at, ",\"value\":");
-    at = json_put_string(at, value, LIMIT_VALUE, '/', &writing->cut);
+    at = json_put_string(at, span_entry_value(entry), LIMIT_VALUE, '/', &writing->cut);
+    if (severity.length)
+        at = write_severity(at, writing, severity);
     return JSON_PUT_LITERAL(at, "},");
 }
 
@@ -231,7 +280,7 @@ static char *write_annotations(char *at, struct writing *writing)
             continue;
         us = floor_us(entry->integer);
         if (us > 0 && count < LIMIT_ANNOTATIONS && has_room(writing, at)) {
-            at = write_annotation(at, writing, us, span_entry_value(entry));
+            at = write_annotation(at, writing, us, entry);
             count++;
         } else {
             writing->annotations_left_out++;

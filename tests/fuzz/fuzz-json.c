@@ -57,6 +57,7 @@ static struct text take_key(struct input *source)
         "Blkin|",       "blkin.left_out",
         "key#3",        "bAnnotations",
         "yAnnotations", "otel.status_code",
+        "host.name",    "warning",
     };
     const uint64_t choice = take(source, 1);
     const struct text text =
@@ -113,7 +114,8 @@ static void take_entry(struct input *source, struct span *span, struct entries *
 
     for (unsigned i = 0; i < copies; i++) {
         if (choice % 3 == SPAN_ANNOTATION)
-            entries->annotations += span_add(span, SPAN_ANNOTATION, none, key, integer);
+            entries->annotations +=
+                span_add(span, SPAN_ANNOTATION, choice & 64 ? key : none, key, integer);
         else
             entries->tags +=
                 span_add(span, (enum span_entry_type)(choice % 3), key, value, integer);
