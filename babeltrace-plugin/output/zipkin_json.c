@@ -23,7 +23,8 @@
 /* The tag that says what of a span was left out. */
 #define LEFT_OUT_KEY "\"blkin.left_out\""
 
-#define ENDPOINTS 64 /* a power of two */
+#define ENDPOINTS_LOG2 6
+#define ENDPOINTS      (1U << ENDPOINTS_LOG2)
 
 /* An endpoint is written once and copied from then on: many spans share it. */
 struct endpoint_json {
@@ -51,9 +52,11 @@ struct writing {
     bool cut;
 };
 
-static inline bool begins(struct text key, const char *prefix)
+#define LETTER(c) (UINT32_C(1) << ((c)&31))
+
+static bool begins(struct text key, const char *prefix)
 {
-    const size_t length = strlen(prefix); /* known to the compiler */
+    const size_t length = strlen(prefix);
 
     return key.length >= length && memcmp(key.data, prefix, length) == 0;
 }
@@ -62,35 +65,39 @@ static inline bool begins(struct text key, const char *prefix)
  * The OpenTelemetry collector's receiver makes links, states and kinds of some tags, and takes
  * those that belong to a resource from one span of a request for all spans of the service in it.
  */
-static bool is_reserved(struct text key)
+__attribute__((noinline)) static bool is_taken(struct text key)
 {
-    switch (key.length ? key.data[0] : '\0') {
-    case 'a':
-        return begins(key, "aws.");
-    case 'c':
-        return begins(key, "cloud.") || begins(key, "container.");
-    case 'd':
-        return begins(key, "deployment.") || begins(key, "device.");
-    case 'f':
-        return begins(key, "faas.");
-    case 'h':
-        return begins(key, "host.");
-    case 'k':
-        return begins(key, "k8s.");
-    case 'o':
-        return begins(key, "os.") || begins(key, "otel.") || begins(key, "otlp.") ||
-               begins(key, "opencensus.");
-    case 'p':
-        return begins(key, "process.");
-    case 's':
-        return begins(key, "service.") || text_is(key, "span.kind");
-    case 't':
-        return begins(key, "telemetry.");
-    case 'w':
-        return begins(key, "webengine.") || text_is(key, "w3c.tracestate");
-    default:
-        return false;
+    static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
+                                           "device.",  "faas.",    "host.",      "k8s.",
+                                           "os.",      "otel.",    "otlp.",      "opencensus.",
+                                           "process.", "service.", "telemetry.", "webengine."};
+
+    for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (begins(key, prefixes[i]))
+            return true;
     }
+    return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
+}
+
+/* Two letters tell nearly all others apart. */
+static inline bool is_reserved(struct text key)
+{
+    /* of those that begin with a letter, the second ones */
+    static const uint32_t second[32] = {
+        ['a' & 31] = LETTER('w'),
+        ['c' & 31] = LETTER('l') | LETTER('o'),
+        ['d' & 31] = LETTER('e'),
+        ['f' & 31] = LETTER('a'),
+        ['h' & 31] = LETTER('o'),
+        ['k' & 31] = LETTER('8'),
+        ['o' & 31] = LETTER('s') | LETTER('t') | LETTER('p'),
+        ['p' & 31] = LETTER('r'),
+        ['s' & 31] = LETTER('e') | LETTER('p'),
+        ['t' & 31] = LETTER('e'),
+        ['w' & 31] = LETTER('e') | LETTER('3'),
+    };
+
+    return key.length > 2 && second[key.data[0] & 31] & LETTER(key.data[1]) && is_taken(key);
 }
 
 static int64_t floor_us(int64_t ns)
@@ -201,12 +208,14 @@ static char *write_endpoint(char *at, const struct endpoint *endpoint, bool *cut
 static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
                                                  const struct endpoint *endpoint)
 {
-    struct endpoint_json *cached =
-        &encoder->endpoints[hash_mix((uint64_t)(uintptr_t)endpoint) & (ENDPOINTS - 1)];
-    const size_t needed = endpoint_size_limit(endpoint);
+    /* the upper bits of the product: the lower ones of an address are mostly the same */
+    const uint64_t spread = (uint64_t)(uintptr_t)endpoint * UINT64_C(0x9e3779b97f4a7c15);
+    struct endpoint_json *cached = &encoder->endpoints[spread >> (64 - ENDPOINTS_LOG2)];
+    size_t needed;
 
     if (cached->of == endpoint)
         return cached;
+    needed = endpoint_size_limit(endpoint);
     if (cached->capacity < needed) {
         char *json = realloc(cached->json, needed);
 
