@@ -24,7 +24,7 @@
 
 struct account {
     struct account_callbacks callbacks;
-    char *stats_file;
+    struct stats_file file; /* its path is NULL if there is none */
     int64_t period_ms;
     bool shows_progress;
     bool has_reported_file; /* the thread's, then account_end()'s */
@@ -118,14 +118,14 @@ static bool write_file(struct account *account, bool has_ended, struct error *er
     const struct counts counts = read_counts(account, &run);
 
     run.has_ended = has_ended;
-    return stats_file_write(account->stats_file, &counts, &run, error);
+    return stats_file_write(&account->file, &counts, &run, error);
 }
 
 static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
-    if (account->stats_file && !write_file(account, has_ended, &error))
+    if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
 }
 
@@ -217,10 +217,10 @@ static void end_thread(struct account *account)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static bool open_file(struct account *account, struct error *error)
+static bool open_file(struct account *account, const char *path, struct error *error)
 {
-    return !account->stats_file ||
-           (stats_file_check(account->stats_file, error) && write_file(account, false, error));
+    return !path ||
+           (stats_file_open(&account->file, path, error) && write_file(account, false, error));
 }
 
 static bool open_server(struct account *account, const char *where, struct error *error)
@@ -242,14 +242,13 @@ static bool begin(struct account *account, const struct account_options *options
                   struct error *error)
 {
     account->endpoint = endpoint_shown(options->endpoint);
-    account->stats_file = options->stats_file ? strdup(options->stats_file) : NULL;
     account->end_fd = eventfd(0, EFD_CLOEXEC);
-    if (!account->endpoint || (options->stats_file && !account->stats_file) ||
-        account->end_fd < 0) {
+    if (!account->endpoint || account->end_fd < 0) {
         error_set(error, "out of memory or file descriptors");
         return false;
     }
-    if (!open_server(account, options->listen, error) || !open_file(account, error))
+    if (!open_server(account, options->listen, error) ||
+        !open_file(account, options->stats_file, error))
         return false;
     if (!options->stats_file && !options->listen && !options->shows_progress)
         return true;
@@ -273,6 +272,7 @@ struct account *account_open(const struct account_options *options,
     account->begin_ms = clock_ms();
     account->start_ns = account->published_wall_ns = wall_clock_ns();
     account->end_fd = -1;
+    account->file.fd = -1;
     pthread_mutex_init(&account->lock, NULL);
     if (begin(account, options, error))
         return account;
@@ -302,7 +302,7 @@ void account_free(struct account *account)
     if (account->end_fd >= 0)
         close(account->end_fd);
     pthread_mutex_destroy(&account->lock);
-    free(account->stats_file);
+    stats_file_close(&account->file);
     free(account->endpoint);
     free(account);
 }
