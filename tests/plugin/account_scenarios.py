@@ -321,6 +321,68 @@ def killed():
         expect(held.sink.load_stats()["state"] == "running", "not as it was")
 
 
+class Pipe:
+    """A FIFO with a reader that takes some bytes, and then stands still or leaves."""
+
+    def __init__(self, path):
+        self.path = path
+        os.mkfifo(path)
+        self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def read_some(self):
+        """Returns once the sink has begun to write spans."""
+        data = b""
+
+        def has_read():
+            nonlocal data
+            try:
+                data += os.read(self.fd, 1000)
+            except BlockingIOError:
+                pass
+            return len(data) > 100
+
+        wait_until(has_read, "spans in the pipe")
+
+    def leave(self):
+        os.close(self.fd)
+        self.fd = -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.fd >= 0:
+            self.leave()
+        os.unlink(self.path)
+
+
+@scenario
+def pipe_reader_stands_still():
+    """SIGINT is heeded, and the account is printed."""
+    with Pipe(FOLDER + "/pipe") as pipe, \
+            Sink("file:" + pipe.path, flush_timeout_ms=200, stats_file=FOLDER + "/pipe.stats") as sink:
+        pipe.read_some()
+        sink.process.send_signal(signal.SIGINT)
+        expect(sink.process.wait(LIMIT) > 0, sink.process.returncode)
+        counters = add_up(sink.load_stats()["counters"])
+        expect(counters["spans_undelivered"] > 0 and counters["spans_waiting"] == 0, counters)
+        expect("blkin: events: " in sink.said(), sink.said())
+
+
+@scenario
+def pipe_reader_leaves():
+    """No death by SIGPIPE."""
+    with Pipe(FOLDER + "/pipe") as pipe, \
+            Sink("file:" + pipe.path, stats_file=FOLDER + "/pipe.stats") as sink:
+        pipe.read_some()
+        pipe.leave()
+        said = sink.end(1)
+        counters = add_up(sink.load_stats()["counters"])
+        expect(counters["spans_refused"] > 0 and counters["spans_waiting"] == 0, counters)
+        expect(counters["spans_unsure"] == counters["spans_accepted"], counters)
+        expect("Broken pipe" in said and "blkin: events: " in said, said)
+
+
 # ---- what goes wrong ------------------------------------------------------------------------------------
 
 
