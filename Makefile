@@ -346,7 +346,7 @@ $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
 $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c babeltrace-plugin/core/closing.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
-$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c babeltrace-plugin/output/retry.c
+$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
 fuzz_pkgs = liburcu
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \

@@ -81,10 +81,11 @@ static void take_back(struct file_transport *file, off_t length)
 {
     struct error second;
 
-    if (file->seekable && ftruncate(file->fd, length) == 0) {
-        file->length = length;
+    if (!file->seekable)
+        return;
+    file->length = length;
+    if (ftruncate(file->fd, length) == 0)
         (void)write_tail(file, &second);
-    }
 }
 
 /* Somebody may make room on the disk; a reader may go on, though who has cancelled will not see it.
