@@ -128,6 +128,7 @@ struct plan {
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
     bool has_moment; /* age_ns is read as a moment of the clock */
+    struct text severity; /* of EVENT_ANNOTATION; empty for info */
     struct moves texts;
     struct moves signed_integers;
     struct moves unsigned_integers;
@@ -304,6 +305,13 @@ static bool plan_moment(struct plan *plan, const bt_field_class *payload)
     return plan->has_moment || plan_field(plan, &age_field, payload);
 }
 
+static struct text severity_of(const char *event_name)
+{
+    const struct text name = text_of(event_name + strlen("blkin:annotation_"));
+
+    return text_is(name, "info") ? (struct text){"", 0} : name;
+}
+
 /* Returns NULL when out of memory. */
 static struct plan *make_plan(const bt_event_class *class)
 {
@@ -320,6 +328,8 @@ static struct plan *make_plan(const bt_event_class *class)
         return NULL;
     plan->result = DECODED;
     plan->kind = layout->kind;
+    if (layout->kind == EVENT_ANNOTATION)
+        plan->severity = severity_of(layout->event_name);
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct field *field = &layout->fields[i];
 
@@ -476,6 +486,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
         return DECODED_UNREADABLE;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
+    event->key = plan->severity;
     read_origin(decoder, bt_event, &event->origin);
     read_payload(event, plan, bt_event_borrow_payload_field_const(bt_event));
     if (plan->has_moment)

@@ -361,10 +361,14 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
     exporter_flush(sink->exporter);
     end(sink);
     out = exporter_counts(sink->exporter);
-    if (out.outcome[OUTCOME_ACCEPTED] == out.spans)
+    if (out.unsure)
+        sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
+                  out.unsure);
+    else if (out.outcome[OUTCOME_ACCEPTED] == out.spans)
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
-    sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
-              out.spans - out.outcome[OUTCOME_ACCEPTED], out.spans);
+    else
+        sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
+                  out.spans - out.outcome[OUTCOME_ACCEPTED], out.spans);
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 

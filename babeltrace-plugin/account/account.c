@@ -6,10 +6,9 @@
 #include "account.h"
 
 #include "../monotonic.h"
-#include "../output/endpoint_shown.h"
+#include "../output/http_url.h"
 #include "metrics_server.h"
 #include "prometheus.h"
-#include "run_info.h"
 #include "stats_file.h"
 
 #include <errno.h>
@@ -20,11 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 struct account {
     struct account_callbacks callbacks;
-    char *stats_file;
+    struct stats_file file; /* its path is NULL if there is none */
     int64_t period_ms;
     bool shows_progress;
     bool has_reported_file; /* the thread's, then account_end()'s */
@@ -41,8 +41,16 @@ struct account {
     int64_t published_wall_ns; /* when */
 };
 
-/* ---- the counters, from both sides --------------------------------------------------------------
- */
+/* Since 1970. */
+static int64_t wall_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- the counters, from both sides ----------------------------------------------------------- */
 
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core)
@@ -84,8 +92,7 @@ static struct counts read_counts(struct account *account, struct run_info *run)
     return counts;
 }
 
-/* ---- showing ------------------------------------------------------------------------------------
- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 static char *page(void *context)
 {
@@ -111,14 +118,14 @@ static bool write_file(struct account *account, bool has_ended, struct error *er
     const struct counts counts = read_counts(account, &run);
 
     run.has_ended = has_ended;
-    return stats_file_write(account->stats_file, &counts, &run, error);
+    return stats_file_write(&account->file, &counts, &run, error);
 }
 
 static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
-    if (account->stats_file && !write_file(account, has_ended, &error))
+    if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
 }
 
@@ -137,8 +144,7 @@ static void show_progress(struct account *account)
     account->callbacks.inform(account->callbacks.context, message);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static int timeout_until(int64_t until_ms)
 {
@@ -209,13 +215,12 @@ static void end_thread(struct account *account)
     (void)pthread_join(account->thread, NULL);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
-static bool open_file(struct account *account, struct error *error)
+static bool open_file(struct account *account, const char *path, struct error *error)
 {
-    return !account->stats_file ||
-           (stats_file_check(account->stats_file, error) && write_file(account, false, error));
+    return !path ||
+           (stats_file_open(&account->file, path, error) && write_file(account, false, error));
 }
 
 static bool open_server(struct account *account, const char *where, struct error *error)
@@ -237,14 +242,13 @@ static bool begin(struct account *account, const struct account_options *options
                   struct error *error)
 {
     account->endpoint = endpoint_shown(options->endpoint);
-    account->stats_file = options->stats_file ? strdup(options->stats_file) : NULL;
     account->end_fd = eventfd(0, EFD_CLOEXEC);
-    if (!account->endpoint || (options->stats_file && !account->stats_file) ||
-        account->end_fd < 0) {
+    if (!account->endpoint || account->end_fd < 0) {
         error_set(error, "out of memory or file descriptors");
         return false;
     }
-    if (!open_server(account, options->listen, error) || !open_file(account, error))
+    if (!open_server(account, options->listen, error) ||
+        !open_file(account, options->stats_file, error))
         return false;
     if (!options->stats_file && !options->listen && !options->shows_progress)
         return true;
@@ -268,6 +272,7 @@ struct account *account_open(const struct account_options *options,
     account->begin_ms = clock_ms();
     account->start_ns = account->published_wall_ns = wall_clock_ns();
     account->end_fd = -1;
+    account->file.fd = -1;
     pthread_mutex_init(&account->lock, NULL);
     if (begin(account, options, error))
         return account;
@@ -297,7 +302,7 @@ void account_free(struct account *account)
     if (account->end_fd >= 0)
         close(account->end_fd);
     pthread_mutex_destroy(&account->lock);
-    free(account->stats_file);
+    stats_file_close(&account->file);
     free(account->endpoint);
     free(account);
 }

@@ -87,6 +87,8 @@ const struct counter counters[] = {
     {"services_merged", COUNTER, SECTION_NOTES, "events of merged services",
      AT(core.services_merged),
      "Events of more services than there is room for, shown as one."},
+    {"spans_unsure", COUNTER, SECTION_NOTES, "spans maybe not in the file", AT(output.unsure),
+     "Spans accepted by a file whose end failed: they may not be in it."},
     {"requests", COUNTER, SECTION_NOTES, NULL, AT(output.requests),
      "Attempts to deliver a batch."},
     {"retries", COUNTER, SECTION_NOTES, NULL, AT(output.retries),

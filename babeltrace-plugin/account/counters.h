@@ -41,6 +41,15 @@ struct counts {
     struct display_counts display;
 };
 
+/* What is known of a run besides its counters. */
+struct run_info {
+    char *endpoint;    /* see endpoint_shown() */
+    int64_t start_ns;  /* these three since 1970 */
+    int64_t events_ns; /* the counters of events are of this time */
+    int64_t now_ns;    /* all others are of this */
+    bool has_ended;
+};
+
 /* In the order of the way through the sink, and of the lines. */
 enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */

@@ -15,8 +15,7 @@
 
 #define BACKLOG 64
 
-/* ---- parsing ------------------------------------------------------------------------------------
- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static bool copy(char *to, size_t size, const char *from, size_t length)
 {
@@ -70,8 +69,7 @@ bool metrics_address_parse(struct metrics_address *address, const char *text, st
     return false;
 }
 
-/* ---- listening ----------------------------------------------------------------------------------
- */
+/* ---- listening ------------------------------------------------------------------------------- */
 
 /* Returns -1 with errno set. */
 static int listen_at(const struct addrinfo *info)

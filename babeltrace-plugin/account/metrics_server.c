@@ -21,6 +21,7 @@
 
 /* After accept() has failed for want of descriptors or memory. */
 #define ACCEPT_PAUSE_MS 200
+#define ACCEPTS         64 /* in a row */
 
 enum stage {
     FREE,
@@ -49,8 +50,7 @@ struct metrics_server {
     struct client clients[SERVER_CLIENTS];
 };
 
-/* ---- answers ------------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static const char *reason(int status)
 {
@@ -102,8 +102,7 @@ static bool make_answer(struct metrics_server *server, struct client *client,
     return client->answer != NULL;
 }
 
-/* ---- one client ---------------------------------------------------------------------------------
- */
+/* ---- one client ------------------------------------------------------------------------------ */
 
 static void end_client(struct client *client)
 {
@@ -187,37 +186,54 @@ static void serve_client(struct metrics_server *server, struct client *client)
     }
 }
 
-/* ---- all of them --------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-static struct client *free_client(struct metrics_server *server)
+/* Of two clients, the one to be put out: idle ones first, and of them the one that came first. */
+static bool is_idler(const struct client *a, const struct client *b)
 {
-    for (int i = 0; i < SERVER_CLIENTS; i++)
-        if (server->clients[i].stage == FREE)
-            return &server->clients[i];
-    return NULL;
+    const bool a_is_served = a->stage == WRITING, b_is_served = b->stage == WRITING;
+
+    return a_is_served != b_is_served ? b_is_served : a->until_ms < b->until_ms;
 }
 
-static void begin_client(struct client *client, int fd)
+static struct client *make_room(struct metrics_server *server)
 {
+    struct client *idlest = &server->clients[0];
+
+    for (int i = 0; i < SERVER_CLIENTS; i++) {
+        struct client *client = &server->clients[i];
+
+        if (client->stage == FREE)
+            return client;
+        if (is_idler(client, idlest))
+            idlest = client;
+    }
+    end_client(idlest);
+    return idlest;
+}
+
+/* Most have sent their request before they are accepted: those are answered at once. */
+static void begin_client(struct metrics_server *server, int fd)
+{
+    struct client *client = make_room(server);
+
     client->stage = READING;
     client->fd = fd;
     client->until_ms = clock_ms() + CLIENT_TIME_MS;
     client->received = 0;
     client->length = 0;
     client->sent = 0;
+    read_request(server, client);
 }
 
-/* As many as there is room for: who waits too long to be accepted has to knock again. */
+/* A crowd is served in parts: there is a file to be written, too. */
 static void accept_clients(struct metrics_server *server)
 {
-    struct client *client;
-
-    while ((client = free_client(server))) {
+    for (int i = 0; i < ACCEPTS; i++) {
         const int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            begin_client(client, fd);
+            begin_client(server, fd);
             continue;
         }
         if (errno == ECONNABORTED || errno == EINTR)
@@ -233,7 +249,7 @@ int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds
     const bool is_paused = server->accept_ms > clock_ms();
     int64_t until_ms = is_paused ? server->accept_ms : CLOCK_NEVER;
 
-    fds[0] = (struct pollfd){is_paused || !free_client(server) ? -1 : server->fd, POLLIN, 0};
+    fds[0] = (struct pollfd){is_paused ? -1 : server->fd, POLLIN, 0};
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         const struct client *client = &server->clients[i];
 
@@ -263,8 +279,7 @@ void metrics_server_serve(struct metrics_server *server, const struct pollfd *fd
         accept_clients(server);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* The port is known only now if 0 was asked for: any. */
 static void set_url(struct metrics_server *server, const struct metrics_address *address)

@@ -2,8 +2,9 @@
  * A small HTTP server: GET /metrics, one answer per connection.
  *
  * It never blocks: its owner polls, and calls it when there is something to do. A client has
- * CLIENT_TIME_MS and METRICS_REQUEST_MAX bytes; whoever is slower or longer is put out, and keeps
- * nobody else waiting unless SERVER_CLIENTS of them come at once.
+ * CLIENT_TIME_MS and METRICS_REQUEST_MAX bytes; whoever is slower or longer is put out. Nobody has
+ * to wait for those who say nothing: where there is no place left, the one who has been idle for
+ * longest gives up his.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -7,7 +7,6 @@
 #define BLKIN_ACCOUNT_PROMETHEUS_H
 
 #include "counters.h"
-#include "run_info.h"
 
 #define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 

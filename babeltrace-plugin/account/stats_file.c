@@ -12,6 +12,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,8 +25,7 @@ static void set_error(struct error *error, const char *path, const char *what)
     error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
 }
 
-/* ---- the text -----------------------------------------------------------------------------------
- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static json_t *json_time(int64_t time_ns)
 {
@@ -77,8 +77,7 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
     return print_end(&printer);
 }
 
-/* ---- the file -----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static bool begins_with_mark(int fd)
 {
@@ -100,14 +99,15 @@ static bool check_content(const char *path, struct error *error)
     is_ours = begins_with_mark(fd);
     close(fd);
     if (!is_ours)
-        error_set(error,
-                  "stats-file \"%s\": exists and is no statistics file: remove it, or choose "
-                  "another name",
-                  path);
+        error_set(
+            error,
+            "stats-file \"%s\": exists and is no statistics file, and is not replaced: choose "
+            "another name",
+            path);
     return is_ours;
 }
 
-bool stats_file_check(const char *path, struct error *error)
+static bool check(const char *path, struct error *error)
 {
     struct stat status;
 
@@ -123,6 +123,60 @@ bool stats_file_check(const char *path, struct error *error)
         return false;
     }
     return status.st_size == 0 || check_content(path, error);
+}
+
+static bool refuse_taken(const char *path, struct error *error)
+{
+    error_set(error, "stats-file \"%s\": another sink writes it: give each sink a file of its own",
+              path);
+    return false;
+}
+
+static bool is_at(int fd, const char *path)
+{
+    struct stat ours, there;
+
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+           ours.st_ino == there.st_ino;
+}
+
+/* The lock is on a file that its owner replaces: what counts is the one that has the name still. */
+static bool claim(struct stats_file *file, struct error *error)
+{
+    for (;;) {
+        const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+
+        if (fd < 0)
+            return true; /* if it is not simply missing, writing will tell */
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+            close(fd);
+            return refuse_taken(file->path, error);
+        }
+        if (is_at(fd, file->path)) {
+            file->fd = fd;
+            return true;
+        }
+        close(fd);
+    }
+}
+
+bool stats_file_open(struct stats_file *file, const char *path, struct error *error)
+{
+    *file = (struct stats_file){strdup(path), -1};
+    if (!file->path)
+        error_set(error, "stats-file \"%s\": out of memory", path);
+    else if (check(path, error) && claim(file, error))
+        return true;
+    stats_file_close(file);
+    return false;
+}
+
+void stats_file_close(struct stats_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    *file = (struct stats_file){NULL, -1};
 }
 
 static int create_anew(const char *path)
@@ -151,51 +205,80 @@ static bool write_all(int fd, const char *text, size_t length)
     return true;
 }
 
-/* Returns false with errno set. */
-static bool fill(const char *path, const char *text)
+/* Some file systems tell only at a close that they could not write: the second one's is it. */
+static bool is_stored(int fd)
+{
+    const int second = dup(fd);
+
+    return second < 0 || close(second) == 0;
+}
+
+/* Returns the file, locked, or -1 with errno set. */
+static int fill(const char *path, const char *text)
 {
     const int fd = create_anew(path);
-    bool written;
+    int cause;
 
     if (fd < 0)
-        return false;
-    written = write_all(fd, text, strlen(text)) && write_all(fd, "\n", 1);
-    if (close(fd) < 0)
-        written = false;
-    return written;
+        return -1;
+    (void)flock(fd, LOCK_EX | LOCK_NB);
+    if (write_all(fd, text, strlen(text)) && write_all(fd, "\n", 1) && is_stored(fd))
+        return fd;
+    cause = errno;
+    close(fd);
+    errno = cause;
+    return -1;
 }
 
-static bool replace(const char *path, const char *text, struct error *error)
+/* Nothing may be replaced that has come since there was nothing. Returns false with errno set. */
+static bool move(const char *from, const char *to, bool may_replace)
 {
-    const size_t size = strlen(path) + sizeof(".4294967295.tmp");
-    char *temporary = malloc(size);
-    bool replaced = false;
-
-    if (!temporary) {
-        error_set(error, "stats-file \"%s\": out of memory", path);
-        return false;
+    if (!may_replace) {
+        if (link(from, to) == 0)
+            return unlink(from) == 0;
+        if (errno == EEXIST)
+            return false;
+        /* a file system without links */
     }
-    (void)snprintf(temporary, size, "%s.%u.tmp", path, (unsigned)getpid());
-    replaced = fill(temporary, text) && rename(temporary, path) == 0;
-    if (!replaced) {
-        set_error(error, path, "cannot write");
-        (void)unlink(temporary);
-    }
-    free(temporary);
-    return replaced;
+    return rename(from, to) == 0;
 }
 
-bool stats_file_write(const char *path, const struct counts *counts, const struct run_info *run,
-                      struct error *error)
+static bool replace(struct stats_file *file, const char *temporary, const char *text,
+                    struct error *error)
+{
+    const int fd = fill(temporary, text);
+
+    if (fd >= 0 && move(temporary, file->path, file->fd >= 0)) {
+        if (file->fd >= 0)
+            close(file->fd);
+        file->fd = fd;
+        return true;
+    }
+    if (fd >= 0 && errno == EEXIST)
+        (void)refuse_taken(file->path, error);
+    else
+        set_error(error, file->path, "cannot write");
+    if (fd >= 0)
+        close(fd);
+    (void)unlink(temporary);
+    return false;
+}
+
+bool stats_file_write(struct stats_file *file, const struct counts *counts,
+                      const struct run_info *run, struct error *error)
 {
     char *text = stats_text(counts, run);
-    bool written;
+    const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
+    char *temporary = malloc(size);
+    bool written = false;
 
-    if (!text) {
-        error_set(error, "stats-file \"%s\": out of memory", path);
-        return false;
+    if (text && temporary) {
+        (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
+        written = replace(file, temporary, text, error);
+    } else {
+        error_set(error, "stats-file \"%s\": out of memory", file->path);
     }
-    written = replace(path, text, error);
+    free(temporary);
     free(text);
     return written;
 }

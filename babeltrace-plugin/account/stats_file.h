@@ -9,19 +9,28 @@
 
 #include "../error.h"
 #include "counters.h"
-#include "run_info.h"
 
 /* The file's text. Returns NULL when out of memory; free() it. */
 char *stats_text(const struct counts *counts, const struct run_info *run);
 
+struct stats_file {
+    char *path;
+    int fd; /* of the file as it is now, locked: a second sink finds it taken; -1: there is none yet
+             */
+};
+
 /*
- * May there be a statistics file? Not in place of something else: a device, or a file that is not
- * an earlier statistics file. Returns false with error set.
+ * Takes the place, if there may be a statistics file: not where another sink has one, nor in place
+ * of something else: a device, or a file that is not an earlier statistics file. Writes nothing.
+ * Returns false with error set.
  */
-bool stats_file_check(const char *path, struct error *error);
+bool stats_file_open(struct stats_file *file, const char *path, struct error *error);
 
 /* Returns false with error set; the old file, if any, is still there then. */
-bool stats_file_write(const char *path, const struct counts *counts, const struct run_info *run,
-                      struct error *error);
+bool stats_file_write(struct stats_file *file, const struct counts *counts,
+                      const struct run_info *run, struct error *error);
+
+/* Leaves the place; the file stays. Nothing happens to one that is {NULL, -1}. */
+void stats_file_close(struct stats_file *file);
 
 #endif

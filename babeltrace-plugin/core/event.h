@@ -49,7 +49,7 @@ struct event {
     struct text service;
     struct text ip;
     int64_t port;
-    struct text key;   /* of both keyval kinds */
+    struct text key;   /* of both keyval kinds; of EVENT_ANNOTATION its severity, as in span.h */
     struct text value; /* of annotations and EVENT_KEYVAL_TEXT */
     int64_t integer;   /* of EVENT_KEYVAL_INTEGER */
 

@@ -54,17 +54,27 @@ static bool read_length(const char *digits, size_t *length)
 #define START_SIZE      16
 #define LINK_SIZE       48
 
+static struct text severity_name(unsigned severity)
+{
+    static const struct text names[8] = {{"emerg", 5},   {"alert", 5},  {"crit", 4}, {"err", 3},
+                                         {"warning", 7}, {"notice", 6}, {"", 0},     {"debug", 5}};
+
+    return names[severity];
+}
+
 static const char *read_annotation(const char *at, size_t length, struct log_record *record)
 {
     uint64_t offset_and_length;
     size_t text_length;
+    unsigned severity;
 
     if (length < ANNOTATION_HEAD || !read_digits16(at + 1, &offset_and_length))
         return NULL;
     text_length = offset_and_length & 0xffff;
-    /* at[0] is the severity, which spans do not tell */
-    if ((unsigned char)at[0] - (unsigned)'0' > 7 || length - ANNOTATION_HEAD < text_length)
+    severity = (unsigned char)at[0] - (unsigned)'0';
+    if (severity > 7 || length - ANNOTATION_HEAD < text_length)
         return NULL;
+    record->key = severity_name(severity);
     record->offset_ns = (int64_t)offset_and_length >> 16;
     record->value = (struct text){at + ANNOTATION_HEAD, text_length};
     return at + ANNOTATION_HEAD + text_length;

@@ -20,7 +20,8 @@ enum span_kind {
 };
 
 enum span_entry_type {
-    SPAN_ANNOTATION,  /* integer is its time in ns since the Unix epoch, value its text */
+    SPAN_ANNOTATION,  /* integer is its time in ns since the Unix epoch, value its text, key its
+                         severity as syslog names it, empty for info and for none */
     SPAN_TAG_TEXT,    /* key, value */
     SPAN_TAG_INTEGER, /* key, integer */
     SPAN_LINK,        /* value holds a struct span_link: see span_entry_link() */

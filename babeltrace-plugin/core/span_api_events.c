@@ -82,7 +82,7 @@ static bool add_log_record(struct assembler *assembler, struct open_span *open,
 
     switch (record->type) {
     case 'a':
-        return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, record->value,
+        return span_add(span, SPAN_ANNOTATION, record->key, record->value,
                         (int64_t)((uint64_t)span->start_ns + (uint64_t)record->offset_ns));
     case 's':
         return span_add(span, SPAN_TAG_TEXT, record->key, record->value, 0);
@@ -256,7 +256,7 @@ static bool apply_detail(struct assembler *assembler, struct open_span *open,
     struct log_record record;
 
     if (event->kind == EVENT_ANNOTATION)
-        return span_add(span, SPAN_ANNOTATION, (struct text){NULL, 0}, event->value, moment_ns);
+        return span_add(span, SPAN_ANNOTATION, event->key, event->value, moment_ns);
     if (!log_next(&log, &record) || record.type == 'a') {
         assembler->counts.log_errors++; /* as in the log of a whole span */
         return true;

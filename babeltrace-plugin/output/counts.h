@@ -25,7 +25,8 @@ struct exporter_counts {
     uint64_t spans;
     uint64_t outcome[OUTCOMES];
     uint64_t waiting;
-    uint64_t cut;      /* parts of the span were left out, see limits.h; it is counted above too */
+    uint64_t cut;      /* parts of the span were left out, see encoder.h; it is counted above too */
+    uint64_t unsure;   /* accepted by a file whose end failed: maybe not in it */
     uint64_t requests; /* attempts to send something */
     uint64_t retries;  /* of these, repetitions after a failure */
 };

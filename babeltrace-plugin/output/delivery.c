@@ -8,6 +8,7 @@
 #include "../monotonic.h"
 
 #define SMALLEST_BODY_BYTES 4096
+#define REPORT_PERIOD_MS    60000
 
 /* Spans of a body, from first up to, not including, end. */
 struct run {
@@ -27,8 +28,24 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- one run, until there is an answer ----------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
+
+void reporter_say(struct reporter *reporter, enum report kind, const char *format, ...)
+{
+    const int64_t now_ms = clock_ms();
+    struct error message;
+    va_list values;
+
+    if (now_ms < reporter->next_ms[kind])
+        return;
+    reporter->next_ms[kind] = now_ms + REPORT_PERIOD_MS;
+    va_start(values, format);
+    (void)vsnprintf(message.text, sizeof(message.text), format, values);
+    va_end(values);
+    reporter->report(reporter->context, message.text);
+}
+
+/* ---- one run, until there is an answer ------------------------------------------------------- */
 
 static void say_unreached(struct courier *courier)
 {
@@ -45,40 +62,106 @@ static void say_back(struct courier *courier)
     courier->is_unreached = false;
 }
 
+/* The attempts to send one run. */
+struct attempts {
+    int64_t since_ms; /* the first failure that counts */
+    /*
+     * Before the last attempt, and after it: did the collector take an empty batch? Then it is
+     * well, and what it does not take now is this run's fault. One attempt must follow the proof,
+     * as the trouble may have passed in between.
+     */
+    bool was_proven, is_proven;
+};
+
+static void prove(struct courier *courier, struct attempts *attempts)
+{
+    struct reply probe = {.delivery = DELIVERY_ACCEPTED};
+
+    if (courier->transport->probe)
+        courier->transport->probe(courier->transport, &probe);
+    attempts->is_proven = probe.delivery == DELIVERY_ACCEPTED;
+}
+
 /*
- * The time at which a run is given up that first failed at since_ms. While nobody waits, a
- * collector that is away costs nothing but room in the queue, so there is no such time.
+ * The time at which a run is given up. While nobody waits, a collector that is away costs nothing
+ * but room in the queue, so there is no such time.
  */
-static int64_t give_up_ms(const struct courier *courier, int64_t *since_ms)
+static int64_t give_up_ms(struct courier *courier, struct attempts *attempts)
 {
     const struct outbox_patience patience = outbox_patience(courier->outbox);
+    const int64_t limit_ms = attempts->since_ms + courier->retry_timeout_ms;
+    const bool may_be_batch = courier->reply.may_be_batch;
 
-    if (!patience.is_limited && !courier->reply.may_be_batch) {
-        *since_ms = clock_ms();
-        return patience.stop_ms;
-    }
-    return earlier(patience.stop_ms, *since_ms + courier->retry_timeout_ms);
+    if (patience.is_limited || (may_be_batch && (attempts->was_proven || clock_ms() < limit_ms)))
+        return earlier(patience.stop_ms, limit_ms);
+    if (may_be_batch)
+        prove(courier, attempts);
+    if (!attempts->is_proven)
+        attempts->since_ms = clock_ms();
+    return patience.stop_ms;
+}
+
+static void say_why_not(struct courier *courier, int64_t limit_ms)
+{
+    const struct error cause = courier->reply.error;
+    const bool is_end = limit_ms == outbox_patience(courier->outbox).stop_ms;
+
+    error_set(&courier->reply.error, "%s; it asks for a longer pause (Retry-After) than %s leaves",
+              cause.text, is_end ? "flush-timeout-ms" : "retry-timeout-ms");
 }
 
 /* Waits for the time of the next attempt. Returns false if there is to be none. */
-static bool wait_for_next(struct courier *courier, int64_t *since_ms)
+static bool wait_for_next(struct courier *courier, struct attempts *attempts)
 {
     const int64_t pause_ms = retry_pause_ms(&courier->retry, courier->reply.retry_after_ms);
-    const int64_t limit_ms = give_up_ms(courier, since_ms);
+    const int64_t limit_ms = give_up_ms(courier, attempts);
     const int64_t now_ms = clock_ms();
 
+    if (attempts->is_proven)
+        return true;
     if (now_ms >= limit_ms)
         return false;
-    if (courier->reply.retry_after_ms && now_ms + pause_ms > limit_ms)
+    if (courier->reply.retry_after_ms && now_ms + pause_ms > limit_ms) {
+        say_why_not(courier, limit_ms);
         return false;
+    }
     say_unreached(courier);
     return outbox_pause(courier->outbox, earlier(now_ms + pause_ms, limit_ms));
+}
+
+static uint32_t length_of(struct run run)
+{
+    return run.end - run.first;
+}
+
+static bool is_whole(struct run run)
+{
+    return run.first == 0 && run.end == run.body->count;
+}
+
+/*
+ * Is this the collector's last word? A refusal is one only if the collector is well: a proxy that
+ * is being configured anew refuses whatever comes. Halves need no proof that 400 is about spans, as
+ * the whole had it, and a whole no further attempt, as its halves are that.
+ */
+static bool is_final(struct courier *courier, struct run run, struct attempts *attempts)
+{
+    const enum delivery delivery = courier->reply.delivery;
+
+    if (delivery == DELIVERY_RETRY)
+        return false;
+    if (attempts->was_proven || (delivery != DELIVERY_REFUSED && delivery != DELIVERY_INVALID) ||
+        (delivery == DELIVERY_INVALID && !is_whole(run)))
+        return true;
+    prove(courier, attempts);
+    courier->reply.may_be_batch = false;
+    return attempts->is_proven && delivery == DELIVERY_INVALID && length_of(run) > 1;
 }
 
 /* Returns false if it was given up; else the reply says what became of it. */
 static bool send_run(struct courier *courier, struct run run)
 {
-    int64_t since_ms = CLOCK_NEVER;
+    struct attempts attempts = {.since_ms = CLOCK_NEVER};
     bool is_answered = false, is_retry = false;
     struct framed framed;
 
@@ -86,23 +169,19 @@ static bool send_run(struct courier *courier, struct run run)
     do {
         outbox_count_request(courier->outbox, is_retry);
         courier->transport->send(courier->transport, &framed.payload, &courier->reply);
-        is_answered = courier->reply.delivery != DELIVERY_RETRY;
+        attempts.was_proven = attempts.is_proven;
+        attempts.is_proven = false;
+        attempts.since_ms = earlier(attempts.since_ms, clock_ms());
+        is_answered = is_final(courier, run, &attempts);
         is_retry = true;
-        since_ms = earlier(since_ms, clock_ms());
-    } while (!is_answered && wait_for_next(courier, &since_ms));
+    } while (!is_answered && (attempts.is_proven || wait_for_next(courier, &attempts)));
     body_unframe(courier->encoder, &framed);
     if (is_answered)
         say_back(courier);
     return is_answered;
 }
 
-/* ---- one body
- * ------------------------------------------------------------------------------------ */
-
-static uint32_t length_of(struct run run)
-{
-    return run.end - run.first;
-}
+/* ---- one body -------------------------------------------------------------------------------- */
 
 /* A span's first bytes are its ids. */
 static void say_span(struct courier *courier, enum report kind, struct run run)
@@ -195,8 +274,7 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
     return right_result == RESULT_DONE ? left_result : right_result;
 }
 
-/* ---- the batch
- * ------------------------------------------------------------------------------------ */
+/* ---- the batch ------------------------------------------------------------------------------- */
 
 /*
  * Encodes the spans of the batch from the offset on, until the body is full, and moves the offset

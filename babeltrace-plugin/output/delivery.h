@@ -9,8 +9,28 @@
 
 #include "body.h"
 #include "outbox.h"
-#include "reporter.h"
 #include "retry.h"
+
+/* What the operator is told: of each kind of trouble, a message a minute at most. */
+enum report {
+    REPORT_UNREACHED, /* trying again */
+    REPORT_BACK,
+    REPORT_UNDELIVERED,
+    REPORT_REFUSED,
+    REPORT_INVALID,
+    REPORT_TOO_LARGE,
+    REPORT_DROPPING,
+    REPORTS
+};
+
+struct reporter {
+    void (*report)(void *context, const char *message);
+    void *context;
+    int64_t next_ms[REPORTS]; /* not before */
+};
+
+__attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporter, enum report kind,
+                                                        const char *format, ...);
 
 struct courier {
     struct outbox *outbox;

@@ -9,8 +9,25 @@
 #ifndef BLKIN_OUTPUT_ENCODER_H
 #define BLKIN_OUTPUT_ENCODER_H
 
-#include "../core/span.h"
 #include "../buffer.h"
+#include "../core/span.h"
+
+/*
+ * How much of one span is sent, whatever a trace holds; what is left out is said in the span. A
+ * collector refuses a request of some MiB as a whole, and a page shows no more of a span than a
+ * person reads.
+ */
+
+/* Bytes, before they are escaped. */
+#define LIMIT_NAME  1024U /* of a span or a service */
+#define LIMIT_KEY   256U
+#define LIMIT_VALUE 16384U /* of an annotation or a tag */
+
+#define LIMIT_ANNOTATIONS 512U
+#define LIMIT_TAGS        512U
+
+/* A span that has been encoded to this many bytes gets no further annotation or tag. */
+#define LIMIT_SPAN (384U << 10)
 
 struct encoder {
     const char *content_type;
@@ -20,9 +37,9 @@ struct encoder {
     const char *empty_batch;
 
     /*
-     * Appends the span. *cut tells whether parts of it were left out (see limits.h). Returns false,
-     * buffer unchanged, if the buffer has no room. An endpoint must not change, nor may another one
-     * get its address, while the encoder lives.
+     * Appends the span. *cut tells whether parts of it were left out: see LIMIT_SPAN. Returns
+     * false, buffer unchanged, if the buffer has no room. An endpoint must not change, nor may
+     * another one get its address, while the encoder lives.
      */
     bool (*encode)(struct encoder *encoder, struct buffer *buffer, const struct span *span,
                    bool *cut);

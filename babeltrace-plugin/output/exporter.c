@@ -7,9 +7,12 @@
 
 #include "../monotonic.h"
 #include "encoder.h"
+#include "http_url.h"
 #include "sender.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #define INTERRUPT_POLL_MS 50
 
@@ -20,12 +23,12 @@ struct exporter {
     struct outbox *outbox;
     struct transport *transport;
     struct sender sender;
-    int64_t stop_ms; /* CLOCK_NEVER before it is known that the end is near */
-    bool is_running; /* there are a thread and a transport */
+    struct reporter reporter; /* the graph's thread's */
+    int64_t stop_ms;          /* CLOCK_NEVER before it is known that the end is near */
+    bool is_running;          /* there are a thread and a transport */
 };
 
-/* ---- waiting ----------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void stop(struct exporter *exporter, int64_t timeout_ms)
 {
@@ -43,17 +46,48 @@ static bool stop_if_interrupted(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
+/* All is delivered, but what reads a pipe may take its time for the end of the text. */
+static void wait_for_reader(struct exporter *exporter)
+{
+    while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
+           !outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
+        (void)stop_if_interrupted(exporter);
+}
+
 /* The thread ends within timeout_ms, delivering until then what it can. */
 static void end_thread(struct exporter *exporter, int64_t timeout_ms)
 {
+    outbox_close(exporter->outbox);
+    if (timeout_ms)
+        wait_for_reader(exporter);
     stop(exporter, timeout_ms);
     if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms))
         exporter->transport->cancel(exporter->transport);
     sender_join(&exporter->sender);
 }
 
-/* ---- beginning and end --------------------------------------------------------------------------
- */
+static bool has_scheme(const char *endpoint, const char *scheme)
+{
+    return strncasecmp(endpoint, scheme, strlen(scheme)) == 0;
+}
+
+static struct transport *open_transport(const struct transport_options *options,
+                                        struct error *error)
+{
+    static const char file_scheme[] = "file:";
+    const char *endpoint = options->endpoint;
+
+    if (has_scheme(endpoint, "http://") || has_scheme(endpoint, "https://"))
+        return http_transport_open(options, error);
+    if (has_scheme(endpoint, file_scheme))
+        return file_transport_open(endpoint + strlen(file_scheme), error);
+    error_set(error,
+              "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://... or file:PATH",
+              endpoint_unparsed(endpoint));
+    return NULL;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static bool set_up(struct exporter *exporter, struct error *error)
 {
@@ -75,23 +109,27 @@ static bool set_up(struct exporter *exporter, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    exporter->transport = transport_open(&options->transport, error);
+    exporter->transport = open_transport(&options->transport, error);
     return exporter->transport != NULL;
 }
 
 static bool start(struct exporter *exporter, struct error *error)
 {
+    exporter->reporter = (struct reporter){.report = exporter->callbacks.report,
+                                           .context = exporter->callbacks.context};
     exporter->sender.courier = (struct courier){
         .outbox = exporter->outbox,
         .transport = exporter->transport,
         .encoder = exporter->encoder,
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
-        .reporter = {.report = exporter->callbacks.report, .context = exporter->callbacks.context},
+        .reporter = exporter->reporter,
     };
+    if (exporter->transport->warning)
+        exporter->callbacks.report(exporter->callbacks.context, exporter->transport->warning);
     exporter->is_running = sender_start(&exporter->sender);
     if (!exporter->is_running) {
-        (void)exporter->transport->close(exporter->transport, error);
+        exporter->transport->free(exporter->transport);
         error_set(error, "cannot start a thread");
     }
     return exporter->is_running;
@@ -104,7 +142,7 @@ static bool is_welcome(struct exporter *exporter, struct error *error)
 
     while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context)) {
-            error_set(error, "interrupted before the collector answered");
+            error_set(error, "interrupted before there was a collector, or a reader of the file");
             return false;
         }
     }
@@ -118,11 +156,11 @@ static bool is_welcome(struct exporter *exporter, struct error *error)
     return false;
 }
 
-static bool end(struct exporter *exporter, int64_t timeout_ms, struct error *error)
+static void end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     end_thread(exporter, timeout_ms);
-    return exporter->transport->close(exporter->transport, error);
+    exporter->transport->free(exporter->transport);
 }
 
 struct exporter *exporter_new(const struct exporter_options *options,
@@ -146,19 +184,31 @@ struct exporter *exporter_new(const struct exporter_options *options,
     return exporter;
 }
 
+static void say_dropped(struct exporter *exporter)
+{
+    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    struct error message;
+
+    error_set(&message, "%" PRIu64 " spans were dropped as the queue was full", dropped);
+    if (dropped)
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
+}
+
 bool exporter_close(struct exporter *exporter, struct error *error)
 {
-    return end(exporter, exporter->options.flush_timeout_ms, error);
+    end(exporter, exporter->options.flush_timeout_ms);
+    say_dropped(exporter);
+    if (!exporter->sender.is_kept)
+        *error = exporter->sender.error;
+    return exporter->sender.is_kept;
 }
 
 void exporter_free(struct exporter *exporter)
 {
-    struct error ignored;
-
     if (!exporter)
         return;
     if (exporter->is_running)
-        (void)end(exporter, 0, &ignored);
+        end(exporter, 0);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)
@@ -166,15 +216,27 @@ void exporter_free(struct exporter *exporter)
     free(exporter);
 }
 
-/* ---- in between ---------------------------------------------------------------------------------
- */
+/* ---- in between ------------------------------------------------------------------------------ */
+
+/* Here, as the sender may be busy for long with what it has. */
+static void say_dropping(struct exporter *exporter)
+{
+    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+
+    reporter_say(&exporter->reporter, REPORT_DROPPING,
+                 "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);
+}
 
 void exporter_add(struct exporter *exporter, const struct span *span)
 {
-    while (!outbox_add(exporter->outbox, span)) {
+    enum outbox_added added;
+
+    while ((added = outbox_add(exporter->outbox, span)) == OUTBOX_FULL) {
         (void)stop_if_interrupted(exporter);
         (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
+    if (added == OUTBOX_DROPPING)
+        say_dropping(exporter);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

@@ -12,7 +12,6 @@
 #include "../core/span.h"
 #include "../error.h"
 #include "counts.h"
-#include "reporter.h"
 #include "transport.h"
 
 /* What exporter_add() does while the queue is full. */
@@ -43,9 +42,12 @@ struct exporter_options {
 /* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
 typedef bool exporter_interrupted_fn(void *context);
 
+/* A message for the operator, from any thread. */
+typedef void exporter_report_fn(void *context, const char *message);
+
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
-    exporter_report_fn *report; /* a message for the operator, from the exporter's own thread */
+    exporter_report_fn *report;
     void *context;
 };
 
@@ -78,8 +80,8 @@ void exporter_flush(struct exporter *exporter);
 
 /*
  * Delivers what can be within flush_timeout_ms, then ends the thread and closes the transport. Only
- * exporter_counts() and exporter_free() may follow. Returns false, with error set, if closing has
- * lost something.
+ * exporter_counts() and exporter_free() may follow. Returns false, with error set, if spans that
+ * were accepted may be lost: they are counted as unsure.
  */
 bool exporter_close(struct exporter *exporter, struct error *error);
 

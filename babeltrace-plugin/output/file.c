@@ -10,21 +10,38 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define READER_POLL_MS 20 /* nothing tells when a FIFO gets its reader */
 
 static const char tail[] = "\n]\n";
 
 struct file_transport {
     struct transport base;
-    int fd;
+    int fd;        /* -1: a FIFO without a reader yet */
+    int cancel_fd; /* readable: wait for nobody any more */
     bool seekable;
     off_t length; /* of what stays: all but the tail */
     char path[];
 };
 
+/* Returns false if it was cancelled. */
+static bool wait_for(struct file_transport *file, int fd, int timeout_ms)
+{
+    struct pollfd fds[2] = {{file->cancel_fd, POLLIN, 0}, {fd, POLLOUT, 0}};
+
+    while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR)
+        ;
+    return !fds[0].revents;
+}
+
+/* A reader may stand still for as long as it likes: only cancel() ends the wait for it. */
 static bool write_all(struct file_transport *file, const char *data, size_t length,
                       struct error *error)
 {
@@ -32,10 +49,14 @@ static bool write_all(struct file_transport *file, const char *data, size_t leng
         ssize_t written = file->seekable ? pwrite(file->fd, data, length, file->length)
                                          : write(file->fd, data, length);
 
-        if (written < 0 && errno == EINTR)
+        if (written < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(file, file->fd, -1))))
             continue;
         if (written < 0) {
-            error_set(error, "file:%s: cannot write: %s", file->path, strerror(errno));
+            const int cause = errno;
+
+            error_set(error, "file:%s: cannot write: %s", file->path,
+                      cause == EAGAIN ? "its reader stands still" : strerror(cause));
+            errno = cause; /* callers judge by it */
             return false;
         }
         data += written;
@@ -60,10 +81,27 @@ static void take_back(struct file_transport *file, off_t length)
 {
     struct error second;
 
-    if (file->seekable && ftruncate(file->fd, length) == 0) {
-        file->length = length;
+    if (!file->seekable)
+        return;
+    file->length = length;
+    if (ftruncate(file->fd, length) == 0)
         (void)write_tail(file, &second);
-    }
+}
+
+/* Somebody may make room on the disk; a reader may go on, though who has cancelled will not see it.
+ */
+static enum delivery judge(const struct file_transport *file, int cause)
+{
+    if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
+        return DELIVERY_RETRY;
+    return DELIVERY_REFUSED;
+}
+
+static const char *before_spans(const struct file_transport *file)
+{
+    if (file->length == 0)
+        return "[\n";
+    return file->length == 1 ? "\n" : ",\n";
 }
 
 static void file_send(struct transport *transport, const struct payload *payload,
@@ -71,34 +109,98 @@ static void file_send(struct transport *transport, const struct payload *payload
 {
     struct file_transport *file = (struct file_transport *)transport;
     const off_t before = file->length;
-    const bool first = before == 1;
+    const char *const joint = before_spans(file);
 
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
-    if (write_all(file, first ? "\n" : ",\n", first ? 1 : 2, &reply->error) &&
+    if (write_all(file, joint, strlen(joint), &reply->error) &&
         write_all(file, payload->spans.data, payload->spans.length, &reply->error) &&
         (!file->seekable || write_tail(file, &reply->error)))
         return;
+    reply->delivery = judge(file, errno);
     take_back(file, before);
-    reply->delivery = DELIVERY_REFUSED;
+}
+
+static bool is_fifo(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/* Returns whether there is no more to wait for: it is open, or cannot be, with errno set. */
+static bool try_to_open(struct file_transport *file)
+{
+    file->fd = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    return file->fd >= 0 || errno != ENXIO || !is_fifo(file->path);
+}
+
+/* A FIFO is there when it has a reader. */
+static void file_probe(struct transport *transport, struct reply *reply)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+
+    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    while (file->fd < 0 && !try_to_open(file)) {
+        if (!wait_for(file, -1, READER_POLL_MS)) {
+            error_set(&reply->error, "file:%s: nobody reads the FIFO", file->path);
+            reply->delivery = DELIVERY_RETRY;
+            return;
+        }
+    }
+    if (file->fd < 0) {
+        error_set(&reply->error, "file:%s: cannot open for writing: %s", file->path,
+                  strerror(errno));
+        reply->delivery = DELIVERY_REFUSED;
+    }
 }
 
 /* A local disk does not hang; a network's may, and then so do we. */
 static void file_cancel(struct transport *transport)
 {
-    (void)transport;
+    struct file_transport *file = (struct file_transport *)transport;
+    const uint64_t one = 1;
+
+    while (write(file->cancel_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
 }
 
-static bool file_close(struct transport *transport, struct error *error)
+/* A pipe gets the end of the array; of a file, only now it is known whether the disk has it all. */
+static bool end_output(struct file_transport *file, struct error *error)
+{
+    if (file->seekable) {
+        if (fsync(file->fd) == 0)
+            return true;
+        error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
+        return false;
+    }
+    return (file->length || write_all(file, "[", 1, error)) && write_tail(file, error);
+}
+
+static bool file_finish(struct transport *transport, struct error *error)
 {
     struct file_transport *file = (struct file_transport *)transport;
-    bool complete = file->seekable || write_tail(file, error);
+    bool complete;
 
+    if (file->fd < 0)
+        return true;
+    complete = end_output(file, error);
     if (close(file->fd) < 0 && complete) {
         error_set(error, "file:%s: cannot close: %s", file->path, strerror(errno));
         complete = false;
     }
-    free(file);
+    file->fd = -1;
     return complete;
+}
+
+static void file_free(struct transport *transport)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->cancel_fd >= 0)
+        close(file->cancel_fd);
+    free(file);
 }
 
 /* A file with content may be last night's only trace: never overwritten. */
@@ -106,23 +208,46 @@ static bool refuse_content(const char *path, const struct stat *status, struct e
 {
     if (!S_ISREG(status->st_mode) || status->st_size == 0)
         return false;
-    error_set(error, "file:%s: exists and is not empty: remove it, or choose another name", path);
+    error_set(error,
+              "file:%s: exists and is not empty, and is not overwritten: choose another name",
+              path);
     return true;
+}
+
+static void set_open_error(const char *path, int cause, struct error *error)
+{
+    char target[PATH_MAX];
+    const ssize_t length = readlink(path, target, sizeof(target) - 1);
+
+    if (length < 0) {
+        error_set(error, "file:%s: cannot open for writing: %s", path, strerror(cause));
+        return;
+    }
+    target[length] = '\0';
+    error_set(error, "file:%s: is a symbolic link to %s, which cannot be opened for writing: %s",
+              path, target, strerror(cause));
 }
 
 static bool start(struct file_transport *file, struct error *error)
 {
     struct stat status;
 
-    file->fd = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    file->cancel_fd = eventfd(0, EFD_CLOEXEC);
+    if (file->cancel_fd < 0) {
+        error_set(error, "file:%s: %s", file->path, strerror(errno));
+        return false;
+    }
+    if (!try_to_open(file))
+        return true; /* file_probe() waits, where an interruption is heeded */
     if (file->fd < 0 || fstat(file->fd, &status) < 0) {
-        error_set(error, "file:%s: cannot open for writing: %s", file->path, strerror(errno));
+        set_open_error(file->path, errno, error);
         return false;
     }
     if (refuse_content(file->path, &status, error))
         return false;
     file->seekable = S_ISREG(status.st_mode);
-    return write_all(file, "[", 1, error) && (!file->seekable || write_tail(file, error));
+    /* to a pipe, the sender's thread alone writes: it is not killed by SIGPIPE */
+    return !file->seekable || (write_all(file, "[", 1, error) && write_tail(file, error));
 }
 
 struct transport *file_transport_open(const char *path, struct error *error)
@@ -139,11 +264,14 @@ struct transport *file_transport_open(const char *path, struct error *error)
         return NULL;
     }
     strcpy(file->path, path);
-    file->base = (struct transport){NULL, file_send, file_cancel, file_close};
+    file->fd = file->cancel_fd = -1;
+    file->base = (struct transport){.probe = file_probe,
+                                    .send = file_send,
+                                    .cancel = file_cancel,
+                                    .finish = file_finish,
+                                    .free = file_free};
     if (!start(file, error)) {
-        if (file->fd >= 0)
-            close(file->fd);
-        free(file);
+        file_free(&file->base);
         return NULL;
     }
     return &file->base;

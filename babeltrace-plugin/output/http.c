@@ -36,7 +36,7 @@ struct http_transport {
     struct http_reply answer;
 };
 
-/* ---- one request ---------------------------------------------------------------------------- */
+/* ---- one request ----------------------------------------------------------------------------- */
 
 static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
@@ -95,6 +95,8 @@ static CURLcode perform(struct http_transport *http)
 static const char *transfer_advice(CURLcode code)
 {
     switch (code) {
+    case CURLE_SSL_CONNECT_ERROR:
+        return "; if it speaks plain HTTP, write http:// in the parameter endpoint";
     case CURLE_PEER_FAILED_VERIFICATION:
         return "; if it is the right one, name the CA of its certificate with tls-ca";
     case CURLE_SSL_CACERT_BADFILE:
@@ -149,7 +151,7 @@ static long request(struct http_transport *http, struct text body, struct reply 
     return status;
 }
 
-/* ---- the transport -------------------------------------------------------------------------- */
+/* ---- the transport --------------------------------------------------------------------------- */
 
 static void use_credential(struct http_transport *http)
 {
@@ -241,8 +243,10 @@ static void free_sources(struct credential_sources *sources)
     free((char *)(uintptr_t)sources->basic_env);
 }
 
-static void http_free(struct http_transport *http)
+static void http_free(struct transport *transport)
 {
+    struct http_transport *http = (struct http_transport *)transport;
+
     curl_easy_cleanup(http->curl);
     if (http->multi)
         curl_multi_cleanup(http->multi);
@@ -257,14 +261,7 @@ static void http_free(struct http_transport *http)
     curl_global_cleanup();
 }
 
-static bool http_close(struct transport *transport, struct error *error)
-{
-    (void)error;
-    http_free((struct http_transport *)transport);
-    return true;
-}
-
-/* ---- setting it up -------------------------------------------------------------------------- */
+/* ---- setting it up --------------------------------------------------------------------------- */
 
 static bool copy_text(const char **to, const char *text)
 {
@@ -393,17 +390,21 @@ struct transport *http_transport_open(const struct transport_options *options, s
         free(http);
         return NULL;
     }
-    http->base = (struct transport){http_probe, http_send, http_cancel, http_close};
+    http->base = (struct transport){
+        .probe = http_probe, .send = http_send, .cancel = http_cancel, .free = http_free};
     if (!http_url_parse(&http->url, options->endpoint, error) || !check(options, error) ||
         !credential_read(&http->credential, &options->credentials, error)) {
-        http_free(http);
+        http_free(&http->base);
         return NULL;
     }
+    if (http->credential.kind != CREDENTIAL_NONE && http->url.is_plain && !http->url.is_local)
+        http->base.warning = "the credential goes over http://, where all on the way can read it: "
+                             "use https://, or a tunnel to this host";
     http->use_gzip = options->compression == COMPRESSION_GZIP ||
                      (options->compression == COMPRESSION_AUTO && !http->url.is_local);
     if (!set_up(http, options)) {
         error_set(error, "%s: cannot set up an HTTP client: out of memory", http->url.shown);
-        http_free(http);
+        http_free(&http->base);
         return NULL;
     }
     return &http->base;

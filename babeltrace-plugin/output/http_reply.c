@@ -13,10 +13,18 @@ void http_reply_begin(struct http_reply *reply)
     reply->text[0] = '\0';
 }
 
-/* An informational answer has a head of its own, which does not count: the next one begins anew. */
+/*
+ * An informational answer has a head of its own, which does not count: the next status line begins
+ * anew. Other lines after a whole head are trailers, which change nothing.
+ */
 bool http_reply_header(struct http_reply *reply, const char *line, size_t length)
 {
-    reply->is_head_complete = length && (line[0] == '\r' || line[0] == '\n');
+    static const char status[] = "HTTP/";
+
+    if (length && (line[0] == '\r' || line[0] == '\n'))
+        reply->is_head_complete = true;
+    else if (length >= sizeof(status) - 1 && memcmp(line, status, sizeof(status) - 1) == 0)
+        reply->is_head_complete = false;
     reply->received += length;
     return reply->received <= REPLY_MAX;
 }

@@ -24,7 +24,8 @@ struct http_reply {
 
 void http_reply_begin(struct http_reply *reply);
 
-/* A line of the head; a part of the body. Both return false if there has been enough of it. */
+/* A line of the head or a trailer; a part of the body. Both return false if there has been enough
+ * of it. */
 bool http_reply_header(struct http_reply *reply, const char *line, size_t length);
 bool http_reply_body(struct http_reply *reply, const char *data, size_t length);
 

@@ -5,13 +5,82 @@
  */
 #include "http_url.h"
 
-#include "endpoint_shown.h"
 #include "http_reply.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* ---- what of an endpoint is shown ------------------------------------------------------------ */
+
+static bool is_url(const char *endpoint)
+{
+    return strncasecmp(endpoint, "file:", 5) != 0;
+}
+
+/* Takes out everything up to the last '@' before the path. */
+static void remove_user(char *url)
+{
+    char *host = strstr(url, "//");
+    char *at = NULL;
+
+    host = host ? host + 2 : url;
+    for (char *c = host; *c && *c != '/'; c++)
+        if (*c == '@')
+            at = c;
+    if (at)
+        memmove(host, at + 1, strlen(at + 1) + 1);
+}
+
+/* As jansson sees it; without memory nothing is. */
+static bool is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    const bool is_valid = string != NULL;
+
+    json_decref(string);
+    return is_valid;
+}
+
+static void make_printable(char *text)
+{
+    const bool is_text = is_utf8(text);
+
+    for (char *c = text; *c; c++) {
+        const unsigned char byte = (unsigned char)*c;
+
+        if (byte < 0x20 || byte == 0x7f || (byte > 0x7f && !is_text))
+            *c = '?';
+    }
+}
+
+char *endpoint_shown(const char *endpoint)
+{
+    char *shown = strdup(endpoint);
+
+    if (!shown)
+        return NULL;
+    if (is_url(shown)) {
+        shown[strcspn(shown, "?#")] = '\0';
+        remove_user(shown);
+    }
+    make_printable(shown);
+    return shown;
+}
+
+const char *endpoint_unparsed(const char *endpoint)
+{
+    for (const char *c = endpoint; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || strchr("@?#", *c))
+            return "(not shown)";
+    }
+    return endpoint;
+}
+
+/* ---- checking and completing ----------------------------------------------------------------- */
 
 /* Is the part there? An empty query is none. */
 static bool has_part(CURLU *parsed, CURLUPart part)
@@ -33,14 +102,21 @@ static bool part_is(CURLU *parsed, CURLUPart part, const char *expected)
     return is;
 }
 
+static bool is_loopback(const char *host)
+{
+    struct in_addr address;
+
+    return inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
 static bool is_local(CURLU *parsed)
 {
     char *host = NULL;
     bool local = false;
 
     if (curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK)
-        local = strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-                strcmp(host, "[::1]") == 0;
+        local =
+            strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 || is_loopback(host);
     curl_free(host);
     return local;
 }
@@ -90,13 +166,13 @@ bool http_url_parse(struct http_url *url, const char *endpoint, struct error *er
     }
     if (code == CURLUE_OK) {
         url->is_local = is_local(parsed);
-        url->is_https = part_is(parsed, CURLUPART_SCHEME, "https");
+        url->is_plain = part_is(parsed, CURLUPART_SCHEME, "http");
         code = complete(parsed, url);
     }
     curl_url_cleanup(parsed);
     if (code != CURLUE_OK)
         error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]" ZIPKIN_PATH ": %s",
-                  strpbrk(endpoint, "@?") ? "(not shown)" : endpoint, reason(code));
+                  endpoint_unparsed(endpoint), reason(code));
     return code == CURLUE_OK;
 }
 

@@ -12,14 +12,24 @@
 
 struct http_url {
     char *text;    /* with Zipkin's path if it came without one */
-    char *shown;   /* for messages: see endpoint_shown.h */
+    char *shown;   /* for messages: see endpoint_shown() */
     bool is_local; /* the host is this machine: no network in between */
-    bool is_https;
+    bool is_plain; /* no TLS */
 };
 
 /* Returns false with error set. */
 bool http_url_parse(struct http_url *url, const char *endpoint, struct error *error);
 
 void http_url_free(struct http_url *url);
+
+/*
+ * A copy of an endpoint, of whatever scheme, that messages and everybody may see: valid UTF-8
+ * without control characters, and without what may hold a secret in a URL: user, password, query,
+ * fragment. Returns NULL when out of memory; free() it.
+ */
+char *endpoint_shown(const char *endpoint);
+
+/* One that cannot be parsed may hold a secret anywhere: for messages, itself or "(not shown)". */
+const char *endpoint_unparsed(const char *endpoint);
 
 #endif

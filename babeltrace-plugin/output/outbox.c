@@ -22,6 +22,7 @@ struct outbox {
     int64_t stop_ms;
     bool is_draining;
     bool is_stopping;
+    bool is_closed;
     bool has_failed;
     bool has_ended;
     struct error failure;
@@ -100,8 +101,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- the account --------------------------------------------------------------------------------
- */
+/* ---- the account ----------------------------------------------------------------------------- */
 
 struct exporter_counts outbox_counts(struct outbox *outbox)
 {
@@ -153,6 +153,13 @@ void outbox_count_cut(struct outbox *outbox, uint32_t spans)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+void outbox_count_unsure(struct outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->counts.unsure = outbox->counts.outcome[OUTCOME_ACCEPTED];
+    pthread_mutex_unlock(&outbox->lock);
+}
+
 void outbox_count_request(struct outbox *outbox, bool is_retry)
 {
     pthread_mutex_lock(&outbox->lock);
@@ -161,8 +168,7 @@ void outbox_count_request(struct outbox *outbox, bool is_retry)
     pthread_mutex_unlock(&outbox->lock);
 }
 
-/* ---- filling
- * -------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static bool is_over(const struct outbox *outbox)
 {
@@ -196,9 +202,9 @@ static void count_lost(struct outbox *outbox, enum outcome outcome)
     outbox->counts.outcome[outcome]++;
 }
 
-bool outbox_add(struct outbox *outbox, const struct span *span)
+enum outbox_added outbox_add(struct outbox *outbox, const struct span *span)
 {
-    bool is_taken = true;
+    enum outbox_added added = OUTBOX_ADDED;
 
     pthread_mutex_lock(&outbox->lock);
     if (is_over(outbox)) {
@@ -206,14 +212,16 @@ bool outbox_add(struct outbox *outbox, const struct span *span)
     } else if (!is_full(outbox)) {
         take_in(outbox, span);
     } else if (outbox->options.is_blocking) {
-        is_taken = false;
-    } else if (discard_oldest(outbox, OUTCOME_DROPPED, false) && !is_full(outbox)) {
-        take_in(outbox, span);
+        added = OUTBOX_FULL;
     } else {
-        count_lost(outbox, OUTCOME_DROPPED); /* all there is is being filled or sent */
+        added = OUTBOX_DROPPING;
+        if (discard_oldest(outbox, OUTCOME_DROPPED, false) && !is_full(outbox))
+            take_in(outbox, span);
+        else
+            count_lost(outbox, OUTCOME_DROPPED); /* all there is is being filled or sent */
     }
     pthread_mutex_unlock(&outbox->lock);
-    return is_taken;
+    return added;
 }
 
 static bool holds(const struct outbox *outbox, enum outbox_state state)
@@ -264,6 +272,14 @@ void outbox_stop(struct outbox *outbox, int64_t stop_ms)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+void outbox_close(struct outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->is_closed = true;
+    pthread_cond_signal(&outbox->for_sender);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
 bool outbox_has_failed(struct outbox *outbox, struct error *error)
 {
     bool has_failed;
@@ -276,15 +292,14 @@ bool outbox_has_failed(struct outbox *outbox, struct error *error)
     return has_failed;
 }
 
-/* ---- emptying
- * ------------------------------------------------------------------------------------- */
+/* ---- emptying -------------------------------------------------------------------------------- */
 
 /* When the open batch is to be sent though it is not full. */
 static int64_t open_due_ms(const struct outbox *outbox)
 {
     if (!outbox->queue.open)
         return CLOCK_NEVER;
-    if (outbox->is_draining || outbox->is_stopping)
+    if (outbox->is_draining || outbox->is_stopping || outbox->is_closed)
         return 0;
     return outbox->queue.open->first_ms + outbox->options.batch_timeout_ms;
 }
@@ -300,7 +315,7 @@ static struct batch *take(struct outbox *outbox)
         batch = queue_take(&outbox->queue, due_ms <= clock_ms());
         if (batch)
             return batch;
-        if (outbox->is_stopping)
+        if (outbox->is_closed)
             return NULL;
         wait_until(outbox, &outbox->for_sender, due_ms);
     }
@@ -315,9 +330,6 @@ struct batch *outbox_take(struct outbox *outbox)
     if (batch) {
         outbox->in_flight_bytes = batch->buffer.length;
         outbox->in_flight_spans = batch->count;
-    } else {
-        outbox->has_ended = true;
-        pthread_cond_signal(&outbox->for_filler);
     }
     pthread_mutex_unlock(&outbox->lock);
     return batch;
@@ -330,6 +342,14 @@ void outbox_finish(struct outbox *outbox, struct batch *batch)
     outbox->in_flight_bytes = 0;
     outbox->in_flight_spans = 0;
     queue_recycle(&outbox->queue, batch);
+    pthread_cond_signal(&outbox->for_filler);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+void outbox_end(struct outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->has_ended = true;
     pthread_cond_signal(&outbox->for_filler);
     pthread_mutex_unlock(&outbox->lock);
 }
@@ -356,7 +376,6 @@ struct outbox_patience outbox_patience(struct outbox *outbox)
     patience = (struct outbox_patience){
         .stop_ms = outbox->stop_ms,
         .is_limited = outbox->options.is_blocking || outbox->is_draining,
-        .is_blocking = outbox->options.is_blocking,
     };
     pthread_mutex_unlock(&outbox->lock);
     return patience;

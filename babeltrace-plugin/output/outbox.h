@@ -29,16 +29,20 @@ void outbox_free(struct outbox *outbox);
 
 struct exporter_counts outbox_counts(struct outbox *outbox);
 
-/* ---- for the thread that fills it --------------------------------------------------------------
- */
+/* ---- for the thread that fills it ------------------------------------------------------------ */
 
-/* Returns false, span not counted, if there is no room and it is to be waited for. */
-bool outbox_add(struct outbox *outbox, const struct span *span);
+enum outbox_added {
+    OUTBOX_ADDED,
+    OUTBOX_FULL,    /* the span is not counted: wait for room */
+    OUTBOX_DROPPING /* this span, or the oldest ones for it */
+};
+
+enum outbox_added outbox_add(struct outbox *outbox, const struct span *span);
 
 enum outbox_state {
     OUTBOX_HAS_ROOM,
     OUTBOX_IS_EMPTY,  /* every span has its outcome */
-    OUTBOX_HAS_ENDED, /* the sender has got all that it will get */
+    OUTBOX_HAS_ENDED, /* the sender is done: see outbox_end() */
 };
 
 /* Waits for the state, but not past until_ms. Returns whether it holds. */
@@ -49,14 +53,16 @@ void outbox_set_blocking(struct outbox *outbox, bool is_blocking);
 /* Draining: a batch goes at once, not when it is full or old. */
 void outbox_set_draining(struct outbox *outbox, bool is_draining);
 
-/* What is not delivered at this time is undelivered; the sender ends then or when all is. */
+/* What is not delivered at this time is undelivered. */
 void outbox_stop(struct outbox *outbox, int64_t stop_ms);
+
+/* No more spans will come: when all that waits has its outcome, outbox_take() returns NULL. */
+void outbox_close(struct outbox *outbox);
 
 /* Has the sender given up? Then error is set. */
 bool outbox_has_failed(struct outbox *outbox, struct error *error);
 
-/* ---- for the sender's thread -------------------------------------------------------------------
- */
+/* ---- for the sender's thread ----------------------------------------------------------------- */
 
 /* Waits for a batch. Returns NULL when there will be no more: then the sender ends. */
 struct batch *outbox_take(struct outbox *outbox);
@@ -66,6 +72,9 @@ void outbox_settle(struct outbox *outbox, enum outcome outcome, uint32_t spans);
 
 /* Takes the batch back; what of it is not settled is undelivered. */
 void outbox_finish(struct outbox *outbox, struct batch *batch);
+
+/* All that was accepted may be lost again. */
+void outbox_count_unsure(struct outbox *outbox);
 
 /* That many spans had parts left out when they were encoded. */
 void outbox_count_cut(struct outbox *outbox, uint32_t spans);
@@ -79,10 +88,12 @@ bool outbox_pause(struct outbox *outbox, int64_t until_ms);
 struct outbox_patience {
     int64_t stop_ms;
     bool is_limited; /* somebody waits: blocking or draining */
-    bool is_blocking;
 };
 
 struct outbox_patience outbox_patience(struct outbox *outbox);
+
+/* The sender is done with all that it does. */
+void outbox_end(struct outbox *outbox);
 
 /* Nothing can be delivered: all that waits, and all that comes, is undelivered. */
 void outbox_fail(struct outbox *outbox, const struct error *error);

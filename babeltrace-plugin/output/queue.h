@@ -1,12 +1,28 @@
 /*
- * The batch that is being filled and those that are full, oldest first. Not thread-safe.
+ * Batches of finished spans, and a queue of them: the one that is being filled and those that are
+ * full, oldest first. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_QUEUE_H
 #define BLKIN_OUTPUT_QUEUE_H
 
-#include "batch.h"
+#include "../buffer.h"
+#include "../core/span.h"
+
+/*
+ * Spans that wait together, one after the other in one block of memory, which is written by one
+ * thread's processor and read by another's.
+ */
+struct batch {
+    struct batch *next;
+    struct buffer buffer; /* each span is followed by its log */
+    uint32_t count;
+    int64_t first_ms; /* when the first span came */
+};
+
+/* The span at *offset, 0 being the first one's, which moves on to the next. NULL: there is none. */
+const struct span *batch_span(struct batch *batch, size_t *offset);
 
 struct queue {
     uint32_t batch_spans; /* a batch is full with this many spans */
@@ -22,7 +38,7 @@ struct queue {
 /* Frees everything in it. */
 void queue_clear(struct queue *queue);
 
-/* As batch_add(). */
+/* Adds a copy of the span. Returns false, queue unchanged, when out of memory. */
 bool queue_add(struct queue *queue, const struct span *span);
 
 /* The oldest batch, or NULL; the open one only if also_open. It is the caller's now. */

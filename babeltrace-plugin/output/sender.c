@@ -24,31 +24,28 @@ static void probe(struct sender *sender)
     pthread_mutex_unlock(&sender->lock);
 }
 
-/* The outbox says so when the queue was full; here, as all messages come from one thread. */
-static void say_dropped(struct courier *courier, uint64_t *said)
+static void finish(struct sender *sender)
 {
-    const uint64_t dropped = outbox_counts(courier->outbox).outcome[OUTCOME_DROPPED];
+    struct transport *transport = sender->courier.transport;
 
-    if (dropped > *said)
-        reporter_say(&courier->reporter, REPORT_DROPPED,
-                     "the queue is full, the oldest spans are dropped: %llu so far",
-                     (unsigned long long)dropped);
-    *said = dropped;
+    sender->is_kept = !transport->finish || transport->finish(transport, &sender->error);
+    if (!sender->is_kept)
+        outbox_count_unsure(sender->courier.outbox);
 }
 
 static void *run(void *context)
 {
     struct sender *sender = context;
     struct courier *courier = &sender->courier;
-    uint64_t dropped = 0;
     struct batch *batch;
 
     probe(sender);
     while ((batch = outbox_take(courier->outbox))) {
         deliver_batch(courier, batch);
         outbox_finish(courier->outbox, batch);
-        say_dropped(courier, &dropped);
     }
+    finish(sender);
+    outbox_end(courier->outbox);
     return NULL;
 }
 

@@ -20,11 +20,13 @@ struct sender {
     pthread_cond_t is_probed_condition;
     bool is_probed;
     struct reply probe; /* the peer's answer to a first, empty batch */
+    bool is_kept;       /* all that was accepted; else error tells why it may not be */
+    struct error error;
 };
 
 /*
- * Starts the thread; set courier before. It probes the transport, then delivers what the outbox
- * has until that ends. Returns false when there is no thread to be had.
+ * Starts the thread; set courier before. It probes the transport, delivers what the outbox has
+ * until that ends, and finishes the transport. Returns false when there is no thread to be had.
  */
 bool sender_start(struct sender *sender);
 

@@ -7,7 +7,7 @@
 #define BLKIN_OUTPUT_TAG_KEYS_H
 
 #include "../core/text.h"
-#include "limits.h"
+#include "encoder.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,8 @@
  * Transports: where a batch of encoded spans goes.
  *
  * A transport is used by one thread, the sender's, and blocks it until it knows what has become of
- * a batch. That may take request_timeout_ms, no longer; cancel() ends it at once.
+ * a batch. Over a network that takes request_timeout_ms at most, while the reader of a pipe may
+ * stand still for as long as it likes; cancel() ends the wait at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,16 +39,24 @@ struct reply {
 };
 
 struct transport {
-    /* Is the peer there? May be NULL: always. */
+    const char *warning; /* for the operator, before anything is sent; NULL: none */
+
+    /* Does the peer take a batch without spans? May be NULL: always. */
     void (*probe)(struct transport *transport, struct reply *reply);
 
     void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
 
-    /* From any thread: makes the send() or probe() under way, and all later ones, end at once. */
+    /* From any thread: what is under way, and all that comes later, waits for nobody any more. */
     void (*cancel)(struct transport *transport);
 
-    /* Frees the transport. Returns false, with error set, if something delivered may be lost. */
-    bool (*close)(struct transport *transport, struct error *error);
+    /*
+     * After the last send(). Returns false, with error set, if something that was accepted may be
+     * lost. May be NULL: nothing is to be done.
+     */
+    bool (*finish)(struct transport *transport, struct error *error);
+
+    /* From any thread, once no other uses it. */
+    void (*free)(struct transport *transport);
 };
 
 enum compression {
@@ -70,13 +79,10 @@ struct transport_options {
 };
 
 /*
- * Opens the transport of an endpoint: "http://..." or "https://..." (a Zipkin collector's span
- * URL; without a path, /api/v2/spans is added), or "file:PATH" (one JSON array, as the Zipkin UI's
- * "Upload JSON" takes it). Nothing is sent yet. Returns NULL with error set.
+ * The two kinds: of "http://..." or "https://..." (a Zipkin collector's span URL; without a path,
+ * /api/v2/spans is added), and of "file:PATH" (one JSON array, as the Zipkin UI's "Upload JSON"
+ * takes it). Nothing is sent yet. Both return NULL with error set.
  */
-struct transport *transport_open(const struct transport_options *options, struct error *error);
-
-/* The two kinds, for transport_open(). */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *file_transport_open(const char *path, struct error *error);
 

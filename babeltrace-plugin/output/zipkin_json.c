@@ -13,7 +13,6 @@
 
 #include "../core/hash.h"
 #include "json.h"
-#include "limits.h"
 #include "tag_keys.h"
 
 #include <assert.h>
@@ -27,7 +26,8 @@
 /* The tag that says what of a span was left out. */
 #define LEFT_OUT_KEY "\"blkin.left_out\""
 
-#define ENDPOINTS 64 /* a power of two */
+#define ENDPOINTS_LOG2 6
+#define ENDPOINTS      (1U << ENDPOINTS_LOG2)
 
 /* An endpoint is written once and copied from then on: many spans share it. */
 struct endpoint_json {
@@ -56,15 +56,52 @@ struct writing {
     bool cut;
 };
 
-static bool is_reserved(struct text key)
-{
-    static const char link_prefix[] = LINK_PREFIX;
+#define LETTER(c) (UINT32_C(1) << ((c)&31))
 
-    if (key.length >= sizeof(link_prefix) - 1 &&
-        memcmp(key.data, link_prefix, sizeof(link_prefix) - 1) == 0)
-        return true;
-    return text_is(key, "w3c.tracestate") || text_is(key, "span.kind") ||
-           text_is(key, "otel.status_code") || text_is(key, "otel.status_description");
+static bool begins(struct text key, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+
+    return key.length >= length && memcmp(key.data, prefix, length) == 0;
+}
+
+/*
+ * The OpenTelemetry collector's receiver makes links, states and kinds of some tags, and takes
+ * those that belong to a resource from one span of a request for all spans of the service in it.
+ */
+__attribute__((noinline)) static bool is_taken(struct text key)
+{
+    static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
+                                           "device.",  "faas.",    "host.",      "k8s.",
+                                           "os.",      "otel.",    "otlp.",      "opencensus.",
+                                           "process.", "service.", "telemetry.", "webengine."};
+
+    for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (begins(key, prefixes[i]))
+            return true;
+    }
+    return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
+}
+
+/* Two letters tell nearly all others apart. */
+static inline bool is_reserved(struct text key)
+{
+    /* of those that begin with a letter, the second ones */
+    static const uint32_t second[32] = {
+        ['a' & 31] = LETTER('w'),
+        ['c' & 31] = LETTER('l') | LETTER('o'),
+        ['d' & 31] = LETTER('e'),
+        ['f' & 31] = LETTER('a'),
+        ['h' & 31] = LETTER('o'),
+        ['k' & 31] = LETTER('8'),
+        ['o' & 31] = LETTER('s') | LETTER('t') | LETTER('p'),
+        ['p' & 31] = LETTER('r'),
+        ['s' & 31] = LETTER('e') | LETTER('p'),
+        ['t' & 31] = LETTER('e'),
+        ['w' & 31] = LETTER('e') | LETTER('3'),
+    };
+
+    return key.length > 2 && second[key.data[0] & 31] & LETTER(key.data[1]) && is_taken(key);
 }
 
 static int64_t floor_us(int64_t ns)
@@ -175,12 +212,14 @@ static char *write_endpoint(char *at, const struct endpoint *endpoint, bool *cut
 static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
                                                  const struct endpoint *endpoint)
 {
-    struct endpoint_json *cached =
-        &encoder->endpoints[hash_mix((uint64_t)(uintptr_t)endpoint) & (ENDPOINTS - 1)];
-    const size_t needed = endpoint_size_limit(endpoint);
+    /* the upper bits of the product: the lower ones of an address are mostly the same */
+    const uint64_t spread = (uint64_t)(uintptr_t)endpoint * UINT64_C(0x9e3779b97f4a7c15);
+    struct endpoint_json *cached = &encoder->endpoints[spread >> (64 - ENDPOINTS_LOG2)];
+    size_t needed;
 
     if (cached->of == endpoint)
         return cached;
+    needed = endpoint_size_limit(endpoint);
     if (cached->capacity < needed) {
         char *json = realloc(cached->json, needed);
 
@@ -213,12 +252,30 @@ static bool has_room(const struct writing *writing, const char *at)
     return (size_t)(at - writing->start) < LIMIT_SPAN;
 }
 
-static char *write_annotation(char *at, struct writing *writing, int64_t us, struct text value)
+/* "queue full" of severity warning becomes "queue full [warning]". */
+static char *write_severity(char *at, struct writing *writing, struct text severity)
 {
+    char *const start = at;
+
+    at[-1] = ' ';
+    at = json_put_string(at, severity, LIMIT_KEY, '/', &writing->cut);
+    *start = '[';
+    at[-1] = ']';
+    *at++ = '"';
+    return at;
+}
+
+static char *write_annotation(char *at, struct writing *writing, int64_t us,
+                              const struct span_entry *entry)
+{
+    const struct text severity = span_entry_key(entry);
+
     at = JSON_PUT_LITERAL(at, "{\"timestamp\":");
     at = json_put_time(at, &writing->encoder->last_time, us);
     at = JSON_PUT_LITERAL(at, ",\"value\":");
-    at = json_put_string(at, value, LIMIT_VALUE, '/', &writing->cut);
+    at = json_put_string(at, span_entry_value(entry), LIMIT_VALUE, '/', &writing->cut);
+    if (severity.length)
+        at = write_severity(at, writing, severity);
     return JSON_PUT_LITERAL(at, "},");
 }
 
@@ -236,7 +293,7 @@ static char *write_annotations(char *at, struct writing *writing)
             continue;
         us = floor_us(entry->integer);
         if (us > 0 && count < LIMIT_ANNOTATIONS && has_room(writing, at)) {
-            at = write_annotation(at, writing, us, span_entry_value(entry));
+            at = write_annotation(at, writing, us, entry);
             count++;
         } else {
             writing->annotations_left_out++;

@@ -119,17 +119,17 @@ int main(int argc, char **argv)
         fail("usage: bench-post PORT");
     make_batch();
     snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%s/", argv[1]);
-    transport = transport_open(&(struct transport_options){.endpoint = endpoint,
-                                                           .content_type = "application/json",
-                                                           .empty_batch = "[]",
-                                                           .request_timeout_ms = 15000,
-                                                           .compression = COMPRESSION_AUTO},
-                               &error);
+    transport = http_transport_open(&(struct transport_options){.endpoint = endpoint,
+                                                                .content_type = "application/json",
+                                                                .empty_batch = "[]",
+                                                                .request_timeout_ms = 15000,
+                                                                .compression = COMPRESSION_AUTO},
+                                    &error);
     if (!transport)
         fail(error.text);
     connect_bare((unsigned)strtoul(argv[1], NULL, 10));
     bench_pair(&bench, &anchor);
-    (void)transport->close(transport, &error);
+    transport->free(transport);
     close(bare);
     return 0;
 }

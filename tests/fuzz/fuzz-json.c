@@ -57,6 +57,7 @@ static struct text take_key(struct input *source)
         "Blkin|",       "blkin.left_out",
         "key#3",        "bAnnotations",
         "yAnnotations", "otel.status_code",
+        "host.name",    "warning",
     };
     const uint64_t choice = take(source, 1);
     const struct text text =
@@ -114,7 +115,8 @@ static void take_entry(struct input *source, struct span *span, struct entries *
 
     for (unsigned i = 0; i < copies; i++) {
         if (choice % 4 == SPAN_ANNOTATION)
-            entries->annotations += span_add(span, SPAN_ANNOTATION, none, key, integer);
+            entries->annotations +=
+                span_add(span, SPAN_ANNOTATION, choice & 64 ? key : none, key, integer);
         else if (choice % 4 == SPAN_LINK)
             entries->tags += span_add_link(span, &link);
         else

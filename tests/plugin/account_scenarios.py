@@ -5,6 +5,7 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import itertools
 import json
 import os
 import re
@@ -31,6 +32,7 @@ SPAN_PARTS = ("accepted", "refused", "invalid", "too_large", "undelivered", "dro
               "waiting")
 EVENTS = []  # how many the trace has, once it is known
 SCENARIOS = []
+NUMBERS = itertools.count()  # of the sinks
 
 
 def scenario(function):
@@ -73,7 +75,7 @@ class Sink:
         params = {"endpoint": endpoint, **params}
         text = ",".join("%s=%s" % (key.replace("_", "-"), json.dumps(value, ensure_ascii=False))
                         for key, value in params.items())
-        self.log = os.path.join(FOLDER, "scenario-sink.log")
+        self.log = os.path.join(FOLDER, "scenario-sink-%d.log" % next(NUMBERS))
         self.stats = params.get("stats_file")
         env = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
         with open(self.log, "wb") as log:
@@ -319,6 +321,68 @@ def killed():
         expect(held.sink.load_stats()["state"] == "running", "not as it was")
 
 
+class Pipe:
+    """A FIFO with a reader that takes some bytes, and then stands still or leaves."""
+
+    def __init__(self, path):
+        self.path = path
+        os.mkfifo(path)
+        self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def read_some(self):
+        """Returns once the sink has begun to write spans."""
+        data = b""
+
+        def has_read():
+            nonlocal data
+            try:
+                data += os.read(self.fd, 1000)
+            except BlockingIOError:
+                pass
+            return len(data) > 100
+
+        wait_until(has_read, "spans in the pipe")
+
+    def leave(self):
+        os.close(self.fd)
+        self.fd = -1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.fd >= 0:
+            self.leave()
+        os.unlink(self.path)
+
+
+@scenario
+def pipe_reader_stands_still():
+    """SIGINT is heeded, and the account is printed."""
+    with Pipe(FOLDER + "/pipe") as pipe, \
+            Sink("file:" + pipe.path, flush_timeout_ms=200, stats_file=FOLDER + "/pipe.stats") as sink:
+        pipe.read_some()
+        sink.process.send_signal(signal.SIGINT)
+        expect(sink.process.wait(LIMIT) > 0, sink.process.returncode)
+        counters = add_up(sink.load_stats()["counters"])
+        expect(counters["spans_undelivered"] > 0 and counters["spans_waiting"] == 0, counters)
+        expect("blkin: events: " in sink.said(), sink.said())
+
+
+@scenario
+def pipe_reader_leaves():
+    """No death by SIGPIPE."""
+    with Pipe(FOLDER + "/pipe") as pipe, \
+            Sink("file:" + pipe.path, stats_file=FOLDER + "/pipe.stats") as sink:
+        pipe.read_some()
+        pipe.leave()
+        said = sink.end(1)
+        counters = add_up(sink.load_stats()["counters"])
+        expect(counters["spans_refused"] > 0 and counters["spans_waiting"] == 0, counters)
+        expect(counters["spans_unsure"] == counters["spans_accepted"], counters)
+        expect("Broken pipe" in said and "blkin: events: " in said, said)
+
+
 # ---- what goes wrong ------------------------------------------------------------------------------------
 
 
@@ -448,6 +512,44 @@ def signals_are_not_its_own():
             expect(blocked["blkin-account"] >> (number - 1) & 1, blocked)
         expect(not blocked["babeltrace2"] >> (signal.SIGINT - 1) & 1, blocked)
         held.finish()
+
+
+@scenario
+def two_sinks_on_one_file():
+    stats_file = FOLDER + "/shared.stats"
+    with Held(stats_file=stats_file, stats_period_ms=10) as held:
+        wait_until(lambda: os.path.exists(stats_file), "a file")
+        for _ in range(5):
+            refuses('stats-file "%s": another sink writes it' % stats_file, stats_file=stats_file)
+        expect(held.sink.load_stats()["state"] == "running", "not the first one's")
+        held.finish()
+        expect(held.sink.load_stats()["state"] == "ended", "not the first one's")
+
+
+@scenario
+def idle_clients():
+    """However many say nothing, a scrape has its answer before they are put out."""
+    with Held() as held:
+        begin = time.monotonic()
+        idle = []
+        for _ in range(40):
+            idle.append(socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT))
+        scrape(held.port)
+        took = time.monotonic() - begin
+        open_ones = 0
+        for sock in idle:
+            sock.setblocking(False)
+            try:
+                sock.recv(1)
+            except BlockingIOError:
+                open_ones += 1
+            except OSError:
+                pass
+        expect(open_ones and took < CLIENT_TIME, "the scrape took %.1f s, %d still wait" %
+               (took, open_ones))
+        held.finish()
+        for sock in idle:
+            sock.close()
 
 
 @scenario

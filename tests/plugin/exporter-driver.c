@@ -3,11 +3,13 @@
  *
  *     exporter-driver endpoint=URL [OPTION=VALUE]... STEP...
  *
- * Options are the component's parameters. Span number N, from 0, has the id N + 1, and the name
- * "bad" if it is listed in bad=N,N,... or one tag of BYTES more bytes if in big=N:BYTES.
+ * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
+ * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
+ * more bytes if in big=N:BYTES.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many), sleep:MS, interrupt,
- * flush, close. Messages for the operator go to stderr. Status 1: the exporter did not start.
+ * say:TEXT (on stderr), flush, close. Messages for the operator go to stderr. Status 1: the
+ * exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -163,6 +165,8 @@ static void take_step(const char *step)
         usleep((useconds_t)integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {
         is_interrupted = true;
+    } else if (strncmp(step, "say:", 4) == 0) {
+        fprintf(stderr, "%s\n", step + 4);
     } else if (strcmp(step, "flush") == 0) {
         exporter_flush(exporter);
     } else if (strcmp(step, "close") == 0) {
@@ -219,6 +223,10 @@ static void set_option(const char *name, const char *value)
         options.transport.compression = (enum compression)choice_of(value, compression);
         return;
     }
+    if (strcmp(name, "interrupted") == 0) {
+        is_interrupted = true;
+        return;
+    }
     if (strcmp(name, "require-collector") == 0) {
         options.require_collector = strcmp(value, "no") != 0;
         return;
@@ -243,9 +251,10 @@ static void print(void)
     printf("{\"spans\": %" PRIu64, counts.spans);
     for (int i = 0; i < OUTCOMES; i++)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
-    printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"requests\": %" PRIu64
-           ", \"retries\": %" PRIu64 ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 "}\n",
-           counts.waiting, counts.cut, counts.requests, counts.retries,
+    printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
+           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
+           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 "}\n",
+           counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
            exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms);
 }
 

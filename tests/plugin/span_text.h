@@ -71,6 +71,8 @@ static inline void print_entry(FILE *out, const struct span_entry *entry)
         print_time(out, entry->integer);
         fputc(' ', out);
         print_text(out, span_entry_value(entry));
+        if (entry->key_length)
+            fprintf(out, " [%.*s]", (int)entry->key_length, span_entry_key(entry).data);
     } else if (entry->type == SPAN_LINK) {
         const struct span_link link = span_entry_link(entry);
 

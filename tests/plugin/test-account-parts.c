@@ -8,8 +8,7 @@
 #include "account/metrics_address.h"
 #include "account/metrics_request.h"
 #include "account/prometheus.h"
-#include "account/run_info.h"
-#include "output/endpoint_shown.h"
+#include "output/http_url.h"
 #include "account/stats_file.h"
 #include "check.h"
 #include "monotonic.h"
@@ -271,38 +270,77 @@ static void test_stats(void)
     free(text);
 }
 
+static bool may_be_at(const char *path, struct error *error)
+{
+    struct stats_file file;
+    const bool is_open = stats_file_open(&file, path, error);
+
+    stats_file_close(&file);
+    return is_open;
+}
+
+/* Two sinks on one file would take turns in it: the second does not start, the third may. */
+static void test_two_files(const char *path)
+{
+    const struct counts counts = plausible();
+    struct stats_file first, second;
+    struct error error;
+
+    for (int exists = 0; exists < 2; exists++) {
+        CHECK(stats_file_open(&first, path, &error));
+        CHECK(stats_file_open(&second, path, &error) == !exists);
+        for (int i = 0; i < 3; i++) {
+            CHECK(stats_file_write(&first, &counts, &run, &error));
+            CHECK(!may_be_at(path, &error));
+            CHECK(strstr(error.text, "another sink writes it") != NULL);
+        }
+        if (!exists) { /* both have found nothing: who writes first has it */
+            CHECK(!stats_file_write(&second, &counts, &run, &error));
+            CHECK(strstr(error.text, "another sink writes it") != NULL);
+        }
+        stats_file_close(&second);
+        stats_file_close(&first);
+    }
+    CHECK(unlink(path) == 0);
+}
+
 /* Never in place of what is not its own. */
 static void test_file(const char *folder)
 {
     const struct counts counts = plausible();
     char path[512], link_path[520], precious[64] = "";
+    struct stats_file stats;
     struct error error;
     struct stat status;
     FILE *file;
 
     (void)snprintf(path, sizeof(path), "%s/stats", folder);
     (void)snprintf(link_path, sizeof(link_path), "%s.link", path);
-    CHECK(stats_file_check(path, &error));
-    CHECK(stats_file_write(path, &counts, &run, &error));
-    CHECK(stats_file_check(path, &error)); /* that of an earlier run */
+    test_two_files(path);
+    CHECK(stats_file_open(&stats, path, &error));
+    CHECK(stats_file_write(&stats, &counts, &run, &error));
+    stats_file_close(&stats);
+    CHECK(may_be_at(path, &error)); /* that of an earlier run */
     CHECK(symlink(path, link_path) == 0);
-    CHECK(!stats_file_check(link_path, &error));
-    CHECK(!stats_file_check(folder, &error));
-    CHECK(!stats_file_check("/dev/null", &error));
-    CHECK(!stats_file_check("", &error));
+    CHECK(!may_be_at(link_path, &error));
+    CHECK(!may_be_at(folder, &error));
+    CHECK(!may_be_at("/dev/null", &error));
+    CHECK(!may_be_at("", &error));
     CHECK(unlink(link_path) == 0);
     CHECK((file = fopen(path, "w")) != NULL);
     fputs("precious", file);
     CHECK(fclose(file) == 0);
-    CHECK(!stats_file_check(path, &error));
+    CHECK(!may_be_at(path, &error));
     CHECK(strstr(error.text, "no statistics file") != NULL);
     CHECK((file = fopen(path, "r")) && fgets(precious, sizeof(precious), file));
     fclose(file);
     CHECK_TEXT(precious, "precious");
     CHECK(truncate(path, 0) == 0);
-    CHECK(stats_file_check(path, &error));
+    CHECK(may_be_at(path, &error));
     CHECK(unlink(path) == 0);
-    CHECK(!stats_file_write("/nowhere/stats", &counts, &run, &error));
+    CHECK(stats_file_open(&stats, "/nowhere/stats", &error));
+    CHECK(!stats_file_write(&stats, &counts, &run, &error));
+    stats_file_close(&stats);
     CHECK(strstr(error.text, "/nowhere/stats") && strstr(error.text, "No such file"));
     CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
 }

@@ -5,7 +5,6 @@
  */
 #include "output/encoder.h"
 #include "output/json.h"
-#include "output/limits.h"
 
 #include "check.h"
 #include "zipkin_rules.h"
@@ -271,6 +270,72 @@ static void test_receivers_traps(void)
     json_decref(json);
 }
 
+/* A collector would move these from one span of a request to all of its service. */
+static void test_resource_keys(void)
+{
+    static const char *const taken[] = {"host.name",
+                                        "process.pid",
+                                        "device.id",
+                                        "service.version",
+                                        "os.type",
+                                        "k8s.pod.uid",
+                                        "container.id",
+                                        "cloud.region",
+                                        "telemetry.sdk.name",
+                                        "otel.library.name",
+                                        "aws.ecs.task.arn",
+                                        "faas.id",
+                                        "deployment.environment",
+                                        "webengine.name",
+                                        "w3c.tracestate"};
+    static const char *const free[] = {"host",       "hostname", "processes.n", "devices",
+                                       "osd.epoch",  "object",   "cloud",       "k8",
+                                       "span.kinds", "otel"};
+    const size_t taken_count = sizeof(taken) / sizeof(taken[0]);
+    char renamed[64];
+    json_t *json;
+
+    begin();
+    for (size_t i = 0; i < taken_count; i++)
+        tag(text_of(taken[i]), text_of("x"));
+    for (size_t i = 0; i < sizeof(free) / sizeof(free[0]); i++)
+        tag(text_of(free[i]), text_of("y"));
+    json = encoded();
+    for (size_t i = 0; i < taken_count; i++) {
+        snprintf(renamed, sizeof(renamed), "blkin.%s", taken[i]);
+        CHECK_TEXT(tag_of(json, renamed), "x");
+        CHECK(!json_object_get(json_object_get(json, "tags"), taken[i]));
+    }
+    for (size_t i = 0; i < sizeof(free) / sizeof(free[0]); i++)
+        CHECK_TEXT(tag_of(json, free[i]), "y");
+    json_decref(json);
+}
+
+static const char *annotation_of(json_t *json, size_t i)
+{
+    return json_string_value(
+        json_object_get(json_array_get(json_object_get(json, "annotations"), i), "value"));
+}
+
+/* Shown after the text; nothing for info and for the original's annotations. */
+static void test_severities(void)
+{
+    json_t *json;
+
+    begin();
+    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("warning"), text_of("queue full"), T0));
+    CHECK(span_add(&span, SPAN_ANNOTATION, text_of(""), text_of("queued"), T0));
+    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("err"), text_of(""), T0));
+    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("debug"), text_of("a|\"Annotations"), T0));
+    CHECK(span_add(&span, SPAN_ANNOTATION, text_of("\"|\\\x01\xff"), text_of("any bytes"), T0));
+    json = encoded();
+    CHECK_TEXT(annotation_of(json, 0), "queue full [warning]");
+    CHECK_TEXT(annotation_of(json, 1), "queued");
+    CHECK_TEXT(annotation_of(json, 2), " [err]");
+    CHECK_TEXT(annotation_of(json, 3), "a/\"Annotations [debug]");
+    json_decref(json);
+}
+
 /* No value is lost, also where the number that makes a key unique is a key already. */
 static void test_repeated_keys(void)
 {
@@ -429,6 +494,8 @@ int main(void)
     test_every_byte_at_every_place();
     test_utf8();
     test_receivers_traps();
+    test_resource_keys();
+    test_severities();
     test_repeated_keys();
     test_many_keys(true);
     test_many_keys(false);

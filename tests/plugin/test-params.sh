@@ -4,8 +4,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
+# sink ARGUMENT...: converts nothing.
 sink() {
-    # accepts PARAMETER
+    timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
+        --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
+        --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
+}
+
+# accepts PARAMETER
 accepts() {
     local said
     said=$(sink --params="$1" --params="endpoint=\"file:$TMPDIR/spans\"") || {
@@ -13,11 +19,6 @@ accepts() {
         status=1
     }
     rm -f "$TMPDIR/spans"
-}
-
-timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
-        --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
-        --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
 }
 
 : >"$TMPDIR/empty"
@@ -68,7 +69,11 @@ accepts 'closing-annotations="op_commit"'
 accepts 'closing-annotations=["cr", "ss", "op_commit"]'
 accepts 'clock-correction=no'
 echo precious >"$TMPDIR/precious"
-refuses "file:$TMPDIR/precious: exists and is not empty" "endpoint=\"file:$TMPDIR/precious\""
+refuses "file:$TMPDIR/precious: exists and is not empty, and is not overwritten: choose another name" \
+    "endpoint=\"file:$TMPDIR/precious\""
+refuses "exists and is no statistics file, and is not replaced: choose another name" \
+    "stats-file=\"$TMPDIR/precious\",endpoint=\"file:$TMPDIR/unused\""
+rm -f "$TMPDIR/unused"
 grep -q '^precious$' "$TMPDIR/precious" || status=1
 rm "$TMPDIR/precious" "$TMPDIR/empty"
 exit "$status"

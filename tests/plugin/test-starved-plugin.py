@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The plugin in babeltrace2, each allocation of its own failing in turn, once or from then on: it ends
-in good order, says so where a span was lost, and its account holds. See starvation/starve.h.
+in good order, says so where a span was lost, and its account holds. See starvation/starve.h. And the
+same on a disk that is full, for a while or for ever, or that cannot store in the end what it took.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -15,15 +16,15 @@ TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
 OUTPUT = os.path.join(os.environ["TMPDIR"], "spans.json")
 
 
-def run(trace, fail_at, and_after):
+def run(trace, fail_at, and_after, disk=None, parameters=""):
     """Returns the exit status, what was said, and the spans."""
-    environment = dict(os.environ, STARVE_AT=str(fail_at))
+    environment = dict(os.environ, STARVE_AT=str(fail_at), **(disk or {}))
     if and_after:
         environment["STARVE_AFTER"] = "1"
     done = subprocess.run(
         ["babeltrace2", f"--plugin-path={PLUGINS}", "--log-level=WARNING", "convert",
          os.path.join(TRACES, trace), "--component=sink.blkin.zipkin",
-         f'--params=endpoint="file:{OUTPUT}",stats-file="{OUTPUT}.stats",prometheus-listen="0"'],
+         f'--params=endpoint="file:{OUTPUT}",stats-file="{OUTPUT}.stats",prometheus-listen="0"{parameters}'],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, env=environment)
     if os.path.exists(OUTPUT + ".stats"):
         os.remove(OUTPUT + ".stats")
@@ -91,8 +92,32 @@ def check(trace):
     return found
 
 
+def run_on(trace, disk, parameters=""):
+    return run(trace, 0, False, disk, parameters)
+
+
+def check_disk(trace):
+    whole = run(trace, 0, False)
+    events, spans = sums(whole[1])
+    for writes in (1, 3):
+        status, said, found = run_on(trace, {"STARVE_DISK": str(writes)})
+        if status != 0 or sums(said) != [events, spans] or found != whole[2]:
+            yield f"full for {writes} writes: status {status}, {len(found)} spans\n{said}"
+        if "trying again" not in said or "No space left on device" not in said:
+            yield f"full for {writes} writes: it does not say so\n{said}"
+    status, said, found = run_on(trace, {"STARVE_DISK": "1000000"}, ",retry-timeout-ms=200")
+    if status != 1 or found or f"{spans[0]} undelivered" not in said:
+        yield f"full for ever: status {status}, {len(found)} spans\n{said}"
+    status, said, found = run_on(trace, {"STARVE_SYNC": "1"})
+    if status != 1 or "cannot be stored: Disk quota exceeded" not in said:
+        yield f"not stored in the end: status {status}\n{said}"
+    if f"{spans[0]} spans maybe not in the file" not in said:
+        yield f"not stored in the end: not counted\n{said}"
+
+
 def main():
-    found = [fault for trace in ("two-hosts", "span-api", "event-ids") for fault in check(trace)]
+    found = [f"disk: {fault}" for fault in check_disk("two-hosts")]
+    found += [fault for trace in ("two-hosts", "span-api", "event-ids") for fault in check(trace)]
     print("\n".join(found))
     return 1 if found else 0
 

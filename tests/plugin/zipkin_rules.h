@@ -93,6 +93,21 @@ static inline bool rule_is_link(const json_t *value)
            strspn(text + 33, "0123456789abcdef") == 16 && strcmp(text + 49, "||{}|0") == 0;
 }
 
+/* Does the OpenTelemetry collector's receiver take a tag of this name for something else? */
+static inline bool rule_is_taken(const char *key)
+{
+    static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
+                                           "device.",  "faas.",    "host.",      "k8s.",
+                                           "os.",      "otel.",    "otlp.",      "opencensus.",
+                                           "process.", "service.", "telemetry.", "webengine."};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    }
+    return strcmp(key, "span.kind") == 0 || strcmp(key, "w3c.tracestate") == 0;
+}
+
 static inline const char *tags_fault(json_t *tags)
 {
     const char *key;
@@ -109,8 +124,7 @@ static inline const char *tags_fault(json_t *tags)
                 return "a tag that a receiver takes for a link";
             continue;
         }
-        if (strcmp(key, "span.kind") == 0 || strcmp(key, "w3c.tracestate") == 0 ||
-            strcmp(key, "otel.status_code") == 0 || strcmp(key, "otel.status_description") == 0)
+        if (rule_is_taken(key))
             return "a tag that a receiver takes for something else";
     }
     return NULL;

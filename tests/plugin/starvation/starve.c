@@ -3,14 +3,19 @@
  * environment does: STARVE_AT=N, and STARVE_AFTER=1 for all after that one too. A last line on
  * stderr then tells how many allocations there were, failed, and were not freed.
  *
+ * There is a disk, too: with STARVE_DISK=N the first N writes after the one that begins a file find
+ * it full; with STARVE_SYNC=1, what was written cannot be stored in the end.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "starve.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 struct starve starve;
 
@@ -24,6 +29,11 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 void __wrap_free(void *block);
 char *__wrap_strdup(const char *string);
+
+ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t at);
+int __real_fsync(int fd);
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at);
+int __wrap_fsync(int fd);
 
 static bool is_to_fail(size_t size)
 {
@@ -80,12 +90,36 @@ char *__wrap_strdup(const char *string)
     return copy ? memcpy(copy, string, size) : NULL;
 }
 
+static long full_writes;
+static bool has_bad_sync;
+
+/* The file transport's; it writes "[" at 0 and the tail at 1 before all spans. */
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at)
+{
+    if (at == 0 || size < 10 || full_writes == 0)
+        return __real_pwrite(fd, data, size, at);
+    full_writes--;
+    errno = ENOSPC;
+    return -1;
+}
+
+int __wrap_fsync(int fd)
+{
+    if (!has_bad_sync)
+        return __real_fsync(fd);
+    errno = EDQUOT;
+    return -1;
+}
+
 static bool is_from_environment;
 
 __attribute__((constructor)) static void read_environment(void)
 {
     const char *at = getenv("STARVE_AT");
+    const char *disk = getenv("STARVE_DISK");
 
+    full_writes = disk ? strtol(disk, NULL, 10) : 0;
+    has_bad_sync = getenv("STARVE_SYNC") != NULL;
     if (!at)
         return;
     is_from_environment = true;
