@@ -10,39 +10,24 @@
 #include <stddef.h>
 #include <time.h>
 
-static const int numbers[] = {SIGTERM, SIGHUP};
-#define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
-
-static volatile sig_atomic_t has_come;
-static unsigned users;
-static timer_t timer;
-static bool has_timer;
+#define NUDGE SIGRTMIN /* does nothing, but interrupts what blocks */
 
 typedef void handler_fn(int number);
 
+static volatile sig_atomic_t has_come;
+static unsigned users;
+static handler_fn *interrupt; /* the handler of SIGINT that was there before; NULL: none */
+static timer_t timer;
+static bool has_timer;
+
+/* SIG_ERR: one of another kind. */
 static handler_fn *handler_of(int number)
 {
     struct sigaction action;
 
-    return sigaction(number, NULL, &action) == 0 ? action.sa_handler : SIG_DFL;
-}
-
-static bool sigint_is_handled(void)
-{
-    handler_fn *handler = handler_of(SIGINT);
-
-    return handler != SIG_DFL && handler != SIG_IGN;
-}
-
-static void pass_on(int number)
-{
-    const int error = errno;
-
-    (void)number;
-    has_come = 1;
-    if (sigint_is_handled())
-        (void)raise(SIGINT);
-    errno = error;
+    if (sigaction(number, NULL, &action) != 0 || action.sa_flags & SA_SIGINFO)
+        return SIG_ERR;
+    return action.sa_handler;
 }
 
 static void set_handler(int number, handler_fn *handler, int flags)
@@ -53,28 +38,76 @@ static void set_handler(int number, handler_fn *handler, int flags)
     (void)sigaction(number, &action, NULL);
 }
 
+static void exchange(int number, handler_fn *before, handler_fn *after, int flags)
+{
+    if (handler_of(number) == before)
+        set_handler(number, after, flags);
+}
+
+/* ---- handlers: signal-safe ---- */
+
+static void on_nudge(int number)
+{
+    (void)number;
+}
+
+static void on_interrupt(int number)
+{
+    const struct itimerspec each_second = {{1, 0}, {1, 0}};
+    const int error = errno;
+
+    interrupt(number);
+    if (has_timer)
+        (void)timer_settime(timer, 0, &each_second, NULL);
+    errno = error;
+}
+
+static void on_end(int number)
+{
+    (void)number;
+    has_come = 1;
+    if (interrupt)
+        on_interrupt(SIGINT);
+}
+
+/* ---- beginning and end ---- */
+
+static void open_interrupt(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = NUDGE};
+    handler_fn *handler = handler_of(SIGINT);
+
+    interrupt = NULL;
+    if (handler == SIG_DFL || handler == SIG_IGN || handler == SIG_ERR)
+        return;
+    interrupt = handler;
+    exchange(NUDGE, SIG_DFL, on_nudge, 0);
+    has_timer = handler_of(NUDGE) == on_nudge && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+    set_handler(SIGINT, on_interrupt, 0);
+}
+
 void signals_open(void)
 {
     if (users++)
         return;
     has_come = 0;
-    for (size_t i = 0; i < NUMBERS; i++) {
-        if (handler_of(numbers[i]) == SIG_DFL)
-            set_handler(numbers[i], pass_on, (int)SA_RESETHAND);
-    }
+    open_interrupt();
+    exchange(SIGTERM, SIG_DFL, on_end, (int)SA_RESETHAND);
+    exchange(SIGHUP, SIG_DFL, on_end, (int)SA_RESETHAND);
 }
 
 void signals_close(void)
 {
     if (--users)
         return;
+    exchange(SIGTERM, on_end, SIG_DFL, 0);
+    exchange(SIGHUP, on_end, SIG_DFL, 0);
+    exchange(SIGINT, on_interrupt, interrupt, 0);
     if (has_timer)
         (void)timer_delete(timer);
     has_timer = false;
-    for (size_t i = 0; i < NUMBERS; i++) {
-        if (handler_of(numbers[i]) == pass_on)
-            set_handler(numbers[i], SIG_DFL, 0);
-    }
+    exchange(NUDGE, on_nudge, SIG_IGN, 0); /* also if one is on its way */
+    exchange(NUDGE, SIG_IGN, SIG_DFL, 0);
 }
 
 bool signals_ask_to_end(void)
@@ -85,16 +118,4 @@ bool signals_ask_to_end(void)
 bool signals_ignore_sigint(void)
 {
     return handler_of(SIGINT) == SIG_IGN;
-}
-
-void signals_insist(void)
-{
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGINT};
-    const struct itimerspec each_second = {{1, 0}, {1, 0}};
-
-    if (has_timer || !sigint_is_handled())
-        return;
-    has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
-    if (has_timer)
-        (void)timer_settime(timer, 0, &each_second, NULL);
 }

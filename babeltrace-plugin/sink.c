@@ -433,17 +433,13 @@ static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
-/*
- * Here and not in sink_finalize(): before that babeltrace2 takes leave of the relay daemon, and a
- * hung one keeps it waiting.
+/* Here, and not only in sink_finalize(): before that babeltrace2 says goodbye to the relay daemon.
  */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
     end(sink);
-    if (bt_self_component_sink_is_interrupted(sink->self)) {
-        signals_insist();
+    if (bt_self_component_sink_is_interrupted(sink->self))
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN; /* then the graph ends */
-    }
     sink_fail(sink->self, "the trace was not read to its end: ended by a signal");
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }

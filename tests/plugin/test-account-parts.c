@@ -11,6 +11,7 @@
 #include "account/run_info.h"
 #include "output/endpoint_shown.h"
 #include "account/stats_file.h"
+#include "account/watch.h"
 #include "check.h"
 #include "monotonic.h"
 
@@ -60,10 +61,11 @@ static void test_table(void)
     CHECK(totals == 2);
 }
 
-/* Whoever adds a counter to one of these structs, all of uint64_t, is to show it: one line. */
+/* Whoever adds a counter to one of these structs, all of 64 bits, is to show it: one line. */
 static void test_all_are_shown(void)
 {
-    const size_t not_shown = 2; /* core.events and core.spans_finished: the same as totals */
+    /* core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time */
+    const size_t not_shown = 3;
 
     CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
 }
@@ -71,7 +73,10 @@ static void test_all_are_shown(void)
 static struct counts plausible(void)
 {
     return (struct counts){
-        .input = {.events = 10, .foreign = 2, .unreadable = 1},
+        .input = {.events = 10,
+                  .foreign = 2,
+                  .unreadable = 1,
+                  .trace_time_ns = INT64_C(1500000000987654321)},
         .core = {.events_in_span = 6, .events_late = 1, .spans_open = 2},
         .output = {.spans = 5,
                    .outcome = {[OUTCOME_ACCEPTED] = 3, [OUTCOME_DROPPED] = 1},
@@ -248,6 +253,7 @@ static void test_page(void)
     CHECK(strstr(page, "blkin_sink_info{version=\"" BLKIN_VERSION
                        "\",endpoint=\"file:/tmp/\\\"quoted\\\"\\\\\\n\"} 1\n") != NULL);
     CHECK(strstr(page, "\nblkin_start_time_seconds 1500000000.123\n") != NULL);
+    CHECK(strstr(page, "\nblkin_trace_time_seconds 1500000000.987\n") != NULL);
     CHECK(strstr(page, "\n# TYPE blkin_events_total counter\nblkin_events_total 10\n") != NULL);
     CHECK(strstr(page, "\n# TYPE blkin_spans_waiting gauge\nblkin_spans_waiting 1\n") != NULL);
     CHECK(page[strlen(page) - 1] == '\n');
@@ -265,6 +271,7 @@ static void test_stats(void)
     CHECK_TEXT(json_string_value(json_object_get(json, "started")), "2017-07-14T02:40:00.123Z");
     CHECK_TEXT(json_string_value(json_object_get(json, "written")), "2017-07-14T02:40:02.050Z");
     CHECK_TEXT(json_string_value(json_object_get(json, "state")), "running");
+    CHECK_TEXT(json_string_value(json_object_get(json, "trace_time")), "2017-07-14T02:40:00.987Z");
     CHECK(json_object_size(values) == counters_count);
     CHECK(json_integer_value(json_object_get(values, "spans_accepted")) == 3);
     json_decref(json);
@@ -464,6 +471,47 @@ static void test_threads(const char *folder)
     CHECK(unlink(path) == 0);
 }
 
+/* ---- a live session that stands still -----------------------------------------------------------
+ */
+
+static void check_word(struct watch *watch, const struct input_counts *input, int64_t now_ms,
+                       const char *expected)
+{
+    char message[WATCH_MESSAGE_MAX];
+
+    CHECK(watch_look(watch, input, now_ms, message) == (expected != NULL));
+    if (expected)
+        CHECK_TEXT(message, expected);
+}
+
+static void test_watch(void)
+{
+    struct input_counts input = {0};
+    struct watch watch;
+
+    watch_begin(&watch, 1000);
+    check_word(&watch, &input, 10999, NULL);
+    check_word(&watch, &input, 11000,
+               "trace time stands still for 10 s: there is no session of this name, or no program "
+               "has recorded in it yet (babeltrace2 -i lttng-live net://HOST lists the sessions)");
+    check_word(&watch, &input, 99000, NULL);
+    input = (struct input_counts){.streams_open = 2, .trace_time_ns = 7};
+    check_word(&watch, &input, 100000, "trace time goes on after 99 s");
+    for (int64_t now_ms = 101000; now_ms < 200000; now_ms += 9000) {
+        input.trace_time_ns++;
+        check_word(&watch, &input, now_ms, NULL);
+    }
+    check_word(&watch, &input, 211000,
+               "trace time stands still for 20 s: LTTng's daemons hang or are gone, or a program "
+               "was killed while it recorded; what is recorded now may be lost");
+    input.trace_time_ns = 1; /* another session may have another clock */
+    check_word(&watch, &input, 212000, "trace time goes on after 21 s");
+    input.streams_open = 0;
+    check_word(&watch, &input, 222000,
+               "trace time stands still for 10 s: the session has ended, or its daemons are gone; "
+               "waiting for another one of its name");
+}
+
 int main(void)
 {
     const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
@@ -477,6 +525,7 @@ int main(void)
     test_endpoints();
     test_page();
     test_stats();
+    test_watch();
     test_file(folder);
     test_threads(folder);
     return check_status();
