@@ -76,6 +76,15 @@ record 200
 wait_for 30 collector "a word when it goes on" says collector 'trace time goes on after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
 
+# One that is stopped: once trace time has passed that moment, all of it has been read, however far the sink was behind.
+kill -STOP "${private_pid[collector]}"
+record 20000
+lttng stop live >/dev/null || fail "lttng stop"
+stopped=$(date +%s.%3N)
+kill -CONT "${private_pid[collector]}"
+wait_for 30 collector "trace time after the session's stop" since "$stopped" || exit 1
+[ "$(metric events_in_spans_total)" = 20300 ] || fail "$(metric events_in_spans_total) of 20300 spans were read"
+
 # One without its daemons.
 sessiond=$(pgrep -P "${private_pid[sessiond]}" | tr '\n' ,)${private_pid[sessiond]}
 consumerd=$(pgrep -P "$sessiond" -f lttng-consumerd) || fail "there is no consumer daemon"
