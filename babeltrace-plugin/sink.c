@@ -470,17 +470,18 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
     switch (result) {
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK:
         result = use_messages(sink, messages, count);
-        break;
+        return result == BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK && signals_ask_to_end()
+                   ? end_early(sink)
+                   : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
         exporter_set_live(sink->exporter); /* a trace on disk never says so */
         publish(sink);
-        break;
+        return is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
         return end_of_trace(sink);
     default:
         return result;
     }
-    return result >= 0 && is_interrupted(sink) ? end_early(sink) : result;
 }
 
 void sink_finalize(bt_self_component_sink *self)

@@ -44,6 +44,7 @@ private_begin
 start_sessiond && start_relayd || exit 1
 start_sink nobody "net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/no-such-session"
 start_live_session live || exit 1
+metrics=
 free_port metrics
 start_sink collector "$LIVE_URL" ",prometheus-listen=\"$metrics\""
 wait_attached || exit 1
