@@ -16,7 +16,8 @@ typedef void handler_fn(int number);
 
 static volatile sig_atomic_t has_come;
 static unsigned users;
-static handler_fn *interrupt; /* the handler of SIGINT that was there before; NULL: none */
+static struct sigaction interrupt; /* of SIGINT, as it was before */
+static bool has_interrupt;         /* that one has a handler */
 static timer_t timer;
 static bool has_timer;
 
@@ -56,7 +57,7 @@ static void on_interrupt(int number)
     const struct itimerspec each_second = {{1, 0}, {1, 0}};
     const int error = errno;
 
-    interrupt(number);
+    interrupt.sa_handler(number);
     if (has_timer)
         (void)timer_settime(timer, 0, &each_second, NULL);
     errno = error;
@@ -66,7 +67,7 @@ static void on_end(int number)
 {
     (void)number;
     has_come = 1;
-    if (interrupt)
+    if (has_interrupt)
         on_interrupt(SIGINT);
 }
 
@@ -76,14 +77,17 @@ static void open_interrupt(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = NUDGE};
     handler_fn *handler = handler_of(SIGINT);
+    struct sigaction action;
 
-    interrupt = NULL;
-    if (handler == SIG_DFL || handler == SIG_IGN || handler == SIG_ERR)
+    has_interrupt = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_ERR;
+    if (!has_interrupt)
         return;
-    interrupt = handler;
     exchange(NUDGE, SIG_DFL, on_nudge, 0);
     has_timer = handler_of(NUDGE) == on_nudge && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
-    set_handler(SIGINT, on_interrupt, 0);
+    (void)sigaction(SIGINT, NULL, &interrupt);
+    action = interrupt;
+    action.sa_handler = on_interrupt;
+    (void)sigaction(SIGINT, &action, NULL);
 }
 
 void signals_open(void)
@@ -102,7 +106,8 @@ void signals_close(void)
         return;
     exchange(SIGTERM, on_end, SIG_DFL, 0);
     exchange(SIGHUP, on_end, SIG_DFL, 0);
-    exchange(SIGINT, on_interrupt, interrupt, 0);
+    if (handler_of(SIGINT) == on_interrupt)
+        (void)sigaction(SIGINT, &interrupt, NULL);
     if (has_timer)
         (void)timer_delete(timer);
     has_timer = false;

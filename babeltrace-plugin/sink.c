@@ -373,8 +373,12 @@ static bool time_of_message(const bt_message *message, int64_t *time_ns)
 /* How far the trace was read: also by events of others, and when nothing happens. */
 static void note_time(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
-    while (count && !time_of_message(messages[count - 1], &sink->input.trace_time_ns))
+    int64_t time_ns;
+
+    while (count && !time_of_message(messages[count - 1], &time_ns))
         count--;
+    if (count && time_ns > 0)
+        sink->input.trace_time_ns = time_ns;
 }
 
 static void publish(struct sink *sink)
@@ -433,8 +437,7 @@ static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
-/* Here, and not only in sink_finalize(): before that babeltrace2 says goodbye to the relay daemon.
- */
+/* Not only in sink_finalize(), before which babeltrace2 says goodbye to the relay daemon. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
     end(sink);

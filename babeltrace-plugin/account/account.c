@@ -154,14 +154,17 @@ static void show_progress(struct account *account)
     account->callbacks.inform(account->callbacks.context, message);
 }
 
+#define STUCK_NS INT64_C(5000000000)
+
 static void watch_session(struct account *account)
 {
     char message[WATCH_MESSAGE_MAX];
-    bool has_message;
+    bool has_message, is_stuck;
 
     pthread_mutex_lock(&account->lock);
-    has_message = account->is_live &&
-                  watch_look(&account->watch, &account->published.input, clock_ms(), message);
+    is_stuck = wall_clock_ns() - account->published_wall_ns > STUCK_NS;
+    has_message = account->is_live && watch_look(&account->watch, &account->published.input,
+                                                 is_stuck, clock_ms(), message);
     pthread_mutex_unlock(&account->lock);
     if (has_message)
         account->callbacks.warn(account->callbacks.context, message);

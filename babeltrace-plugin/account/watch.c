@@ -13,11 +13,14 @@ void watch_begin(struct watch *watch, int64_t now_ms)
     *watch = (struct watch){.since_ms = now_ms};
 }
 
-static const char *reason(const struct watch *watch, const struct input_counts *input)
+static const char *reason(const struct watch *watch, const struct input_counts *input,
+                          bool is_stuck)
 {
+    if (is_stuck)
+        return "the relay daemon does not answer, or the queue is full and on-full is \"block\"";
     if (input->streams_open)
-        return "LTTng's daemons hang or are gone, or a program was killed while it recorded; what "
-               "is recorded now may be lost";
+        return "LTTng's session or consumer daemon hangs, or a program was killed while it "
+               "recorded; what is recorded now may be lost";
     if (watch->had_streams)
         return "the session has ended, or its daemons are gone; waiting for another one of its "
                "name";
@@ -25,8 +28,8 @@ static const char *reason(const struct watch *watch, const struct input_counts *
            "-i lttng-live net://HOST lists the sessions)";
 }
 
-bool watch_look(struct watch *watch, const struct input_counts *input, int64_t now_ms,
-                char message[WATCH_MESSAGE_MAX])
+bool watch_look(struct watch *watch, const struct input_counts *input, bool is_stuck,
+                int64_t now_ms, char message[WATCH_MESSAGE_MAX])
 {
     const int64_t still_s = (now_ms - watch->since_ms) / 1000;
 
@@ -46,6 +49,6 @@ bool watch_look(struct watch *watch, const struct input_counts *input, int64_t n
         return false;
     watch->is_still = true;
     (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time stands still for %" PRId64 " s: %s",
-                   still_s, reason(watch, input));
+                   still_s, reason(watch, input, is_stuck));
     return true;
 }

@@ -24,8 +24,8 @@ struct watch {
 
 void watch_begin(struct watch *watch, int64_t now_ms);
 
-/* Returns whether there is something to say, in message. */
-bool watch_look(struct watch *watch, const struct input_counts *input, int64_t now_ms,
-                char message[WATCH_MESSAGE_MAX]);
+/* is_stuck: the graph's thread does not come back. Returns whether there is something to say. */
+bool watch_look(struct watch *watch, const struct input_counts *input, bool is_stuck,
+                int64_t now_ms, char message[WATCH_MESSAGE_MAX]);
 
 #endif

@@ -64,7 +64,7 @@ says collector 'trace time' && fail "it complains of a healthy session"
 record 1 mid-record
 [ $? = 139 ] || fail "it did not die in the middle of a record"
 wait_for 30 collector "a word about the stalled session" \
-    says collector 'trace time stands still for 1[0-9] s: LTTng.s daemons hang or are gone, or' || exit 1
+    says collector 'trace time stands still for 1[0-9] s: LTTng.s session or consumer daemon hangs, or' || exit 1
 stands_still
 [ "$(metric streams_open)" -gt 0 ] || fail "there is no stream any more"
 wait_for 30 nobody "a word about the session that does not exist" \

@@ -474,12 +474,15 @@ static void test_threads(const char *folder)
 /* ---- a live session that stands still -----------------------------------------------------------
  */
 
+#define STUCK 99 /* streams: the graph's thread does not come back */
+
 static void check_word(struct watch *watch, const struct input_counts *input, int64_t now_ms,
                        const char *expected)
 {
+    const bool is_stuck = input->streams_open == STUCK;
     char message[WATCH_MESSAGE_MAX];
 
-    CHECK(watch_look(watch, input, now_ms, message) == (expected != NULL));
+    CHECK(watch_look(watch, input, is_stuck, now_ms, message) == (expected != NULL));
     if (expected)
         CHECK_TEXT(message, expected);
 }
@@ -502,14 +505,19 @@ static void test_watch(void)
         check_word(&watch, &input, now_ms, NULL);
     }
     check_word(&watch, &input, 211000,
-               "trace time stands still for 20 s: LTTng's daemons hang or are gone, or a program "
-               "was killed while it recorded; what is recorded now may be lost");
+               "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
+               "program was killed while it recorded; what is recorded now may be lost");
     input.trace_time_ns = 1; /* another session may have another clock */
     check_word(&watch, &input, 212000, "trace time goes on after 21 s");
     input.streams_open = 0;
     check_word(&watch, &input, 222000,
                "trace time stands still for 10 s: the session has ended, or its daemons are gone; "
                "waiting for another one of its name");
+    input = (struct input_counts){.streams_open = STUCK, .trace_time_ns = 2};
+    check_word(&watch, &input, 223000, "trace time goes on after 11 s");
+    check_word(&watch, &input, 233000,
+               "trace time stands still for 10 s: the relay daemon does not answer, or the queue "
+               "is full and on-full is \"block\"");
 }
 
 int main(void)
