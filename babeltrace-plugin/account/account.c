@@ -81,7 +81,6 @@ static struct counts read_counts(struct account *account, struct run_info *run)
     pthread_mutex_lock(&account->lock);
     counts = account->published;
     run->events_ns = account->published_wall_ns;
-    run->is_live = account->is_live;
     pthread_mutex_unlock(&account->lock);
     counts.output = account->callbacks.delivery(account->callbacks.context);
     run->now_ns = wall_clock_ns();
@@ -129,11 +128,16 @@ static void show_file(struct account *account, bool has_ended)
 #define DISTANCE_MAX 48
 
 /* How far behind the present a live session's events are; empty before there were any. */
-static void print_distance(const struct counts *counts, const struct run_info *run,
-                           char text[DISTANCE_MAX])
+static void print_distance(struct account *account, const struct counts *counts,
+                           const struct run_info *run, char text[DISTANCE_MAX])
 {
+    bool is_live;
+
+    pthread_mutex_lock(&account->lock);
+    is_live = account->is_live;
+    pthread_mutex_unlock(&account->lock);
     text[0] = '\0';
-    if (run->is_live && counts->input.trace_time_ns)
+    if (is_live && counts->input.trace_time_ns)
         (void)snprintf(text, DISTANCE_MAX, ", %.1f s behind",
                        (double)(run->now_ns - counts->input.trace_time_ns) / 1e9);
 }
@@ -148,7 +152,7 @@ static void show_progress(struct account *account)
         return;
     counts = read_counts(account, &run);
     counts_line(&counts, LINE_SHORT, line);
-    print_distance(&counts, &run, distance);
+    print_distance(account, &counts, &run, distance);
     (void)snprintf(message, sizeof(message), "running for %" PRId64 " s%s: %s",
                    (clock_ms() - account->begin_ms) / 1000, distance, line);
     account->callbacks.inform(account->callbacks.context, message);

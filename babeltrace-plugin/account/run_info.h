@@ -14,7 +14,6 @@ struct run_info {
     int64_t start_ns;  /* these three since 1970 */
     int64_t events_ns; /* the counters of events are of this time */
     int64_t now_ns;    /* all others are of this */
-    bool is_live;
     bool has_ended;
 };
 

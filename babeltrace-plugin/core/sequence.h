@@ -1,8 +1,8 @@
 /*
  * Gaps in the sequence numbers that each recording thread gives its events.
  *
- * They show losses that nobody else counts, such as lost packets; those that LTTng has counted show
- * here a second time.
+ * They show losses that nobody else counts, such as those of a killed process's last sub-buffer or
+ * of a viewer that was away; those that LTTng has counted show here a second time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
