@@ -449,9 +449,11 @@ static void test_threads(const char *folder)
         warn(NULL, error.text);
         return;
     }
+    account_watch(account);
     CHECK(pthread_create(&scraper, NULL, scrape_all, NULL) == 0);
     while ((world.scrapes < 50 || world.lines < 300) && clock_ms() < give_up_ms) {
         count_one(&input, &core);
+        input.trace_time_ns++;
         account_publish(account, &input, &core);
         json = json_load_file(path, 0, NULL); /* whole at any time */
         CHECK(json != NULL);

@@ -46,6 +46,10 @@ counts_spans() {
     jq -e ".counters.spans_accepted == $spans and .state == \"running\"" "$WORK/live.stats" >/dev/null
 }
 wait_for 20 collector "$spans spans in the statistics file" counts_spans || exit 1
+tells_distance() {
+    grep -q '^blkin: running for [0-9]* s, [0-9]*\.[0-9] s behind: events: [1-9]' "$WORK/collector.log"
+}
+wait_for 20 collector "how far behind it is" tells_distance || exit 1
 
 # With SIGINT ignored, as in a script's background job: it says so, and SIGTERM ends it in good order.
 grep -q '^blkin: SIGINT is ignored' "$WORK/collector.log" || fail "it does not say that SIGINT is ignored"
