@@ -9,10 +9,12 @@
 #include "core/assembler.h"
 #include "output/exporter.h"
 #include "params.h"
+#include "signals.h"
 #include "streams.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sink {
     bt_self_component_sink *self;
@@ -24,6 +26,7 @@ struct sink {
     struct account *account;
     struct input_counts input;
     bt_logging_level log_level;
+    bool has_signals;
     bool ended;
 };
 
@@ -53,7 +56,7 @@ static bool is_interrupted(void *context)
 {
     struct sink *sink = context;
 
-    return bt_self_component_sink_is_interrupted(sink->self);
+    return bt_self_component_sink_is_interrupted(sink->self) || signals_ask_to_end();
 }
 
 static void inform(void *context, const char *message)
@@ -90,6 +93,8 @@ static void sink_free(struct sink *sink)
     assembler_free(sink->assembler);
     streams_free(sink->streams);
     bt_message_iterator_put_ref(sink->iterator);
+    if (sink->has_signals)
+        signals_close();
     free(sink);
 }
 
@@ -111,6 +116,12 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
 
     if (!params_read(&params, map, error))
         return false;
+    signals_open();
+    sink->has_signals = true;
+    if (signals_ignore_sigint())
+        say(sink, BT_LOGGING_LEVEL_WARNING,
+            "SIGINT is ignored, as in a script's background job: SIGTERM ends this one in good "
+            "order");
     sink->streams = streams_new();
     sink->assembler = assembler_new(
         &(struct assembler_options){
@@ -166,12 +177,39 @@ static struct sink *sink_of(bt_self_component_sink *self)
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
 
+/* Is there a live session at the other end, maybe beyond filters? */
+static bool comes_from_live(const bt_port_input *port)
+{
+    const bt_connection *connection =
+        bt_port_borrow_connection_const(bt_port_input_as_port_const(port));
+    const bt_component *component;
+    const bt_component_filter *filter;
+
+    if (!connection)
+        return false;
+    component = bt_port_borrow_component_const(
+        bt_port_output_as_port_const(bt_connection_borrow_upstream_port_const(connection)));
+    if (!bt_component_is_filter(component))
+        return strcmp(bt_component_class_get_name(bt_component_borrow_class_const(component)),
+                      "lttng-live") == 0;
+    filter = (const bt_component_filter *)component; /* the header has the way up only */
+    for (uint64_t i = 0; i < bt_component_filter_get_input_port_count(filter); i++) {
+        if (comes_from_live(bt_component_filter_borrow_input_port_by_index_const(filter, i)))
+            return true;
+    }
+    return false;
+}
+
 bt_component_class_sink_graph_is_configured_method_status
 sink_graph_is_configured(bt_self_component_sink *self)
 {
     struct sink *sink = sink_of(self);
     bt_self_component_port_input *port = bt_self_component_sink_borrow_input_port_by_index(self, 0);
 
+    if (comes_from_live(bt_self_component_port_input_as_port_input(port))) {
+        exporter_set_live(sink->exporter);
+        account_watch(sink->account);
+    }
     return (bt_component_class_sink_graph_is_configured_method_status)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
@@ -306,12 +344,42 @@ static void use_message(struct sink *sink, const bt_message *message)
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
         use_discarded_packets(sink, message);
         break;
+    case BT_MESSAGE_TYPE_STREAM_BEGINNING:
+        sink->input.streams_open++;
+        break;
     case BT_MESSAGE_TYPE_STREAM_END:
+        sink->input.streams_open--;
         streams_end(sink->streams, bt_message_stream_end_borrow_stream_const(message));
         break;
     default:
         break;
     }
+}
+
+/* Returns false if the message has none, or none that is of use here. */
+static bool time_of_message(const bt_message *message, int64_t *time_ns)
+{
+    switch (bt_message_get_type(message)) {
+    case BT_MESSAGE_TYPE_EVENT:
+        return bt_message_event_borrow_stream_class_default_clock_class_const(message) &&
+               time_of(bt_message_event_borrow_default_clock_snapshot_const(message), time_ns);
+    case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
+        return time_of(bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message),
+                       time_ns);
+    default:
+        return false;
+    }
+}
+
+/* How far the trace was read: also by events of others, and when nothing happens. */
+static void note_time(struct sink *sink, bt_message_array_const messages, uint64_t count)
+{
+    int64_t time_ns;
+
+    while (count && !time_of_message(messages[count - 1], &time_ns))
+        count--;
+    if (count && time_ns > 0)
+        sink->input.trace_time_ns = time_ns;
 }
 
 static void publish(struct sink *sink)
@@ -383,30 +451,53 @@ static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
+/* Not only in sink_finalize(), before which babeltrace2 says goodbye to the relay daemon. */
+static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
+{
+    end(sink);
+    if (bt_self_component_sink_is_interrupted(sink->self))
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN; /* then the graph ends */
+    sink_fail(sink->self, "the trace was not read to its end: ended by a signal");
+    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+}
+
+static bt_component_class_sink_consume_method_status
+use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
+{
+    note_time(sink, messages, count);
+    for (uint64_t i = 0; i < count; i++) {
+        use_message(sink, messages[i]);
+        bt_message_put_ref(messages[i]);
+    }
+    publish(sink);
+    return go_on(sink);
+}
+
 bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sink *self)
 {
     struct sink *sink = sink_of(self);
+    bt_component_class_sink_consume_method_status result;
     bt_message_array_const messages;
     uint64_t count;
-    const bt_message_iterator_next_status status =
-        bt_message_iterator_next(sink->iterator, &messages, &count);
 
-    switch (status) {
-    case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
-        for (uint64_t i = 0; i < count; i++) {
-            use_message(sink, messages[i]);
-            bt_message_put_ref(messages[i]);
-        }
-        publish(sink);
-        return go_on(sink);
-    case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
+    if (sink->ended)
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
+    result = (bt_component_class_sink_consume_method_status)bt_message_iterator_next(
+        sink->iterator, &messages, &count);
+    switch (result) {
+    case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK:
+        result = use_messages(sink, messages, count);
+        return result == BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK && signals_ask_to_end()
+                   ? end_early(sink)
+                   : result;
+    case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
         exporter_set_live(sink->exporter); /* a trace on disk never says so */
         publish(sink);
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN;
-    case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
+        return is_interrupted(sink) ? end_early(sink) : result;
+    case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
         return end_of_trace(sink);
     default:
-        return (bt_component_class_sink_consume_method_status)status;
+        return result;
     }
 }
 

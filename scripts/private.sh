@@ -88,7 +88,7 @@ wait_for() {
 # ---- parts ----------------------------------------------------------------------------------------
 
 # start_part NAME COMMAND...: in the background, with all descriptors redirected. SIGINT works (bash
-# would have it ignored, and babeltrace2 ends in good order only on SIGINT), and it dies with us. An
+# would have it ignored, and babeltrace2 by itself knows no other signal), and it dies with us. An
 # earlier part of this name is ended.
 start_part() {
     local name=$1

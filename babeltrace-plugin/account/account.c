@@ -10,6 +10,7 @@
 #include "metrics_server.h"
 #include "prometheus.h"
 #include "stats_file.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +37,9 @@ struct account {
     int64_t next_publish_ms; /* the graph's thread's */
     char *endpoint;
     int64_t start_ns;
-    pthread_mutex_t lock;      /* of what follows */
+    pthread_mutex_t lock; /* of what follows */
+    bool is_live;
+    struct watch watch;
     struct counts published;   /* without output */
     int64_t published_wall_ns; /* when */
 };
@@ -129,9 +132,26 @@ static void show_file(struct account *account, bool has_ended)
         count_file_error(account, &error);
 }
 
+#define DISTANCE_MAX 48
+
+/* How far behind the present a live session's events are; empty before there were any. */
+static void print_distance(struct account *account, const struct counts *counts,
+                           const struct run_info *run, char text[DISTANCE_MAX])
+{
+    bool is_live;
+
+    pthread_mutex_lock(&account->lock);
+    is_live = account->is_live;
+    pthread_mutex_unlock(&account->lock);
+    text[0] = '\0';
+    if (is_live && counts->input.trace_time_ns)
+        (void)snprintf(text, DISTANCE_MAX, ", %.1f s behind",
+                       (double)(run->now_ns - counts->input.trace_time_ns) / 1e9);
+}
+
 static void show_progress(struct account *account)
 {
-    char line[COUNTS_LINE_MAX], message[COUNTS_LINE_MAX + 64];
+    char line[COUNTS_LINE_MAX], distance[DISTANCE_MAX], message[COUNTS_LINE_MAX + 128];
     struct run_info run;
     struct counts counts;
 
@@ -139,9 +159,26 @@ static void show_progress(struct account *account)
         return;
     counts = read_counts(account, &run);
     counts_line(&counts, LINE_SHORT, line);
-    (void)snprintf(message, sizeof(message), "running for %" PRId64 " s: %s",
-                   (clock_ms() - account->begin_ms) / 1000, line);
+    print_distance(account, &counts, &run, distance);
+    (void)snprintf(message, sizeof(message), "running for %" PRId64 " s%s: %s",
+                   (clock_ms() - account->begin_ms) / 1000, distance, line);
     account->callbacks.inform(account->callbacks.context, message);
+}
+
+#define STUCK_NS INT64_C(5000000000)
+
+static void watch_session(struct account *account)
+{
+    char message[WATCH_MESSAGE_MAX];
+    bool has_message, is_stuck;
+
+    pthread_mutex_lock(&account->lock);
+    is_stuck = wall_clock_ns() - account->published_wall_ns > STUCK_NS;
+    has_message = account->is_live && watch_look(&account->watch, &account->published.input,
+                                                 is_stuck, clock_ms(), message);
+    pthread_mutex_unlock(&account->lock);
+    if (has_message)
+        account->callbacks.warn(account->callbacks.context, message);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -152,7 +189,7 @@ static int timeout_until(int64_t until_ms)
 
     if (until_ms <= now_ms)
         return 0;
-    return until_ms - now_ms > 60000 ? 60000 : (int)(until_ms - now_ms);
+    return until_ms - now_ms > WATCH_PERIOD_MS ? WATCH_PERIOD_MS : (int)(until_ms - now_ms);
 }
 
 static void *run(void *context)
@@ -180,6 +217,7 @@ static void *run(void *context)
             return NULL;
         if (account->server)
             metrics_server_serve(account->server, fds + 1);
+        watch_session(account);
         if (clock_ms() >= next_ms) {
             next_ms = clock_ms() + account->period_ms;
             show_file(account, false);
@@ -278,6 +316,18 @@ struct account *account_open(const struct account_options *options,
         return account;
     account_free(account);
     return NULL;
+}
+
+void account_watch(struct account *account)
+{
+    pthread_mutex_lock(&account->lock);
+    account->is_live = true;
+    watch_begin(&account->watch, clock_ms());
+    pthread_mutex_unlock(&account->lock);
+    if (!account->has_thread && !start_thread(account))
+        account->callbacks.warn(account->callbacks.context,
+                                "cannot start a thread: nobody watches whether the session is "
+                                "alive");
 }
 
 struct counts account_end(struct account *account, const struct input_counts *input,

@@ -1,6 +1,7 @@
 /*
  * The display of the account while the sink runs: a statistics file, a page for Prometheus, a line
- * now and then. A thread of its own does it, so that it goes on while the graph's thread waits.
+ * now and then, a word when a live session stands still. A thread of its own does it, so that it
+ * goes on while the graph's thread waits.
  *
  * How old the shown counters are: those of delivery (struct exporter_counts) are read when they are
  * shown. Those of events are the graph's thread's own, which costs nothing per event; it publishes
@@ -52,6 +53,9 @@ void account_publish(struct account *account, const struct input_counts *input,
 /* The same at once: before a long wait. */
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core);
+
+/* The trace is a live session's: from now on a word is said when it stands still, see watch.h. */
+void account_watch(struct account *account);
 
 /*
  * Ends the thread, publishes a last time and writes the file a last time; after the end of the

@@ -66,6 +66,8 @@ const struct counter counters[] = {
     {"lttng_packets_discarded", COUNTER, SECTION_LOST, "packets", AT(input.discarded_packets),
      "Packets of events overwritten or lost before they were read."},
 
+    {"streams_open", GAUGE, SECTION_NOTES, NULL, AT(input.streams_open),
+     "Streams of the trace that have begun and not ended: a live session without any is dead."},
     {"spans_open", GAUGE, SECTION_NOTES, "spans open", AT(core.spans_open),
      "Spans under assembly."},
     {"open_bytes", GAUGE, SECTION_NOTES, "bytes of them", AT(core.open_bytes),

@@ -26,6 +26,8 @@ struct input_counts {
     uint64_t unreadable;
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
+    uint64_t streams_open;      /* that have begun and not ended */
+    int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
 };
 
 /* Of the display itself. */

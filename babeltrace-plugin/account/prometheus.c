@@ -49,6 +49,8 @@ static void print_page(struct printer *page, const struct counts *counts,
     print_time(page, "start_time", run->start_ns, "When the sink started, since 1970.");
     print_time(page, "events_time", run->events_ns,
                "When the counters of events were read, since 1970.");
+    print_time(page, "trace_time", counts->input.trace_time_ns,
+               "Up to when the trace was read, since 1970; 0 before anything was.");
     for (size_t i = 0; i < counters_count; i++) {
         const struct counter *counter = &counters[i];
         const char *suffix = counter->kind == COUNTER ? "_total" : "";

@@ -2,7 +2,7 @@
  * Losses: what tells of them, and the spans that they have touched.
  *
  * Gaps in the sequence numbers of a thread show losses that nobody else counts, such as those of a
- * killed process's last sub-buffer or of a viewer that was away; those that LTTng has counted show
+ * sub-buffer that a killed process has torn; those that LTTng has counted show
  * here a second time. The last number of each thread is in a table of fixed size: a thread that
  * finds its place taken displaces the other one, whose next event then counts as its first. With
  * more threads than places some gaps go unseen, and memory stays what it is.

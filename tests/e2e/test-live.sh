@@ -16,9 +16,11 @@ start_stack && run_client "$requests" || exit 1
 # They arrive while everything goes on: nothing is stopped or destroyed before.
 check_zipkin "$requests" || fail "what Zipkin has is not what the stack did"
 
-# Interrupted, the sink accounts for all of them, and has nothing more to send.
+# Interrupted once, while the relay daemon hangs, the sink accounts for all of them, and has nothing more to send.
+kill -STOP "${private_pid[relayd]}"
 stop_part collector INT
 status=$?
+kill -CONT "${private_pid[relayd]}"
 [ "$status" -eq 2 ] || fail "babeltrace2 ended with status $status after SIGINT, expected 2"
 check_account "$(stack_spans "$requests")"
 check_zipkin "$requests" || fail "the end of babeltrace2 changed what Zipkin has"

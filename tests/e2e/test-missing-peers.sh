@@ -81,6 +81,29 @@ echo '[]' >"$WORK/full.json"
 fails_with 20 "file:$WORK/full.json: exists and is not empty" "$trace" \
     "endpoint=\"file:$WORK/full.json\""
 
+# No collector, and a flood of a live session, which leaves the reader no moment of rest: it reads on, and drops the
+# oldest spans.
+start_relayd && start_live_session flood || exit 1
+for cpu in 1 2; do
+    start_part "flood-$cpu" "$BUILD/tests/libblkin/killed" 2000000000
+done
+is_recorded() {
+    [ -n "$(find "$WORK/relayd" -name 'blkin_*' -size +1M)" ]
+}
+wait_for 20 flood-1 "a flood" is_recorded || exit 1
+start_part collector babeltrace2 --plugin-path="$BUILD/plugins" "$LIVE_URL" \
+    --component=sink.blkin.zipkin --params="endpoint=\"http://127.0.0.1:$closed/api/v2/spans\",require-collector=no, \
+        queue-bytes=200000,batch-bytes=100000,retry-timeout-ms=200, stats-file=\"$WORK/stats\",stats-period-ms=100"
+drops() {
+    jq -e '.counters.spans_dropped > 20000' "$WORK/stats" >/dev/null
+}
+wait_for 30 collector "the dropping of spans" drops || exit 1
+stop_part flood-1
+stop_part flood-2
+stop_part collector TERM
+status=$?
+[ "$status" -eq 2 ] || fail "babeltrace2 ended with status $status after SIGTERM, expected 2"
+
 # No trace, and one that nobody can read.
 rm -f "$WORK/spans.json"
 fails_with 20 "No trace was found based on input \`$WORK/nothing\`" "$WORK/nothing" \

@@ -19,7 +19,7 @@ EXPECTED = {
         "kind": "CLIENT", "parent": None, "remote": {"serviceName": "mon", "ipv6": "2001:db8::2", "port": 6789},
         "own": {"string": 'a|b\n"c"', "int64": str(-(2**63)), "uint64": str(2**64 - 1), "double": "0.25",
                 "yes": "true", "no": "false", "error": "EIO"},
-        "annotations": ["first", "second", "3 of a format", "third"],
+        "annotations": ["first", "second [debug]", "3 of a format", "third"],
     },
     "scope": {"kind": None, "service": {"serviceName": "journal"}, "annotations": ["inside"]},
     "back": {"kind": None, "service": osd},

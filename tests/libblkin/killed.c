@@ -1,22 +1,42 @@
 /*
  * A process that is killed while it works, for test-killed.sh: it has ended COUNT spans, one is
- * open with an annotation, and SIGKILL takes it.
+ * open with an annotation, and SIGKILL takes it; or it dies in the middle of a record, having
+ * reserved room in LTTng's buffer and written a part of it.
  *
- * usage: killed COUNT
+ * usage: killed COUNT [mid-record]
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
 
+#include "../../tracepoints/provider.h"
+
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+/* LTTng copies the payload into the buffer, and its second half cannot be read. */
+static void die_in_mid_record(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *handle = dlopen("libblkin-lttng.so.1", RTLD_NOW | RTLD_NOLOAD);
+    const struct blkin_provider *provider = handle ? dlsym(handle, BLKIN_PROVIDER_SYMBOL) : NULL;
+    void *slot = NULL;
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (!provider || pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0)
+        exit(2);
+    provider->record(provider->events[BLKIN_EVENT_SPAN].event, pages + page - 100, 200, &slot);
+}
 
 int main(int argc, char **argv)
 {
     struct blkin_span open;
 
-    if (argc != 2)
+    if (argc < 2)
         return 2;
     blkin_span_begin(&open, "open", BLKIN_SERVER, NULL);
     blkin_span_annotate(&open, "last sign of life");
@@ -25,6 +45,8 @@ int main(int argc, char **argv)
 
         blkin_span_tag_int64(&span, "i", i);
     }
+    if (argc > 2)
+        die_in_mid_record();
     kill(getpid(), SIGKILL);
     return 1;
 }

@@ -27,3 +27,31 @@ killed streamed 'blkin:*'
 [ "$(spans streamed open)" = 1 ] || fail "streamed: the open span is missing"
 grep -q 'last sign of life' "$WORK/streamed.json" || fail "streamed: its annotation is missing"
 grep -q 'blkin.incomplete' "$WORK/streamed.json" || fail "streamed: it is not marked as incomplete"
+
+# In the middle of a record: nothing of that buffer is given out any more, from the sub-buffer on in
+# which the record is. What was in those before is all there; and where each process has its own
+# buffers, no other one loses anything.
+torn() {
+    local mode=$1
+    {
+        lttng create "$mode" --output="$WORK/$mode" &&
+            lttng enable-channel -s "$mode" -u "--buffers-$mode" --subbuf-size=64k --num-subbuf=64 \
+                small &&
+            lttng enable-event -s "$mode" -u -c small blkin:span && lttng start "$mode"
+    } >"$WORK/lttng.log" 2>&1 || {
+        show_log lttng
+        fail "cannot start the session $mode"
+    }
+    "$programs/killed" $count mid-record
+    [ $? = 139 ] || fail "it did not die in the middle of a record"
+    "$programs/killed" $count
+    # without --no-wait it would wait for the rest for ever
+    lttng destroy --no-wait "$mode" >/dev/null || fail "lttng destroy --no-wait $mode"
+    wait_for 20 - "$mode: at least $2 spans" has_spans "$mode" "$2" || exit 1
+}
+has_spans() {
+    [ "$(timeout 60 babeltrace2 "$WORK/$1" 2>/dev/null | grep -c 'name = "ended"')" -ge "$2" ]
+}
+# a span is more than 96 bytes here
+torn uid $((count - 65536 / 96))
+torn pid $((2 * count - 65536 / 96))

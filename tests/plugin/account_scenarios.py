@@ -71,18 +71,20 @@ def add_up(counters):
 class Sink:
     """babeltrace2, converting the trace; ends with the with statement."""
 
-    def __init__(self, endpoint, **params):
+    def __init__(self, endpoint, sigint=signal.SIG_DFL, **params):
         params = {"endpoint": endpoint, **params}
         text = ",".join("%s=%s" % (key.replace("_", "-"), json.dumps(value, ensure_ascii=False))
                         for key, value in params.items())
         self.log = os.path.join(FOLDER, "scenario-sink-%d.log" % next(NUMBERS))
         self.stats = params.get("stats_file")
         env = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+        before = signal.signal(signal.SIGINT, sigint)  # it inherits what is ignored
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 ["babeltrace2", "--plugin-path=" + os.environ["BUILD"] + "/plugins", TRACE,
                  "-c", "sink.blkin.zipkin", "--log-level=INFO", "-p", text],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
+        signal.signal(signal.SIGINT, before)
 
     def __enter__(self):
         return self
@@ -299,15 +301,19 @@ def slow_collector():
 
 @scenario
 def interrupted():
-    """What was waiting is counted as undelivered."""
+    """What was waiting is counted as undelivered, and the account is printed."""
     stats_file = FOLDER + "/interrupted.stats"
-    with Held(stats_file=stats_file, flush_timeout_ms=200) as held:
-        wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
-        held.sink.process.send_signal(signal.SIGINT)
-        expect(held.sink.process.wait(LIMIT) != 0, held.sink.said())
-        stats = held.sink.load_stats()
-        expect(stats["state"] == "ended", stats)
-        expect(stats["counters"]["spans_undelivered"] == SPANS, stats)
+    for number, sigint in ((signal.SIGINT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL),
+                           (signal.SIGHUP, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_IGN)):
+        with Held(stats_file=stats_file, flush_timeout_ms=200, sigint=sigint) as held:
+            wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
+            held.sink.process.send_signal(number)
+            status = 2 if sigint == signal.SIG_DFL else 1
+            expect(held.sink.process.wait(LIMIT) == status, held.sink.said())
+            stats = held.sink.load_stats()
+            expect(stats["state"] == "ended", stats)
+            expect(stats["counters"]["spans_undelivered"] == SPANS, stats)
+            expect("%d undelivered" % SPANS in held.sink.said(), held.sink.said())
 
 
 @scenario

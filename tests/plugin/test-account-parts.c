@@ -10,6 +10,7 @@
 #include "account/prometheus.h"
 #include "output/http_url.h"
 #include "account/stats_file.h"
+#include "account/watch.h"
 #include "check.h"
 #include "monotonic.h"
 
@@ -59,10 +60,11 @@ static void test_table(void)
     CHECK(totals == 2);
 }
 
-/* Whoever adds a counter to one of these structs, all of uint64_t, is to show it: one line. */
+/* Whoever adds a counter to one of these structs, all of 64 bits, is to show it: one line. */
 static void test_all_are_shown(void)
 {
-    const size_t not_shown = 2; /* core.events and core.spans_finished: the same as totals */
+    /* core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time */
+    const size_t not_shown = 3;
 
     CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
 }
@@ -70,7 +72,10 @@ static void test_all_are_shown(void)
 static struct counts plausible(void)
 {
     return (struct counts){
-        .input = {.events = 10, .foreign = 2, .unreadable = 1},
+        .input = {.events = 10,
+                  .foreign = 2,
+                  .unreadable = 1,
+                  .trace_time_ns = INT64_C(1500000000987654321)},
         .core = {.events_in_span = 6, .events_late = 1, .spans_open = 2},
         .output = {.spans = 5,
                    .outcome = {[OUTCOME_ACCEPTED] = 3, [OUTCOME_DROPPED] = 1},
@@ -247,6 +252,7 @@ static void test_page(void)
     CHECK(strstr(page, "blkin_sink_info{version=\"" BLKIN_RELEASE
                        "\",endpoint=\"file:/tmp/\\\"quoted\\\"\\\\\\n\"} 1\n") != NULL);
     CHECK(strstr(page, "\nblkin_start_time_seconds 1500000000.123\n") != NULL);
+    CHECK(strstr(page, "\nblkin_trace_time_seconds 1500000000.987\n") != NULL);
     CHECK(strstr(page, "\n# TYPE blkin_events_total counter\nblkin_events_total 10\n") != NULL);
     CHECK(strstr(page, "\n# TYPE blkin_spans_waiting gauge\nblkin_spans_waiting 1\n") != NULL);
     CHECK(page[strlen(page) - 1] == '\n');
@@ -264,6 +270,7 @@ static void test_stats(void)
     CHECK_TEXT(json_string_value(json_object_get(json, "started")), "2017-07-14T02:40:00.123Z");
     CHECK_TEXT(json_string_value(json_object_get(json, "written")), "2017-07-14T02:40:02.050Z");
     CHECK_TEXT(json_string_value(json_object_get(json, "state")), "running");
+    CHECK_TEXT(json_string_value(json_object_get(json, "trace_time")), "2017-07-14T02:40:00.987Z");
     CHECK(json_object_size(values) == counters_count);
     CHECK(json_integer_value(json_object_get(values, "spans_accepted")) == 3);
     json_decref(json);
@@ -480,9 +487,11 @@ static void test_threads(const char *folder)
         warn(NULL, error.text);
         return;
     }
+    account_watch(account);
     CHECK(pthread_create(&scraper, NULL, scrape_all, NULL) == 0);
     while ((world.scrapes < 50 || world.lines < 300) && clock_ms() < give_up_ms) {
         count_one(&input, &core);
+        input.trace_time_ns++;
         account_publish(account, &input, &core);
         json = json_load_file(path, 0, NULL); /* whole at any time */
         CHECK(json != NULL);
@@ -502,6 +511,55 @@ static void test_threads(const char *folder)
     CHECK(unlink(path) == 0);
 }
 
+/* ---- a live session that stands still -----------------------------------------------------------
+ */
+
+#define STUCK 99 /* streams: the graph's thread does not come back */
+
+static void check_word(struct watch *watch, const struct input_counts *input, int64_t now_ms,
+                       const char *expected)
+{
+    const bool is_stuck = input->streams_open == STUCK;
+    char message[WATCH_MESSAGE_MAX];
+
+    CHECK(watch_look(watch, input, is_stuck, now_ms, message) == (expected != NULL));
+    if (expected)
+        CHECK_TEXT(message, expected);
+}
+
+static void test_watch(void)
+{
+    struct input_counts input = {0};
+    struct watch watch;
+
+    watch_begin(&watch, 1000);
+    check_word(&watch, &input, 10999, NULL);
+    check_word(&watch, &input, 11000,
+               "trace time stands still for 10 s: there is no session of this name, or no program "
+               "has recorded in it yet (babeltrace2 -i lttng-live net://HOST lists the sessions)");
+    check_word(&watch, &input, 99000, NULL);
+    input = (struct input_counts){.streams_open = 2, .trace_time_ns = 7};
+    check_word(&watch, &input, 100000, "trace time goes on after 99 s");
+    for (int64_t now_ms = 101000; now_ms < 200000; now_ms += 9000) {
+        input.trace_time_ns++;
+        check_word(&watch, &input, now_ms, NULL);
+    }
+    check_word(&watch, &input, 211000,
+               "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
+               "program was killed while it recorded; what is recorded now may be lost");
+    input.trace_time_ns = 1; /* another session may have another clock */
+    check_word(&watch, &input, 212000, "trace time goes on after 21 s");
+    input.streams_open = 0;
+    check_word(&watch, &input, 222000,
+               "trace time stands still for 10 s: the session has ended, or its daemons are gone; "
+               "waiting for another one of its name");
+    input = (struct input_counts){.streams_open = STUCK, .trace_time_ns = 2};
+    check_word(&watch, &input, 223000, "trace time goes on after 11 s");
+    check_word(&watch, &input, 233000,
+               "trace time stands still for 10 s: the relay daemon does not answer, or the queue "
+               "is full and on-full is \"block\"");
+}
+
 int main(void)
 {
     const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
@@ -515,6 +573,7 @@ int main(void)
     test_endpoints();
     test_page();
     test_stats();
+    test_watch();
     test_file(folder);
     test_threads(folder);
     return check_status();

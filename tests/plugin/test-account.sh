@@ -18,7 +18,8 @@ lttng destroy recorded >/dev/null || fail "lttng destroy"
 # A live session that is not there yet: nothing is read, and the account is shown all the same.
 start_relayd || exit 1
 live=net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/live
-start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$live" \
+start_part collector env --ignore-signal=INT \
+    babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$live" \
     -c sink.blkin.zipkin --log-level=INFO \
     --params="endpoint=\"file:$WORK/live.json\",stats-file=\"$WORK/live.stats\",stats-period-ms=100"
 
@@ -45,9 +46,16 @@ counts_spans() {
     jq -e ".counters.spans_accepted == $spans and .state == \"running\"" "$WORK/live.stats" >/dev/null
 }
 wait_for 20 collector "$spans spans in the statistics file" counts_spans || exit 1
-stop_part collector INT
+tells_distance() {
+    grep -q '^blkin: running for [0-9]* s, [0-9]*\.[0-9] s behind: events: [1-9]' "$WORK/collector.log"
+}
+wait_for 20 collector "how far behind it is" tells_distance || exit 1
+
+# With SIGINT ignored, as in a script's background job: it says so, and SIGTERM ends it in good order.
+grep -q '^blkin: SIGINT is ignored' "$WORK/collector.log" || fail "it does not say that SIGINT is ignored"
+stop_part collector TERM
 status=$?
-[ "$status" -eq 2 ] || fail "babeltrace2 ended with status $status after SIGINT, expected 2"
+[ "$status" -eq 1 ] || fail "babeltrace2 ended with status $status after SIGTERM, expected 1"
 jq -e ".state == \"ended\" and .counters.spans_accepted == $spans" "$WORK/live.stats" >/dev/null ||
     fail "the last statistics file is not that of the end"
 check_account "$spans"

@@ -1,0 +1,107 @@
+#!/bin/bash
+# A live session that does not exist, stalls, or loses its daemons: the sink says so, its trace time
+# stands still for everybody to see, and both go on with the session.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+
+# start_sink NAME URL PARAMS
+start_sink() {
+    start_part "$1" babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$2" \
+        --component=sink.blkin.zipkin \
+        --params="endpoint=\"file:$WORK/$1.json\"${3-}"
+}
+says() {
+    grep -q "^blkin: $2" "$WORK/$1.log"
+}
+metric() {
+    curl -fsS "http://127.0.0.1:$metrics/metrics" | sed -n "s/^blkin_$1 //p"
+}
+# since TIME: has trace time gone on?
+since() {
+    [ "$(metric trace_time_seconds | tr -d .)" -gt "${1/./}" ]
+}
+accepted() {
+    [ "$(metric spans_accepted_total)" -ge "$1" ]
+}
+# stands_still: for the rule of doc/sink.md, while the sink itself is well.
+stands_still() {
+    local time counted
+    time=$(metric trace_time_seconds)
+    counted=$(metric events_time_seconds)
+    awk -v counted="$counted" -v time="$time" 'BEGIN {exit !(counted - time >= 9)}' ||
+        fail "trace time is $time, and the counters are of $counted"
+    is_newer() {
+        [ "$(metric events_time_seconds | tr -d .)" -gt "${counted/./}" ]
+    }
+    wait_for 10 collector "newer counters" is_newer || exit 1
+    [ "$(metric trace_time_seconds)" = "$time" ] || fail "trace time goes on"
+}
+
+private_begin
+start_sessiond && start_relayd || exit 1
+start_sink nobody "net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/no-such-session"
+start_live_session live || exit 1
+metrics=
+free_port metrics
+start_sink collector "$LIVE_URL" ",prometheus-listen=\"$metrics\""
+wait_attached || exit 1
+record() {
+    "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
+}
+
+# A healthy one: trace time goes on though nothing happens.
+[ "$(metric trace_time_seconds)" = 0.000 ] || fail "there is a trace time without a trace"
+record 100
+wait_for 20 collector "100 spans" accepted 100 || exit 1
+time=$(metric trace_time_seconds)
+wait_for 20 collector "later trace time" since "$time" || exit 1
+says collector 'trace time' && fail "it complains of a healthy session"
+
+# One that LTTng has stalled, as somebody died in the middle of a record.
+record 1 mid-record
+[ $? = 139 ] || fail "it did not die in the middle of a record"
+wait_for 30 collector "a word about the stalled session" \
+    says collector 'trace time stands still for 1[0-9] s: LTTng.s session or consumer daemon hangs, or' || exit 1
+stands_still
+[ "$(metric streams_open)" -gt 0 ] || fail "there is no stream any more"
+wait_for 30 nobody "a word about the session that does not exist" \
+    says nobody 'trace time stands still for 1[0-9] s: there is no session of this name' || exit 1
+
+# What helps: other daemons. The next session of this name is seen, and read.
+stop_part sessiond KILL >/dev/null
+start_sessiond && start_live_session live || exit 1
+record 200
+wait_for 30 collector "a word when it goes on" says collector 'trace time goes on after' || exit 1
+wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
+
+# One that is stopped: once trace time has passed that moment, all of it has been read, however far the sink was behind.
+kill -STOP "${private_pid[collector]}"
+record 20000
+lttng stop live >/dev/null || fail "lttng stop"
+stopped=$(date +%s.%3N)
+kill -CONT "${private_pid[collector]}"
+wait_for 30 collector "trace time after the session's stop" since "$stopped" || exit 1
+[ "$(metric events_in_spans_total)" = 20300 ] || fail "$(metric events_in_spans_total) of 20300 spans were read"
+
+# One without its daemons.
+sessiond=$(pgrep -P "${private_pid[sessiond]}" | tr '\n' ,)${private_pid[sessiond]}
+consumerd=$(pgrep -P "$sessiond" -f lttng-consumerd) || fail "there is no consumer daemon"
+# shellcheck disable=SC2086
+kill -KILL $consumerd
+wait_for 40 collector "a word about the session's end" \
+    says collector 'trace time stands still for 1[0-9] s: the session has ended' || exit 1
+stands_still
+[ "$(metric streams_open)" = 0 ] || fail "there are streams without a consumer daemon"
+
+# Once for each time, no more; and each ends by one signal.
+[ "$(grep -c 'trace time' "$WORK/collector.log")" = 3 ] || {
+    show_log collector
+    fail "it was said more often than it happened"
+}
+stop_part nobody TERM
+[ $? = 2 ] || fail "the sink without a session did not end as after SIGINT"
+stop_part collector TERM
+[ $? = 2 ] || fail "the sink did not end as after SIGINT"
