@@ -166,6 +166,12 @@ int blkin_set_sampling(const char *text)
     return result;
 }
 
+/* A policy that was being written is not the current one: it is written again. */
+void blkin_sampling_after_fork(void)
+{
+    (void)pthread_mutex_init(&change, NULL);
+}
+
 const char *blkin_sampling_text(void)
 {
     return __atomic_load_n(&current, __ATOMIC_ACQUIRE)->text;

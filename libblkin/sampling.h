@@ -23,6 +23,9 @@ void blkin_sampling_init(void);
 /* Takes the sampling file's policy over if it has changed. One thread at a time. */
 void blkin_sampling_refresh(void);
 
+/* In a child of fork(2), while it has one thread: another one may have held the lock. */
+void blkin_sampling_after_fork(void);
+
 /* The policy in force, as blkin_set_sampling() takes it. */
 const char *blkin_sampling_text(void);
 

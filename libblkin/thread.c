@@ -6,7 +6,6 @@
 #include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,19 +13,6 @@
 _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
 
 const uint64_t blkin_id_factors[2] = {UINT64_C(0xbf58476d1ce4e5b9), BLKIN_ID_STEP};
-
-/* In each forked child, whose one thread is a copy of the parent's. */
-static void forget_seed(void)
-{
-    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
-    blkin_thread.number = 0;
-}
-
-/* At load time, when no thread of this library can be in fork() yet. */
-__attribute__((constructor)) static void follow_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, forget_seed);
-}
 
 /* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
 static uint64_t weak_seed(const void *address)
@@ -47,6 +33,4 @@ void blkin_thread_seed(struct blkin_thread *thread)
     if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
     errno = saved_errno;
-    thread->number = blkin_id_next(thread);
-    thread->sequence = 0;
 }

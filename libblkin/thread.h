@@ -19,7 +19,7 @@ struct blkin_span;
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t number;   /* random: names this thread in events. 0: not seeded */
+    uint64_t number;   /* random: names this thread in events. 0: it has not recorded */
     uint32_t sequence; /* of the last event of provider "blkin" */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */
@@ -33,16 +33,19 @@ struct blkin_thread {
 extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
 
-/* Gives the calling thread a new seed and number. Cold. */
+/* Gives the calling thread's ids a new seed. Cold. */
 __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
-/* The calling thread's state, seeded. */
+/* The first record of a thread: loads the provider, or registers this child of fork(2). Cold. */
+__attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
+
+/* The calling thread's state, ready to record. Before what the provider says is looked at. */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
 
     if (__builtin_expect(thread->number == 0, 0))
-        blkin_thread_seed(thread);
+        blkin_thread_begin(thread);
     return thread;
 }
 

@@ -101,6 +101,13 @@ struct blkin_annotation {
 BLKIN_PUBLIC int blkin_init(void);
 
 /*
+ * Prepares the calling thread for recording: to be called where a signal handler records on a
+ * thread whose first record it may be, for that one allocates memory. Needs no counterpart, costs
+ * nothing when called again.
+ */
+BLKIN_PUBLIC void blkin_init_thread(void);
+
+/*
  * A new root span. name and endpoint are borrowed; either may be NULL and set later, but
  * blkin_record() needs a name. -EINVAL if new_trace is NULL.
  */

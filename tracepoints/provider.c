@@ -10,7 +10,10 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
 #include "blkin_events.h"
+#include "fork.h"
 #include "provider.h"
+
+#include <lttng/ust-thread.h>
 
 static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                           const struct blkin_annotation *annotation)
@@ -61,6 +64,10 @@ const struct blkin_provider blkin_lttng_provider = {
             PACKED(BLKIN_EVENT_ANNOTATION + 7),
         },
     .record = packed_record,
+    .follow_forks = fork_follow,
+    .register_process = fork_register,
+    .is_registered = fork_is_registered,
+    .init_thread = lttng_ust_init_thread,
 };
 
 /*
