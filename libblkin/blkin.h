@@ -28,7 +28,8 @@
  * Threads and signals. Every function may be called from any thread, and all but those of "the
  * process" and "sampling" from a signal handler, on spans of the handler's own: it must not touch
  * one that the code under it may be using. Not so for the first span of a process, which loads the
- * provider: call blkin_init() before. See doc/library.md.
+ * provider: call blkin_init() before; nor for that of a thread: call blkin_init_thread(). See
+ * doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *

@@ -13,24 +13,34 @@
 #include "fork.h"
 #include "provider.h"
 
+#include <errno.h>
 #include <lttng/ust-thread.h>
 
 static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                           const struct blkin_annotation *annotation)
 {
+    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+
     lttng_ust_do_tracepoint(zipkin, keyval_string, trace, endpoint, annotation);
+    errno = saved_errno;
 }
 
 static void record_integer(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                            const struct blkin_annotation *annotation)
 {
+    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+
     lttng_ust_do_tracepoint(zipkin, keyval_integer, trace, endpoint, annotation);
+    errno = saved_errno;
 }
 
 static void record_timestamp(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation)
 {
+    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+
     lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
+    errno = saved_errno;
 }
 
 /* The word that lttng_ust_tracepoint_enabled() reads. */

@@ -24,6 +24,7 @@ run handover 1 2 1001
 run crowd 1 4 8000
 # 1 + 4 + 16 processes, 20 spans each, and the root
 run forks 21 21 421
+timeout 60 "$programs/threads" policies || fail "a child cannot set a policy: status $?"
 
 # ---- ThreadSanitizer ----
 

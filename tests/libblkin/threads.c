@@ -5,6 +5,7 @@
  *     threads handover    begun on one thread, ended on another
  *     threads crowd       threads that record at once, the first spans of the process included
  *     threads forks       children and grandchildren of a process that has recorded
+ *     threads policies    children of a process whose other threads set sampling policies
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,6 +154,42 @@ static void forks(void)
     blkin_span_end(&root);
 }
 
+/* ---- policies ---- */
+
+static bool has_enough;
+
+static void *set_policies(void *unused)
+{
+    while (!__atomic_load_n(&has_enough, __ATOMIC_RELAXED))
+        CHECK(blkin_set_sampling("ratio=0.5,scrub:never") == 0);
+    return unused;
+}
+
+static void policies(void)
+{
+    pthread_t threads[2];
+
+    blkin_init();
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, set_policies, NULL) == 0);
+    for (int i = 0; i < 200; i++) {
+        const pid_t child = fork();
+        int status = 1;
+
+        if (child == 0) {
+            (void)alarm(10); /* the end of one that hangs */
+            _exit(blkin_set_sampling("always") != 0);
+        }
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(status == 0);
+        if (status)
+            break;
+    }
+    __atomic_store_n(&has_enough, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -162,6 +200,8 @@ int main(int argc, char **argv)
         crowd();
     else if (strcmp(what, "forks") == 0)
         forks();
+    else if (strcmp(what, "policies") == 0)
+        policies();
     else
         return 2;
     return check_status();
