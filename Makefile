@@ -133,9 +133,12 @@ $(lib_static): $(call obj,$(lib_src))
 
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
+# pthread_cancel(3), which LTTng calls at exit, loads libgcc_s: too late after chroot(2)
+link_gcc_s = -Wl,--push-state,--no-as-needed -lgcc_s -Wl,--pop-state
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common \
+		$(link_gcc_s) $(LDLIBS)
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
 $(call obj,$(plugin_src)): flags = $(internal) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))

@@ -199,7 +199,7 @@ static bool read_text(int fd, char *text, size_t size)
 /* What nobody else can report: a daemon runs on with the policy it had. */
 static void set_from(const char *source, const char *text)
 {
-    if (set_policy(text) != 0 && getenv("BLKIN_DEBUG"))
+    if (set_policy(text) != 0 && secure_getenv("BLKIN_DEBUG"))
         fprintf(stderr,
                 "libblkin: %s: \"%s\" is not a sampling policy, expected always, never, "
                 "ratio=0..1 or rate=traces-per-second, and rules such as ,name*:never\n",
@@ -242,7 +242,7 @@ void blkin_sampling_refresh(void)
 void blkin_sampling_init(void)
 {
     const char *path = secure_getenv("BLKIN_SAMPLING_FILE");
-    const char *text = getenv("BLKIN_SAMPLING");
+    const char *text = secure_getenv("BLKIN_SAMPLING");
 
     if (!path)
         path = DEFAULT_FILE;
