@@ -8,6 +8,7 @@
 #include "digits.h"
 #include "loader.h"
 #include "put.h"
+#include "sampling.h"
 #include "thread.h"
 
 static size_t at_most(size_t length, size_t max)
@@ -123,9 +124,9 @@ static inline bool is_streaming(const struct blkin_span *span)
 static inline void log_annotation(struct blkin_span *span, uint32_t severity, const char *text,
                                   size_t length, uint64_t now, uint64_t age_ns)
 {
-    char *at = take_room(span, ANNOTATION_SIZE(length));
+    char *at;
 
-    if (!at)
+    if (!blkin_is_severe_enough(severity & 7) || !(at = take_room(span, ANNOTATION_SIZE(length))))
         return;
     at = put_annotation(at, (char)('0' + (severity & 7)), length,
                         blkin_offset_ns(span->start_ticks_, now) - (int64_t)age_ns);
@@ -144,9 +145,10 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
 
 char *blkin_span_annotation_(struct blkin_span *span, char severity, size_t length)
 {
-    char *at = take_room_at_once(span, ANNOTATION_SIZE(length));
+    char *at;
 
-    if (!at)
+    if (__builtin_expect(!blkin_is_severe_enough((uint32_t)(severity - '0')), 0) ||
+        !(at = take_room_at_once(span, ANNOTATION_SIZE(length))))
         return NULL;
     return put_annotation(at, severity, length,
                           blkin_offset_ns(span->start_ticks_, blkin_counter()));
