@@ -122,9 +122,9 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
  * "rate=100" (traces per second), each optionally followed by rules for names of root spans, as
  * in "ratio=0.01,scrub:never,recover*:always", and by the least severity that annotations are
- * recorded with in one event per span, as in "always,severity=notice". A trace that comes with a decision keeps it, and a
- * debug flag means "always". The environment variable BLKIN_SAMPLING sets the same at start, and
- * a sampling file changes it from outside at any time: see doc/library.md.
+ * recorded with in one event per span, as in "always,severity=notice". A trace that comes with a
+ * decision keeps it, and a debug flag means "always". The environment variable BLKIN_SAMPLING sets
+ * the same at start, and a sampling file changes it from outside at any time: see doc/library.md.
  * Returns 0, or -EINVAL, and nothing changed, for another text.
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);

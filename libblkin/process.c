@@ -101,7 +101,7 @@ void blkin_do_chores(uint64_t now_ticks)
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
 
     /* who moves the time on does the work: the others are not held up */
-    if ((int64_t)(now_ticks - due) < 0 ||
+    if (!blkin_is_due(now_ticks, due) ||
         !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;

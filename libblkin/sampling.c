@@ -321,6 +321,8 @@ static bool within_rate(struct rule *rule)
 
     do {
         start = next > now ? next : now;
+        if (start - now > BURST_NS + rule->period_ns)
+            start = now; /* the clock has stepped back, as in a process restored on another host */
         if (start - now > BURST_NS)
             return false;
     } while (!__atomic_compare_exchange_n(&rule->next_ns, &next, start + rule->period_ns, true,

@@ -4,6 +4,7 @@
  *     sampling                  checks what can be seen from inside
  *     sampling first            prints "recorded" or "not recorded", of the first root span
  *     sampling until recorded   makes root spans until one is recorded (or: not recorded)
+ *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
  *     sampling shares           records one trace per policy
  *     sampling severities       records a span with an annotation of each severity
  *
@@ -16,7 +17,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ROOTS 1000000
 
@@ -111,6 +114,28 @@ static void test_rate(void)
         fprintf(stderr, "rate=1000: %.0f in %.3f s\n", sampled, took);
         check_failures++;
     }
+}
+
+static time_t clock_offset;
+
+/* In place of the C library's, for libblkin too. */
+BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    const long result = syscall(SYS_clock_gettime, clock, time);
+
+    time->tv_sec += clock_offset;
+    return (int)result;
+}
+
+/* No span ends here: LTTng shall not see such time stamps. */
+static void test_clock_that_steps_back(void)
+{
+    clock_offset = 1000;
+    set("rate=10");
+    CHECK(sampled_of(100) > 0);
+    clock_offset = 0;
+    CHECK(sampled_of(100) > 0);
+    CHECK(sampled_of(1000) == 0);
 }
 
 static void test_rules(void)
@@ -291,6 +316,10 @@ int main(int argc, char **argv)
         return make_until(argv[2]);
     if (argc == 2 && strcmp(argv[1], "first") == 0) {
         puts(is_root_sampled("first") ? "recorded" : "not recorded");
+        return check_status();
+    }
+    if (argc == 2 && strcmp(argv[1], "back") == 0) {
+        test_clock_that_steps_back();
         return check_status();
     }
     if (argc == 2 && strcmp(argv[1], "severities") == 0) {

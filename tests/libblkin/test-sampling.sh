@@ -11,6 +11,7 @@ start_sessiond || exit 1
 session policies blkin:span
 export BLKIN_SAMPLING_FILE=$WORK/sampling
 "$sampling" || fail "sampling: status $?"
+"$sampling" back || fail "sampling back: status $?"
 
 # first EXPECTED ENVIRONMENT...
 first() {
