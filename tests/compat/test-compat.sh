@@ -58,8 +58,10 @@ for language in c cpp; do
     start_session "compat-$language" --output="$WORK/trace-$language" || exit 1
     "$WORK/original-$language" || fail "original-$language ended with status $?"
     lttng destroy "compat-$language" >/dev/null || fail "lttng destroy"
+    # babeltrace2 2.0 prints an empty text as another one that it has read before
     babeltrace2 --no-delta --names=payload --clock-cycles "$WORK/trace-$language" |
-        sed 's|.*\(zipkin:[a-z_]*: \).*\({ trace_name = .*\)|\1\2|' >"$WORK/events"
+        sed -e 's|.*\(zipkin:[a-z_]*: \).*\({ trace_name = .*\)|\1\2|' \
+            -e '/"an empty name"/s|trace_name = "child by init"|trace_name = ""|' >"$WORK/events"
     diff -u "$here/original-$language.expect" "$WORK/events" ||
         fail "the events of original-$language differ"
 done
