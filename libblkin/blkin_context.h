@@ -115,9 +115,9 @@ BLKIN_PUBLIC int blkin_context_to_traceparent(const struct blkin_context *contex
  * tracestate.
  * -EINVAL, and the context as it was, so that an invalid tracestate is dropped and the trace goes
  * on: if the context has no ids, or the text is not a list of at most 32 members (empty ones
- * count), or a key comes twice, or the text is longer than BLKIN_TRACESTATE_MAX. Keys follow level
- * 2, which allows all that level 1 does.
- * Source: W3C Trace Context level 2, 3.3.1.
+ * count), or the text is longer than BLKIN_TRACESTATE_MAX. Keys follow level 2, which allows all
+ * that level 1 does. A key that comes twice is no error here: both entries are passed on. Source:
+ * W3C Trace Context level 2, 3.3.1.
  */
 BLKIN_PUBLIC int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
                                               size_t length);
@@ -140,10 +140,11 @@ BLKIN_PUBLIC int blkin_context_to_tracestate(const struct blkin_context *context
 #define BLKIN_B3_SIZE 69 /* with the NUL */
 
 /*
- * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>[-<16 hex>]], lower case:
- * trace id, span id, decision, parent span id. No decision: DECIDED is not set. A parent span id of
- * zeros is none; other ids of zeros are errors. A decision alone, "0", "1" or "d", gives a context
- * with flags and no ids: start a new trace and obey the decision.
+ * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>][-<16 hex>], lower case:
+ * trace id, span id, decision, parent span id. No decision: DECIDED is not set. (The specification
+ * has no parent without a decision, but Brave has.) A parent span id of zeros is none; other ids of
+ * zeros are errors. A decision alone, "0", "1" or "d", gives a context with flags and no ids: start
+ * a new trace and obey the decision.
  * Source: openzipkin/b3-propagation README, "Single Header"; zeros for no parent as in Brave.
  */
 BLKIN_PUBLIC int blkin_context_from_b3(struct blkin_context *context, const char *text,
@@ -152,8 +153,8 @@ BLKIN_PUBLIC int blkin_context_from_b3(struct blkin_context *context, const char
 /*
  * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
  * context whose ids are all 0 and that carries a decision becomes the decision alone. Lost: the
- * tracestate, RANDOM, and parent_span_id if no decision is made, for the format has no place for
- * it. -EINVAL if there are neither ids nor a decision, or ids are missing in part.
+ * tracestate and RANDOM. -EINVAL if there are neither ids nor a decision, or ids are missing in
+ * part.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
 BLKIN_PUBLIC int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
@@ -169,7 +170,7 @@ struct blkin_context_b3_fields {
     struct blkin_context_text trace_id;       /* X-B3-TraceId: 16 or 32 hex */
     struct blkin_context_text span_id;        /* X-B3-SpanId: 16 hex */
     struct blkin_context_text parent_span_id; /* X-B3-ParentSpanId: 16 hex */
-    struct blkin_context_text sampled;        /* X-B3-Sampled: 0, 1, and the older false, true */
+    struct blkin_context_text sampled;        /* X-B3-Sampled: 0, 1, or false, true in any case */
     struct blkin_context_text flags;          /* X-B3-Flags: 1 is debug */
 };
 
