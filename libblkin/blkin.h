@@ -33,7 +33,8 @@
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *
- * -DBLKIN_DISABLE makes every function here an empty inline one, and needs no library.
+ * -DBLKIN_DISABLE makes every function here an empty inline one, and needs no library. Files of one
+ * program may disagree on it: what one of them has begun, the other one sees as not recorded.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -484,18 +485,19 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context)
 {
-    static const struct blkin_context none = {0, 0, 0, 0, 0, 0, 0};
-
     (void)name;
     (void)kind;
     span->state_ = 0;
-    span->context = context ? *context : none;
+    span->has_context_ = context != 0;
+    if (context)
+        span->context = *context;
 }
 
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent)
 {
-    blkin_span_begin_remote(span, name, kind, parent ? &parent->context : 0);
+    blkin_span_begin_remote(span, name, kind,
+                            parent && parent->has_context_ ? &parent->context : 0);
 }
 
 static inline int blkin_span_is_recorded(const struct blkin_span *span)
@@ -506,7 +508,9 @@ static inline int blkin_span_is_recorded(const struct blkin_span *span)
 
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span)
 {
-    return &span->context;
+    static const struct blkin_context none = {0, 0, 0, 0, 0, 0, 0};
+
+    return span->has_context_ ? &span->context : &none;
 }
 
 static inline void blkin_span_annotate(struct blkin_span *span, const char *text)

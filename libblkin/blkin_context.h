@@ -22,6 +22,9 @@
  *  - The only pointer a context holds is its tracestate, which is borrowed: see
  *    blkin_context_set_tracestate().
  *
+ * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: from_* finds no
+ * context (-EINVAL), to_* has none to write (-EINVAL).
+ *
  * What each format carries, and so what survives a hop:
  *
  *                    128-bit   parent    the decision          debug  random  tracestate
@@ -36,6 +39,7 @@
 #ifndef BLKIN_CONTEXT_H_
 #define BLKIN_CONTEXT_H_
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +53,12 @@ extern "C" {
 #else
 #define BLKIN_PUBLIC
 #endif
+#endif
+
+#ifndef BLKIN_DISABLE
+#define BLKIN_CONTEXT_CALL_ BLKIN_PUBLIC
+#else
+#define BLKIN_CONTEXT_CALL_ static inline
 #endif
 
 /* Bits of blkin_context.flags. */
@@ -93,8 +103,8 @@ static inline int blkin_context_has_ids(const struct blkin_context *context)
  * SAMPLED as sent. The context has no tracestate yet.
  * Source: W3C Trace Context level 1, 3.2.2 and 3.2.4; level 2 for the random flag.
  */
-BLKIN_PUBLIC int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
-                                                size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_traceparent(struct blkin_context *context,
+                                                       const char *text, size_t length);
 
 /*
  * To the value of a "traceparent" header, version 00, in buffer[BLKIN_TRACEPARENT_SIZE]. Returns
@@ -102,7 +112,8 @@ BLKIN_PUBLIC int blkin_context_from_traceparent(struct blkin_context *context, c
  * decision not made becomes "not sampled", as the specification asks. -EINVAL without ids.
  * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
  */
-BLKIN_PUBLIC int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent(const struct blkin_context *context,
+                                                     char *buffer);
 
 #define BLKIN_TRACESTATE_SIZE 513   /* 512 characters, the least one should pass on, and the NUL */
 #define BLKIN_TRACESTATE_MAX  65535 /* bytes: what is longer is refused */
@@ -119,8 +130,8 @@ BLKIN_PUBLIC int blkin_context_to_traceparent(const struct blkin_context *contex
  * that level 1 does. A key that comes twice is no error here: both entries are passed on. Source:
  * W3C Trace Context level 2, 3.3.1.
  */
-BLKIN_PUBLIC int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
-                                              size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_set_tracestate(struct blkin_context *context,
+                                                     const char *text, size_t length);
 
 /*
  * To the value of a "tracestate" header, in buffer[size], size at least 1; BLKIN_TRACESTATE_SIZE is
@@ -132,8 +143,8 @@ BLKIN_PUBLIC int blkin_context_set_tracestate(struct blkin_context *context, con
  * invalid tracestate by other means than blkin_context_set_tracestate() and this is noticed.
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
-BLKIN_PUBLIC int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
-                                             size_t size);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate(const struct blkin_context *context,
+                                                    char *buffer, size_t size);
 
 /* ---------------------------------------------------------------- B3 */
 
@@ -147,8 +158,8 @@ BLKIN_PUBLIC int blkin_context_to_tracestate(const struct blkin_context *context
  * a new trace and obey the decision.
  * Source: openzipkin/b3-propagation README, "Single Header"; zeros for no parent as in Brave.
  */
-BLKIN_PUBLIC int blkin_context_from_b3(struct blkin_context *context, const char *text,
-                                       size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_b3(struct blkin_context *context, const char *text,
+                                              size_t length);
 
 /*
  * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
@@ -157,7 +168,7 @@ BLKIN_PUBLIC int blkin_context_from_b3(struct blkin_context *context, const char
  * part.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
-BLKIN_PUBLIC int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
 
 /* Borrowed text, not NUL-terminated. text NULL: the field did not come. */
 struct blkin_context_text {
@@ -191,16 +202,16 @@ struct blkin_context_b3_values {
  * and malformed, empty included.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
-BLKIN_PUBLIC int blkin_context_from_b3_fields(struct blkin_context *context,
-                                              const struct blkin_context_b3_fields *fields);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_b3_fields(struct blkin_context *context,
+                                                     const struct blkin_context_b3_fields *fields);
 
 /*
  * To the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled". Lost:
  * the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
-BLKIN_PUBLIC int blkin_context_to_b3_fields(const struct blkin_context *context,
-                                            struct blkin_context_b3_values *values);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_b3_fields(const struct blkin_context *context,
+                                                   struct blkin_context_b3_values *values);
 
 /* ---------------------------------------------------------------- binary forms */
 
@@ -216,8 +227,8 @@ BLKIN_PUBLIC int blkin_context_to_b3_fields(const struct blkin_context *context,
  * are ignored.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
-BLKIN_PUBLIC int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
-                                               size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_opencensus(struct blkin_context *context,
+                                                      const void *data, size_t length);
 
 /*
  * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. Lost: the
@@ -225,7 +236,8 @@ BLKIN_PUBLIC int blkin_context_from_opencensus(struct blkin_context *context, co
  * one not made. -EINVAL without ids.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
-BLKIN_PUBLIC int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_opencensus(const struct blkin_context *context,
+                                                    void *buffer);
 
 struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
 
@@ -236,8 +248,8 @@ struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
  * packed may have any alignment.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
-BLKIN_PUBLIC int blkin_context_from_packed(struct blkin_context *context,
-                                           const struct blkin_trace_info_packed *packed);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_packed(struct blkin_context *context,
+                                                  const struct blkin_trace_info_packed *packed);
 
 /*
  * To the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24 bytes
@@ -247,8 +259,8 @@ BLKIN_PUBLIC int blkin_context_from_packed(struct blkin_context *context,
  * context to be recorded has no span id or the low half of its trace id is 0.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
-BLKIN_PUBLIC int blkin_context_to_packed(const struct blkin_context *context,
-                                         struct blkin_trace_info_packed *packed);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_packed(const struct blkin_context *context,
+                                                struct blkin_trace_info_packed *packed);
 
 /* ---------------------------------------------------------------- environment */
 
@@ -263,7 +275,7 @@ BLKIN_PUBLIC int blkin_context_to_packed(const struct blkin_context *context,
  * the environment meanwhile.
  * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
  */
-BLKIN_PUBLIC int blkin_context_from_environment(struct blkin_context *context);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_environment(struct blkin_context *context);
 
 /*
  * To "TRACEPARENT=<value>", in buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied environment
@@ -271,8 +283,8 @@ BLKIN_PUBLIC int blkin_context_from_environment(struct blkin_context *context);
  * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
-BLKIN_PUBLIC int blkin_context_to_traceparent_variable(const struct blkin_context *context,
-                                                       char *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent_variable(const struct blkin_context *context,
+                                                              char *buffer);
 
 /*
  * To "TRACESTATE=<value>", in buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is the
@@ -281,8 +293,101 @@ BLKIN_PUBLIC int blkin_context_to_traceparent_variable(const struct blkin_contex
  * child's environment, for the one there belongs to another TRACEPARENT.
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
-BLKIN_PUBLIC int blkin_context_to_tracestate_variable(const struct blkin_context *context,
-                                                      char *buffer, size_t size);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,
+                                                             char *buffer, size_t size);
+
+#ifdef BLKIN_DISABLE
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+static inline int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
+                                                 size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
+                                               size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
+                                              size_t size)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_b3(struct blkin_context *context, const char *text,
+                                        size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_b3_fields(struct blkin_context *context,
+                                               const struct blkin_context_b3_fields *fields)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_b3_fields(const struct blkin_context *context,
+                                             struct blkin_context_b3_values *values)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
+                                                size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_packed(struct blkin_context *context,
+                                            const struct blkin_trace_info_packed *packed)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_packed(const struct blkin_context *context,
+                                          struct blkin_trace_info_packed *packed)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_environment(struct blkin_context *context)
+{
+    return -ENOENT;
+}
+
+static inline int blkin_context_to_traceparent_variable(const struct blkin_context *context,
+                                                        char *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_tracestate_variable(const struct blkin_context *context,
+                                                       char *buffer, size_t size)
+{
+    return -EINVAL;
+}
+#pragma GCC diagnostic pop
+
+#endif /* BLKIN_DISABLE */
 
 #ifdef __cplusplus
 }
