@@ -5,6 +5,9 @@
  * are used, and they are converted with a rate that is measured against CLOCK_MONOTONIC over the
  * last second or so: durations follow the slewing of NTP as LTTng's own time stamps do.
  *
+ * -DBLKIN_PORTABLE builds, here and elsewhere, what runs on other processors than x86-64: for
+ * tests.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_CLOCK_H
@@ -13,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 #include <x86intrin.h>
 #endif
 
@@ -36,7 +39,7 @@ static inline uint64_t blkin_monotonic_ns(void)
 /* Is the counter the clock? Then blkin_counter() is a blkin_ticks() that calls nothing. */
 static inline bool blkin_use_counter(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     return __builtin_expect(blkin_clock.use_counter, 1);
 #else
     return false;
@@ -45,7 +48,7 @@ static inline bool blkin_use_counter(void)
 
 static inline uint64_t blkin_counter(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     return __rdtsc();
 #else
     return 0;

@@ -58,7 +58,7 @@ extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 {
     uint64_t step = blkin_id_factors[1];
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     uint64_t before = step;
 
     __asm__("xaddq %0, %1" : "+r"(before), "+m"(thread->id_counter) : : "cc");
