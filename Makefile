@@ -64,8 +64,9 @@ lib_static := $(BUILD)/lib/libblkin.a
 provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
-headers := $(wildcard libblkin/zipkin_c.h libblkin/zipkin_trace.h libblkin/ztracer.hpp \
-	libblkin/blkin.h libblkin/blkin.hpp libblkin/blkin_context.h)
+headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blkin_context.h)
+# as the original installs it: for programs that record its events by LTTng's own macros
+lttng_header := tracepoints/zipkin_trace.h
 
 lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
@@ -153,8 +154,11 @@ $(tool): $(call obj,$(tool_src))
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
-include: $(patsubst libblkin/%,$(BUILD)/include/blkin/%,$(headers))
+include: $(patsubst %,$(BUILD)/include/blkin/%,$(notdir $(headers) $(lttng_header)))
 $(BUILD)/include/blkin/%: libblkin/%
+	@mkdir -p $(@D)
+	@ln -sf $(SRC)/$< $@
+$(BUILD)/include/blkin/%: tracepoints/%
 	@mkdir -p $(@D)
 	@ln -sf $(SRC)/$< $@
 
@@ -391,7 +395,7 @@ install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## inst
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
 	$(INSTALL) -m 644 $(BUILD)/blkin.pc $(DESTDIR)$(LIBDIR)/pkgconfig
-	$(INSTALL) -m 644 $(headers) $(DESTDIR)$(INCLUDEDIR)/blkin
+	$(INSTALL) -m 644 $(headers) $(lttng_header) $(DESTDIR)$(INCLUDEDIR)/blkin
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
