@@ -29,28 +29,13 @@
 #include <lttng/urcu/urcu-ust.h>
 #include <lttng/ust-fork.h>
 
-static _Thread_local sigset_t saved_signals;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of is_pending, after forks */
-static bool is_pending;                                  /* is this child to be registered? */
-
-static void before_fork(void)
-{
-    lttng_ust_before_fork(&saved_signals);
-}
-
-static void after_fork_parent(void)
-{
-    lttng_ust_after_fork_parent(&saved_signals);
-}
-
-static void after_fork_child(void)
-{
-    lttng_ust_after_fork_child(&saved_signals);
-}
+/* ---- the connection to session daemons ---- */
 
 #define SOCKETS_MAX  4   /* two to root's session daemon, two to the user's own */
-#define SOCKETS_SCAN 256 /* where to look for them: 20 us; LTTng opens them at its start */
+#define SOCKETS_SCAN 256 /* where to look for them: LTTng opens them at its start */
+
+static int sockets[SOCKETS_MAX]; /* as last seen, under LTTng's lock for forks */
+static int socket_count;
 
 static bool leads_to_session_daemon(int fd)
 {
@@ -61,23 +46,20 @@ static bool leads_to_session_daemon(int fd)
            strstr(peer.sun_path, "/lttng-ust-sock");
 }
 
-/* Returns how many. LTTng has no function that tells them. */
-static int find_sockets(int sockets[SOCKETS_MAX])
+/* LTTng has no function that tells them. */
+static void find_sockets(void)
 {
-    int found = 0;
+    bool are_right = socket_count > 0;
 
-    for (int fd = 0; fd < SOCKETS_SCAN && found < SOCKETS_MAX; fd++) {
+    for (int i = 0; i < socket_count; i++)
+        are_right = are_right && leads_to_session_daemon(sockets[i]);
+    if (are_right)
+        return;
+    socket_count = 0;
+    for (int fd = 0; fd < SOCKETS_SCAN && socket_count < SOCKETS_MAX; fd++) {
         if (leads_to_session_daemon(fd))
-            sockets[found++] = fd;
+            sockets[socket_count++] = fd;
     }
-    return found;
-}
-
-bool fork_is_registered(void)
-{
-    int sockets[SOCKETS_MAX];
-
-    return find_sockets(sockets) > 0;
 }
 
 /*
@@ -87,15 +69,50 @@ bool fork_is_registered(void)
  */
 static void leave_sockets_of_parent(void)
 {
-    int sockets[SOCKETS_MAX];
-    const int count = find_sockets(sockets);
-    const int null = count ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+    const int null = socket_count ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
 
     if (null < 0)
         return;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < socket_count; i++)
         (void)dup3(null, sockets[i], O_CLOEXEC);
+    socket_count = 0;
     (void)close(null);
+}
+
+bool fork_is_registered(void)
+{
+    sigset_t signals;
+
+    lttng_ust_before_fork(&signals);
+    find_sockets();
+    lttng_ust_after_fork_parent(&signals);
+    return socket_count > 0;
+}
+
+/* ---- forks ---- */
+
+static _Thread_local sigset_t saved_signals;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of is_pending, after forks */
+static bool is_pending;                                  /* is this child to be registered? */
+
+static void before_fork(void)
+{
+    const int saved_errno = errno;
+
+    lttng_ust_before_fork(&saved_signals);
+    find_sockets();
+    errno = saved_errno;
+}
+
+static void after_fork_parent(void)
+{
+    lttng_ust_after_fork_parent(&saved_signals);
+}
+
+static void after_fork_child(void)
+{
+    lttng_ust_after_fork_child(&saved_signals);
 }
 
 static void after_fork_child_register_later(void)
