@@ -111,7 +111,8 @@ struct blkin_annotation {
 /*
  * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
  * threads start: registering with a session daemon takes a few ms. A program that never calls it
- * pays for that at its first record. Always returns 0.
+ * pays for that at its first record. A child of fork(2) is registered at its first record, too, or
+ * when it calls this. Always returns 0.
  */
 BLKIN_PUBLIC int blkin_init(void);
 

@@ -62,6 +62,33 @@ listed() {
 wait_for 10 - "the daemon in lttng's list, with BLKIN_FORK=now" listed "$(cat "$WORK/now.pid")" || exit 1
 timeout 10 bash -c 'echo >"$1"' - "$WORK/now.go"
 
+# The tracepoints of a program that has its own are its child's before blkin has recorded anything.
+cat >"$WORK/own.c" <<'C'
+#include <lttng/tracef.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zipkin_c.h>
+int main(void)
+{
+    blkin_init();
+    lttng_ust_tracef("of the parent");
+    if (fork() == 0) {
+        lttng_ust_tracef("of the child");
+        return printf("%d\n", (int)getpid()) < 0;
+    }
+    return wait(NULL) < 0;
+}
+C
+"${CC:-cc}" -I"$BUILD/include/blkin" -o "$WORK/own" "$WORK/own.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" \
+    -llttng-ust -ldl || fail "own.c does not compile"
+lttng create own --output="$WORK/own-trace" >/dev/null && lttng enable-event -s own -u 'lttng_ust_tracef:*' >/dev/null &&
+    lttng add-context -s own -u -t vpid >/dev/null && lttng start own >/dev/null || fail "cannot start the session own"
+pid=$(timeout 20 "$WORK/own") || fail "own: status $?"
+lttng destroy own >/dev/null
+babeltrace2 "$WORK/own-trace" | grep -q "vpid = $pid .*of the child" ||
+    fail "an event of the child's own is not under its pid, $pid: $(babeltrace2 "$WORK/own-trace")"
+
 # A registration that waits for ever would show: the session daemon is stopped.
 # shellcheck disable=SC2154 # of private.sh
 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 20 "$BUILD/tests/libblkin/daemon" forks 20 "${private_pid[sessiond]}" ||
