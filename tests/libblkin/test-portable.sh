@@ -34,11 +34,32 @@ if ! type -P $cross qemu-aarch64 >/dev/null || [ ! -d /usr/aarch64-linux-gnu ]; 
     echo "no $cross, or no qemu-aarch64: only built and run on $(uname -m)"
     exit 0
 fi
-mkdir -p "$BUILD/aarch64"
+# builds COMPILER OUTPUT SOURCE...
+builds() {
+    "$1" -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -I"$SRC/libblkin" -I"$SRC/tests" \
+        -I"$BUILD/include" -o "${@:2}" || fail "$2 does not build with $1"
+}
+emulate=(timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu)
+other=$BUILD/aarch64
+mkdir -p "$other"
+for name in "${unit[@]}" spans; do
+    builds $cross "$other/$name" "$SRC/tests/libblkin/$name.c" "$SRC"/libblkin/*.c
+done
 for name in "${unit[@]}"; do
-    $cross -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -I"$SRC/libblkin" -I"$SRC/tests" \
-        -I"$BUILD/include" -o "$BUILD/aarch64/$name" "$SRC/tests/libblkin/$name.c" "$SRC"/libblkin/*.c ||
-        fail "$name does not build for aarch64"
-    timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu "$BUILD/aarch64/$name" ||
-        fail "$name on aarch64: status $?"
+    "${emulate[@]}" "$other/$name" || fail "$name on aarch64: status $?"
+done
+
+# The events, by a provider that prints them: on both processors the same.
+builds $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
+builds "${CC:-cc}" "$portable/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
+events() {
+    grep -v '^4: ' "$1" # how many of the process there are is a matter of time
+}
+for mode in "" 1; do
+    BLKIN_PROVIDER=$portable/provider.so env ${mode:+STREAMING=1} "$BUILD/tests/libblkin/spans" >"$TMPDIR/here" &&
+        BLKIN_PROVIDER=$other/provider.so env ${mode:+STREAMING=1} "${emulate[@]}" "$other/spans" >"$TMPDIR/there" ||
+        fail "spans: status $?"
+    [ "$(events "$TMPDIR/here" | wc -l)" -ge 6 ] || fail "no events: $(cat "$TMPDIR/here")"
+    diff <(events "$TMPDIR/here") <(events "$TMPDIR/there") || fail "the events of aarch64 differ"
+    rm "$TMPDIR/here" "$TMPDIR/there"
 done
