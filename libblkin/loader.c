@@ -211,7 +211,7 @@ static void load(void)
     __atomic_store_n(&blkin_gate_, opened->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
 }
 
-/* What dlopen(3) and LTTng's start need is less than half of that. */
+/* Ten times what dlopen(3) and the start of LTTng have been seen to need. */
 #define STACK_SIZE (size_t)(256 * 1024)
 
 /* Not so on the stack of a coroutine either, of which nothing is known. */
@@ -220,14 +220,13 @@ static bool has_enough_stack(void)
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t size = 0;
-    char here;
     uintptr_t left;
 
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
         return false;
     (void)pthread_attr_getstack(&attributes, &lowest, &size);
     (void)pthread_attr_destroy(&attributes);
-    left = (uintptr_t)&here - (uintptr_t)lowest;
+    left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest;
     return left >= STACK_SIZE && left <= size;
 }
 
