@@ -65,8 +65,10 @@ lib_static := $(BUILD)/lib/libblkin.a
 provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
-headers := $(wildcard libblkin/zipkin_c.h libblkin/zipkin_trace.h libblkin/ztracer.hpp \
-	libblkin/blkin.h libblkin/blkin.hpp libblkin/blkin_base.h libblkin/blkin_context.h)
+headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blkin_base.h \
+	blkin_context.h)
+# as the original installs it: for programs that record its events by LTTng's own macros
+lttng_header := tracepoints/zipkin_trace.h
 
 lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
@@ -134,9 +136,12 @@ $(lib_static): $(call obj,$(lib_src))
 
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
+# pthread_cancel(3), which LTTng calls at exit, loads libgcc_s: too late after chroot(2)
+link_gcc_s = -Wl,--push-state,--no-as-needed -lgcc_s -Wl,--pop-state
 $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common \
+		$(link_gcc_s) $(LDLIBS)
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
 $(call obj,$(plugin_src)): flags = $(internal) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
@@ -151,8 +156,11 @@ $(tool): $(call obj,$(tool_src))
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
-include: $(patsubst libblkin/%,$(BUILD)/include/blkin/%,$(headers))
+include: $(patsubst %,$(BUILD)/include/blkin/%,$(notdir $(headers) $(lttng_header)))
 $(BUILD)/include/blkin/%: libblkin/%
+	@mkdir -p $(@D)
+	@ln -sf $(SRC)/$< $@
+$(BUILD)/include/blkin/%: tracepoints/%
 	@mkdir -p $(@D)
 	@ln -sf $(SRC)/$< $@
 
@@ -420,7 +428,7 @@ install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## inst
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
 	$(INSTALL) -m 644 $(BUILD)/blkin.pc $(DESTDIR)$(LIBDIR)/pkgconfig
-	$(INSTALL) -m 644 $(headers) $(DESTDIR)$(INCLUDEDIR)/blkin
+	$(INSTALL) -m 644 $(headers) $(lttng_header) $(DESTDIR)$(INCLUDEDIR)/blkin
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3

@@ -34,7 +34,8 @@
  * Threads and signals. Every function may be called from any thread, and all but those of "the
  * process" and "sampling", and those that format, from a signal handler, on spans of the handler's
  * own: it must not touch one that the code under it may be using. Not so for the first span of a
- * process, which loads the provider: call blkin_init() before. See doc/library.md.
+ * process, which loads the provider: call blkin_init() before; nor for that of a thread: call
+ * blkin_init_thread(). See doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *
@@ -127,9 +128,10 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
 /*
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
  * "rate=100" (traces per second), each optionally followed by rules for names of root spans, as
- * in "ratio=0.01,scrub:never,recover*:always". A trace that comes with a decision keeps it, and a
- * debug flag means "always". The environment variable BLKIN_SAMPLING sets the same at start, and
- * a sampling file changes it from outside at any time: see doc/library.md.
+ * in "ratio=0.01,scrub:never,recover*:always", and by the least severity that annotations are
+ * recorded with in one event per span, as in "always,severity=notice". A trace that comes with a
+ * decision keeps it, and a debug flag means "always". The environment variable BLKIN_SAMPLING sets
+ * the same at start, and a sampling file changes it from outside at any time: see doc/library.md.
  * Returns 0, or -EINVAL, and nothing changed, for another text.
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);

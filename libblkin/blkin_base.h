@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+#if !defined(BLKIN_DISABLE) && !(defined(__linux__) && defined(__LP64__) && defined(__GLIBC__))
+#error "BlkKin runs on 64-bit Linux with glibc; elsewhere, build with -DBLKIN_DISABLE"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,19 +43,35 @@ struct blkin_endpoint {
     const char *name; /* service name, such as "osd.3" */
 };
 
+#ifndef BLKIN_DISABLE
+
 /*
  * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
  * threads start: registering with a session daemon takes a few ms. A program that never calls it
- * pays for that at its first record. Always returns 0.
+ * pays for that at its first record. A child of fork(2) is registered at its first record, too, or
+ * when it calls this. Always returns 0.
  */
-#ifndef BLKIN_DISABLE
 BLKIN_PUBLIC int blkin_init(void);
-#else
+
+/*
+ * Prepares the calling thread for recording: to be called where a signal handler records on a
+ * thread whose first record it may be, for that one allocates memory. Needs no counterpart, costs
+ * nothing when called again.
+ */
+BLKIN_PUBLIC void blkin_init_thread(void);
+
+#else /* BLKIN_DISABLE */
+
 static inline int blkin_init(void)
 {
     return 0;
 }
-#endif
+
+static inline void blkin_init_thread(void)
+{
+}
+
+#endif /* BLKIN_DISABLE */
 
 #ifdef __cplusplus
 }

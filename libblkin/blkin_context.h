@@ -22,6 +22,9 @@
  *  - The only pointer a context holds is its tracestate, which is borrowed: see
  *    blkin_context_set_tracestate().
  *
+ * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: from_* finds no
+ * context (-EINVAL), to_* has none to write (-EINVAL).
+ *
  * What each format carries, and so what survives a hop:
  *
  *                    128-bit   parent    the decision          debug  random  tracestate
@@ -38,6 +41,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#ifdef BLKIN_DISABLE
+#include <errno.h>
+#endif /* BLKIN_DISABLE */
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +55,12 @@ extern "C" {
 #else
 #define BLKIN_PUBLIC
 #endif
+#endif
+
+#ifndef BLKIN_DISABLE
+#define BLKIN_CONTEXT_CALL_ BLKIN_PUBLIC
+#else
+#define BLKIN_CONTEXT_CALL_ static inline
 #endif
 
 /* Bits of blkin_context.flags. */
@@ -93,8 +105,8 @@ static inline int blkin_context_has_ids(const struct blkin_context *context)
  * SAMPLED as sent. The context has no tracestate yet.
  * Source: W3C Trace Context level 1, 3.2.2 and 3.2.4; level 2 for the random flag.
  */
-BLKIN_PUBLIC int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
-                                                size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_traceparent(struct blkin_context *context,
+                                                       const char *text, size_t length);
 
 /*
  * To the value of a "traceparent" header, version 00, in buffer[BLKIN_TRACEPARENT_SIZE]. Returns
@@ -102,7 +114,8 @@ BLKIN_PUBLIC int blkin_context_from_traceparent(struct blkin_context *context, c
  * decision not made becomes "not sampled", as the specification asks. -EINVAL without ids.
  * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
  */
-BLKIN_PUBLIC int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent(const struct blkin_context *context,
+                                                     char *buffer);
 
 #define BLKIN_TRACESTATE_SIZE 513   /* 512 characters, the least one should pass on, and the NUL */
 #define BLKIN_TRACESTATE_MAX  65535 /* bytes: what is longer is refused */
@@ -115,12 +128,12 @@ BLKIN_PUBLIC int blkin_context_to_traceparent(const struct blkin_context *contex
  * tracestate.
  * -EINVAL, and the context as it was, so that an invalid tracestate is dropped and the trace goes
  * on: if the context has no ids, or the text is not a list of at most 32 members (empty ones
- * count), or a key comes twice, or the text is longer than BLKIN_TRACESTATE_MAX. Keys follow level
- * 2, which allows all that level 1 does.
- * Source: W3C Trace Context level 2, 3.3.1.
+ * count), or the text is longer than BLKIN_TRACESTATE_MAX. Keys follow level 2, which allows all
+ * that level 1 does. A key that comes twice is no error here: both entries are passed on. Source:
+ * W3C Trace Context level 2, 3.3.1.
  */
-BLKIN_PUBLIC int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
-                                              size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_set_tracestate(struct blkin_context *context,
+                                                     const char *text, size_t length);
 
 /*
  * To the value of a "tracestate" header, in buffer[size], size at least 1; BLKIN_TRACESTATE_SIZE is
@@ -132,31 +145,32 @@ BLKIN_PUBLIC int blkin_context_set_tracestate(struct blkin_context *context, con
  * invalid tracestate by other means than blkin_context_set_tracestate() and this is noticed.
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
-BLKIN_PUBLIC int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
-                                             size_t size);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate(const struct blkin_context *context,
+                                                    char *buffer, size_t size);
 
 /* ---------------------------------------------------------------- B3 */
 
 #define BLKIN_B3_SIZE 69 /* with the NUL */
 
 /*
- * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>[-<16 hex>]], lower case:
- * trace id, span id, decision, parent span id. No decision: DECIDED is not set. A parent span id of
- * zeros is none; other ids of zeros are errors. A decision alone, "0", "1" or "d", gives a context
- * with flags and no ids: start a new trace and obey the decision.
+ * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>][-<16 hex>], lower case:
+ * trace id, span id, decision, parent span id. No decision: DECIDED is not set. (The specification
+ * has no parent without a decision, but Brave has.) A parent span id of zeros is none; other ids of
+ * zeros are errors. A decision alone, "0", "1" or "d", gives a context with flags and no ids: start
+ * a new trace and obey the decision.
  * Source: openzipkin/b3-propagation README, "Single Header"; zeros for no parent as in Brave.
  */
-BLKIN_PUBLIC int blkin_context_from_b3(struct blkin_context *context, const char *text,
-                                       size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_b3(struct blkin_context *context, const char *text,
+                                              size_t length);
 
 /*
  * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
  * context whose ids are all 0 and that carries a decision becomes the decision alone. Lost: the
- * tracestate, RANDOM, and parent_span_id if no decision is made, for the format has no place for
- * it. -EINVAL if there are neither ids nor a decision, or ids are missing in part.
+ * tracestate and RANDOM. -EINVAL if there are neither ids nor a decision, or ids are missing in
+ * part.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
-BLKIN_PUBLIC int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
 
 /* Borrowed text, not NUL-terminated. text NULL: the field did not come. */
 struct blkin_context_text {
@@ -169,7 +183,7 @@ struct blkin_context_b3_fields {
     struct blkin_context_text trace_id;       /* X-B3-TraceId: 16 or 32 hex */
     struct blkin_context_text span_id;        /* X-B3-SpanId: 16 hex */
     struct blkin_context_text parent_span_id; /* X-B3-ParentSpanId: 16 hex */
-    struct blkin_context_text sampled;        /* X-B3-Sampled: 0, 1, and the older false, true */
+    struct blkin_context_text sampled;        /* X-B3-Sampled: 0, 1, or false, true in any case */
     struct blkin_context_text flags;          /* X-B3-Flags: 1 is debug */
 };
 
@@ -190,16 +204,16 @@ struct blkin_context_b3_values {
  * and malformed, empty included.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
-BLKIN_PUBLIC int blkin_context_from_b3_fields(struct blkin_context *context,
-                                              const struct blkin_context_b3_fields *fields);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_b3_fields(struct blkin_context *context,
+                                                     const struct blkin_context_b3_fields *fields);
 
 /*
  * To the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled". Lost:
  * the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
-BLKIN_PUBLIC int blkin_context_to_b3_fields(const struct blkin_context *context,
-                                            struct blkin_context_b3_values *values);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_b3_fields(const struct blkin_context *context,
+                                                   struct blkin_context_b3_values *values);
 
 /* ---------------------------------------------------------------- binary forms */
 
@@ -215,8 +229,8 @@ BLKIN_PUBLIC int blkin_context_to_b3_fields(const struct blkin_context *context,
  * are ignored.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
-BLKIN_PUBLIC int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
-                                               size_t length);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_opencensus(struct blkin_context *context,
+                                                      const void *data, size_t length);
 
 /*
  * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. Lost: the
@@ -224,7 +238,8 @@ BLKIN_PUBLIC int blkin_context_from_opencensus(struct blkin_context *context, co
  * one not made. -EINVAL without ids.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
-BLKIN_PUBLIC int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_opencensus(const struct blkin_context *context,
+                                                    void *buffer);
 
 struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
 
@@ -235,8 +250,8 @@ struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
  * packed may have any alignment.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
-BLKIN_PUBLIC int blkin_context_from_packed(struct blkin_context *context,
-                                           const struct blkin_trace_info_packed *packed);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_packed(struct blkin_context *context,
+                                                  const struct blkin_trace_info_packed *packed);
 
 /*
  * To the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24 bytes
@@ -246,8 +261,8 @@ BLKIN_PUBLIC int blkin_context_from_packed(struct blkin_context *context,
  * context to be recorded has no span id or the low half of its trace id is 0.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
-BLKIN_PUBLIC int blkin_context_to_packed(const struct blkin_context *context,
-                                         struct blkin_trace_info_packed *packed);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_packed(const struct blkin_context *context,
+                                                struct blkin_trace_info_packed *packed);
 
 /* ---------------------------------------------------------------- environment */
 
@@ -262,7 +277,7 @@ BLKIN_PUBLIC int blkin_context_to_packed(const struct blkin_context *context,
  * the environment meanwhile.
  * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
  */
-BLKIN_PUBLIC int blkin_context_from_environment(struct blkin_context *context);
+BLKIN_CONTEXT_CALL_ int blkin_context_from_environment(struct blkin_context *context);
 
 /*
  * To "TRACEPARENT=<value>", in buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied environment
@@ -270,8 +285,8 @@ BLKIN_PUBLIC int blkin_context_from_environment(struct blkin_context *context);
  * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
-BLKIN_PUBLIC int blkin_context_to_traceparent_variable(const struct blkin_context *context,
-                                                       char *buffer);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent_variable(const struct blkin_context *context,
+                                                              char *buffer);
 
 /*
  * To "TRACESTATE=<value>", in buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is the
@@ -280,8 +295,101 @@ BLKIN_PUBLIC int blkin_context_to_traceparent_variable(const struct blkin_contex
  * child's environment, for the one there belongs to another TRACEPARENT.
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
-BLKIN_PUBLIC int blkin_context_to_tracestate_variable(const struct blkin_context *context,
-                                                      char *buffer, size_t size);
+BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,
+                                                             char *buffer, size_t size);
+
+#ifdef BLKIN_DISABLE
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+static inline int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
+                                                 size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
+                                               size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
+                                              size_t size)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_b3(struct blkin_context *context, const char *text,
+                                        size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_b3_fields(struct blkin_context *context,
+                                               const struct blkin_context_b3_fields *fields)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_b3_fields(const struct blkin_context *context,
+                                             struct blkin_context_b3_values *values)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
+                                                size_t length)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_packed(struct blkin_context *context,
+                                            const struct blkin_trace_info_packed *packed)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_packed(const struct blkin_context *context,
+                                          struct blkin_trace_info_packed *packed)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_from_environment(struct blkin_context *context)
+{
+    return -ENOENT;
+}
+
+static inline int blkin_context_to_traceparent_variable(const struct blkin_context *context,
+                                                        char *buffer)
+{
+    return -EINVAL;
+}
+
+static inline int blkin_context_to_tracestate_variable(const struct blkin_context *context,
+                                                       char *buffer, size_t size)
+{
+    return -EINVAL;
+}
+#pragma GCC diagnostic pop
+
+#endif /* BLKIN_DISABLE */
 
 #ifdef __cplusplus
 }

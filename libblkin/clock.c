@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 #include <cpuid.h>
 #endif
 
@@ -77,7 +77,7 @@ static uint64_t rate_between(struct moment from, struct moment to)
  */
 static bool counter_is_good(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     unsigned a, b, c, d;
     char source[8] = "";

@@ -12,6 +12,9 @@
  *
  * Every function here is async-signal-safe.
  *
+ * -DBLKIN_PORTABLE builds, here and elsewhere, what runs on other processors than x86-64: for
+ * tests.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_CLOCK_H
@@ -20,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 #include <x86intrin.h>
 #endif
 
@@ -49,7 +52,7 @@ uint64_t blkin_monotonic_ns(void);
 /* The CPU's, whether it can be trusted or not; 0 if we know of none. */
 static inline uint64_t blkin_counter(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     return __rdtsc();
 #else
     return 0;

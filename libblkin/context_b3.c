@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #define ACCEPT (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED)
 #define DENY   BLKIN_CONTEXT_DECIDED
@@ -63,11 +64,18 @@ static char *write_trace_id(char *text, const struct blkin_context *context)
     return blkin_hex_write(text, context->trace_id);
 }
 
-/* "<decision>[-<16 hex>]": the second is the parent span id. */
+/*
+ * "<decision>[-<16 hex>]", or "<16 hex>": the second is the parent span id. That without a decision
+ * is not in the specification, but Brave writes and reads it.
+ */
 static int read_decision_and_parent(struct blkin_context *context, const char *text, size_t length)
 {
     unsigned valid = 1;
 
+    if (length == 16) {
+        context->parent_span_id = blkin_hex_read(text, 16, &valid);
+        return valid ? 0 : -EINVAL;
+    }
     if (length != 1 && length != 18)
         return -EINVAL;
     context->flags = read_decision(text[0]);
@@ -127,21 +135,21 @@ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
         if (decision)
             *end++ = '-';
     }
-    if (decision) {
+    if (decision)
         *end++ = decision;
-        if (context->parent_span_id) {
-            *end++ = '-';
-            end = blkin_hex_write(end, context->parent_span_id);
-        }
+    if (context->parent_span_id) {
+        *end++ = '-';
+        end = blkin_hex_write(end, context->parent_span_id);
     }
     *end = '\0';
     return (int)(end - buffer);
 }
 
+/* Case does not count: "true" comes as "True" and "TRUE", too. */
 static int is_text(const struct blkin_context_text *field, const char *wanted)
 {
     return field->text && field->length == strlen(wanted) &&
-           memcmp(field->text, wanted, field->length) == 0;
+           strncasecmp(field->text, wanted, field->length) == 0;
 }
 
 /* The flags that "sampled" stands for: 0 if it did not come, -EINVAL if it is none of its values */

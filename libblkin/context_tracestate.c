@@ -16,7 +16,6 @@
 struct entry {
     uint32_t start;
     uint32_t length; /* of "key=value"; 0: dropped */
-    uint32_t key_length;
 };
 
 static int is_blank(char c)
@@ -58,7 +57,6 @@ static int read_entry(const char *text, size_t length, size_t at, struct entry *
     if (at - start > KEY_MAX || at == length || text[at] != '=')
         return -EINVAL;
     entry->start = (uint32_t)start;
-    entry->key_length = (uint32_t)(at - start);
 
     value = ++at;
     while (at < length && is_value_char(text[at]))
@@ -71,17 +69,10 @@ static int read_entry(const char *text, size_t length, size_t at, struct entry *
     return 0;
 }
 
-static int has_key(const char *text, const struct entry *entries, int count,
-                   const struct entry *wanted)
-{
-    for (int i = 0; i < count; i++)
-        if (entries[i].key_length == wanted->key_length &&
-            memcmp(text + entries[i].start, text + wanted->start, wanted->key_length) == 0)
-            return 1;
-    return 0;
-}
-
-/* Returns the number of entries, or -EINVAL. Empty members count towards the limit. */
+/*
+ * Returns the number of entries, or -EINVAL. Empty members count towards the limit. A key that
+ * comes twice is a matter of who changes the list: we pass it on.
+ */
 static int read_list(const char *text, size_t length, struct entry entries[MEMBERS_MAX])
 {
     size_t at = 0;
@@ -94,7 +85,7 @@ static int read_list(const char *text, size_t length, struct entry entries[MEMBE
         if (at < length && text[at] != ',') {
             struct entry *entry = &entries[count];
 
-            if (read_entry(text, length, at, entry) || has_key(text, entries, count, entry))
+            if (read_entry(text, length, at, entry))
                 return -EINVAL;
             count++;
             at = skip_blanks(text, length, entry->start + entry->length);

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(BLKIN_PORTABLE)
 #include <emmintrin.h>
 #endif
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(BLKIN_PORTABLE)
 
 static inline char *blkin_put_digits16(char *at, uint64_t value)
 {

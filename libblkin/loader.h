@@ -39,7 +39,13 @@ static inline void blkin_record_event(const struct blkin_provider *provider,
     provider->record(provider->events[event].event, payload, length, &blkin_thread.provider_slot);
 }
 
-/* Loads the provider unless that was tried before. Thread-safe; takes ms when LTTng is there. */
+/*
+ * Loads the provider unless that was tried before; in a child of fork(2), registers it with LTTng
+ * unless that was done before. Thread-safe; takes ms when LTTng is there.
+ */
 void blkin_provider_load(void);
+
+/* In a child of fork(2), while it has one thread. */
+void blkin_provider_after_fork(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The service, the process event and the chores of once a second.
+ * The service, the process event, the chores of once a second, and what is new in a child of fork.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,6 +13,7 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #define CHORES_EVERY_NS UINT64_C(1000000000)
@@ -100,7 +101,7 @@ void blkin_do_chores(uint64_t now_ticks)
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
 
     /* who moves the time on does the work: the others are not held up */
-    if ((int64_t)(now_ticks - due) < 0 ||
+    if (!blkin_is_due(now_ticks, due) ||
         !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
@@ -117,4 +118,39 @@ void blkin_heartbeat(void)
 {
     blkin_provider_load();
     blkin_do_chores_if_due(blkin_ticks());
+}
+
+/* ---- threads and forks ---- */
+
+void blkin_thread_begin(struct blkin_thread *thread)
+{
+    const int saved_errno = errno;
+
+    blkin_provider_load();
+    blkin_provider()->init_thread();
+    errno = saved_errno;
+    blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
+    thread->sequence = thread->streamed_sequence = 0;
+    thread->number = blkin_id_next(thread) & ~UINT64_C(1);
+}
+
+void blkin_init_thread(void)
+{
+    (void)blkin_this_thread();
+}
+
+/* In each forked child, whose one thread is a copy of the parent's. */
+static void after_fork(void)
+{
+    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
+    blkin_thread.number = 0;
+    blkin_clock_forked();
+    blkin_provider_after_fork();
+    blkin_sampling_after_fork();
+}
+
+/* At load time, when no thread of this library can be in fork() yet. */
+__attribute__((constructor)) static void follow_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork);
 }

@@ -37,11 +37,20 @@ extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 /* The process event and the sampling file. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
+/* Longer than chores are ever put off, in ns and in ticks of up to 8 GHz. */
+#define BLKIN_CHORES_HORIZON (UINT64_C(1) << 33)
+
+/* Also where the counter has stepped back, as in a process that was restored on another host. */
+static inline bool blkin_is_due(uint64_t now_ticks, uint64_t due_ticks)
+{
+    return now_ticks - due_ticks < -BLKIN_CHORES_HORIZON;
+}
+
 static inline bool blkin_chores_are_due(uint64_t now_ticks)
 {
     const uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
 
-    return __builtin_expect((int64_t)(now_ticks - due) >= 0, 0);
+    return __builtin_expect(blkin_is_due(now_ticks, due), 0);
 }
 
 static inline void blkin_do_chores_if_due(uint64_t now_ticks)

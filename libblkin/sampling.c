@@ -27,6 +27,7 @@
 #define SLOTS        8
 #define BURST_NS     UINT64_C(100000000)
 #define DIGITS       "0123456789"
+#define BLANKS       " \t"
 
 enum mode { ALWAYS, NEVER, RATIO, RATE };
 
@@ -42,6 +43,8 @@ struct rule {
 
 struct policy {
     char text[TEXT_MAX];
+    uint32_t
+        severity; /* the least that is recorded: enum blkin_severity, whose greatest is least */
     unsigned rule_count;
     struct rule otherwise;
     struct rule rules[RULES_MAX];
@@ -51,6 +54,7 @@ static struct policy slots[SLOTS] = {
     {.text = "always", .otherwise = {.mode = ALWAYS, .ppm = 1000000}},
 };
 static struct policy *current = &slots[0];
+uint32_t blkin_least_severity = BLKIN_DEBUG;
 static unsigned next_slot = 1;
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 
@@ -101,6 +105,19 @@ static bool parse_mode(const char *text, struct rule *rule)
     return false;
 }
 
+/* Without the blanks around it. */
+static char *trimmed(char *text)
+{
+    size_t length;
+
+    text += strspn(text, BLANKS);
+    length = strlen(text);
+    while (length > 0 && strchr(BLANKS, text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
 /* name:mode or name*:mode */
 static bool parse_rule(char *text, struct rule *rule)
 {
@@ -110,13 +127,38 @@ static bool parse_rule(char *text, struct rule *rule)
     if (!colon)
         return false;
     *colon = '\0';
+    text = trimmed(text);
     length = strlen(text);
     rule->is_prefix = length > 0 && text[length - 1] == '*';
     length -= rule->is_prefix;
     if (length >= sizeof(rule->name) || (length == 0 && !rule->is_prefix))
         return false;
     memcpy(rule->name, text, length);
-    return parse_mode(colon + 1, rule);
+    return parse_mode(trimmed(colon + 1), rule);
+}
+
+/* The name of a severity, as syslog.conf(5) has it. */
+static bool parse_severity(const char *text, uint32_t *severity)
+{
+    static const char names[][8] = {"emerg",   "alert",  "crit", "err",
+                                    "warning", "notice", "info", "debug"};
+
+    for (*severity = BLKIN_EMERG; *severity <= BLKIN_DEBUG; ++*severity) {
+        if (strcmp(text, names[*severity]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What may follow the first part. */
+static bool parse_part(char *text, struct policy *policy)
+{
+    if (strncmp(text, "severity=", 9) == 0)
+        return parse_severity(text + 9, &policy->severity);
+    if (policy->rule_count == RULES_MAX || !parse_rule(text, &policy->rules[policy->rule_count]))
+        return false;
+    policy->rule_count++;
+    return true;
 }
 
 static bool parse(const char *text, struct policy *policy)
@@ -130,14 +172,13 @@ static bool parse(const char *text, struct policy *policy)
         return false;
     strcpy(copy, text);
     strcpy(policy->text, text);
+    policy->severity = BLKIN_DEBUG;
     part = strsep(&rest, ",");
-    if (!parse_mode(part, &policy->otherwise))
+    if (!parse_mode(trimmed(part), &policy->otherwise))
         return false;
     while ((part = strsep(&rest, ","))) {
-        if (policy->rule_count == RULES_MAX ||
-            !parse_rule(part, &policy->rules[policy->rule_count]))
+        if (!parse_part(trimmed(part), policy))
             return false;
-        policy->rule_count++;
     }
     return true;
 }
@@ -151,6 +192,7 @@ static int set_policy(const char *text)
         return -EINVAL;
     next_slot = (next_slot + 1) % SLOTS;
     __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_least_severity, policy->severity, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -164,6 +206,12 @@ int blkin_set_sampling(const char *text)
     result = set_policy(text);
     pthread_mutex_unlock(&change);
     return result;
+}
+
+/* A policy that was being written is not the current one: it is written again. */
+void blkin_sampling_after_fork(void)
+{
+    (void)pthread_mutex_init(&change, NULL);
 }
 
 const char *blkin_sampling_text(void)
@@ -193,17 +241,18 @@ static bool read_text(int fd, char *text, size_t size)
 /* What nobody else can report: a daemon runs on with the policy it had. */
 static void set_from(const char *source, const char *text)
 {
-    if (set_policy(text) != 0 && getenv("BLKIN_DEBUG"))
+    if (set_policy(text) != 0 && secure_getenv("BLKIN_DEBUG"))
         fprintf(stderr,
                 "libblkin: %s: \"%s\" is not a sampling policy, expected always, never, "
-                "ratio=0..1 or rate=traces-per-second, and rules such as ,name*:never\n",
-                source, text);
+                "ratio=0..1 or rate=traces-per-second, then rules such as ,name*:never and "
+                ",severity=notice, in less than %d bytes\n",
+                source, text, TEXT_MAX);
 }
 
 /* A file that is not there, or that says nothing valid, changes nothing. */
 static void take_file_over(void)
 {
-    char text[TEXT_MAX];
+    char text[TEXT_MAX + 1]; /* one more than a policy may have: what is cut is refused */
     struct stat status;
     int fd;
 
@@ -236,7 +285,7 @@ void blkin_sampling_refresh(void)
 void blkin_sampling_init(void)
 {
     const char *path = secure_getenv("BLKIN_SAMPLING_FILE");
-    const char *text = getenv("BLKIN_SAMPLING");
+    const char *text = secure_getenv("BLKIN_SAMPLING");
 
     if (!path)
         path = DEFAULT_FILE;
@@ -272,6 +321,8 @@ static bool within_rate(struct rule *rule)
 
     do {
         start = next > now ? next : now;
+        if (start - now > BURST_NS + rule->period_ns)
+            start = now; /* the clock has stepped back, as in a process restored on another host */
         if (start - now > BURST_NS)
             return false;
     } while (!__atomic_compare_exchange_n(&rule->next_ns, &next, start + rule->period_ns, true,

@@ -17,11 +17,25 @@ struct blkin_decision {
 /* For the root span of this name in the trace of this id (its low 64 bits). */
 struct blkin_decision blkin_sampling_decide(const char *name, uint64_t trace_id);
 
+/*
+ * Annotations of a severity above this are not recorded in blkin:span: the policy's word. Streaming
+ * has LTTng's log levels for that.
+ */
+extern __attribute__((visibility("hidden"))) uint32_t blkin_least_severity;
+
+static inline bool blkin_is_severe_enough(uint32_t severity)
+{
+    return severity <= __atomic_load_n(&blkin_least_severity, __ATOMIC_RELAXED);
+}
+
 /* Reads BLKIN_SAMPLING and finds the sampling file. Once, before the first decision. */
 void blkin_sampling_init(void);
 
 /* Takes the sampling file's policy over if it has changed. One thread at a time. */
 void blkin_sampling_refresh(void);
+
+/* In a child of fork(2), while it has one thread: another one may have held the lock. */
+void blkin_sampling_after_fork(void);
 
 /* The policy in force, as blkin_set_sampling() takes it. */
 const char *blkin_sampling_text(void);

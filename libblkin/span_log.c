@@ -7,6 +7,7 @@
 #include "span.h"
 
 #include "digits.h"
+#include "sampling.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -120,7 +121,8 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
         time_ns = now_ns;
     length = blkin_cut(text, length, SPAN_TEXT_MAX);
     end = put_annotation(record, severity, text, length, time_ns - span_inside(span)->start_ns);
-    add_record(span, record, (size_t)(end - record));
+    if (blkin_is_severe_enough(severity & 7))
+        add_record(span, record, (size_t)(end - record));
     if (span_is_streamed(span))
         span_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
                     length);
@@ -130,9 +132,13 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
                           size_t length)
 {
     struct span *inside = span_inside(span);
-    const uint64_t now_ns = blkin_clock_try(blkin_counter());
-    char *at =
-        now_ns && length <= SPAN_TEXT_MAX ? take_room(inside, ANNOTATION_SIZE(length)) : NULL;
+    uint64_t now_ns;
+    char *at;
+
+    if (__builtin_expect(!blkin_is_severe_enough(severity & 7), 0) && !span_is_streamed(span))
+        return;
+    now_ns = blkin_clock_try(blkin_counter());
+    at = now_ns && length <= SPAN_TEXT_MAX ? take_room(inside, ANNOTATION_SIZE(length)) : NULL;
 
     if (__builtin_expect(at != NULL, 1))
         (void)put_annotation(at, severity, text, length, now_ns - inside->start_ns);

@@ -5,10 +5,7 @@
  */
 #include "thread.h"
 
-#include "clock.h"
-
 #include <errno.h>
-#include <pthread.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,20 +13,6 @@
 _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
 
 const uint64_t blkin_id_factors[2] = {UINT64_C(0xbf58476d1ce4e5b9), BLKIN_ID_STEP};
-
-/* In each forked child, whose one thread is a copy of the parent's. */
-static void begin_anew(void)
-{
-    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
-    blkin_thread.number = 0;
-    blkin_clock_forked();
-}
-
-/* At load time, when no thread of this library can be in fork() yet. */
-__attribute__((constructor)) static void follow_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, begin_anew);
-}
 
 /* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
 static uint64_t weak_seed(const void *address)
@@ -50,6 +33,4 @@ void blkin_thread_seed(struct blkin_thread *thread)
     if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
     errno = saved_errno;
-    thread->number = blkin_id_next(thread) & ~UINT64_C(1);
-    thread->sequence = thread->streamed_sequence = 0;
 }

@@ -19,8 +19,8 @@ struct blkin_span;
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t number;            /* random and even: names this thread in events. 0: not seeded */
-    uint32_t sequence;          /* of the last blkin:span or blkin:process */
+    uint64_t number;   /* random and even: names this thread in events. 0: it has not recorded */
+    uint32_t sequence; /* of the last blkin:span or blkin:process */
     uint32_t streamed_sequence; /* of the last streaming event, where number + 1 is the name */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */
@@ -34,16 +34,19 @@ struct blkin_thread {
 extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
 
-/* Gives the calling thread a new seed and number. Cold. */
+/* Gives the calling thread's ids a new seed. Cold. */
 __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
-/* The calling thread's state, seeded. */
+/* The first record of a thread: loads the provider, or registers this child of fork(2). Cold. */
+__attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
+
+/* The calling thread's state, ready to record. Before what the provider says is looked at. */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
 
     if (__builtin_expect(thread->number == 0, 0))
-        blkin_thread_seed(thread);
+        blkin_thread_begin(thread);
     return thread;
 }
 
@@ -56,7 +59,7 @@ extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 {
     uint64_t step = blkin_id_factors[1];
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     uint64_t before = step;
 
     __asm__("xaddq %0, %1" : "+r"(before), "+m"(thread->id_counter) : : "cc");

@@ -17,6 +17,10 @@
  *    call of a process may load the provider with dlopen(3).)
  *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
  *
+ * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: nothing is
+ * recorded, what would be a new trace is not traced, and the ids of another process are passed on
+ * as they are.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef ZIPKIN_C_H_
@@ -26,10 +30,15 @@
 
 #include <stdint.h>
 #include <asm/byteorder.h>
+#ifdef BLKIN_DISABLE
+#include <errno.h>
+#endif /* BLKIN_DISABLE */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#ifndef BLKIN_DISABLE
 
 /* Zipkin's core annotations, for BLKIN_TIMESTAMP: they give a span its kind, start and end. */
 BLKIN_PUBLIC extern const char *const CLIENT_SEND;          /* "cs": a client sent a request */
@@ -42,6 +51,8 @@ BLKIN_PUBLIC extern const char *const CLIENT_SEND_FRAGMENT; /* "csf" */
 BLKIN_PUBLIC extern const char *const CLIENT_RECV_FRAGMENT; /* "crf" */
 BLKIN_PUBLIC extern const char *const SERVER_SEND_FRAGMENT; /* "ssf" */
 BLKIN_PUBLIC extern const char *const SERVER_RECV_FRAGMENT; /* "srf" */
+
+#endif /* BLKIN_DISABLE */
 
 /* What one process sends to the next so that its spans join the trace, in host byte order. */
 struct blkin_trace_info {
@@ -79,6 +90,8 @@ struct blkin_annotation {
     };
     const struct blkin_endpoint *endpoint; /* NULL: the trace's own */
 };
+
+#ifndef BLKIN_DISABLE
 
 /*
  * A new root span. name and endpoint are borrowed; either may be NULL and set later, but
@@ -155,6 +168,170 @@ BLKIN_PUBLIC int blkin_pack_trace_info(const struct blkin_trace_info *info,
 /* From the 24 bytes of the wire. Async-signal-safe. -EINVAL if either is NULL. */
 BLKIN_PUBLIC int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
                                          struct blkin_trace_info *info);
+
+#else /* BLKIN_DISABLE */
+
+#define BLKIN_CONSTANT_(name, text) static const char *const name __attribute__((unused)) = text
+BLKIN_CONSTANT_(CLIENT_SEND, "cs");
+BLKIN_CONSTANT_(CLIENT_RECV, "cr");
+BLKIN_CONSTANT_(SERVER_SEND, "ss");
+BLKIN_CONSTANT_(SERVER_RECV, "sr");
+BLKIN_CONSTANT_(WIRE_SEND, "ws");
+BLKIN_CONSTANT_(WIRE_RECV, "wr");
+BLKIN_CONSTANT_(CLIENT_SEND_FRAGMENT, "csf");
+BLKIN_CONSTANT_(CLIENT_RECV_FRAGMENT, "crf");
+BLKIN_CONSTANT_(SERVER_SEND_FRAGMENT, "ssf");
+BLKIN_CONSTANT_(SERVER_RECV_FRAGMENT, "srf");
+
+static inline void blkin_init_trace_info(struct blkin_trace_info *trace_info)
+{
+    trace_info->trace_id = 0;
+    trace_info->span_id = 0;
+    trace_info->parent_span_id = 0;
+}
+
+static inline int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
+                                       const struct blkin_endpoint *endpoint)
+{
+    if (!new_trace)
+        return -EINVAL;
+    new_trace->name = name;
+    blkin_init_trace_info(&new_trace->info);
+    new_trace->endpoint = endpoint;
+    return 0;
+}
+
+static inline int blkin_init_child_info(struct blkin_trace *child,
+                                        const struct blkin_trace_info *info,
+                                        const struct blkin_endpoint *endpoint,
+                                        const char *child_name)
+{
+    if (!child || !info || !endpoint)
+        return -EINVAL;
+    child->name = child_name;
+    child->info = *info;
+    child->endpoint = endpoint;
+    return 0;
+}
+
+static inline int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent,
+                                   const struct blkin_endpoint *endpoint, const char *child_name)
+{
+    if (!parent)
+        return -EINVAL;
+    return blkin_init_child_info(child, &parent->info, endpoint ? endpoint : parent->endpoint,
+                                 child_name);
+}
+
+static inline int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
+                                      const char *name)
+{
+    if (!endpoint)
+        return -EINVAL;
+    endpoint->ip = ip ? ip : "NaN";
+    endpoint->port = port;
+    endpoint->name = name;
+    return 0;
+}
+
+static inline int blkin_init_string_annotation(struct blkin_annotation *annotation, const char *key,
+                                               const char *val,
+                                               const struct blkin_endpoint *endpoint)
+{
+    if (!annotation || !key || !val)
+        return -EINVAL;
+    annotation->type = ANNOT_STRING;
+    annotation->key = key;
+    annotation->val_str = val;
+    annotation->endpoint = endpoint;
+    return 0;
+}
+
+static inline int blkin_init_integer_annotation(struct blkin_annotation *annotation,
+                                                const char *key, int64_t val,
+                                                const struct blkin_endpoint *endpoint)
+{
+    if (!annotation || !key)
+        return -EINVAL;
+    annotation->type = ANNOT_INTEGER;
+    annotation->key = key;
+    annotation->val_int = val;
+    annotation->endpoint = endpoint;
+    return 0;
+}
+
+static inline int blkin_init_timestamp_annotation(struct blkin_annotation *annotation,
+                                                  const char *event,
+                                                  const struct blkin_endpoint *endpoint)
+{
+    if (!annotation || !event)
+        return -EINVAL;
+    annotation->type = ANNOT_TIMESTAMP;
+    annotation->key = 0;
+    annotation->val_str = event;
+    annotation->endpoint = endpoint;
+    return 0;
+}
+
+static inline int blkin_record(const struct blkin_trace *trace,
+                               const struct blkin_annotation *annotation)
+{
+    return trace && annotation ? 0 : -EINVAL;
+}
+
+static inline int blkin_get_trace_info(const struct blkin_trace *trace,
+                                       struct blkin_trace_info *info)
+{
+    if (!trace || !info)
+        return -EINVAL;
+    *info = trace->info;
+    return 0;
+}
+
+static inline int blkin_set_trace_info(struct blkin_trace *trace,
+                                       const struct blkin_trace_info *info)
+{
+    if (!trace || !info)
+        return -EINVAL;
+    trace->info = *info;
+    return 0;
+}
+
+static inline int blkin_set_trace_properties(struct blkin_trace *trace,
+                                             const struct blkin_trace_info *info, const char *name,
+                                             const struct blkin_endpoint *endpoint)
+{
+    if (!trace || !info || !name || !endpoint)
+        return -EINVAL;
+    trace->name = name;
+    trace->info = *info;
+    trace->endpoint = endpoint;
+    return 0;
+}
+
+static inline int blkin_pack_trace_info(const struct blkin_trace_info *info,
+                                        struct blkin_trace_info_packed *packed_info)
+{
+    if (!info || !packed_info)
+        return -EINVAL;
+    packed_info->trace_id = __cpu_to_be64((uint64_t)info->trace_id);
+    packed_info->span_id = __cpu_to_be64((uint64_t)info->span_id);
+    packed_info->parent_span_id = __cpu_to_be64((uint64_t)info->parent_span_id);
+    return 0;
+}
+
+static inline int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
+                                          struct blkin_trace_info *info)
+{
+    if (!packed_info || !info)
+        return -EINVAL;
+    info->trace_id = (int64_t)__be64_to_cpu(packed_info->trace_id);
+    info->span_id = (int64_t)__be64_to_cpu(packed_info->span_id);
+    info->parent_span_id = (int64_t)__be64_to_cpu(packed_info->parent_span_id);
+    return 0;
+}
+
+#endif /* BLKIN_DISABLE */
 
 /*
  * One-line recording. Each is a single statement, safe as the body of an if/else, evaluates its

@@ -50,13 +50,23 @@ private:
 
     friend class Trace;
 
-    // What the object keeps itself must be pointed to in its own storage.
-    void repoint()
+    // What another one points to in its own storage, its copy must point to in its own.
+    void repoint(bool own_ip, bool own_name)
     {
-        if (!_ip.empty())
+        if (own_ip)
             ip = _ip.c_str();
-        if (!_name.empty())
+        if (own_name)
             name = _name.c_str();
+    }
+
+    bool points_to_own_ip() const
+    {
+        return ip == _ip.c_str();
+    }
+
+    bool points_to_own_name() const
+    {
+        return name == _name.c_str();
     }
 
 public:
@@ -74,15 +84,17 @@ public:
 
     Endpoint(const Endpoint &rhs) : blkin_endpoint(rhs), _ip(rhs._ip), _name(rhs._name)
     {
-        repoint();
+        repoint(rhs.points_to_own_ip(), rhs.points_to_own_name());
     }
 
     const Endpoint &operator=(const Endpoint &rhs)
     {
+        const bool own_ip = rhs.points_to_own_ip(), own_name = rhs.points_to_own_name();
+
         *static_cast<blkin_endpoint *>(this) = rhs;
         _ip = rhs._ip;
         _name = rhs._name;
-        repoint();
+        repoint(own_ip, own_name);
         return *this;
     }
 
@@ -137,6 +149,11 @@ private:
         endpoint = NULL;
     }
 
+    bool points_to_own_name() const
+    {
+        return name == _name.c_str();
+    }
+
 public:
     // not traced
     Trace()
@@ -165,15 +182,17 @@ public:
 
     Trace(const Trace &rhs) : blkin_trace(rhs), _name(rhs._name)
     {
-        if (!_name.empty())
+        if (rhs.points_to_own_name())
             name = _name.c_str();
     }
 
     const Trace &operator=(const Trace &rhs)
     {
+        const bool own_name = rhs.points_to_own_name();
+
         *static_cast<blkin_trace *>(this) = rhs;
         _name = rhs._name;
-        if (!_name.empty())
+        if (own_name)
             name = _name.c_str();
         return *this;
     }

@@ -12,6 +12,7 @@
 #define _LGPL_SOURCE
 #include "packed.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <lttng/ust-ringbuffer-context.h>
@@ -189,6 +190,8 @@ static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
 HOT void packed_record(struct packed_event *event, const void *payload, size_t length,
                        void **thread_slot)
 {
+    int *const error = &errno; /* LTTng wakes its consumer daemon up, who may be gone */
+    const int saved_errno = *error;
     struct lttng_ust_urcu_reader *reader = read_lock(thread_slot);
     const struct lttng_ust_tracepoint_probe *each =
         lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
@@ -198,6 +201,7 @@ HOT void packed_record(struct packed_event *event, const void *payload, size_t l
         record_for(each->data, event, payload, length);
     }
     read_unlock(reader);
+    *error = saved_errno;
 }
 
 static void describe_fields(struct packed_event *event)

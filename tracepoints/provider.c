@@ -10,24 +10,37 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
 #include "blkin_events.h"
+#include "fork.h"
 #include "provider.h"
+
+#include <errno.h>
+#include <lttng/ust-thread.h>
 
 static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                           const struct blkin_annotation *annotation)
 {
+    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+
     lttng_ust_do_tracepoint(zipkin, keyval_string, trace, endpoint, annotation);
+    errno = saved_errno;
 }
 
 static void record_integer(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                            const struct blkin_annotation *annotation)
 {
+    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+
     lttng_ust_do_tracepoint(zipkin, keyval_integer, trace, endpoint, annotation);
+    errno = saved_errno;
 }
 
 static void record_timestamp(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation)
 {
+    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+
     lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
+    errno = saved_errno;
 }
 
 /* The word that lttng_ust_tracepoint_enabled() reads. */
@@ -61,6 +74,10 @@ const struct blkin_provider blkin_lttng_provider = {
             PACKED(BLKIN_EVENT_ANNOTATION + 7),
         },
     .record = packed_record,
+    .follow_forks = fork_follow,
+    .register_process = fork_register,
+    .is_registered = fork_is_registered,
+    .init_thread = lttng_ust_init_thread,
 };
 
 /*

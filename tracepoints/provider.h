@@ -12,6 +12,7 @@
 
 #include "zipkin_c.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
@@ -59,6 +60,18 @@ struct blkin_provider {
      */
     void (*record)(struct packed_event *event, const void *payload, size_t length,
                    void **thread_slot);
+    /*
+     * From now on, children of fork(2) are registered with LTTng: at once, or (returns true) when
+     * register_process() is called in the child, to be done before anything else here is. The first
+     * call decides.
+     */
+    bool (*follow_forks)(bool at_once);
+    /* Registers a child of fork(2) where that is still to be done. Takes ms. Thread-safe. */
+    void (*register_process)(void);
+    /* Has a session daemon taken this process in? Slow. */
+    bool (*is_registered)(void);
+    /* Allocates what LTTng keeps of the calling thread. */
+    void (*init_thread)(void);
 };
 
 #endif

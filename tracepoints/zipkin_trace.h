@@ -6,6 +6,10 @@
  * 64 bits on every architecture (the original's `long` is 32 bits on ILP32), and port_no is
  * 0..65535 (the original's int16_t made 50000 negative).
  *
+ * Installed, as the original's is. A program needs it only to record these events with a provider
+ * of its own, by lttng_ust_tracepoint(zipkin, timestamp, trace, endpoint, annotation), with LTTng's
+ * headers and -llttng-ust; blkin_record() of zipkin_c.h does without.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER

@@ -5,6 +5,7 @@
  */
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <ztracer.hpp>
 
@@ -98,5 +99,32 @@ int main()
         copy = constructed;
     }
     copy.event("after the copy");
+
+    // what was copied before another name was given does not come back in a copy
+    ZTracer::Trace renamed("temporary", &osd, &fixed);
+    renamed.copy_name("before");
+    CHECK(renamed.init("after", &osd, &fixed) == 0);
+    ZTracer::Trace renamed_copy(renamed);
+    renamed_copy.event("constructed");
+    renamed_copy = renamed;
+    renamed_copy.event("assigned");
+    renamed_copy = *&renamed_copy;
+    renamed_copy.event("assigned to itself");
+    ZTracer::Endpoint moved("moved");
+    moved.copy_ip("10.0.0.9");
+    moved.share_address_from(&address);
+    ZTracer::Endpoint moved_copy(moved);
+    renamed_copy.event("address", &moved_copy);
+
+    // an empty name is kept like any other: its owner's memory is used again
+    ZTracer::Trace *empty = new ZTracer::Trace("temporary", &osd, &fixed);
+    empty->copy_name("");
+    ZTracer::Trace empty_copy(*empty);
+    delete empty;
+    char *other = new char[sizeof(ZTracer::Trace)];
+    std::memset(other, 'x', sizeof(ZTracer::Trace));
+    other[sizeof(ZTracer::Trace) - 1] = '\0';
+    empty_copy.event("an empty name");
+    delete[] other;
     return 0;
 }

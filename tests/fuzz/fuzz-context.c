@@ -172,6 +172,8 @@ static int naive_b3(char *text, size_t length, struct blkin_context *context)
         return 0;
     if (!naive_hex(parts[1], 16, &none, &context->span_id))
         return 0;
+    if (count == 3 && naive_hex(parts[2], 16, &none, &context->parent_span_id))
+        count = 2;
     if (count > 2 && !naive_decision(parts[2], &context->flags))
         return 0;
     if (count > 3 && !naive_hex(parts[3], 16, &none, &context->parent_span_id))
@@ -234,9 +236,6 @@ static int naive_tracestate(char *text, size_t length, char *entries[32])
         for (char *c = member; c < value; c++)
             if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789", *c) &&
                 (c == member || !strchr("_-*/@", *c)))
-                return -1;
-        for (int i = 0; i < count; i++)
-            if (strncmp(entries[i], member, (size_t)(value - member) + 1) == 0)
                 return -1;
         value++;
         if (!*value || strlen(value) > 256)

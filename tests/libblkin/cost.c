@@ -5,16 +5,22 @@
  *     cost allocations   counts calls of malloc and its kin during many spans
  *     cost writes        many spans while the data of libblkin and its provider are read-only
  *     cost spans COUNT   just so many, for strace
+ *     cost handler       the first span of a thread is in a signal handler: no allocation there
+ *     cost errno         when told: is errno kept while sub-buffers fill up?
  *     cost start         prints what of LTTng a process has that only links libblkin
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
+#include <blkin/zipkin_c.h>
 
 #include "check.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -29,7 +35,7 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 extern void __libc_free(void *old);
 
-static _Thread_local long allocations; /* LTTng's own threads allocate as they like */
+static _Thread_local volatile long allocations; /* LTTng's own threads allocate as they like */
 
 BLKIN_PUBLIC void *malloc(size_t size)
 {
@@ -93,6 +99,61 @@ static void test_allocations(void)
     }
     free(strdup("x"));
     CHECK(allocations == before + 2); /* the counter counts, in shared objects too */
+}
+
+static volatile int made_in_handler;
+
+static void make_in_handler(int signal)
+{
+    (void)signal;
+    made_in_handler = make_spans(1);
+}
+
+static void *be_interrupted(void *unused)
+{
+    const long before = allocations;
+
+    blkin_init_thread();
+    CHECK(allocations > before); /* else we count what does not matter */
+    for (int i = 0; i < 2; i++) {
+        const long before_handler = allocations;
+
+        made_in_handler = 0;
+        CHECK(raise(SIGUSR1) == 0);
+        CHECK(made_in_handler == 1);
+        CHECK(allocations == before_handler);
+    }
+    return unused;
+}
+
+static void test_handler(void)
+{
+    pthread_t thread;
+
+    CHECK(make_spans(1) == 1);
+    CHECK(signal(SIGUSR1, make_in_handler) != SIG_ERR);
+    CHECK(pthread_create(&thread, NULL, be_interrupted, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* Of both APIs: enough for some sub-buffers, while nobody is there any more to take them. */
+static void test_errno(void)
+{
+    struct blkin_trace trace;
+
+    CHECK(make_spans(1) == 1);
+    puts("ready");
+    fflush(stdout);
+    CHECK(getchar() == '\n');
+    CHECK(blkin_init_new_trace(&trace, "errno", &peer) == 0);
+    errno = 4711;
+    for (int i = 0; i < SPANS && errno == 4711; i++)
+        (void)make_spans(1);
+    CHECK(errno == 4711);
+    errno = 4711;
+    for (int i = 0; i < SPANS && errno == 4711; i++)
+        BLKIN_TIMESTAMP(&trace, NULL, "event");
+    CHECK(errno == 4711);
 }
 
 /* ---- shared memory ---- */
@@ -191,6 +252,10 @@ int main(int argc, char **argv)
         test_allocations();
     else if (strcmp(what, "writes") == 0)
         test_writes();
+    else if (strcmp(what, "handler") == 0)
+        test_handler();
+    else if (strcmp(what, "errno") == 0)
+        test_errno();
     else
         return 2;
     return check_status();

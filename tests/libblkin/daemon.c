@@ -1,15 +1,22 @@
 /*
- * A daemon for test-daemon.sh: it becomes one as daemons do, then waits to be told to record.
+ * Forks for test-daemon.sh.
  *
- * usage: daemon PID-FILE GO-FIFO COUNT
+ *     daemon PID-FILE GO-FIFO COUNT   becomes a daemon, waits to be told, records COUNT times
+ *     daemon forks COUNT PID          has COUNT children that do not record, while PID is stopped
+ *     daemon exits                    a child that has not recorded, but has a thread, calls
+ * exit(3)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <zipkin_c.h>
 
+#include "check.h"
+
 #include <fcntl.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int write_pid(const char *path)
@@ -22,16 +29,78 @@ static int write_pid(const char *path)
     return fclose(file);
 }
 
-int main(int argc, char **argv)
+static int wait_for(pid_t child)
+{
+    int status = 1;
+
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    return check_status();
+}
+
+static int have_children(int count, pid_t to_stop)
+{
+    CHECK(kill(to_stop, SIGSTOP) == 0);
+    for (int i = 0; i < count; i++) {
+        const pid_t child = fork();
+
+        if (child == 0)
+            _exit(0);
+        (void)wait_for(child);
+    }
+    CHECK(kill(to_stop, SIGCONT) == 0);
+    return check_status();
+}
+
+/* ---- exit of a child that LTTng does not know ---- */
+
+static int thread_ready[2], never[2];
+
+static void say_cancelled(void *unused)
+{
+    static const char text[] = "the child's thread was cancelled\n";
+
+    (void)unused;
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+        abort();
+    _exit(3);
+}
+
+static void *wait_for_ever(void *unused)
+{
+    char byte = 0;
+
+    pthread_cleanup_push(say_cancelled, NULL);
+    CHECK(write(thread_ready[1], &byte, 1) == 1);
+    CHECK(read(never[0], &byte, 1) == 1);
+    pthread_cleanup_pop(0);
+    return unused;
+}
+
+static int exit_with_threads(void)
+{
+    const pid_t child = fork();
+    pthread_t thread;
+    char byte;
+
+    if (child)
+        return wait_for(child);
+    CHECK(pipe(thread_ready) == 0 && pipe(never) == 0);
+    /* as many as the parent had, to take the places of all */
+    for (int i = 0; i < 3; i++) {
+        CHECK(pthread_create(&thread, NULL, wait_for_ever, NULL) == 0);
+        CHECK(read(thread_ready[0], &byte, 1) == 1);
+    }
+    exit(check_status());
+}
+
+static int become_daemon(char **argv)
 {
     struct blkin_endpoint endpoint;
     struct blkin_trace trace;
     char go;
     int fifo;
 
-    if (argc != 4)
-        return 2;
-    blkin_init();
     blkin_init_endpoint(&endpoint, "127.0.0.1", 1, "daemon");
     if (daemon(1, 1) < 0 || write_pid(argv[1]) < 0)
         return 1;
@@ -45,4 +114,14 @@ int main(int argc, char **argv)
         BLKIN_KEYVAL_INTEGER(&trace, NULL, "i", i);
     }
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    blkin_init();
+    if (argc == 2 && strcmp(argv[1], "exits") == 0)
+        return exit_with_threads();
+    if (argc == 4 && strcmp(argv[1], "forks") == 0)
+        return have_children(atoi(argv[2]), (pid_t)atoi(argv[3]));
+    return argc == 4 ? become_daemon(argv) : 2;
 }

@@ -4,7 +4,9 @@
  *     sampling                  checks what can be seen from inside
  *     sampling first            prints "recorded" or "not recorded", of the first root span
  *     sampling until recorded   makes root spans until one is recorded (or: not recorded)
+ *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
  *     sampling shares           records one trace per policy
+ *     sampling severities       records a span with an annotation of each severity
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +17,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ROOTS 1000000
 
@@ -112,6 +116,28 @@ static void test_rate(void)
     }
 }
 
+static time_t clock_offset;
+
+/* In place of the C library's, for libblkin too. */
+BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    const long result = syscall(SYS_clock_gettime, clock, time);
+
+    time->tv_sec += clock_offset;
+    return (int)result;
+}
+
+/* No span ends here: LTTng shall not see such time stamps. */
+static void test_clock_that_steps_back(void)
+{
+    clock_offset = 1000;
+    set("rate=10");
+    CHECK(sampled_of(100) > 0);
+    clock_offset = 0;
+    CHECK(sampled_of(100) > 0);
+    CHECK(sampled_of(1000) == 0);
+}
+
 static void test_rules(void)
 {
     set("never,scrub:always,recover*:always,client.write:ratio=0");
@@ -128,6 +154,14 @@ static void test_rules(void)
     /* the first that fits */
     set("never,a*:always,ab:never");
     CHECK(is_root_sampled("ab"));
+}
+
+static void test_blanks(void)
+{
+    set(" never , scrub :\talways, deep scrub*: always ,severity=err\t");
+    CHECK(is_root_sampled("scrub"));
+    CHECK(is_root_sampled("deep scrub 7"));
+    CHECK(!is_root_sampled("deep"));
 }
 
 static struct blkin_context remote(uint32_t flags, uint64_t trace_id)
@@ -167,11 +201,37 @@ static void test_parents(void)
 static void test_refused(void)
 {
     static const char *const texts[] = {
-        "",          "often",     "Always",         "always ",         "ratio",
-        "ratio=",    "ratio=2",   "ratio=-0.1",     "ratio=nan",       "ratio=0.5x",
-        "ratio=0,5", "ratio= .5", "ratio=0x1p-2",   "rate=0",          "rate=-1",
-        "rate=inf",  "rate=1e30", "never,",         "never,x",         "never,:always",
-        "never,x:",  ",never",    "never,x:sample", "never,,x:always",
+        "",
+        "often",
+        "Always",
+        "always never",
+        "ratio",
+        "ratio=",
+        "ratio=2",
+        "ratio=-0.1",
+        "ratio=nan",
+        "ratio=0.5x",
+        "ratio=0,5",
+        "ratio= .5",
+        "ratio=0x1p-2",
+        "rate=0",
+        "rate=-1",
+        "rate=inf",
+        "rate=1e30",
+        "never,",
+        "never,x",
+        "never,:always",
+        "never,x:",
+        ",never",
+        "never,x:sample",
+        "never,,x:always",
+        " ",
+        "never, ",
+        "never, :always",
+        "severity=err",
+        "never,severity=",
+        "never,severity=loud",
+        "never,severity=err:always",
     };
     char long_text[2000];
 
@@ -214,6 +274,22 @@ static void record_shares(void)
     record("debug", &debug);
 }
 
+static void record_severities(void)
+{
+    static const char *const names[] = {"emerg",   "alert",  "crit", "err",
+                                        "warning", "notice", "info", "debug"};
+    struct blkin_span span;
+
+    blkin_span_begin(&span, "severities", BLKIN_SERVER, NULL);
+    for (int i = BLKIN_EMERG; i <= BLKIN_DEBUG; i++) {
+        blkin_span_log(&span, (enum blkin_severity)i, names[i]);
+        blkin_span_log_at(&span, (enum blkin_severity)i, names[i], 1);
+    }
+    blkin_span_annotate(&span, "literal");
+    blkin_span_log(&span, BLKIN_EMERG, "literal emerg");
+    blkin_span_end(&span);
+}
+
 /* Fails after 20 s. */
 static int make_until(const char *wanted)
 {
@@ -242,6 +318,14 @@ int main(int argc, char **argv)
         puts(is_root_sampled("first") ? "recorded" : "not recorded");
         return check_status();
     }
+    if (argc == 2 && strcmp(argv[1], "back") == 0) {
+        test_clock_that_steps_back();
+        return check_status();
+    }
+    if (argc == 2 && strcmp(argv[1], "severities") == 0) {
+        record_severities();
+        return check_status();
+    }
     if (argc == 2) {
         record_shares();
         return check_status();
@@ -251,6 +335,7 @@ int main(int argc, char **argv)
     test_ratio("ratio=0.001", 0.001);
     test_rate();
     test_rules();
+    test_blanks();
     test_parents();
     test_refused();
     return check_status();

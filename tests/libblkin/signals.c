@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ static void *interrupt(void *unused)
 
         pthread_kill(recorder, SIGUSR1);
         while (delivered == before)
-            ;
+            sched_yield();
     }
     return NULL;
 }
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
         blkin_span_end(&span);
         spans++;
         while (spans > delivered + 100L) /* not more than the ring buffer takes */
-            ;
+            sched_yield();
     }
     CHECK(pthread_join(interrupter, NULL) == 0);
     printf("%ld %d\n", spans, (int)ended);

@@ -1,16 +1,20 @@
 /*
  * The clock of spans: right from the start, however often a process starts; it never jumps but
- * where CLOCK_MONOTONIC and the counter have come apart, and does not stay wrong.
+ * where CLOCK_MONOTONIC and the counter have come apart, and does not stay wrong. The chores that
+ * it drives come in time, also after a step back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "../../libblkin/clock.c"
 
 #include "check.h"
+#include "process.h"
 
 #include <stdlib.h>
 
 #define EXACT_NS 20000 /* what a busy host may add to a reading */
+
+uint64_t blkin_chores_due_ticks;
 
 static uint64_t difference(uint64_t one, uint64_t other)
 {
@@ -94,6 +98,24 @@ static void test_wrong_rate(uint64_t rate)
     CHECK(error_ns() < EXACT_NS);
 }
 
+static void test_chores(void)
+{
+    const uint64_t second = blkin_ticks_of_ns(1000000000);
+    const uint64_t due_times[] = {0, 1, second, UINT64_C(1) << 62, UINT64_C(1) << 63, -second};
+
+    for (size_t i = 0; i < sizeof(due_times) / sizeof(due_times[0]); i++) {
+        const uint64_t due = blkin_chores_due_ticks = due_times[i];
+
+        CHECK(!blkin_chores_are_due(due - 1));
+        CHECK(!blkin_chores_are_due(due - second));
+        CHECK(blkin_chores_are_due(due));
+        CHECK(blkin_chores_are_due(due + 100 * second));
+        /* the counter has stepped back by that much */
+        CHECK(blkin_chores_are_due(due - 100 * second));
+        CHECK(blkin_chores_are_due(due - 1000000 * second));
+    }
+}
+
 int main(void)
 {
     struct moment begin, end;
@@ -101,11 +123,13 @@ int main(void)
 
     /* before, and where there is no counter, ticks are ns */
     CHECK(blkin_clock_ns(UINT64_C(123456789012345678)) == UINT64_C(123456789012345678));
+    test_chores();
     blkin_clock_init();
     if (!blkin_clock.use_counter) {
         puts("the counter is not the clock here");
         return 77;
     }
+    test_chores();
     begin = moment_now();
     usleep(500000);
     end = moment_now();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What recording does not do: allocate, call the kernel, write shared memory; and a program that only
-# links libblkin starts without LTTng.
+# What recording does not do: allocate, call the kernel, write shared memory, change errno; and a
+# program that only links libblkin starts without LTTng.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -24,6 +24,7 @@ said=$("$cost" start) || fail "cost start: status $?"
     fail "cannot start the session"
 }
 "$cost" allocations || fail "allocations: status $?"
+"$cost" handler || fail "the first span of a thread, in a signal handler: status $?"
 "$cost" writes || fail "writes (139: it has written to what threads share): status $?"
 
 # Of all threads: LTTng's have their part in the start of both.
@@ -43,3 +44,20 @@ if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; t
 else
     echo "no strace: system calls were not counted"
 fi
+
+# Full sub-buffers that nobody takes, for LTTng's consumer daemon is gone: writing to its pipe fails.
+session broken blkin:span zipkin:timestamp
+# shellcheck disable=SC2154 # of private.sh
+consumer=$(pgrep -P "${private_pid[sessiond]}" lttng-consumerd) || fail "no consumer daemon"
+mkfifo "$WORK/go"
+"$cost" errno <"$WORK/go" >"$WORK/errno.log" &
+pid=$!
+exec 3>"$WORK/go"
+wait_for 20 - "the program's first span" grep -qs ready "$WORK/errno.log" || exit 1
+kill -KILL "$consumer"
+gone() {
+    ! grep -qs '^State:[[:space:]][^Z]' "/proc/$1/status"
+}
+wait_for 10 - "the consumer daemon's end" gone "$consumer" || exit 1
+echo >&3
+wait "$pid" || fail "errno after a span: status $?"

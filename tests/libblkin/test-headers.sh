@@ -106,6 +106,38 @@ names=$("${c_compilers[0]}" -std=c11 -E -dM "${include[@]}" "$work/names.c" | aw
     grep -vxFf <(printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n' |
         "${c_compilers[0]}" -std=c11 -E -dM - | awk '{ print $2 }') | grep -v '^BLKIN_')
 [ -z "$names" ] || fail "blkin.h defines: $names"
+# -DBLKIN_DISABLE needs no library: what it exports is all in the headers, and a program of both APIs runs
+{
+    printf '#include <blkin.h>\n#include <zipkin_c.h>\n#include <stdio.h>\n'
+    printf 'static const void *const all[] = {\n'
+    sed -n 's/^blkin_.*[^_]$/(const void *)&,/p; s/^[A-Z_]*$/\&&,/p' "$here/exports.expect"
+    printf '};\nint main(void) { return !printf("%%zu\\n", sizeof(all) / sizeof(all[0])); }\n'
+} >"$work/all.c"
+for compiler in "${c_compilers[@]}"; do
+    "$compiler" -std=gnu11 -DBLKIN_DISABLE "${include[@]}" -o "$work/all" "$work/all.c" &&
+        [ "$("$work/all")" -ge 40 ] || fail "$compiler: -DBLKIN_DISABLE lacks what the library has"
+    builds "$compiler" c11 "$here/disable/disabled.c" "$work/disabled" -DBLKIN_DISABLE
+    timeout 10 "$work/disabled" || fail "disabled.c built with $compiler: status $?"
+done
+for compiler in "${cpp_compilers[@]}"; do
+    builds "$compiler" c++11 "$here/headers.cpp" "$work/disabled" -DBLKIN_DISABLE
+    timeout 10 "$work/disabled" || fail "headers.cpp built with $compiler -DBLKIN_DISABLE: status $?"
+done
+
+# files that disagree on it: no byte is read that nobody wrote
+if type -P valgrind >/dev/null; then
+    builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/enabled.o" -c -g
+    builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/disabled.o" -c -g -DBLKIN_DISABLE
+    "${c_compilers[0]}" -o "$work/disagree" "$work/enabled.o" "$work/disabled.o" "${link[@]}" ||
+        fail "disagree.c does not link"
+    BLKIN_PROVIDER=none timeout 60 valgrind -q --error-exitcode=9 "$work/disagree" ||
+        fail "files that disagree on BLKIN_DISABLE: status $?"
+fi
+
+# elsewhere than on 64-bit Linux with glibc one is told so
+"${c_compilers[0]}" -U__LP64__ -fsyntax-only "${include[@]}" -include zipkin_c.h -x c /dev/null 2>"$work/said" &&
+    fail "compiles for 32 bits"
+grep -q '64-bit Linux with glibc' "$work/said" || fail "for 32 bits: $(cat "$work/said")"
 
 # what would be wrong must not compile
 wrong() {

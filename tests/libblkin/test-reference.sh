@@ -11,7 +11,10 @@ fail() {
     exit 1
 }
 
-headers=("$BUILD"/include/blkin/*)
+headers=()
+for header in "$BUILD"/include/blkin/*; do
+    [[ $header == */zipkin_trace.h ]] || headers+=("$header") # LTTng's macros, no functions
+done
 [ ${#headers[@]} -ge 5 ] || fail "headers are missing: ${headers[*]}"
 "$PYTHON" "$SRC/scripts/reference" 0.0 "$work" "${headers[@]}" || fail "something public has no comment"
 

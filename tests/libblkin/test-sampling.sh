@@ -11,6 +11,7 @@ start_sessiond || exit 1
 session policies blkin:span
 export BLKIN_SAMPLING_FILE=$WORK/sampling
 "$sampling" || fail "sampling: status $?"
+"$sampling" back || fail "sampling back: status $?"
 
 # first EXPECTED ENVIRONMENT...
 first() {
@@ -29,6 +30,24 @@ first "not recorded" BLKIN_SAMPLING=
 first "not recorded" BLKIN_SAMPLING=always # the file is the newer word
 echo nonsense >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=never
+
+printf '  never\t \r\nalways\n' >"$WORK/sampling"
+first "not recorded" BLKIN_SAMPLING=
+# What would be another policy if it were cut after 1023 bytes is refused.
+{
+    printf 'never'
+    for number in {10..23}; do
+        printf ',%063d:always' "$number"
+    done
+    printf ',%016d:always' 0
+} >"$WORK/cut"
+[ "$(stat -c %s "$WORK/cut")" = 1023 ] || fail "the test's policy is not as it is to be"
+cp "$WORK/cut" "$WORK/sampling"
+first "not recorded" BLKIN_SAMPLING=
+echo ",first:always" >>"$WORK/sampling"
+first recorded BLKIN_SAMPLING=
+said=$(BLKIN_DEBUG=1 "$sampling" first 2>&1)
+[[ $said == *"less than 1024 bytes"* ]] || fail "BLKIN_DEBUG does not say why the file is refused: $said"
 
 # changed while it runs, by replacing the file and by writing to it
 runs_until() {
@@ -70,3 +89,21 @@ share rated 0
 share all 1000000
 share debug 0
 grep -q 'flags = 3,.*name = "debug"' "$WORK/shares.events" || fail "the debug flag is not in the event"
+
+# ---- severities ----
+
+# severities EVENT POLICY-IN-FILE EXPECTED...
+severities() {
+    local event=$1 name=$1 expected="${*:3}" got
+    name=${name//[^a-z]/}
+    echo "$2" >"$WORK/sampling"
+    session "$name" "$event"
+    "$sampling" severities || fail "sampling severities: status $?"
+    recorded "$name"
+    got=$(grep -o '"value":"[a-z ]*' "$WORK/$name.json" | cut -d '"' -f 4 | sort -u | xargs)
+    [ "$got" = "$expected" ] || fail "$event with $2: annotations $got, expected $expected"
+}
+severities blkin:span always,severity=notice alert crit emerg err literal emerg notice warning
+severities 'blkin:s*' always alert crit debug emerg err info literal literal emerg notice warning
+# streaming: LTTng's log levels do that
+severities 'blkin:*' always,severity=notice alert crit debug emerg err info literal literal emerg notice warning

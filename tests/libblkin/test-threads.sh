@@ -25,6 +25,7 @@ run handover 1 2 1001
 run crowd 1 4 8000
 # 1 + 4 + 16 processes, 20 spans each, and the root
 run forks 21 21 421
+timeout 60 "$programs/threads" policies || fail "a child cannot set a policy: status $?"
 
 # children of a span that others use, or that has ended: 4 threads, and once more
 run family 1 5 5001

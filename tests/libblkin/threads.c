@@ -7,6 +7,7 @@
  *     threads forks       children and grandchildren of a process that has recorded
  *     threads nested      100000 spans, each second one within the one before, with cold caches
  *     threads family      children that other threads begin while their parent is used, and after
+ *     threads policies    children of a process whose other threads set sampling policies
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,6 +243,42 @@ static void family(void)
     pthread_barrier_destroy(&barrier);
 }
 
+/* ---- policies ---- */
+
+static bool has_enough;
+
+static void *set_policies(void *unused)
+{
+    while (!__atomic_load_n(&has_enough, __ATOMIC_RELAXED))
+        CHECK(blkin_set_sampling("ratio=0.5,scrub:never") == 0);
+    return unused;
+}
+
+static void policies(void)
+{
+    pthread_t threads[2];
+
+    blkin_init();
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, set_policies, NULL) == 0);
+    for (int i = 0; i < 200; i++) {
+        const pid_t child = fork();
+        int status = 1;
+
+        if (child == 0) {
+            (void)alarm(10); /* the end of one that hangs */
+            _exit(blkin_set_sampling("always") != 0);
+        }
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(status == 0);
+        if (status)
+            break;
+    }
+    __atomic_store_n(&has_enough, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -255,6 +293,8 @@ int main(int argc, char **argv)
         nested();
     else if (strcmp(what, "family") == 0)
         family();
+    else if (strcmp(what, "policies") == 0)
+        policies();
     else
         return 2;
     return check_status();

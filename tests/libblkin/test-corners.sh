@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Programs that change their root after blkin_init(), or make their first span on a small stack.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+corners=$programs/corners
+
+start_sessiond || exit 1
+session corners blkin:span
+for size in 16384 20480 65536 1048576; do
+    timeout 20 "$corners" stack $size || fail "the first span, with a stack of $size bytes: status $?"
+done
+timeout 20 "$corners" coroutine || fail "the first span in a coroutine: status $?"
+mkdir "$WORK/root"
+if [ "$(id -u)" = 0 ]; then
+    timeout 20 "$corners" chroot "$WORK/root" || fail "after chroot: status $?"
+else
+    echo "not root: chroot was not tried"
+fi
+recorded corners
+[ "$(spans corners first)" = 5 ] || fail "$(spans corners first) of 5 first spans arrived"
+
+# ---- BLKIN_DEBUG ----
+
+said=$(BLKIN_DEBUG=1 "$corners" init 2>&1) || fail "init: status $?"
+[ -z "$said" ] || fail "BLKIN_DEBUG has something to say where all is well: $said"
+stop_part sessiond
+said=$(BLKIN_DEBUG=1 "$corners" init 2>&1) || fail "init without a session daemon: status $?"
+[[ $said == *"no LTTng session daemon"* ]] || fail "BLKIN_DEBUG says nothing of the missing session daemon: $said"
+exit 0

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2: built and run on this
+# one, and on an emulated aarch64 as far as no LTTng is needed.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+
+fail() {
+    echo "test-portable.sh: $*" >&2
+    exit 1
+}
+
+# ---- on this processor ----
+
+portable=$BUILD/portable
+unit=(test-ids test-macros test-context test-original-api)
+make -s -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include "$portable/lib/libblkin-lttng.so.1" \
+    "${unit[@]/#/$portable/tests/libblkin/}" "$portable"/tests/libblkin/{test-clock,spans,cost} >/dev/null ||
+    fail "the build with BLKIN_PORTABLE"
+mkdir -p "$portable/plugins" && cp -p "$BUILD"/plugins/*.so "$portable/plugins/"
+for name in "${unit[@]}"; do
+    timeout 60 "$portable/tests/libblkin/$name" || fail "$name with BLKIN_PORTABLE: status $?"
+done
+"$portable/tests/libblkin/test-clock"
+[ $? = 77 ] || fail "the counter is the clock with BLKIN_PORTABLE"
+for name in test-spans test-cost; do
+    BUILD=$portable timeout 60 bash "$SRC/tests/libblkin/$name.sh" || fail "$name.sh with BLKIN_PORTABLE: status $?"
+done
+
+# ---- on aarch64 ----
+
+cross=aarch64-linux-gnu-gcc
+if ! type -P $cross qemu-aarch64 >/dev/null || [ ! -d /usr/aarch64-linux-gnu ]; then
+    echo "no $cross, or no qemu-aarch64: only built and run on $(uname -m)"
+    exit 0
+fi
+# builds COMPILER OUTPUT SOURCE...
+builds() {
+    "$1" -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -I"$SRC/libblkin" -I"$SRC/tests" \
+        -I"$BUILD/include" -o "${@:2}" || fail "$2 does not build with $1"
+}
+emulate=(timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu)
+other=$BUILD/aarch64
+mkdir -p "$other"
+for name in "${unit[@]}" spans; do
+    builds $cross "$other/$name" "$SRC/tests/libblkin/$name.c" "$SRC"/libblkin/*.c
+done
+for name in "${unit[@]}"; do
+    "${emulate[@]}" "$other/$name" || fail "$name on aarch64: status $?"
+done
+
+# The events, by a provider that prints them: on both processors the same.
+builds $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
+builds "${CC:-cc}" "$portable/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
+events() {
+    grep -v '^4: ' "$1" # how many of the process there are is a matter of time
+}
+for mode in "" 1; do
+    BLKIN_PROVIDER=$portable/provider.so env ${mode:+STREAMING=1} "$BUILD/tests/libblkin/spans" >"$TMPDIR/here" &&
+        BLKIN_PROVIDER=$other/provider.so env ${mode:+STREAMING=1} "${emulate[@]}" "$other/spans" >"$TMPDIR/there" ||
+        fail "spans: status $?"
+    [ "$(events "$TMPDIR/here" | wc -l)" -ge 6 ] || fail "no events: $(cat "$TMPDIR/here")"
+    diff <(events "$TMPDIR/here") <(events "$TMPDIR/there") || fail "the events of aarch64 differ"
+    rm "$TMPDIR/here" "$TMPDIR/there"
+done

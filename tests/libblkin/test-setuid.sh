@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# A set-user-ID program loads no code and heeds no variable of whom it serves.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+skip() {
+    echo "$*"
+    exit 77
+}
+[ "$(id -u)" = 0 ] || skip "not root: cannot make a set-user-ID program"
+[ "$BLKIN_ISOLATED" = namespaces ] || skip "no mount namespace: there is no folder for a set-user-ID program"
+
+# where everybody may look and set-user-ID works, other than in the private /tmp
+place=/mnt
+mount -n -t tmpfs -o mode=755 blkin $place || skip "cannot mount on $place"
+leave() {
+    local status=$?
+    exec 3>&-
+    umount -n $place
+    (exit $status)
+    private_end
+}
+trap leave EXIT
+mkdir $place/evil
+
+# what must not run: it says so; and a policy that must not be read: a FIFO, empty after that
+cat >"$WORK/evil.c" <<'EOF'
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void run(void)
+{
+    fprintf(stderr, "evil code runs as user %d\n", (int)geteuid());
+}
+EOF
+cc=${CC:-cc}
+"$cc" -shared -fPIC -o $place/evil/libblkin-lttng.so.1 "$WORK/evil.c" || fail "the provider does not compile"
+build() {
+    "$cc" -std=gnu11 -I"$BUILD/include" -I"$SRC/tests" -o "$place/$1" "$SRC/tests/libblkin/corners.c" "${@:2}" \
+        -pthread || fail "$1 does not link"
+}
+build static "$BUILD/lib/libblkin.a" -ldl
+build shared -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib"
+for program in static shared; do
+    cp $place/$program $place/$program-setuid
+    chmod 4755 $place/$program-setuid
+done
+mkfifo $place/evil/sampling
+exec 3<>$place/evil/sampling
+chmod 644 $place/evil/sampling
+
+# as_nobody NAME ENVIRONMENT...: PROGRAM's argv[0] is in the evil folder
+as_nobody() {
+    setpriv --reuid 65534 --regid 65534 --clear-groups env BLKIN_SAMPLING_FILE=$place/evil/sampling "${@:2}" \
+        bash -c 'exec -a "$1" "$2" init' - $place/evil/x "$place/$1" 2>&1
+}
+policy_is_read() {
+    ! read -r -t 0.1 _ <&3
+}
+
+setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'exec -a x $1 -u' - "$(type -P id)" >/dev/null ||
+    fail "setpriv does not work"
+cp "$(type -P id)" $place/id && chmod 4755 $place/id
+[ "$(setpriv --reuid 65534 --regid 65534 --clear-groups $place/id -u)" = 0 ] || skip "set-user-ID does not work on $place"
+
+# all of it works where it may
+echo never >&3
+said=$(as_nobody shared BLKIN_PROVIDER=$place/evil/libblkin-lttng.so.1) || fail "shared: status $?"
+[[ $said == *"evil code runs as user 65534"* ]] || fail "BLKIN_PROVIDER is not heeded: $said"
+policy_is_read || fail "BLKIN_SAMPLING_FILE is not read"
+
+for program in static-setuid shared-setuid; do
+    for chosen in "" $place/evil/libblkin-lttng.so.1; do
+        echo never >&3
+        said=$(as_nobody $program ${chosen:+"BLKIN_PROVIDER=$chosen"} BLKIN_DEBUG=1) || fail "$program: status $?"
+        [ -z "$said" ] || fail "$program with BLKIN_PROVIDER=$chosen: $said"
+        policy_is_read && fail "$program reads a file that its caller names"
+    done
+done
+# nor does a static build believe argv[0] without that
+said=$(as_nobody static) || fail "static: status $?"
+[ -z "$said" ] || fail "static: $said"
+exit 0
