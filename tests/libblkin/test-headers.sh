@@ -2,6 +2,8 @@
 # Every public header compiles alone, in all dialects, with every compiler at hand, without a warning;
 # programs that use all of it link and run; -DBLKIN_DISABLE leaves nothing of the span API.
 #
+# timeout: 300
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 here=$SRC/tests/libblkin

@@ -2,6 +2,8 @@
 # The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2: built and run on this
 # one, and on an emulated aarch64 as far as no LTTng is needed.
 #
+# timeout: 300
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
