@@ -123,6 +123,7 @@ int main(void)
     const struct blkin_context context = {0, 1, 2, 0, 0, 0, 0};
     struct blkin_span root, below, child;
 
+    blkin_init();
     memset(&root, 0xff, sizeof(root)); /* what was on the stack before */
     memset(&below, 0xff, sizeof(below));
     memset(&child, 0xff, sizeof(child));
