@@ -273,15 +273,15 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
 }
 
 /*
- * What all of it asks: is the span recorded (a byte that is atomic for the sake of who begins a
- * child meanwhile); may a span be recorded below this context (or none), or below this span?
+ * What all of it asks: is the span recorded; may a span be recorded below this context (or none);
+ * and below this span, which another thread may be ending meanwhile?
  */
 #ifndef BLKIN_DISABLE
-#define BLKIN_IS_RECORDED_(span) \
-    __builtin_expect(__atomic_load_n(&(span)->state_, __ATOMIC_RELAXED) != 0, 0)
+#define BLKIN_IS_RECORDED_(span)  __builtin_expect((span)->state_ != 0, 0)
 #define BLKIN_IS_WANTED_(context) (blkin_is_on() && !blkin_is_refused_(context))
-#define BLKIN_IS_PARENT_(span) \
-    (BLKIN_IS_RECORDED_(span) || ((span)->has_context_ && BLKIN_IS_WANTED_(&(span)->context)))
+#define BLKIN_IS_PARENT_(span)                                                       \
+    (__builtin_expect(__atomic_load_n(&(span)->state_, __ATOMIC_RELAXED) != 0, 0) || \
+     ((span)->has_context_ && BLKIN_IS_WANTED_(&(span)->context)))
 #else
 #define BLKIN_IS_RECORDED_(span)  0
 #define BLKIN_IS_WANTED_(context) 0

@@ -135,16 +135,16 @@ static uint64_t ns_at(uint64_t ticks)
     return on_line(before.span ? &before : &line, ticks);
 }
 
-static void add_line(struct blkin_clock_line line)
+static void add_line(const struct blkin_clock_line *line)
 {
     struct blkin_clock_line *at =
         &lines[((size_t)(blkin_clock.line - lines) + 1) % LINES]; /* only who draws changes it */
 
-    __atomic_store_n(&at->ticks, line.ticks, __ATOMIC_RELAXED);
-    __atomic_store_n(&at->ns, line.ns, __ATOMIC_RELAXED);
-    __atomic_store_n(&at->rate, line.rate, __ATOMIC_RELAXED);
-    __atomic_store_n(&at->span, line.span, __ATOMIC_RELAXED);
-    __atomic_store_n(&at->later, line.later, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->ticks, line->ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->ns, line->ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->rate, line->rate, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->span, line->span, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->later, line->later, __ATOMIC_RELAXED);
     __atomic_store_n(&blkin_clock.line, at, __ATOMIC_RELEASE);
 }
 
@@ -163,7 +163,7 @@ static void draw_to_meet(struct moment now, uint64_t rate, uint64_t apart_ns)
     const uint64_t to_ns = now.ns + AHEAD_NS + ns;
     const uint64_t span = ticks_in(ns, rate);
 
-    add_line((struct blkin_clock_line){
+    add_line(&(struct blkin_clock_line){
         .ticks = now.ticks + ahead,
         .ns = from_ns,
         .rate = (uint64_t)(((unsigned __int128)(to_ns - from_ns) << 32) / span),
@@ -179,7 +179,7 @@ static void draw_anew(struct moment now, uint64_t rate, uint64_t ticks)
     const uint64_t most = ticks_in(LONGEST_LINE_NS, rate);
     const uint64_t back = ago < most ? ago : 0;
 
-    add_line((struct blkin_clock_line){
+    add_line(&(struct blkin_clock_line){
         .ticks = now.ticks - back,
         .ns = now.ns - blkin_clock_scale(back, rate),
         .rate = rate,

@@ -230,13 +230,13 @@ __attribute__((noinline)) static void begin_child_otherwise(struct blkin_span *s
 void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
                              uint32_t kind, const struct blkin_span *parent)
 {
-    const uint64_t id = blkin_id_try(&blkin_thread);
-    const uint64_t counter = blkin_counter();
-    const uint64_t start_ns = blkin_clock_try(counter);
+    uint64_t id, counter, start_ns;
 
-    if (__builtin_expect(!id || !start_ns || blkin_chores_are_due(counter) ||
-                             name_length > SPAN_NAME_MAX || parent->has_context_ != CONTEXT_OWN ||
-                             blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN),
+    if (__builtin_expect(name_length > SPAN_NAME_MAX || parent->has_context_ != CONTEXT_OWN ||
+                             blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN) ||
+                             !(id = blkin_id_try(&blkin_thread)) ||
+                             blkin_chores_are_due(counter = blkin_counter()) ||
+                             !(start_ns = blkin_clock_try(counter)),
                          0)) {
         begin_child_otherwise(span, name, name_length, kind, parent);
         return;
@@ -297,12 +297,12 @@ void blkin_span_end_(struct blkin_span *span)
 {
     const struct blkin_provider *provider = blkin_provider();
     struct blkin_thread *thread = &blkin_thread;
-    const uint64_t counter = blkin_counter();
-    const uint64_t now_ns = blkin_clock_try(counter);
+    uint64_t counter, now_ns;
 
-    if (__builtin_expect(!now_ns || blkin_chores_are_due(counter) || !thread->number ||
-                             span->state_ != SPAN_RECORDED ||
-                             !blkin_event_enabled(provider, BLKIN_EVENT_SPAN),
+    if (__builtin_expect(span->state_ != SPAN_RECORDED || !thread->number ||
+                             !blkin_event_enabled(provider, BLKIN_EVENT_SPAN) ||
+                             blkin_chores_are_due(counter = blkin_counter()) ||
+                             !(now_ns = blkin_clock_try(counter)),
                          0)) {
         blkin_span_end_at_(span, UINT64_MAX);
         return;

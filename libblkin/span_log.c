@@ -73,15 +73,19 @@ _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
 
 /* ---- the log ---- */
 
-/* Where a record of this size goes; NULL if there is no room, or it is to be streamed too. */
+/* False if there is no room for a record of this size, or it is to be streamed too. */
+static inline bool has_room(const struct span *inside, size_t size)
+{
+    return __builtin_expect(inside->used + size <= inside->limit, 1);
+}
+
+/* Where it goes. */
 static inline char *take_room(struct span *inside, size_t size)
 {
-    const size_t used = inside->used;
+    char *at = (char *)&inside->event + inside->used;
 
-    if (__builtin_expect(used + size > inside->limit, 0))
-        return NULL;
-    inside->used = (uint32_t)(used + size);
-    return (char *)&inside->event + used;
+    inside->used += (uint32_t)size;
+    return at;
 }
 
 /* A record that has no room is counted. */
@@ -133,15 +137,13 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
 {
     struct span *inside = span_inside(span);
     uint64_t now_ns;
-    char *at;
 
     if (__builtin_expect(!blkin_is_severe_enough(severity & 7), 0) && !span_is_streamed(span))
         return;
-    now_ns = blkin_clock_try(blkin_counter());
-    at = now_ns && length <= SPAN_TEXT_MAX ? take_room(inside, ANNOTATION_SIZE(length)) : NULL;
-
-    if (__builtin_expect(at != NULL, 1))
-        (void)put_annotation(at, severity, text, length, now_ns - inside->start_ns);
+    if (length <= SPAN_TEXT_MAX && has_room(inside, ANNOTATION_SIZE(length)) &&
+        (now_ns = blkin_clock_try(blkin_counter())))
+        (void)put_annotation(take_room(inside, ANNOTATION_SIZE(length)), severity, text, length,
+                             now_ns - inside->start_ns);
     else
         blkin_span_annotate_at_(span, severity, text, length, UINT64_MAX);
 }
@@ -186,12 +188,11 @@ __attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *sp
 void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
                             const char *value, size_t value_length)
 {
-    const bool is_short = key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX;
-    char *at =
-        is_short ? take_room(span_inside(span), STRING_SIZE(key_length, value_length)) : NULL;
+    struct span *inside = span_inside(span);
+    const size_t size = STRING_SIZE(key_length, value_length);
 
-    if (__builtin_expect(at != NULL, 1))
-        (void)put_string(at, key, key_length, value, value_length);
+    if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && has_room(inside, size))
+        (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
         tag_string_otherwise(span, key, key_length, value, value_length);
 }
@@ -209,11 +210,11 @@ __attribute__((noinline)) static void tag_number_otherwise(struct blkin_span *sp
 static HOT void tag_number(struct blkin_span *span, char type, const char *key, size_t key_length,
                            uint64_t bits)
 {
-    char *at =
-        key_length <= SPAN_KEY_MAX ? take_room(span_inside(span), NUMBER_SIZE(key_length)) : NULL;
+    struct span *inside = span_inside(span);
+    const size_t size = NUMBER_SIZE(key_length);
 
-    if (__builtin_expect(at != NULL, 1))
-        (void)put_number(at, type, key, key_length, bits);
+    if (key_length <= SPAN_KEY_MAX && has_room(inside, size))
+        (void)put_number(take_room(inside, size), type, key, key_length, bits);
     else
         tag_number_otherwise(span, type, key, key_length, bits);
 }

@@ -101,6 +101,53 @@ for compiler in "${cpp_compilers[@]}"; do
     builds "$compiler" c++17 "$here/headers.c" "$work/object.o" -c
 done
 
+# files of one program that disagree on it: what the one begins, the other one reads
+cat >"$work/mixed.c" <<'C'
+#include <blkin.h>
+#include <string.h>
+
+void begin_disabled(struct blkin_span *span, const struct blkin_span *parent);
+
+#ifdef BLKIN_DISABLE
+void begin_disabled(struct blkin_span *span, const struct blkin_span *parent)
+{
+    blkin_span_begin(span, "disabled", BLKIN_INTERNAL, parent);
+    blkin_span_annotate(span, "nothing");
+}
+#else
+static int is_nothing(const struct blkin_span *span)
+{
+    return !blkin_span_is_recorded(span) && !blkin_context_has_ids(blkin_span_context(span));
+}
+
+int main(void)
+{
+    const struct blkin_context context = {0, 1, 2, 0, 0, 0, 0};
+    struct blkin_span root, below, child;
+
+    blkin_init();
+    memset(&root, 0xff, sizeof(root)); /* what was on the stack before */
+    memset(&below, 0xff, sizeof(below));
+    memset(&child, 0xff, sizeof(child));
+    blkin_span_begin(&root, "root", BLKIN_INTERNAL, 0);
+    begin_disabled(&below, &root);
+    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &below);
+    blkin_span_end(&below);
+    if (!is_nothing(&root) || !is_nothing(&below) || !is_nothing(&child))
+        return 1;
+    blkin_span_begin_remote(&root, "root", BLKIN_INTERNAL, &context);
+    begin_disabled(&below, &root);
+    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &below);
+    blkin_span_end(&child);
+    return blkin_span_context(&child)->trace_id != 1;
+}
+#endif
+C
+builds "${c_compilers[0]}" c11 "$work/mixed.c" "$work/mixed.o" -c -O1 -DBLKIN_DISABLE
+builds "${c_compilers[0]}" c11 "$work/mixed.c" "$work/mixed2.o" -c -O1
+"${c_compilers[0]}" -o "$work/mixed" "$work/mixed.o" "$work/mixed2.o" "${link[@]}" &&
+    BLKIN_PROVIDER=none timeout 10 "$work/mixed" || fail "files that disagree on BLKIN_DISABLE: status $?"
+
 # blkin.h alone brings no name without a prefix
 echo '#include <blkin.h>' >"$work/names.c"
 # shellcheck disable=SC2312
