@@ -281,12 +281,12 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
-	@scripts/deps --ensure
+	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
 	@FAULT='$(FAULT)' scripts/demo
 
 check: ## run all tests (sets itself up)
-	@scripts/deps --ensure
+	@scripts/deps --install
 	@scripts/fetch-zipkin >/dev/null
 	@$(MAKE) --no-print-directory all tests
 	@scripts/isolate tests/run $(TESTS)
@@ -298,7 +298,7 @@ TESTS ?= $(unit_tests) $(script_tests)
 
 .PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
-	@scripts/deps --ensure
+	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@$(PYTHON) tests/bench/bench lib sink live
 
@@ -324,7 +324,7 @@ bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(PYTHON) tests/bench/bench otel
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
-	@scripts/deps --ensure
+	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(disabled_filter)
 	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
 

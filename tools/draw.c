@@ -283,30 +283,25 @@ static const char *other_side(const struct node *node)
                : NULL;
 }
 
-/* Where to look first. */
-static void put_longest(const struct trace *trace, size_t width)
+/* Where to look first: whole, whatever the width, for a name that is cut is no answer. */
+static void put_longest(const struct trace *trace)
 {
     const struct node *node = self_longest(trace);
     const char *other = node ? other_side(node) : NULL;
-    const char *title = "longest self time: ";
-    char time[80];
-    size_t room;
+    const struct span *span;
 
     if (!node || trace->count < 2)
         return;
-    snprintf(time, sizeof(time), ", %s of %s", time_text(self_time(node)).text,
-             time_text(trace->end - trace->start).text);
-    room = width - strlen(title) - strlen(time);
-    printf("\n%s", title);
-    room -= put(node->span->service, room / 2);
-    if (node->span->service[0] && node->span->name[0])
-        room -= put(": ", 2);
-    room -= put(node->span->name[0] || node->span->service[0] ? node->span->name : node->span->id,
-                room / 2);
-    fputs(time, stdout);
-    if (other && room > 20) {
-        room -= put(" (on the way to ", 16) + 1;
-        put(other, room);
+    span = node->span;
+    fputs("\nlongest self time: ", stdout);
+    put(span->service, SIZE_MAX);
+    fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
+    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+    printf(", %s of %s", time_text(self_time(node)).text,
+           time_text(trace->end - trace->start).text);
+    if (other) {
+        fputs(" (on the way to ", stdout);
+        put(other, SIZE_MAX);
         putchar(')');
     }
     putchar('\n');
@@ -327,5 +322,5 @@ void draw(const struct trace *trace, size_t width, bool annotations)
     printf(" %*s %*s\n", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     for (const struct node *node = trace->top; node; node = node_after(node))
         put_node(&chart, node, annotations);
-    put_longest(trace, width);
+    put_longest(trace);
 }

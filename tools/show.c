@@ -114,22 +114,33 @@ static int read_options(int argc, char *argv[], struct options *options)
     return -1;
 }
 
-static void list(const struct trace_list *traces)
+static int no_memory(void)
+{
+    fputs("blkin show: out of memory\n", stderr);
+    return 1;
+}
+
+/* Out of memory: returns false. */
+static bool list(const struct trace_list *traces)
 {
     printf("%-32s %6s %6s %10s  %-26s  %s\n", "trace", "spans", "errors", "duration", "start",
-           "first span");
+           "root span");
     for (size_t i = 0; i < traces->count; i++) {
-        const struct trace *trace = &traces->traces[i];
-        const struct span *first = trace->nodes->span;
+        struct trace *trace = &traces->traces[i];
+        const struct span *root;
 
+        if (!trace_arrange(trace))
+            return false;
+        root = trace->top->span;
         printf("%-32s %6zu %6zu %10s  %-26s  ", trace->id, trace->count, trace->errors,
                trace->start ? time_text(trace->end - trace->start).text : "?",
                date_text(trace->start).text);
-        put(first->service, SIZE_MAX);
-        fputs(first->service[0] ? ": " : "", stdout);
-        put(first->name, SIZE_MAX);
+        put(root->service, SIZE_MAX);
+        fputs(root->service[0] ? ": " : "", stdout);
+        put(root->name, SIZE_MAX);
         putchar('\n');
     }
+    return true;
 }
 
 static struct trace *slowest(const struct trace_list *traces)
@@ -186,10 +197,8 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
 
     if (!trace)
         return 1;
-    if (!trace_arrange(trace)) {
-        fputs("blkin show: out of memory\n", stderr);
-        return 1;
-    }
+    if (!trace_arrange(trace))
+        return no_memory();
     draw(trace, options->width ? options->width : terminal_width(), options->annotations);
     if (!options->id && traces->count > 1)
         printf("\nThis is the slowest of %zu traces (--list lists them).\n", traces->count);
@@ -207,14 +216,12 @@ int show(int argc, char *argv[])
         return status;
     status = 1;
     if (spans_load(options.source, &spans)) {
-        if (!traces_sort(&spans, &traces)) {
-            fputs("blkin show: out of memory\n", stderr);
-        } else if (options.list) {
-            list(&traces);
-            status = 0;
-        } else {
+        if (!traces_sort(&spans, &traces))
+            status = no_memory();
+        else if (options.list)
+            status = list(&traces) ? 0 : no_memory();
+        else
             status = show_trace(&traces, &options);
-        }
     }
     traces_free(&traces);
     spans_free(&spans);

@@ -72,7 +72,7 @@ echo "${#jobs[@]} ways to compile one header"
 builds() {
     local language=c
     [[ $2 == c++* ]] && language=c++
-    "$1" "-std=$2" -x "$language" "$3" -x none -o "$4" "${@:5}" "${include[@]}" "${strict[@]}" ||
+    "$1" "-std=$2" -x "$language" "$3" -o "$4" "${@:5}" "${include[@]}" "${strict[@]}" ||
         fail "does not compile: $1 -std=$2 $3 ${*:5}"
 }
 link=("-L$BUILD/lib" -lblkin "-Wl,-rpath,$BUILD/lib")

@@ -16,7 +16,7 @@ for header in "$BUILD"/include/blkin/*; do
     [[ $header == */zipkin_trace.h ]] || headers+=("$header") # LTTng's macros, no functions
 done
 [ ${#headers[@]} -ge 5 ] || fail "headers are missing: ${headers[*]}"
-"$PYTHON" "$SRC/scripts/reference" 0.0 "$work" "${headers[@]}" || fail "something public has no comment"
+"$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work" "${headers[@]}" || fail "something public has no comment"
 
 # what the library exports, and the inline functions and macros
 public() {
@@ -27,26 +27,43 @@ public() {
 count=0
 for name in $(public | sort -u); do
     count=$((count + 1))
-    grep -qE "^([^ ].*)?\b$name\b" "$work"/*.3 || fail "$name is in no page"
+    grep -qE "^([^ ].*)?\b$name\b" "$work"/*.h.3 || fail "$name is in no page of a header"
+    [[ $name != [bB][lL][kK][iI][nN]_* ]] || grep -qE "^([^ ].*)?\b$name\b|^\.so man3/" "$work/$name.3" ||
+        fail "man 3 $name: no such page"
 done
 echo "$count public names"
 ((count > 80)) || fail "only $count public names found"
+grep -h '^\.so' "$work"/*.3 | sort -u | while read -r _ page; do
+    [ -e "$work/${page#man3/}" ] || fail "a page refers to $page, which is not there"
+done || exit 1
 grep -n 'blkin_[a-z_]*_(' "$work"/*.3 && fail "private functions are in a page"
 
 # a comment that is missing is noticed
 sed '/^\/\* Returns the calling thread/d' "$SRC/libblkin/blkin.h" >"$work/blkin.h"
-"$PYTHON" "$SRC/scripts/reference" 0.0 "$work/broken" "$work/blkin.h" 2>/dev/null &&
+"$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work/broken" "$work/blkin.h" 2>/dev/null &&
     fail "a function without a comment is accepted"
 
+# the command's page has the options that its --help has
+sed 's/@VERSION@/0.0/; s/@RELEASED@/2000-01-01/' "$SRC/tools/blkin.1" >"$work/blkin.1"
+"$BUILD/bin/blkin" show --help | grep -oE -- '--[a-z]+' | sort -u >"$work/options"
+[ "$(wc -l <"$work/options")" -ge 5 ] || fail "blkin show --help has no options"
+while read -r option; do
+    grep -qF -- "${option//-/\\-}" "$work/blkin.1" || fail "blkin.1 does not have $option"
+done <"$work/options"
+
 if type -P groff >/dev/null; then
-    said=$(groff -man -ww -z -Tutf8 "$work"/*.3 2>&1)
-    [ -z "$said" ] || fail "groff: $said"
+    for page in "$work"/*.[13]; do
+        said=$(groff -man -ww -z -Tutf8 "$page" 2>&1)
+        [ -z "$said" ] || grep -q '^\.so' "$page" || fail "groff: $page: $said"
+    done
 fi
 if type -P mandoc >/dev/null; then
-    mandoc -T lint -W warning "$work"/*.3 || fail "mandoc: see above"
+    mandoc -T lint -W warning "$work"/*.h*.3 "$work/blkin.1" || fail "mandoc: see above"
 fi
 if type -P man >/dev/null; then
-    said=$(man --warnings -l "$work/blkin.h.3" 2>&1 >/dev/null)
-    [ -z "$said" ] || fail "man: $said"
+    for page in blkin.h.3 blkin_span_begin.3 blkin.1; do
+        said=$(man --warnings -l "$work/$page" 2>&1 >/dev/null)
+        [ -z "$said" ] || fail "man: $page: $said"
+    done
 fi
 exit 0

@@ -280,7 +280,7 @@ def contexts_odd():
 
 def discarded():
     """LTTng lost 2, then 5 events, then two packets. Of the loss up to the end of the first packet
-    babeltrace2 does not tell the size: it counts as one event."""
+    babeltrace2 does not tell the size: it counts as one event. Since 2.1 it does not tell it at all."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Traces of traces/ through babeltrace2 and the sink: status, account, messages and spans are those of
-traces/NAME.expected.
+traces/NAME.expected; where babeltrace2 itself tells less since 2.1, of NAME.expected-2.1.
 
   test-traces.py           all of them; also that make_traces.py still writes the same traces
   test-traces.py --write   writes traces/ and traces/*.expected anew: read the difference
@@ -59,6 +59,16 @@ def result(name):
     return "\n".join(lines) + "\n"
 
 
+def since_2_1():
+    version = subprocess.run(["babeltrace2", "--version"], capture_output=True, text=True, check=True).stdout
+    return [int(number) for number in re.search(r"(\d+)\.(\d+)", version).groups()] >= [2, 1]
+
+
+def expected_path(name):
+    path = os.path.join(TRACES, name + ".expected")
+    return path + "-2.1" if os.path.exists(path + "-2.1") and since_2_1() else path
+
+
 def read(path):
     with open(path) as file:
         return file.read()
@@ -85,7 +95,7 @@ def write():
         remove(os.path.join(TRACES, name))
     make_traces.make(TRACES)
     for name in names():
-        with open(os.path.join(TRACES, name + ".expected"), "w") as file:
+        with open(expected_path(name), "w") as file:
             file.write(result(name))
 
 
@@ -94,7 +104,7 @@ def check_made():
     folder = os.path.join(os.environ["TMPDIR"], "made")
     make_traces.make(folder)
     made = dict(files(folder))
-    kept = {path: data for path, data in files(TRACES) if not path.endswith(".expected")}
+    kept = {path: data for path, data in files(TRACES) if ".expected" not in path}
     remove(folder)
     different = sorted(path for path in made.keys() | kept.keys()
                        if made.get(path) != kept.get(path))
@@ -104,7 +114,7 @@ def check_made():
 
 
 def check(name):
-    expected = read(os.path.join(TRACES, name + ".expected"))
+    expected = read(expected_path(name))
     actual = result(name)
     if actual == expected:
         return True
