@@ -57,7 +57,8 @@ zipkin_get "api/v2/dependencies?endTs=1700000100000&lookback=3600000" >"$WORK/ca
 import json, sys
 
 spans, calls = (json.load(open(name)) for name in sys.argv[1:])
-assert calls == [{"parent": "gateway", "child": "osd", "callCount": 1}], calls
+assert sorted((c["parent"], c["child"], c["callCount"]) for c in calls) == [
+    ("gateway", "osd", 1), ("osd", "store", 1)], calls
 half = [s for s in spans if s["localEndpoint"]["serviceName"] == "osd"]
-assert half and all(s.get("shared") for s in half), half
+assert half and all(s.get("shared") for s in half if s["id"] == "000000000000004e"), half
 PY
