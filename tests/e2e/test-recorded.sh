@@ -38,3 +38,27 @@ def ordered(spans):
 zipkin, file = (json.load(open(name)) for name in sys.argv[1:])
 sys.exit(ordered(s for trace in zipkin for s in trace) != ordered(file))
 PY
+
+# What comes late of a server's half under its client's id is a part of that half for Zipkin, too, and
+# changes nothing of who calls whom.
+start_collector "$ZIPKIN_URL/api/v2/spans" "$SRC/tests/plugin/traces/original-late"
+wait_part collector 60 || {
+    show_log collector
+    fail "babeltrace2 of original-late ended with status $?"
+}
+late_is_there() {
+    zipkin_get api/v2/trace/000000000000004d >"$WORK/late.json" 2>/dev/null &&
+        grep -q committed "$WORK/late.json"
+}
+wait_for 30 - "the late pieces in Zipkin" late_is_there || exit 1
+zipkin_get "api/v2/dependencies?endTs=1700000100000&lookback=3600000" >"$WORK/calls.json" ||
+    fail "Zipkin does not tell who calls whom"
+"$PYTHON" - "$WORK/late.json" "$WORK/calls.json" <<'PY' || fail "the late pieces are not the server's"
+import json, sys
+
+spans, calls = (json.load(open(name)) for name in sys.argv[1:])
+assert sorted((c["parent"], c["child"], c["callCount"]) for c in calls) == [
+    ("gateway", "osd", 1), ("osd", "store", 1)], calls
+half = [s for s in spans if s["localEndpoint"]["serviceName"] == "osd"]
+assert half and all(s.get("shared") for s in half if s["id"] == "000000000000004e"), half
+PY

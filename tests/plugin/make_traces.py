@@ -145,6 +145,30 @@ def original():
     return {"": trace}
 
 
+def original_late():
+    """What a server records under its client's id after its half is over."""
+    trace = Trace(hostname="node1")
+    add_zipkin(trace)
+    gateway = {"service": "gateway", "ip": "10.0.0.9", "port": 0, "trace_id": 77}
+    osd = {"service": "osd", "trace_id": 77}
+    store = {"service": "store", "ip": "10.0.0.2", "trace_id": 77}
+    trace.stream().packet([
+        (10 * S, "zipkin:timestamp", zipkin(77, event="sr", **gateway)),
+        (10 * S + MS, "zipkin:timestamp", zipkin(78, parent=77, event="cs", **gateway)),
+        (10 * S + 2 * MS, "zipkin:timestamp", zipkin(78, parent=77, event="sr", **osd)),
+        (10 * S + 2 * MS, "zipkin:timestamp", zipkin(79, parent=78, event="cs", **osd)),
+        (10 * S + 3 * MS, "zipkin:timestamp", zipkin(79, parent=78, event="sr", **store)),
+        (10 * S + 3 * MS, "zipkin:timestamp", zipkin(79, parent=78, event="ss", **store)),
+        (10 * S + 3 * MS, "zipkin:timestamp", zipkin(79, parent=78, event="cr", **osd)),
+        (10 * S + 4 * MS, "zipkin:timestamp", zipkin(78, parent=77, event="ss", **osd)),
+        (10 * S + 5 * MS, "zipkin:timestamp", zipkin(78, parent=77, event="cr", **gateway)),
+        (10 * S + 6 * MS, "zipkin:timestamp", zipkin(77, event="ss", **gateway)),
+        (11 * S, "zipkin:keyval_integer", zipkin(78, parent=77, key="bytes", val=4096, **osd)),
+        (30 * S, "zipkin:timestamp", zipkin(78, parent=77, event="committed", **osd)),
+    ])
+    return {"": trace}
+
+
 def original_keyval():
     """The oldest library: one keyval event, ids of 32 bits; and contexts."""
     trace = Trace(hostname="node1", context=CONTEXT)
@@ -485,8 +509,8 @@ def cut_off():
     return {"": trace}
 
 
-CASES = (original, original_keyval, span_api, span_moments, clock_other, two_threads, two_hosts,
-         contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable,
+CASES = (original, original_late, original_keyval, span_api, span_moments, clock_other, two_threads,
+         two_hosts, contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable,
          other_types, any_bytes, event_ids, empty, clock_ticks,
          clock_before_epoch, clock_none, hangs, corrupt, cut_off)
 
