@@ -35,7 +35,7 @@ is_tag(root, "double", "0.25")
 is_tag(root, "yes", "true")
 is_tag(root, "no", "false")
 is_tag(root, "error", "EIO")
-check([a["value"] for a in root["annotations"]] == ["first", "second"], "annotations", root)
+check([a["value"] for a in root["annotations"]] == ["first", "second [debug]"], "annotations", root)
 times = [root["timestamp"], *(a["timestamp"] for a in root["annotations"]),
          root["timestamp"] + root["duration"]]
 check(times == sorted(times) and root["duration"] < 10_000_000, "times", root)
