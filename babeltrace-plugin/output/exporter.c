@@ -221,8 +221,11 @@ void exporter_free(struct exporter *exporter)
 /* Here, as the sender may be busy for long with what it has. */
 static void say_dropping(struct exporter *exporter)
 {
-    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    uint64_t dropped;
 
+    if (clock_ms() < exporter->reporter.next_ms[REPORT_DROPPING])
+        return; /* thousands of spans may be dropped until then */
+    dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
     reporter_say(&exporter->reporter, REPORT_DROPPING,
                  "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);
 }
