@@ -97,7 +97,7 @@ tool_pkgs := libcurl jansson
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-asan install uninstall lint format clean help
+.PHONY: all deps demo check check-asan check-fresh install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -327,6 +327,10 @@ bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BE
 	@$(MAKE) --no-print-directory all $(disabled_filter)
 	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
 
+WORLDS ?= bookworm trixie sid
+check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root with debootstrap: half an hour
+	@$(mortal) tests/check-fresh $(WORLDS)
+
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
@@ -372,9 +376,10 @@ $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipki
 fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
 	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
 
-deps: ## install every package that build, demo and tests need (Debian; else: list them)
-	@scripts/deps --install
-	@scripts/fetch-zipkin
+FOR ?= check
+deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer
+	@scripts/deps --install $(FOR)
+	@[ $(FOR) = build ] || scripts/fetch-zipkin
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
