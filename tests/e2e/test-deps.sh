@@ -30,8 +30,8 @@ case $* in
     ;;
 *update*) exit 0 ;;
 esac
-printf 'dlstatus:1:%s:Retrieving file\n' 9.5 40.0 41.7 100.0 >&3
-printf 'pmstatus:libfoo:amd64:%s:Installing\n' 50.5 >&3
+printf 'dlstatus:1:%s:Retrieving file\n' 9.5 40.0 41.7 100.0
+printf 'pmstatus:libfoo:amd64:%s:Installing\n' 50.5
 echo "what dpkg says"
 [ -z "${APT_FAILS-}" ]
 SH
