@@ -4,6 +4,7 @@
 
 # that of the headers: 1.0.0
 VERSION := $(shell printf '%s.%s.%s' $$(sed -n 's/^.define BLKIN_VERSION_[MP][A-Z]* //p' libblkin/blkin_base.h))
+RELEASED := 2026-11-21
 SO_VERSION := 1
 
 PREFIX ?= /usr/local
@@ -16,8 +17,9 @@ MANDIR ?= $(PREFIX)/share/man
 # A path of the machine that runs it: without the sysroot that pkg-config may put before it.
 FILTERDIR ?= $(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=filterdir \
 	$(if $(filter-out /usr /usr/local,$(PREFIX)),--define-variable=prefix=$(PREFIX)) nbdkit)
-# where a babeltrace2 of the same LIBDIR looks for plugins
-PLUGINDIR ?= $(LIBDIR)/babeltrace2/plugins
+# where babeltrace2 looks for plugins, in the same way
+PLUGINDIR ?= $(if $(filter-out /usr /usr/local,$(PREFIX)),$(LIBDIR),$(shell \
+	env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=libdir babeltrace2))/babeltrace2/plugins
 
 # SANITIZE=address,undefined (or thread) makes another build, best with its own BUILD=build/asan
 BUILD ?= build
@@ -34,7 +36,9 @@ SRC := $(CURDIR)
 # Debian's own Python: another one on the PATH does not see Debian's packages
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 export SRC PYTHON
-override BUILD := $(abspath $(BUILD))
+# The paths of targets are relative, for the checkout's may have a blank in it.
+override BUILD := $(subst $(CURDIR)/,,$(BUILD))
+built := $(if $(filter /%,$(firstword $(BUILD))),,$(CURDIR)/)$(BUILD)
 export BUILD
 
 # ---------------------------------------------------------------------------------- flags
@@ -96,11 +100,11 @@ tool_pkgs := libcurl jansson
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-asan check-tsan install uninstall lint format clean help
+.PHONY: all deps demo check check-asan check-fresh check-tsan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(provider) $(plugin) $(if $(tool_src),$(tool)) $(examples) \
+all: $(lib) $(lib_static) $(provider) $(plugin) $(tool) $(examples) \
 	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: scripts/deps
@@ -159,15 +163,17 @@ $(tool): $(call obj,$(tool_src))
 include: $(patsubst %,$(BUILD)/include/blkin/%,$(notdir $(headers) $(lttng_header)))
 $(BUILD)/include/blkin/%: libblkin/%
 	@mkdir -p $(@D)
-	@ln -sf $(SRC)/$< $@
+	@ln -sf '$(SRC)/$<' $@
 $(BUILD)/include/blkin/%: tracepoints/%
 	@mkdir -p $(@D)
-	@ln -sf $(SRC)/$< $@
+	@ln -sf '$(SRC)/$<' $@
 
 .PHONY: man
-man: $(BUILD)/man/made ## make the man pages of the headers
-$(BUILD)/man/made: scripts/reference $(headers) Makefile
-	$(PYTHON) scripts/reference $(VERSION) $(@D) $(headers)
+man: $(BUILD)/man/made ## make the man pages: of the command, the headers and each function
+$(BUILD)/man/made: scripts/reference $(headers) tools/blkin.1 Makefile
+	@rm -rf $(@D)
+	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(headers)
+	@sed 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' tools/blkin.1 >$(@D)/blkin.1
 	@touch $@
 
 pc: $(BUILD)/blkin.pc
@@ -179,7 +185,7 @@ $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 
 # what uses the public headers sees them as a user does
 public_flags = -I$(BUILD)/include -I$(BUILD)/include/blkin -pthread
-link_lib = -pthread -L$(BUILD)/lib -lblkin -Wl,-rpath,'$$ORIGIN/../lib:$(BUILD)/lib'
+link_lib = -pthread -L$(BUILD)/lib -lblkin -Wl,-rpath,'$$ORIGIN/../lib:$(built)/lib'
 example_obj := $(call obj,$(wildcard examples/*.c examples/*.cpp))
 $(example_obj): flags = $(public_flags)
 # a program without the provider beside libblkin would silently trace nothing
@@ -200,7 +206,7 @@ $(filter_obj): flags = $(public_flags) -D_GNU_SOURCE $(call pkg_cflags,nbdkit)
 $(filter_obj): | include $(provider)
 $(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
 	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,'$$ORIGIN/../lib:$(BUILD)/lib'
+	$(call say,LD)$(link_filter) -Wl,-rpath,'$$ORIGIN/../lib:$(built)/lib'
 # the same as it is installed: always anew, for LIBDIR may be another one
 $(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
 	@mkdir -p $(@D)
@@ -270,7 +276,7 @@ $(disabled_obj): $(BUILD)/obj/disabled/%.c.o: %.c Makefile | include
 	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
 $(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
 	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,$(BUILD)/lib
+	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
 
 # a source of events for measuring memory
 bench_source := $(BUILD)/tests/bench/plugins/babeltrace-plugin-bench.so
@@ -279,17 +285,20 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
+# What a make that is killed has started ends with it.
+mortal = exec setpriv --pdeathsig TERM
+
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
-	@FAULT='$(FAULT)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
 	@scripts/fetch-zipkin >/dev/null
 	@$(MAKE) --no-print-directory all tests
-	@scripts/isolate tests/run $(TESTS)
+	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
 tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
@@ -328,6 +337,10 @@ bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BE
 	@$(MAKE) --no-print-directory all $(disabled_filter)
 	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
 
+WORLDS ?= bookworm trixie sid
+check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root with debootstrap: half an hour
+	@$(mortal) tests/check-fresh $(WORLDS)
+
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
@@ -341,9 +354,9 @@ check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 
 .PHONY: run-unit-tests run-tsan-tests
 run-unit-tests:
-	@scripts/isolate tests/run $(unit_tests)
+	@$(mortal) scripts/isolate tests/run $(unit_tests)
 run-tsan-tests:
-	@TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
+	@$(mortal) env TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
 
 # libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz.
 # A few of them only: FUZZERS=fuzz-json
@@ -394,9 +407,10 @@ $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipki
 fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
 	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
 
-deps: ## install every package that build, demo and tests need (Debian; else: list them)
-	@scripts/deps --install
-	@scripts/fetch-zipkin
+FOR ?= check
+deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer
+	@scripts/deps --install $(FOR)
+	@[ $(FOR) = build ] || scripts/fetch-zipkin
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
@@ -423,7 +437,7 @@ format: ## format the C and C++ files
 
 install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
-		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man3
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
@@ -431,24 +445,36 @@ install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## inst
 	$(INSTALL) -m 644 $(headers) $(lttng_header) $(DESTDIR)$(INCLUDEDIR)/blkin
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 $(patsubst libblkin/%,$(BUILD)/man/%.3,$(headers)) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(BUILD)/man/blkin.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/sink.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
 endif
+	@$(if $(DESTDIR),,$(refresh_ld_cache))
 
-uninstall: ## remove what install has installed
+# so that programs find the library: the machine's cache if it is the machine's library
+refresh_ld_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
+	$(if $(filter /usr /usr/local,$(PREFIX)),ldconfig 2>/dev/null;) \
+	ldconfig -p | sed -n 's/.*$(notdir $(lib)) .*=> //p' | xargs -r readlink -f | \
+		grep -qxF "$$(readlink -f $(LIBDIR)/$(notdir $(lib)))" || \
+	echo 'Programs do not find $(LIBDIR)/$(notdir $(lib)) yet: run ldconfig as root, with $(LIBDIR)' \
+		'named in /etc/ld.so.conf.d/, or link them with -Wl,-rpath,$(LIBDIR)'
+
+uninstall: man ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
 		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so)
-	rm -f $(patsubst libblkin/%,$(DESTDIR)$(MANDIR)/man3/%.3,$(headers))
+	@for page in $(BUILD)/man/*.[13]; do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
 clean: ## remove build/
 	rm -rf $(BUILD)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+	@sed -n -e ':line' -e '/\\$$/{N;s/\\\n//;b line' -e '}' \
+		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -185,14 +185,19 @@ start_relayd() {
     wait_for 20 relayd "the relay daemon's ports" relayd_listens
 }
 
-# start_session NAME CREATE-OPTION...: records the events of both APIs, one per span of blkin.h, in buffers per user (those per process
-# lose events of live sessions in LTTng 2.13).
+# Has LTTng (since 2.16) more than one?
+has_trace_formats() {
+    command lttng create --list-options 2>/dev/null | grep -q -- --trace-format
+}
+
+# start_session NAME CREATE-OPTION...: records the events of both APIs, one per span of blkin.h, in
+# buffers per user (those per process lose events of live sessions in LTTng 2.13). Where LTTng has a
+# choice of formats it is TRACE_FORMAT, or CTF 1.8, which every babeltrace2 reads (2.1: also CTF 2).
 start_session() {
     local name=$1 log
     shift
-    # LTTng 2.16 writes CTF 2 unless told otherwise; readers for that are not everywhere yet.
-    if command lttng create --list-options 2>/dev/null | grep -q -- --trace-format; then
-        set -- "$@" --trace-format=ctf-1.8
+    if has_trace_formats; then
+        set -- "$@" --trace-format="${TRACE_FORMAT-ctf-1.8}"
     fi
     if ! log=$({
         lttng create "$name" "$@" &&
@@ -259,7 +264,7 @@ start_zipkin() {
 }
 
 wait_zipkin() {
-    wait_for 45 zipkin "Zipkin's start" zipkin_healthy
+    wait_for 90 zipkin "Zipkin's start" zipkin_healthy
 }
 
 # ---- the example storage stack ------------------------------------------------------------------

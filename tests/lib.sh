@@ -63,6 +63,12 @@ check_traces() {
         --store "$(part_address store-1)" --store "$(part_address store-2)"
 }
 
+# Does this LTTng write CTF 2 (since 2.16), and this babeltrace2 read it (since 2.1)?
+knows_ctf_2() {
+    has_trace_formats || return
+    babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'
+}
+
 # check_account SPANS: the sink's own summary says so, and that nothing was lost.
 check_account() {
     grep -q "spans: $1 = $1 accepted + 0 refused .* lost before by LTTng: 0 events, 0 packets" \

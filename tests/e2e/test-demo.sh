@@ -7,7 +7,9 @@ set -u
 . "$SRC/tests/lib.sh"
 
 # As "make demo" runs it: apart from this test, in namespaces of its own. The mark is to find its processes by.
-demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$ "$SRC/scripts/demo")
+apart=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$)
+demo=("${apart[@]}" "$SRC/scripts/demo")
+make=("${apart[@]}" make --no-print-directory -C "$SRC" demo)
 
 processes_left() {
     grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ
@@ -32,9 +34,9 @@ expect() {
     done
 }
 
-# kill_when TEXT: starts the demo, and kills it with SIGKILL as soon as it says so.
+# kill_when TEXT COMMAND...: starts the demo, and kills it with SIGKILL as soon as it says so.
 kill_when() {
-    start_part demo "${demo[@]}"
+    start_part demo "${@:2}"
     wait_for 60 demo "the demo's saying \"$1\"" says "$1" || exit 1
     stop_part demo KILL
     wait_for 10 - "the end of all that a killed demo has started" none_left || {
@@ -45,8 +47,9 @@ kill_when() {
 
 private_begin
 
-kill_when "waiting for Zipkin"
-kill_when "starting gateway, mapper and two stores"
+kill_when "waiting for Zipkin" "${demo[@]}"
+kill_when "starting gateway, mapper and two stores" "${demo[@]}"
+kill_when "starting gateway, mapper and two stores" "${make[@]}"
 
 SECONDS=0
 start_part demo "${demo[@]}"
@@ -55,9 +58,10 @@ expect "starting LTTng's daemons" "starting gateway, mapper and two stores" "gat
     "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
 
-# At a terminal it stays, and Ctrl-C is its good end.
-start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" 60 "Ctrl-C ends the demo" "${demo[@]}"
+# At a terminal it stays, and Ctrl-C is its good end: for make, too.
+start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" 60 "Ctrl-C ends the demo" "${make[@]}"
 wait_part demo 70 || fail "the demo at a terminal: status $?: $(show_log demo 60 2>&1)"
+! says "***" || fail "make calls the demo's good end a failure: $(show_log demo 5 2>&1)"
 none_left || fail "something is left of the demo at a terminal: $(processes_left)"
 
 # Without Java, the spans are in a file that can be looked at. A fault is found.

@@ -7,6 +7,7 @@ set -u
 requests=200
 
 private_begin
+! knows_ctf_2 || export TRACE_FORMAT=ctf-2
 need_zipkin
 start_sessiond && start_relayd && start_live_session live || exit 1
 start_collector "$ZIPKIN_URL/api/v2/spans" "$LIVE_URL"

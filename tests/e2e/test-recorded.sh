@@ -1,14 +1,14 @@
 #!/bin/bash
-# A recorded trace becomes the same spans over HTTP and in a file.
+# A recorded trace becomes the same spans over HTTP and in a file, and in CTF 2 where LTTng writes it.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 requests=200
 
-# convert ENDPOINT: the recorded trace to there.
+# convert ENDPOINT [FOLDER]: the recorded trace to there.
 convert() {
-    start_collector "$1" "$WORK/trace"
+    start_collector "$1" "${2-$WORK/trace}"
     wait_part collector 60 || {
         show_log collector
         fail "babeltrace2 to $1 ended with status $?"
@@ -19,8 +19,14 @@ convert() {
 private_begin
 need_zipkin
 start_sessiond && start_session recorded --output="$WORK/trace" || exit 1
+ctf2=
+if knows_ctf_2; then
+    ctf2=$WORK/trace-ctf-2
+    TRACE_FORMAT=ctf-2 start_session recorded-ctf-2 --output="$ctf2" || exit 1
+fi
 start_stack && run_client "$requests" || exit 1
 lttng destroy recorded >/dev/null || fail "lttng destroy"
+[ -z "$ctf2" ] || lttng destroy recorded-ctf-2 >/dev/null || fail "lttng destroy"
 
 convert "$ZIPKIN_URL/api/v2/spans"
 check_zipkin "$requests" || fail "what Zipkin has is not what the stack did"
@@ -39,13 +45,18 @@ zipkin, file = (json.load(open(name)) for name in sys.argv[1:])
 sys.exit(ordered(s for trace in zipkin for s in trace) != ordered(file))
 PY
 
+# Another session has other times, but else the same.
+if [ -n "$ctf2" ]; then
+    grep -qa preamble "$ctf2"/ust/uid/*/*/metadata || fail "$ctf2 is not CTF 2"
+    convert "file:$WORK/spans-ctf-2.json" "$ctf2"
+    check_traces "$WORK/spans-ctf-2.json" "$requests" || fail "what CTF 2 has is not what the stack did"
+else
+    echo "without CTF 2: LTTng before 2.16, or babeltrace2 before 2.1"
+fi
+
 # What comes late of a server's half under its client's id is a part of that half for Zipkin, too, and
 # changes nothing of who calls whom.
-start_collector "$ZIPKIN_URL/api/v2/spans" "$SRC/tests/plugin/traces/original-late"
-wait_part collector 60 || {
-    show_log collector
-    fail "babeltrace2 of original-late ended with status $?"
-}
+convert "$ZIPKIN_URL/api/v2/spans" "$SRC/tests/plugin/traces/original-late"
 late_is_there() {
     zipkin_get api/v2/trace/000000000000004d >"$WORK/late.json" 2>/dev/null &&
         grep -q committed "$WORK/late.json"
