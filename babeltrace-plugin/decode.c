@@ -127,7 +127,7 @@ struct moves {
 struct plan {
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
-    bool has_moment; /* age_ns is read as a moment of the clock */
+    bool has_moment;      /* age_ns is read as a moment of the clock */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
     struct moves texts;
     struct moves signed_integers;
