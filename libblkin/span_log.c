@@ -66,7 +66,6 @@ static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endp
 #define LINK_SIZE                       49
 
 _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
-                   STRING_SIZE(SPAN_KEY_MAX, SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
                    NUMBER_SIZE(SPAN_KEY_MAX) <= SPAN_RECORD_MAX &&
                    ENDPOINT_SIZE <= SPAN_RECORD_MAX && NAME_SIZE <= SPAN_RECORD_MAX,
                "a record is longer than the longest");

@@ -170,7 +170,7 @@ static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
         reader = *variable;
     }
     cmm_barrier();
-    nesting = reader->ctr;
+    nesting = reader->ctr; /* NOLINT(clang-analyzer-core.NullDereference): it is registered now */
     if (__builtin_expect(nesting & LTTNG_UST_URCU_GP_CTR_NEST_MASK, 0)) {
         CMM_STORE_SHARED(reader->ctr, nesting + LTTNG_UST_URCU_GP_COUNT);
     } else {

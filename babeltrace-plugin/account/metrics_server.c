@@ -290,6 +290,7 @@ static void set_url(struct metrics_server *server, const struct metrics_address 
     int port = atoi(address->port);
 
     if (getsockname(server->fd, (struct sockaddr *)&name, &length) == 0)
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): getsockname() has filled it in */
         port = ntohs(is_ipv6 ? ((struct sockaddr_in6 *)&name)->sin6_port
                              : ((struct sockaddr_in *)&name)->sin_port);
     (void)snprintf(server->url, sizeof(server->url), "http://%s%s%s:%d/metrics", is_ipv6 ? "[" : "",

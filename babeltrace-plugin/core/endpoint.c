@@ -118,10 +118,11 @@ static uint16_t checked_port(int64_t port)
 static struct entry *entry_new(struct text service, struct text ip, int64_t port)
 {
     struct entry *entry = calloc(1, sizeof(*entry) + service.length + ip.length);
-    char *bytes = (char *)(entry + 1);
+    char *bytes;
 
     if (!entry)
         return NULL;
+    bytes = (char *)(entry + 1);
     (void)text_copy(text_copy(bytes, service), ip);
     entry->endpoint.service = (struct text){bytes, service.length};
     entry->ip = (struct text){bytes + service.length, ip.length};
