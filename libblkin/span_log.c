@@ -107,7 +107,7 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
 
     add_record(span, record, size);
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
+        blkin_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
 
 /* ---- annotations ---- */
@@ -126,8 +126,8 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
     end = put_annotation(record, severity, text, length, time_ns - span_inside(span)->start_ns);
     add_record(span, record, (size_t)(end - record));
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
-                    length);
+        blkin_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
+                     length);
 }
 
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
@@ -260,7 +260,7 @@ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *conte
 static void tell(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
+        blkin_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
 }
 
 /* Cut to what the log leaves. */

@@ -29,8 +29,7 @@ void outbox_free(struct outbox *outbox);
 
 struct exporter_counts outbox_counts(struct outbox *outbox);
 
-/* ---- for the thread that fills it --------------------------------------------------------------
- */
+/* ---- for the thread that fills it ---- */
 
 /* Returns false, span not counted, if there is no room and it is to be waited for. */
 bool outbox_add(struct outbox *outbox, const struct span *span);
@@ -55,8 +54,7 @@ void outbox_stop(struct outbox *outbox, int64_t stop_ms);
 /* Has the sender given up? Then error is set. */
 bool outbox_has_failed(struct outbox *outbox, struct error *error);
 
-/* ---- for the sender's thread -------------------------------------------------------------------
- */
+/* ---- for the sender's thread ---- */
 
 /* Waits for a batch. Returns NULL when there will be no more: then the sender ends. */
 struct batch *outbox_take(struct outbox *outbox);
