@@ -58,8 +58,7 @@ struct field {
 static const struct field moment_field = INTEGER("monotonic", age_ns);
 static const struct field age_field = INTEGER("age", age_ns);
 
-/* What can be of blkin_span_end_at(), and what of a clock that is converted; else it is nonsense.
- */
+/* What can be of blkin_span_end_at(), and what of a clock that is converted; else: nonsense. */
 #define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
 #define AHEAD_NS  INT64_C(1000000)
 
@@ -263,8 +262,7 @@ static const struct layout *find_layout(const char *event_name)
     return NULL;
 }
 
-/* The moves to which a field of this class belongs, or NULL: the event's member has another type.
- */
+/* The moves to which a field of this class belongs; NULL: the event's member has another type. */
 static struct moves *moves_for(struct plan *plan, enum field_type type, const bt_field_class *class)
 {
     const bt_field_class_type class_type = bt_field_class_get_type(class);

@@ -45,8 +45,7 @@ inline namespace disabled
 {
 #endif
 
-/* A span: begun by its constructor or by begin(), ended by its destructor, or by end() if earlier.
- */
+/* A span: begun by its constructor or by begin(), ended by its destructor, or before by end(). */
 class Span
 {
 public:

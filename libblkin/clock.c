@@ -205,7 +205,7 @@ static uint64_t measured_rate(struct moment now, uint64_t old)
     if (now.ticks <= last.ticks || now.ns <= last.ns)
         return old;
     rate = rate_between(last, now);
-    if (differ(rate, old) && differ(rate, odd_rate)) {
+    if (rate == 0 || (differ(rate, old) && differ(rate, odd_rate))) {
         odd_rate = rate;
         return old;
     }

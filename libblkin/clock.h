@@ -29,8 +29,7 @@
 
 #define CLOCK_STEP_NS 1000000
 
-/* One line. Written once, then read by any thread; atomic, as its place is used again much later.
- */
+/* One line. Written once, then read; atomic, as its place is used again much later. */
 struct blkin_clock_line {
     uint64_t ticks; /* where it begins */
     uint64_t ns;    /* there */
@@ -69,8 +68,7 @@ static inline uint64_t blkin_clock_scale(uint64_t ticks, uint64_t rate)
     return (uint64_t)(((unsigned __int128)ticks * rate) >> 32);
 }
 
-/* The time, in ns of CLOCK_MONOTONIC, at which blkin_ticks() was this. Draws a line if one is due.
- */
+/* The ns of CLOCK_MONOTONIC at which blkin_ticks() was this. Draws a line if one is due. */
 uint64_t blkin_clock_ns(uint64_t ticks);
 
 /* The same of blkin_counter(), where that is all there is to do, and calls nothing; else 0. */

@@ -52,9 +52,9 @@ __attribute__((noinline)) static void stream_begin(const struct blkin_span *span
     blkin_record_event(blkin_provider(), BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
 }
 
-__attribute__((noinline)) void span_stream(const struct blkin_span *span,
-                                           enum blkin_packed_event kind, uint64_t time_ns,
-                                           const char *text, size_t length)
+__attribute__((noinline)) void blkin_stream(const struct blkin_span *span,
+                                            enum blkin_packed_event kind, uint64_t time_ns,
+                                            const char *text, size_t length)
 {
     const struct blkin_provider *provider = blkin_provider();
     struct blkin_thread *thread = blkin_this_thread();
@@ -290,7 +290,7 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         record_span(span, time_ns, provider, blkin_this_thread());
     if (state & SPAN_STREAMED)
-        span_stream(span, BLKIN_EVENT_END, time_ns, NULL, 0);
+        blkin_stream(span, BLKIN_EVENT_END, time_ns, NULL, 0);
 }
 
 void blkin_span_end_(struct blkin_span *span)
@@ -314,7 +314,7 @@ void blkin_span_end_(struct blkin_span *span)
 void blkin_span_drop_(struct blkin_span *span)
 {
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_END, span_now_ns(), NULL, 0);
+        blkin_stream(span, BLKIN_EVENT_END, span_now_ns(), NULL, 0);
     set_state(span, 0);
     span->has_context_ = CONTEXT_PASSED_ON;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG);

@@ -30,8 +30,7 @@ enum {
 #define SPAN_SERVICE_MAX 72
 #define SPAN_IP_MAX      46
 
-/* Bytes of the event: its fixed part, the name, and the log. What a short name leaves is the log's.
- */
+/* Bytes of the event: its fixed part, the name, the log. What a short name leaves is the log's. */
 #define SPAN_USED_MAX (sizeof(struct blkin_span_event) + SPAN_NAME_MAX + 1 + BLKIN_SPAN_LOG)
 
 /*
@@ -75,8 +74,8 @@ static inline uint64_t span_now_ns(void)
  * Records a streaming event of the span, if it is enabled: what happened at time_ns, with a text of
  * at most SPAN_RECORD_MAX bytes, or none (NULL).
  */
-void span_stream(const struct blkin_span *span, enum blkin_packed_event kind, uint64_t time_ns,
-                 const char *text, size_t length);
+void blkin_stream(const struct blkin_span *span, enum blkin_packed_event kind, uint64_t time_ns,
+                  const char *text, size_t length);
 
 /* Of the longest record of a log: a tag. */
 #define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)

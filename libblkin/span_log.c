@@ -107,7 +107,7 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
 
     add_record(span, record, size);
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
+        blkin_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
 
 /* ---- annotations ---- */
@@ -127,8 +127,8 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
     if (blkin_is_severe_enough(severity & 7))
         add_record(span, record, (size_t)(end - record));
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
-                    length);
+        blkin_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
+                     length);
 }
 
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
@@ -263,7 +263,7 @@ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *conte
 static void tell(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
-        span_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
+        blkin_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
 }
 
 /* Cut to what the log leaves. */

@@ -97,11 +97,9 @@ static void end(struct blkin_span *span, int result, const int *err)
 static int pass_on_within(struct blkin_span *span, nbdkit_next *next, const struct request *request,
                           int *err)
 {
-    struct blkin_span *const before = blkin_set_current(span);
-    const int result = pass_on(next, request, err);
+    BLKIN_CURRENT_SCOPE(span);
 
-    (void)blkin_set_current(before);
-    return result;
+    return pass_on(next, request, err);
 }
 
 static int trace_layer(struct blkin_span *above, nbdkit_next *next, const struct request *request,

@@ -80,6 +80,11 @@ static void test_steps(void)
     ticks = blkin_ticks();
     CHECK(difference(blkin_clock_ns(ticks), blkin_monotonic_ns()) < CLOCK_STEP_NS);
     CHECK(error_ns() < EXACT_NS);
+
+    last.ticks = ticks - (UINT64_C(1) << 63); /* no rate at all */
+    last.ns = blkin_monotonic_ns() - 1;
+    draw(ticks);
+    CHECK(error_ns() < EXACT_NS);
 }
 
 /* As on another host after a migration: not believed once, but the second time. */
