@@ -375,7 +375,8 @@ static bool make_room(struct stream_decoder *decoder)
 }
 
 /* Returns NULL when out of memory. */
-static const struct plan *add_plan(struct stream_decoder *decoder, const bt_event_class *class)
+__attribute__((noinline)) static const struct plan *add_plan(struct stream_decoder *decoder,
+                                                             const bt_event_class *class)
 {
     struct plan *plan = make_room(decoder) ? make_plan(class) : NULL;
 

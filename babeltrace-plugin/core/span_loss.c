@@ -79,13 +79,15 @@ static uint64_t missing_before(struct sequence_table *table, const struct event 
         missing = event->sequence - place->sequence - 1;
         *since_ns = place->time_ns;
     }
-    *place = (struct place){event->thread, event->sequence, event->time_ns};
+    place->thread = event->thread;
+    place->sequence = event->sequence;
+    place->time_ns = event->time_ns;
     /* the numbers have 32 bits, so there cannot be more in between */
     return missing > UINT32_MAX ? 0 : missing;
 }
 
-static void note_gap(struct assembler *assembler, const struct event *event, uint64_t missing,
-                     int64_t since_ns)
+__attribute__((noinline)) static void
+note_gap(struct assembler *assembler, const struct event *event, uint64_t missing, int64_t since_ns)
 {
     struct source *source = source_get(assembler->sources, &event->origin);
     const struct loss_interval interval = {
