@@ -33,6 +33,7 @@ for name in $(public | sort -u); do
 done
 echo "$count public names"
 ((count > 80)) || fail "only $count public names found"
+find "$work" -name "*.3" -printf "%f\n" | grep -vE '^(BLKIN_[A-Z0-9_]+|blkin_[a-z0-9_]+|ztrace_init|[a-z_]+\.h(pp)?)\.3$' && fail "a page of no name of ours"
 grep -n 'blkin_[a-z_]*_(' "$work"/*.3 && fail "private functions are in a page"
 
 # a comment that is missing is noticed
