@@ -42,7 +42,7 @@ deps() {
     : >"$work/asked"
     said=$(PATH=$work/bin ASKED=$work/asked TMPDIR=$work PYTHON=/nowhere bash "$SRC/scripts/deps" "$@" 2>&1)
     status=$?
-    installed=" $(sed -n 's/.* -y .* install //p' "$work/asked") "
+    installed=" $(sed -n 's/.* -y install //p' "$work/asked") "
     return $status
 }
 
