@@ -102,6 +102,7 @@ static const char *transfer_advice(CURLcode code)
     case CURLE_SSL_CACERT_BADFILE:
         return "; see tls-ca";
     case CURLE_SSL_CERTPROBLEM:
+    case CURLE_BAD_FUNCTION_ARGUMENT: /* the same of libcurl 8.23 */
         return "; see tls-cert and tls-key";
     default:
         return "";
@@ -110,14 +111,15 @@ static const char *transfer_advice(CURLcode code)
 
 static void judge_failure(struct http_transport *http, CURLcode code, struct reply *reply)
 {
-    curl_off_t sent_us = 0;
+    curl_off_t sent_bytes = 0;
     long proxy_status = 0;
 
     http->has_advice = transfer_advice(code)[0] != '\0';
-    curl_easy_getinfo(http->curl, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    /* libcurl 8.23 has times of a transfer even where there was no connection */
+    curl_easy_getinfo(http->curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     reply->delivery = DELIVERY_RETRY;
-    reply->may_be_batch = sent_us > 0; /* it was being sent, or answered */
+    reply->may_be_batch = sent_bytes > 0; /* it was being sent, or answered */
     reply->retry_after_ms = 0;
     if (atomic_load(&http->is_cancelled))
         error_set(&reply->error, "%s: no answer in time", http->url.shown);

@@ -13,7 +13,7 @@ fail() {
 }
 
 mkdir "$work/bin" || exit 1
-for program in bash cat cut echo env grep mktemp rm sed tail xargs dirname sleep; do
+for program in bash cat cut echo env sh grep mktemp rm sed tail xargs dirname sleep; do
     ln -s "$(type -P $program)" "$work/bin/$program" || exit 1
 done
 program() {
@@ -30,8 +30,8 @@ case $* in
     ;;
 *update*) exit 0 ;;
 esac
-printf 'dlstatus:1:%s:Retrieving file\n' 9.5 40.0 41.7 100.0
-printf 'pmstatus:libfoo:amd64:%s:Installing\n' 50.5
+printf 'dlstatus:1:%s:Retrieving file\n' 9.5 40.0 41.7 100.0 >&3
+printf 'pmstatus:libfoo:amd64:%s:Installing\n' 50.5 >&3
 echo "what dpkg says"
 [ -z "${APT_FAILS-}" ]
 SH
@@ -42,7 +42,7 @@ deps() {
     : >"$work/asked"
     said=$(PATH=$work/bin ASKED=$work/asked TMPDIR=$work PYTHON=/nowhere bash "$SRC/scripts/deps" "$@" 2>&1)
     status=$?
-    installed=" $(sed -n 's/.* -y .* install //p' "$work/asked") "
+    installed=" $(sed -n 's/.* -y install //p' "$work/asked") "
     return $status
 }
 
