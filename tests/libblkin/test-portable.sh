@@ -16,8 +16,9 @@ fail() {
 
 portable=$BUILD/portable
 unit=(test-ids test-macros test-context test-original-api)
-make -s -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include "$portable/lib/libblkin-lttng.so.1" \
-    "${unit[@]/#/$portable/tests/libblkin/}" "$portable"/tests/libblkin/{test-clock,spans,cost} >/dev/null ||
+made=${portable#"$SRC/"} # as make names it
+make -s -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include "$made/lib/libblkin-lttng.so.1" \
+    "${unit[@]/#/$made/tests/libblkin/}" "$made"/tests/libblkin/{test-clock,spans,cost} >/dev/null ||
     fail "the build with BLKIN_PORTABLE"
 mkdir -p "$portable/plugins" && cp -p "$BUILD"/plugins/*.so "$portable/plugins/"
 for name in "${unit[@]}"; do
