@@ -418,17 +418,19 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* .ci/r
 	$(wildcard scripts/*.sh tests/*.sh)
 python_files := $(wildcard tests/*/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
+linting = @printf '  LINT %s\n' $(1);
 lint: include man ## check formatting, C, shell scripts, Python syntax and man pages
-	$(CLANG_FORMAT) --dry-run -Werror $(c_files)
-	shellcheck -x -S warning $(sort $(scripts))
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c "import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
-	cppcheck --quiet --enable=warning,performance,portability --std=c11 --inline-suppr --error-exitcode=1 \
-		-j 2 -D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
+	$(call linting,clang-format)$(CLANG_FORMAT) --dry-run -Werror $(c_files)
+	$(call linting,shellcheck)shellcheck -x -S warning $(sort $(scripts))
+	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
+		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
+	$(call linting,cppcheck)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 -j 2 \
+		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
 		--include=tests/cppcheck.h $(sort $(dir $(linted)))
-	printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -Ilibblkin $(public_flags) -Ibabeltrace-plugin -Itracepoints \
-			$(call pkg_cflags,$(plugin_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
-	mandoc -T lint -W warning $(wildcard $(BUILD)/man/*.[0-9])
+	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -Ilibblkin $(public_flags) \
+			-Ibabeltrace-plugin -Itracepoints $(call pkg_cflags,$(plugin_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
+	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
 format: ## format the C and C++ files
 	$(CLANG_FORMAT) -i $(c_files)

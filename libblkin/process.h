@@ -1,5 +1,6 @@
 /*
- * What is one per process: its service, the provider of events, and what is due once a second.
+ * What is one per process: its service, the provider of events, what is due once a second; and its
+ * threads that record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -57,6 +58,19 @@ static inline void blkin_do_chores_if_due(uint64_t now_ticks)
 {
     if (blkin_chores_are_due(now_ticks))
         blkin_do_chores(now_ticks);
+}
+
+/* The first record of a thread: loads the provider, or registers this child of fork(2). Cold. */
+__attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
+
+/* The calling thread's state, ready to record. Before what the provider says is looked at. */
+static inline struct blkin_thread *blkin_this_thread(void)
+{
+    struct blkin_thread *thread = &blkin_thread;
+
+    if (__builtin_expect(thread->number == 0, 0))
+        blkin_thread_begin(thread);
+    return thread;
 }
 
 #endif

@@ -37,19 +37,6 @@ extern __attribute__((visibility("hidden"),
 /* Gives the calling thread's ids a new seed. Cold. */
 __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
-/* The first record of a thread: loads the provider, or registers this child of fork(2). Cold. */
-__attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
-
-/* The calling thread's state, ready to record. Before what the provider says is looked at. */
-static inline struct blkin_thread *blkin_this_thread(void)
-{
-    struct blkin_thread *thread = &blkin_thread;
-
-    if (__builtin_expect(thread->number == 0, 0))
-        blkin_thread_begin(thread);
-    return thread;
-}
-
 extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 
 /*
