@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# A checkout whose path has a blank in it builds and runs, and make help names what people type.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+checkout="$TMPDIR/a b/blkin"
+trap 'rm -rf "$TMPDIR/a b"' EXIT
+
+fail() {
+    echo "test-checkout.sh: $*" >&2
+    exit 1
+}
+
+# make as in a shell of the user's: nothing of the make that runs this
+plain_make() {
+    env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD -u BLKIN_PRIVATE make -s -C "$checkout" "$@"
+}
+
+mkdir -p "$checkout" && cd "$SRC" &&
+    cp -r Makefile libblkin tracepoints babeltrace-plugin tools scripts examples tests "$checkout/" || exit 1
+plain_make build/lib/libblkin-lttng.so.1 build/bin/blkin build/examples/client build/tests/libblkin/test-ids ||
+    fail "make in \"$checkout\""
+"$checkout/build/bin/blkin" --version >/dev/null || fail "the command of this checkout does not run"
+timeout 60 "$checkout/build/tests/libblkin/test-ids" || fail "test-ids of this checkout: status $?"
+
+help=$(plain_make help)
+for target in all deps demo check tests install uninstall bench fuzz lint clean help; do
+    grep -q "^  make $target " <<<"$help" || fail "make help does not tell of $target"
+done
