@@ -24,7 +24,7 @@ struct closing {
 /* Returns false for an empty text, one of more than CLOSING_TEXT_MAX bytes, or one too many. */
 static inline bool closing_add(struct closing *closing, struct text text)
 {
-    if (text.length == 0 || text.length > CLOSING_TEXT_MAX || closing->count == CLOSING_MAX)
+    if (text.length == 0 || text.length > CLOSING_TEXT_MAX || closing->count >= CLOSING_MAX)
         return false;
     memcpy(closing->texts[closing->count], text.data, text.length);
     closing->length[closing->count++] = (uint8_t)text.length;

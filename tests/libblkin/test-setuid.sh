@@ -41,7 +41,8 @@ build() {
         -pthread || fail "$1 does not link"
 }
 build static "$BUILD/lib/libblkin.a" -ldl
-build shared -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib"
+cp "$BUILD/lib/libblkin.so.1" $place/ # the checkout may be where nobody else may look
+build shared -L"$BUILD/lib" -lblkin -Wl,-rpath,$place
 for program in static shared; do
     cp $place/$program $place/$program-setuid
     chmod 4755 $place/$program-setuid
