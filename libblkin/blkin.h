@@ -264,11 +264,15 @@ static inline size_t blkin_length_within_(const char *text, size_t length)
     return end || !text ? (size_t)(end - text) : length;
 }
 
-/* Has the sender decided against this trace? */
+static inline int blkin_has_trace_(const struct blkin_context *context)
+{
+    return (context->trace_id | context->trace_id_high) != 0;
+}
+
+/* Is it decided that this trace is not recorded? */
 static inline int blkin_is_refused_(const struct blkin_context *context)
 {
-    return context && (context->trace_id | context->trace_id_high) &&
-           (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
+    return (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
                               BLKIN_CONTEXT_DEBUG)) == BLKIN_CONTEXT_DECIDED;
 }
 
@@ -277,11 +281,12 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
  * and below this span, which another thread may be ending meanwhile?
  */
 #ifndef BLKIN_DISABLE
-#define BLKIN_IS_RECORDED_(span)  __builtin_expect((span)->state_ != 0, 0)
-#define BLKIN_IS_WANTED_(context) (blkin_is_on() && !blkin_is_refused_(context))
+#define BLKIN_IS_RECORDED_(span) __builtin_expect((span)->state_ != 0, 0)
+#define BLKIN_IS_WANTED_(context) \
+    (blkin_is_on() && !((context) && blkin_has_trace_(context) && blkin_is_refused_(context)))
 #define BLKIN_IS_PARENT_(span)                                                       \
     (__builtin_expect(__atomic_load_n(&(span)->state_, __ATOMIC_RELAXED) != 0, 0) || \
-     ((span)->has_context_ && BLKIN_IS_WANTED_(&(span)->context)))
+     ((span)->has_context_ && !blkin_is_refused_(&(span)->context) && blkin_is_on()))
 #else
 #define BLKIN_IS_RECORDED_(span)  0
 #define BLKIN_IS_WANTED_(context) 0
