@@ -39,6 +39,8 @@
 #ifndef BLKIN_CONTEXT_H_
 #define BLKIN_CONTEXT_H_
 
+#include "blkin_base.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #ifdef BLKIN_DISABLE
@@ -47,14 +49,6 @@
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-#ifndef BLKIN_PUBLIC
-#if defined(__GNUC__)
-#define BLKIN_PUBLIC __attribute__((visibility("default")))
-#else
-#define BLKIN_PUBLIC
-#endif
 #endif
 
 #ifndef BLKIN_DISABLE
