@@ -74,9 +74,15 @@ time=$(metric trace_time_seconds)
 wait_for 20 collector "later trace time" since "$time" || exit 1
 says collector 'trace time' && fail "it complains of a healthy session"
 
-# One that LTTng has stalled, as somebody died in the middle of a record.
-record 1 mid-record
-[ $? = 139 ] || fail "it did not die in the middle of a record"
+# One that stands still. (LTTng 2.13 does that itself when somebody dies in the middle of a record:
+# test-killed.sh.)
+pid_of_consumerd() {
+    pgrep -P "$(pgrep -P "${private_pid[sessiond]}" | tr '\n' ,)${private_pid[sessiond]}" -f lttng-consumerd ||
+        fail "there is no consumer daemon"
+}
+consumerd=$(pid_of_consumerd) || exit 1
+# shellcheck disable=SC2086 # a list
+kill -STOP $consumerd
 wait_for 30 collector "a word about the stalled session" \
     says collector 'trace time stands still for 1[0-9] s: LTTng.s session or consumer daemon hangs, or' || exit 1
 stands_still
@@ -100,8 +106,7 @@ wait_for 30 collector "trace time after the session's stop" since "$stopped" || 
 [ "$(metric events_in_spans_total)" = 20300 ] || fail "$(metric events_in_spans_total) of 20300 spans were read"
 
 # One without its daemons.
-sessiond=$(pgrep -P "${private_pid[sessiond]}" | tr '\n' ,)${private_pid[sessiond]}
-consumerd=$(pgrep -P "$sessiond" -f lttng-consumerd) || fail "there is no consumer daemon"
+consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086
 kill -KILL $consumerd
 wait_for 40 collector "a word about the session's end" \
