@@ -58,9 +58,8 @@ struct field {
 static const struct field moment_field = INTEGER("monotonic", age_ns);
 static const struct field age_field = INTEGER("age", age_ns);
 
-/* What can be of blkin_span_end_at(), and what of a clock that is converted; else: nonsense. */
+/* What may be of blkin_span_end_at(); more is nonsense. */
 #define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
-#define AHEAD_NS  INT64_C(1000000)
 
 struct layout {
     const char *event_name;
@@ -463,7 +462,7 @@ static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snaps
 {
     const int64_t age_ns = (int64_t)(bt_clock_snapshot_get_value(now) - (uint64_t)moment_ns);
 
-    return decoder->is_monotonic && age_ns >= -AHEAD_NS && age_ns <= OLDEST_NS ? age_ns : 0;
+    return decoder->is_monotonic && age_ns >= -EVENT_AHEAD_NS && age_ns <= OLDEST_NS ? age_ns : 0;
 }
 
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,

@@ -64,28 +64,22 @@ static void do_nothing(void)
 {
 }
 
+/* All but the original's tracepoints. */
+#define WITHOUT_LTTNG                                                                           \
+    .version = BLKIN_PROVIDER_VERSION, .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},   \
+    .record = record_no_event, .follow_forks = follow_no_forks, .register_process = do_nothing, \
+    .is_registered = is_not_registered, .init_thread = do_nothing
+
 static const struct blkin_provider absent = {
-    .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
-    .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
-    .record = record_no_event,
-    .follow_forks = follow_no_forks,
-    .register_process = do_nothing,
-    .is_registered = is_not_registered,
-    .init_thread = do_nothing,
+    WITHOUT_LTTNG,
 };
 
 static const struct blkin_provider not_loaded = {
-    .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record},
                {&not_known_yet, load_and_record}},
-    .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
-    .record = record_no_event,
-    .follow_forks = follow_no_forks,
-    .register_process = do_nothing,
-    .is_registered = is_not_registered,
-    .init_thread = do_nothing,
+    WITHOUT_LTTNG,
 };
 
 const struct blkin_provider *blkin_provider_table = &not_loaded;

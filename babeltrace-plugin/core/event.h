@@ -36,6 +36,9 @@ struct origin {
     int64_t tid;         /* vtid context; 0: not known */
 };
 
+/* What an event tells of comes after it by no more than this, which is the error of two clocks. */
+#define EVENT_AHEAD_NS INT64_C(1000000)
+
 /* All texts are borrowed for the length of one call. */
 struct event {
     enum event_kind kind;

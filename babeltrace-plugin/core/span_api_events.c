@@ -134,8 +134,6 @@ static enum span_kind kind_of(const struct event *event)
     return event->span_kind <= SPAN_CONSUMER ? (enum span_kind)event->span_kind : SPAN_LOCAL;
 }
 
-#define AGE_AHEAD_NS 1000000 /* what comes later than its own event by more is no moment of it */
-
 /*
  * The moment that an event tells of. A trace may claim anything: an age that goes back beyond the
  * epoch is none, and a moment too early to be told the earliest.
@@ -143,7 +141,7 @@ static enum span_kind kind_of(const struct event *event)
 static int64_t moment_of(const struct event *event, uint64_t before_ns)
 {
     const bool is_age =
-        event->age_ns >= -AGE_AHEAD_NS && (event->time_ns < 0 || event->age_ns <= event->time_ns);
+        event->age_ns >= -EVENT_AHEAD_NS && (event->time_ns < 0 || event->age_ns <= event->time_ns);
     int64_t moment_ns;
 
     if (__builtin_sub_overflow(event->time_ns, is_age ? event->age_ns : 0, &moment_ns) ||
