@@ -3,13 +3,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <errno.h>
+
+#define BLKIN_PLAIN_ /* these functions are in the header */
 #include "zipkin_c.h"
 
 #include "loader.h"
 #include "thread.h"
 
-#include <endian.h>
-#include <errno.h>
 #include <stddef.h>
 
 const char *const CLIENT_SEND = "cs";
@@ -47,17 +48,6 @@ void blkin_init_trace_info(struct blkin_trace_info *trace_info)
     trace_info->trace_id = id;
     trace_info->span_id = id;
     trace_info->parent_span_id = 0;
-}
-
-int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
-                         const struct blkin_endpoint *endpoint)
-{
-    if (!new_trace)
-        return -EINVAL;
-    new_trace->name = name;
-    blkin_init_trace_info(&new_trace->info);
-    new_trace->endpoint = endpoint;
-    return 0;
 }
 
 __attribute__((noinline, cold)) static int
@@ -103,53 +93,6 @@ int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent
     return init_child(child, &parent->info, endpoint ? endpoint : parent->endpoint, child_name);
 }
 
-int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
-                        const char *name)
-{
-    if (!endpoint)
-        return -EINVAL;
-    endpoint->ip = ip ? ip : "NaN";
-    endpoint->port = port;
-    endpoint->name = name;
-    return 0;
-}
-
-int blkin_init_string_annotation(struct blkin_annotation *annotation, const char *key,
-                                 const char *val, const struct blkin_endpoint *endpoint)
-{
-    if (!annotation || !key || !val)
-        return -EINVAL;
-    annotation->type = ANNOT_STRING;
-    annotation->key = key;
-    annotation->val_str = val;
-    annotation->endpoint = endpoint;
-    return 0;
-}
-
-int blkin_init_integer_annotation(struct blkin_annotation *annotation, const char *key, int64_t val,
-                                  const struct blkin_endpoint *endpoint)
-{
-    if (!annotation || !key)
-        return -EINVAL;
-    annotation->type = ANNOT_INTEGER;
-    annotation->key = key;
-    annotation->val_int = val;
-    annotation->endpoint = endpoint;
-    return 0;
-}
-
-int blkin_init_timestamp_annotation(struct blkin_annotation *annotation, const char *event,
-                                    const struct blkin_endpoint *endpoint)
-{
-    if (!annotation || !event)
-        return -EINVAL;
-    annotation->type = ANNOT_TIMESTAMP;
-    annotation->key = NULL;
-    annotation->val_str = event;
-    annotation->endpoint = endpoint;
-    return 0;
-}
-
 static int is_complete(const struct blkin_annotation *annotation)
 {
     switch (annotation->type) {
@@ -177,54 +120,5 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
     tracepoint = &blkin_provider()->zipkin[annotation->type];
     if (blkin_tracepoint_enabled(tracepoint) && trace->info.trace_id != 0)
         tracepoint->record(trace, endpoint, annotation);
-    return 0;
-}
-
-int blkin_get_trace_info(const struct blkin_trace *trace, struct blkin_trace_info *info)
-{
-    if (!trace || !info)
-        return -EINVAL;
-    *info = trace->info;
-    return 0;
-}
-
-int blkin_set_trace_info(struct blkin_trace *trace, const struct blkin_trace_info *info)
-{
-    if (!trace || !info)
-        return -EINVAL;
-    trace->info = *info;
-    return 0;
-}
-
-int blkin_set_trace_properties(struct blkin_trace *trace, const struct blkin_trace_info *info,
-                               const char *name, const struct blkin_endpoint *endpoint)
-{
-    if (!trace || !info || !name || !endpoint)
-        return -EINVAL;
-    trace->name = name;
-    trace->info = *info;
-    trace->endpoint = endpoint;
-    return 0;
-}
-
-int blkin_pack_trace_info(const struct blkin_trace_info *info,
-                          struct blkin_trace_info_packed *packed_info)
-{
-    if (!info || !packed_info)
-        return -EINVAL;
-    packed_info->trace_id = htobe64((uint64_t)info->trace_id);
-    packed_info->span_id = htobe64((uint64_t)info->span_id);
-    packed_info->parent_span_id = htobe64((uint64_t)info->parent_span_id);
-    return 0;
-}
-
-int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
-                            struct blkin_trace_info *info)
-{
-    if (!packed_info || !info)
-        return -EINVAL;
-    info->trace_id = (int64_t)be64toh(packed_info->trace_id);
-    info->span_id = (int64_t)be64toh(packed_info->span_id);
-    info->parent_span_id = (int64_t)be64toh(packed_info->parent_span_id);
     return 0;
 }

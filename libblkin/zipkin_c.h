@@ -190,17 +190,6 @@ static inline void blkin_init_trace_info(struct blkin_trace_info *trace_info)
     trace_info->parent_span_id = 0;
 }
 
-static inline int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
-                                       const struct blkin_endpoint *endpoint)
-{
-    if (!new_trace)
-        return -EINVAL;
-    new_trace->name = name;
-    blkin_init_trace_info(&new_trace->info);
-    new_trace->endpoint = endpoint;
-    return 0;
-}
-
 static inline int blkin_init_child_info(struct blkin_trace *child,
                                         const struct blkin_trace_info *info,
                                         const struct blkin_endpoint *endpoint,
@@ -223,8 +212,22 @@ static inline int blkin_init_child(struct blkin_trace *child, const struct blkin
                                  child_name);
 }
 
-static inline int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
-                                      const char *name)
+static inline int blkin_record(const struct blkin_trace *trace,
+                               const struct blkin_annotation *annotation)
+{
+    return trace && annotation ? 0 : -EINVAL;
+}
+
+#endif /* BLKIN_DISABLE */
+
+/* What needs nothing of the library: a part of it, or inline where it is not there. */
+#ifdef BLKIN_DISABLE
+#define BLKIN_PLAIN_ static inline
+#endif /* BLKIN_DISABLE */
+#ifdef BLKIN_PLAIN_
+
+BLKIN_PLAIN_ int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
+                                     const char *name)
 {
     if (!endpoint)
         return -EINVAL;
@@ -234,9 +237,9 @@ static inline int blkin_init_endpoint(struct blkin_endpoint *endpoint, const cha
     return 0;
 }
 
-static inline int blkin_init_string_annotation(struct blkin_annotation *annotation, const char *key,
-                                               const char *val,
-                                               const struct blkin_endpoint *endpoint)
+BLKIN_PLAIN_ int blkin_init_string_annotation(struct blkin_annotation *annotation, const char *key,
+                                              const char *val,
+                                              const struct blkin_endpoint *endpoint)
 {
     if (!annotation || !key || !val)
         return -EINVAL;
@@ -247,9 +250,8 @@ static inline int blkin_init_string_annotation(struct blkin_annotation *annotati
     return 0;
 }
 
-static inline int blkin_init_integer_annotation(struct blkin_annotation *annotation,
-                                                const char *key, int64_t val,
-                                                const struct blkin_endpoint *endpoint)
+BLKIN_PLAIN_ int blkin_init_integer_annotation(struct blkin_annotation *annotation, const char *key,
+                                               int64_t val, const struct blkin_endpoint *endpoint)
 {
     if (!annotation || !key)
         return -EINVAL;
@@ -260,9 +262,9 @@ static inline int blkin_init_integer_annotation(struct blkin_annotation *annotat
     return 0;
 }
 
-static inline int blkin_init_timestamp_annotation(struct blkin_annotation *annotation,
-                                                  const char *event,
-                                                  const struct blkin_endpoint *endpoint)
+BLKIN_PLAIN_ int blkin_init_timestamp_annotation(struct blkin_annotation *annotation,
+                                                 const char *event,
+                                                 const struct blkin_endpoint *endpoint)
 {
     if (!annotation || !event)
         return -EINVAL;
@@ -273,14 +275,8 @@ static inline int blkin_init_timestamp_annotation(struct blkin_annotation *annot
     return 0;
 }
 
-static inline int blkin_record(const struct blkin_trace *trace,
-                               const struct blkin_annotation *annotation)
-{
-    return trace && annotation ? 0 : -EINVAL;
-}
-
-static inline int blkin_get_trace_info(const struct blkin_trace *trace,
-                                       struct blkin_trace_info *info)
+BLKIN_PLAIN_ int blkin_get_trace_info(const struct blkin_trace *trace,
+                                      struct blkin_trace_info *info)
 {
     if (!trace || !info)
         return -EINVAL;
@@ -288,8 +284,8 @@ static inline int blkin_get_trace_info(const struct blkin_trace *trace,
     return 0;
 }
 
-static inline int blkin_set_trace_info(struct blkin_trace *trace,
-                                       const struct blkin_trace_info *info)
+BLKIN_PLAIN_ int blkin_set_trace_info(struct blkin_trace *trace,
+                                      const struct blkin_trace_info *info)
 {
     if (!trace || !info)
         return -EINVAL;
@@ -297,9 +293,9 @@ static inline int blkin_set_trace_info(struct blkin_trace *trace,
     return 0;
 }
 
-static inline int blkin_set_trace_properties(struct blkin_trace *trace,
-                                             const struct blkin_trace_info *info, const char *name,
-                                             const struct blkin_endpoint *endpoint)
+BLKIN_PLAIN_ int blkin_set_trace_properties(struct blkin_trace *trace,
+                                            const struct blkin_trace_info *info, const char *name,
+                                            const struct blkin_endpoint *endpoint)
 {
     if (!trace || !info || !name || !endpoint)
         return -EINVAL;
@@ -309,8 +305,8 @@ static inline int blkin_set_trace_properties(struct blkin_trace *trace,
     return 0;
 }
 
-static inline int blkin_pack_trace_info(const struct blkin_trace_info *info,
-                                        struct blkin_trace_info_packed *packed_info)
+BLKIN_PLAIN_ int blkin_pack_trace_info(const struct blkin_trace_info *info,
+                                       struct blkin_trace_info_packed *packed_info)
 {
     if (!info || !packed_info)
         return -EINVAL;
@@ -320,8 +316,8 @@ static inline int blkin_pack_trace_info(const struct blkin_trace_info *info,
     return 0;
 }
 
-static inline int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
-                                          struct blkin_trace_info *info)
+BLKIN_PLAIN_ int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
+                                         struct blkin_trace_info *info)
 {
     if (!packed_info || !info)
         return -EINVAL;
@@ -331,7 +327,18 @@ static inline int blkin_unpack_trace_info(const struct blkin_trace_info_packed *
     return 0;
 }
 
-#endif /* BLKIN_DISABLE */
+BLKIN_PLAIN_ int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
+                                      const struct blkin_endpoint *endpoint)
+{
+    if (!new_trace)
+        return -EINVAL;
+    new_trace->name = name;
+    blkin_init_trace_info(&new_trace->info);
+    new_trace->endpoint = endpoint;
+    return 0;
+}
+
+#endif /* BLKIN_PLAIN_ */
 
 /*
  * One-line recording. Each is a single statement, safe as the body of an if/else, evaluates its
