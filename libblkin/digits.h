@@ -1,9 +1,10 @@
 /*
- * Numbers in the log of a span: base 16, the least digit first, and a digit's character is '0' plus
- * its value ('0' to '?'). So there is no zero byte in a number, and a text of the trace shows it,
- * and no letters have to be told from digits: half of the instructions of hexadecimal.
+ * Numbers in packed texts and logs: a digit's character is '0' plus its value, the least digit
+ * comes first. So there is no zero byte in a number, a text of the trace shows it, and no letters
+ * have to be told from digits: half of the instructions of hexadecimal.
  *
- * Lengths are two digits of base 64, likewise ('0' to 'o').
+ * Base 64 ('0' to 'o') in words of 48 bits, and for lengths; base 16 ('0' to '?') where the bits of
+ * a tag's number are to be put at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +19,44 @@
 #include <emmintrin.h>
 #endif
 
+#define BLKIN_WORD_MASK UINT64_C(0xffffffffffff)
+
+/* Eight digits of base 64: the lower 48 bits of the value. */
+static inline uint64_t blkin_word_digits(uint64_t value)
+{
+    uint64_t digits = (value & 0xffffff) | (value << 8 & UINT64_C(0x00ffffff00000000));
+
+    digits = (digits & UINT64_C(0x00000fff00000fff)) | (digits << 4 & UINT64_C(0x0fff00000fff0000));
+    digits = (digits & UINT64_C(0x003f003f003f003f)) | (digits << 2 & UINT64_C(0x3f003f003f003f00));
+    return htole64(digits + UINT64_C(0x3030303030303030));
+}
+
+static inline char *blkin_put_word(char *at, uint64_t value)
+{
+    const uint64_t digits = blkin_word_digits(value);
+
+    memcpy(at, &digits, 8);
+    return at + 8;
+}
+
 #if defined(__SSE2__) && !defined(BLKIN_PORTABLE)
+
+/* Two words at once. */
+static inline char *blkin_put_words(char *at, uint64_t first, uint64_t second)
+{
+    __m128i value = _mm_set_epi64x((long long)second, (long long)first);
+    __m128i digits;
+
+    digits =
+        _mm_or_si128(_mm_and_si128(value, _mm_set1_epi64x(0xffffff)),
+                     _mm_and_si128(_mm_slli_epi64(value, 8), _mm_set1_epi64x(0x00ffffff00000000)));
+    digits = _mm_or_si128(_mm_and_si128(digits, _mm_set1_epi32(0x00000fff)),
+                          _mm_and_si128(_mm_slli_epi32(digits, 4), _mm_set1_epi32(0x0fff0000)));
+    digits = _mm_or_si128(_mm_and_si128(digits, _mm_set1_epi16(0x003f)),
+                          _mm_and_si128(_mm_slli_epi16(digits, 2), _mm_set1_epi16(0x3f00)));
+    _mm_storeu_si128((__m128i *)(void *)at, _mm_add_epi8(digits, _mm_set1_epi8('0')));
+    return at + 16;
+}
 
 static inline char *blkin_put_digits16(char *at, uint64_t value)
 {
@@ -32,6 +70,11 @@ static inline char *blkin_put_digits16(char *at, uint64_t value)
 }
 
 #else
+
+static inline char *blkin_put_words(char *at, uint64_t first, uint64_t second)
+{
+    return blkin_put_word(blkin_put_word(at, first), second);
+}
 
 static inline char *blkin_put_digits8(char *at, uint32_t value)
 {
@@ -54,7 +97,7 @@ static inline char *blkin_put_digits16(char *at, uint64_t value)
 
 #endif
 
-/* length < 4096 */
+/* Two digits of base 64: length < 4096 */
 static inline char *blkin_put_length(char *at, size_t length)
 {
     const uint32_t digits = (uint32_t)(length & 63) + (uint32_t)(length >> 6 << 8) + 0x3030;
@@ -62,6 +105,14 @@ static inline char *blkin_put_length(char *at, size_t length)
 
     memcpy(at, &in_order, 2);
     return at + 2;
+}
+
+/* Three: 18 bits. */
+static inline char *blkin_put_short(char *at, uint32_t value)
+{
+    at = blkin_put_length(at, value & 4095);
+    *at = (char)('0' + (value >> 12 & 63));
+    return at + 1;
 }
 
 #endif

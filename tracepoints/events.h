@@ -6,6 +6,10 @@
  * event of integers and strings. libblkin writes the struct, so that an event costs LTTng one copy
  * instead of one call per field: see doc/performance.md.
  *
+ * What a field costs its reader goes by the field, not by its bytes. So fields of their own have
+ * only what people filter by and look at; all else is in one text, "packed": a head of fixed
+ * length, then what has any length. It is of printable characters, so that every reader shows it.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_EVENTS_H
@@ -15,78 +19,115 @@
 
 /* clang-format off */
 /*
- * blkin:span, at the end of a span: it began duration ns before monotonic.
- * Strings: name, log, service, ip. The log is a list of records, here with blanks between their
- * parts:
+ * Numbers in packed texts: a digit is '0' plus its value, the least digit comes first. Those here
+ * are of base 64 ('0' to 'o'), but for the numbers that are said to be of base 16 ('0' to '?').
  *
- *   a S LLLL TTTTTTTTTTTT text          annotation of severity S (a digit), T ns after the start
+ * blkin:span and blkin:begin: the head has five words of 48 bits in 8 digits each, then 64 bits in
+ * 11 digits:
+ *
+ *   word 1         trace_id_high, its lower 48 bits
+ *   word 2         its upper 16 bits; sequence: 32 bits
+ *   word 3         span_id, its lower 48 bits
+ *   word 4         its upper 16 bits; sampled: 20 bits; dropped: 12 bits
+ *   word 5         monotonic: the lower 48 bits
+ *   thread         64 bits
+ *
+ *   trace_id_high  the upper half of the trace id
+ *   sequence       of this thread's events: a gap is a loss
+ *   sampled        share of the traces that is recorded, in millionths; 0: not known
+ *   dropped        annotations, tags, links and steps that found no room
+ *   monotonic      what the event tells of, a span's end or its begin, as CLOCK_MONOTONIC has it
+ *                  in ns: it comes before the event by the difference to the event's time
+ *   thread         random number of the recording thread
+ *
+ * The tail is that of the span's endpoint: its ip, then the port in 3 digits and the length of ip
+ * in 2.
+ *
+ * Between them blkin:span has the log, a list of records, here with blanks between their parts:
+ *
+ *   0 LL TTTTTTTT text                  annotation of severity 0 (to 7), T ns after the start
  *                                       (48 bits, two's complement); L: length of the text
+ *   ( NN TTTTTTTT name                  a step begins; N: length of the name + 128 * kind
+ *   ) TTTTTTTT                          the step that began last ends
+ *   # NNNN                              the number of the next step, where it is not that after
+ *                                       the one before it; the first is 1. First of all in a step's
+ *                                       own event: its own number
+ *   T DDDDDDDD                          first, or after such a number: all times here are counted
+ *                                       from D ns after the start (two's complement)
  *   s KK VV key value                   tag; lengths of key and value
- *   i KK BBBBBBBBBBBBBBBB key           tag of type int64; B: its bits
+ *   i KK BBBBBBBBBBBBBBBB key           tag of type int64; B: its bits, of base 16
  *   u, d, b                             the same of type uint64, double (IEEE 754), bool
  *   l HHHHHHHHHHHHHHHH TTTTTTTTTTTTTTTT SSSSSSSSSSSSSSSS
- *                                       link: high and low half of a trace id, span id
- *   r PPPPPPPPPPPPPPPP II NN ip name    the remote endpoint: port, lengths of ip and name
- *   e PPPPPPPPPPPPPPPP II NN ip name    the span's own endpoint        (only in blkin:tag)
- *   n NN name                           the span has another name now  (only in blkin:tag)
- *   t DDDDDDDDDDDDDDDD                  the start was moved, to D ns before where it was (two's
- *                                       complement): annotations before this are that much later
+ *                                       link: high and low half of a trace id, span id, of base 16
+ *   r PPPPPPPPPPPPPPPP II NN ip name    the remote endpoint: port of base 16, lengths of ip, name
  *
- * KK, VV, II and NN are of base 64 and all other numbers of base 16, the least digit first; a digit
- * is '0' plus its value, so those of base 16 are 0123456789:;<=>? for 0 to 15.
+ * Steps are nested like brackets, and each is a span: what stands between its two records is its
+ * own, its parent is the step around it or the event's span, its id is that of step_id.h. Those
+ * that are still open at the end of the log end with the span.
+ *
+ * The first format, before 1.1, had a field for each of these; of the log, an annotation was
+ *
+ *   a S LLLL TTTTTTTTTTTT text          of severity S (a digit), T ns after the start, of base 16
+ *   t DDDDDDDDDDDDDDDD                  the start was moved, to D ns before where it was (two's
+ *                                       complement, base 16): annotations before this are that much
+ *                                       later
  */
 /* clang-format on */
+
+/*
+ * blkin:span, at the end of a span: it began duration ns before monotonic.
+ * Strings: name, packed, service.
+ */
 struct blkin_span_event {
-    uint64_t trace_id_high;
     uint64_t trace_id;
-    uint64_t span_id;
-    uint64_t parent_id;
+    uint64_t parent_id; /* 0: none */
     uint64_t duration;  /* ns */
-    uint64_t monotonic; /* its end: CLOCK_MONOTONIC, ns */
-    uint64_t thread;    /* random number of the recording thread */
-    uint32_t sequence;  /* of this thread's events: a gap is a loss */
-    uint32_t sampled;   /* share of the traces that is recorded, in millionths; 0: not known */
-    uint16_t dropped;   /* annotations, tags and links that found no room */
+    uint8_t flags;      /* BLKIN_SPAN_*: with kind one field, "flags", of which kind is bits 8 up */
     uint8_t kind;       /* enum blkin_kind */
-    uint8_t flags;      /* BLKIN_SPAN_* */
-    uint16_t port;
 } __attribute__((packed));
 
 #define BLKIN_SPAN_DEBUG  1 /* recorded against sampling */
 #define BLKIN_SPAN_REMOTE 2 /* the parent is in another process */
+#define BLKIN_SPAN_ERROR  4 /* the span, or a step of it, has a tag "error" */
+#define BLKIN_SPAN_STEP   8 /* a step that found no room in the log of its span */
 
 /*
- * blkin:begin, as it happens: the span began at monotonic. Strings: name, service, ip.
+ * blkin:begin, as it happens: the span, or step, began at monotonic.
+ * Strings: name, packed, service.
  *
  * The streaming events are a stream of their own, of whose thread number the lowest bit is set: a
  * session that has only the others sees no gap.
  */
 struct blkin_begin_event {
-    uint64_t trace_id_high;
     uint64_t trace_id;
-    uint64_t span_id;
     uint64_t parent_id;
-    uint64_t monotonic;
-    uint64_t thread;
-    uint32_t sequence;
-    uint32_t sampled;
-    uint16_t port;
-    uint8_t kind;
     uint8_t flags;
+    uint8_t kind;
 } __attribute__((packed));
 
 /*
  * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span that blkin:begin has announced.
- * What it tells of happened at monotonic. String of annotation: text. Of tag: log, with one record
- * of the form above.
+ * Strings: packed; of annotation after it: text.
+ *
+ * The head has three words and the thread: span_id, its lower 48 bits; its upper 16 bits and
+ * sequence; monotonic. After it, blkin:tag has one record of those above but for annotations and
+ * steps, or one of
+ *
+ *   e PPPPPPPPPPPPPPPP II NN ip name    the span's own endpoint
+ *   n NN name                           the span has another name now
+ *   t DDDDDDDDDDDDDDDD                  the start was moved, to D ns before where it was (two's
+ *                                       complement, base 16)
  */
 struct blkin_detail_event {
     uint64_t trace_id;
-    uint64_t span_id;
-    uint64_t monotonic;
-    uint64_t thread;
-    uint32_t sequence;
 } __attribute__((packed));
+
+/* Bytes of the heads and of a tail without its ip. */
+#define BLKIN_HEAD_SIZE        51
+#define BLKIN_DETAIL_HEAD_SIZE 35
+#define BLKIN_TAIL_SIZE        5
+
+#define BLKIN_DROPPED_MAX 0xfff
 
 /* blkin:process, once a second while the process records. Strings: service, version, sampling. */
 struct blkin_process_event {
