@@ -41,7 +41,7 @@ __attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
                          &(struct blkin_begin_event){
                              .trace_id = span->context.trace_id,
                              .parent_id = begin->parent_id,
-                             .flags = inside->event.flags,
+                             .flags = begin->flags,
                              .kind = begin->kind,
                          },
                          sizeof(struct blkin_begin_event));
@@ -176,6 +176,7 @@ static void begin_otherwise(struct blkin_span *span)
                                      .time_ns = inside->start_ns,
                                      .name = inside->strings,
                                      .name_length = inside->name_length,
+                                     .flags = inside->event.flags,
                                      .kind = inside->event.kind,
                                  });
     }
@@ -225,7 +226,8 @@ static inline void set_child(struct blkin_span *span, const char *name, size_t n
     span->context.span_id = id;
     inside->sampled = above->sampled;
     inside->event.kind = (uint8_t)kind;
-    inside->event.flags = above->event.flags & (uint8_t)~BLKIN_SPAN_REMOTE;
+    /* not those of its event, which its end, in another thread perhaps, may be changing */
+    inside->event.flags = parent->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0;
     set_name(inside, name, name_length);
 }
 

@@ -188,6 +188,7 @@ struct stream_begin {
     uint64_t time_ns;
     const char *name;
     size_t name_length;
+    uint8_t flags;
     uint8_t kind;
 };
 

@@ -116,6 +116,7 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
                                      .time_ns = now_ns,
                                      .name = name,
                                      .name_length = length,
+                                     .flags = inside->event.flags & BLKIN_SPAN_DEBUG,
                                      .kind = (uint8_t)kind,
                                  });
 }
