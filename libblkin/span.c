@@ -149,7 +149,7 @@ static inline void begin(struct blkin_span *span, uint64_t start_ns)
     inside->limit = SPAN_USED_MAX;
     inside->step_number = inside->step_logged = 0;
     inside->lost_depth = 0;
-    inside->dropped = inside->failed = 0;
+    inside->dropped = inside->unstreamed = inside->failed = 0;
     inside->depth = 0;
     inside->service.length = 0;
     span->has_context_ = CONTEXT_OWN;
@@ -336,8 +336,10 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     set_state(span, 0);
     if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         record_span(span, time_ns, provider, blkin_this_thread());
-    if (state & SPAN_STREAMED)
+    if (state & SPAN_STREAMED) {
+        blkin_stream_dropped(span, time_ns);
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, time_ns, NULL, 0);
+    }
 }
 
 void blkin_span_end_(struct blkin_span *span)
