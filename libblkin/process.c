@@ -7,6 +7,7 @@
 
 #include "../tracepoints/events.h"
 #include "blkin.h"
+#include "digits.h"
 #include "put.h"
 #include "sampling.h"
 #include "span.h"
@@ -24,12 +25,17 @@ uint64_t blkin_chores_due_ticks;
 
 void blkin_service_prepare(struct blkin_service *prepared, const struct blkin_endpoint *endpoint)
 {
-    char *at = prepared->strings;
+    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
+    char *at = prepared->text;
 
+    at = blkin_put_bytes(at, endpoint->ip, ip_length);
+    at = blkin_put_short(at, (uint16_t)endpoint->port);
+    at = blkin_put_length(at, ip_length);
+    *at++ = '\0';
+    prepared->name = (uint8_t)(at - prepared->text);
     at = blkin_put_string(at, endpoint->name, SPAN_SERVICE_MAX);
-    at = blkin_put_string(at, endpoint->ip, SPAN_IP_MAX);
     prepared->port = (uint16_t)endpoint->port;
-    prepared->length = (uint16_t)(at - prepared->strings);
+    prepared->length = (uint8_t)(at - prepared->text);
 }
 
 /* Never changed in place: a thread may be reading it. A slot is used again after 3 changes. */
@@ -87,7 +93,7 @@ static void record_process(const struct blkin_provider *provider)
     char *at = payload;
 
     at = blkin_put_bytes(at, &event, sizeof(event));
-    at = blkin_put_string(at, blkin_default_service()->strings, SPAN_SERVICE_MAX);
+    at = blkin_put_string(at, blkin_service_name(blkin_default_service()), SPAN_SERVICE_MAX);
     at = blkin_put_string(at, __atomic_load_n(&version, __ATOMIC_ACQUIRE), 100);
     at = blkin_put_string(at, blkin_sampling_text(), 150);
     blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
@@ -132,6 +138,8 @@ void blkin_thread_begin(struct blkin_thread *thread)
     blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
     thread->sequence = thread->streamed_sequence = 0;
     thread->number = blkin_id_next(thread) & ~UINT64_C(1);
+    (void)blkin_put_short(blkin_put_word(thread->digits, thread->number),
+                          (uint32_t)(thread->number >> 48));
 }
 
 void blkin_init_thread(void)

@@ -10,12 +10,18 @@
 #include "clock.h"
 #include "loader.h"
 
-/* A service as the events show it: its name and ip, each with its NUL. */
+/* A service as the end of an event shows it: the packed text's tail, its NUL, the name, its NUL. */
 struct blkin_service {
     uint16_t port;
-    uint16_t length;
-    char strings[124];
+    uint8_t length; /* of the text; 0: there is none */
+    uint8_t name;   /* where in it the name begins */
+    char text[126];
 };
+
+static inline const char *blkin_service_name(const struct blkin_service *service)
+{
+    return service->text + service->name;
+}
 
 /* Fills it from an endpoint, whose name and ip may be NULL. */
 void blkin_service_prepare(struct blkin_service *service, const struct blkin_endpoint *endpoint);

@@ -6,7 +6,6 @@
 #include "span.h"
 
 #include "sampling.h"
-#include "thread.h"
 
 static const int not_known_yet = 1;
 
@@ -25,57 +24,61 @@ static inline void set_state(struct blkin_span *span, uint8_t state)
 
 /* ---- streaming ---- */
 
-__attribute__((noinline)) static void stream_begin(const struct blkin_span *span)
+__attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
+                                                  const struct stream_begin *begin)
 {
     const struct span *inside = span_inside_const(span);
-    struct blkin_thread *thread = blkin_this_thread();
+    const struct blkin_provider *provider = blkin_provider();
     const struct blkin_service *service = blkin_default_service();
-    const struct blkin_begin_event event = {
-        .trace_id_high = span->context.trace_id_high,
-        .trace_id = span->context.trace_id,
-        .span_id = span->context.span_id,
-        .parent_id = span->context.parent_span_id,
-        .monotonic = inside->start_ns,
-        .thread = thread->number + 1,
-        .sequence = ++thread->streamed_sequence,
-        .sampled = inside->event.sampled,
-        .port = service->port,
-        .kind = inside->event.kind,
-        .flags = inside->event.flags,
-    };
-    char payload[sizeof(event) + SPAN_NAME_MAX + 1 + sizeof(service->strings)];
+    struct blkin_thread *thread = blkin_this_thread();
+    char payload[sizeof(struct blkin_begin_event) + SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE +
+                 sizeof(service->text)];
     char *at = payload;
 
-    at = blkin_put_bytes(at, &event, sizeof(event));
-    at = blkin_put_bytes(at, inside->strings, inside->used - sizeof(inside->event));
-    at = blkin_put_bytes(at, service->strings, service->length);
-    blkin_record_event(blkin_provider(), BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
+    if (!blkin_event_enabled(provider, BLKIN_EVENT_BEGIN))
+        return;
+    at = blkin_put_bytes(at,
+                         &(struct blkin_begin_event){
+                             .trace_id = span->context.trace_id,
+                             .parent_id = begin->parent_id,
+                             .flags = inside->event.flags,
+                             .kind = begin->kind,
+                         },
+                         sizeof(struct blkin_begin_event));
+    at = blkin_put_bytes(at, begin->name, begin->name_length);
+    *at++ = '\0';
+    span_put_head(at,
+                  &(struct span_head){
+                      .trace_id_high = span->context.trace_id_high,
+                      .span_id = begin->id,
+                      .monotonic = begin->time_ns,
+                      .sequence = ++thread->streamed_sequence,
+                      .sampled = inside->sampled,
+                  },
+                  thread, 1);
+    at = blkin_put_bytes(at + BLKIN_HEAD_SIZE, service->text, service->length);
+    blkin_record_event(provider, BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
 }
 
-__attribute__((noinline)) void blkin_stream(const struct blkin_span *span,
+__attribute__((noinline)) void blkin_stream(const struct blkin_span *span, uint64_t id,
                                             enum blkin_packed_event kind, uint64_t time_ns,
                                             const char *text, size_t length)
 {
     const struct blkin_provider *provider = blkin_provider();
     struct blkin_thread *thread = blkin_this_thread();
-    char payload[sizeof(struct blkin_detail_event) + SPAN_RECORD_MAX + 1];
+    char payload[sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE + SPAN_RECORD_MAX + 2];
     char *at = payload;
 
     if (!blkin_event_enabled(provider, kind))
         return;
-    at = blkin_put_bytes(at,
-                         &(struct blkin_detail_event){
-                             .trace_id = span->context.trace_id,
-                             .span_id = span->context.span_id,
-                             .monotonic = time_ns,
-                             .thread = thread->number + 1,
-                             .sequence = ++thread->streamed_sequence,
-                         },
+    at = blkin_put_bytes(at, &(struct blkin_detail_event){.trace_id = span->context.trace_id},
                          sizeof(struct blkin_detail_event));
-    if (text) {
-        at = blkin_put_bytes(at, text, length);
+    at = blkin_put_words(at, id, id >> 48 | (uint64_t)++thread->streamed_sequence << 16);
+    at = span_put_thread(blkin_put_word(at, time_ns), thread, 1);
+    if (kind >= BLKIN_EVENT_ANNOTATION)
         *at++ = '\0';
-    }
+    at = blkin_put_bytes(at, text, length);
+    *at++ = '\0';
     blkin_record_event(provider, kind, payload, (size_t)(at - payload));
 }
 
@@ -131,7 +134,8 @@ static bool is_loaded(void)
 static inline void set_name(struct span *inside, const char *name, size_t length)
 {
     *blkin_put_bytes(inside->strings, name, length) = '\0';
-    inside->used = (uint32_t)(sizeof(inside->event) + length + 1);
+    inside->name_length = (uint8_t)length;
+    inside->used = (uint32_t)(sizeof(inside->event) + length + 1 + BLKIN_HEAD_SIZE);
 }
 
 /* The rest of every begin: name, ids and what is in the event already are in place. */
@@ -139,10 +143,13 @@ static inline void begin(struct blkin_span *span, uint64_t start_ns)
 {
     struct span *inside = span_inside(span);
 
-    inside->event.dropped = 0;
-    inside->service.length = 0;
-    inside->start_ns = start_ns;
+    inside->start_ns = inside->base_ns = start_ns;
     inside->limit = SPAN_USED_MAX;
+    inside->step_number = inside->step_logged = 0;
+    inside->lost_depth = 0;
+    inside->dropped = inside->failed = 0;
+    inside->depth = 0;
+    inside->service.length = 0;
     span->has_context_ = CONTEXT_OWN;
     set_state(span, SPAN_RECORDED);
 }
@@ -150,6 +157,7 @@ static inline void begin(struct blkin_span *span, uint64_t start_ns)
 /* The same with all that may be due. */
 static void begin_otherwise(struct blkin_span *span)
 {
+    struct span *inside = span_inside(span);
     uint64_t now = blkin_ticks();
 
     if (blkin_chores_are_due(now)) {
@@ -158,9 +166,16 @@ static void begin_otherwise(struct blkin_span *span)
     }
     begin(span, blkin_clock_ns(now));
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
-        span_inside(span)->limit = 0;
+        inside->limit = 0;
         set_state(span, SPAN_RECORDED | SPAN_STREAMED);
-        stream_begin(span);
+        blkin_stream_begin(span, &(struct stream_begin){
+                                     .id = span->context.span_id,
+                                     .parent_id = span->context.parent_span_id,
+                                     .time_ns = inside->start_ns,
+                                     .name = inside->strings,
+                                     .name_length = inside->name_length,
+                                     .kind = inside->event.kind,
+                                 });
     }
 }
 
@@ -189,7 +204,7 @@ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_le
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
-    inside->event.sampled = decision.ppm;
+    inside->sampled = decision.ppm;
     inside->event.kind = (uint8_t)kind;
     inside->event.flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
                           (is_remote ? BLKIN_SPAN_REMOTE : 0);
@@ -200,15 +215,15 @@ static inline void set_child(struct blkin_span *span, const char *name, size_t n
                              uint32_t kind, const struct blkin_span *parent, uint64_t id)
 {
     const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
-    const struct blkin_span_event *above = &span_inside_const(parent)->event;
+    const struct span *above = span_inside_const(parent);
     struct span *inside = span_inside(span);
 
     span->context = parent->context;
     span->context.parent_span_id = parent_id;
     span->context.span_id = id;
-    inside->event.sampled = above->sampled;
+    inside->sampled = above->sampled;
     inside->event.kind = (uint8_t)kind;
-    inside->event.flags = above->flags & (uint8_t)~BLKIN_SPAN_REMOTE;
+    inside->event.flags = above->event.flags & (uint8_t)~BLKIN_SPAN_REMOTE;
     set_name(inside, name, name_length);
 }
 
@@ -258,15 +273,22 @@ static inline void record_span(struct blkin_span *span, uint64_t end_ns,
                                               : __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
     char *at = (char *)event + inside->used;
 
-    *at++ = '\0'; /* of the log */
-    at = blkin_put_block(at, service->strings, service->length);
-    /* trace_id_high, trace_id, span_id and parent_id: the same in both */
-    memcpy(event, &span->context, offsetof(struct blkin_span_event, duration));
+    at = blkin_put_block(at, service->text, service->length);
+    event->trace_id = span->context.trace_id;
+    event->parent_id = span->context.parent_span_id;
     event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
-    event->monotonic = end_ns;
-    event->thread = thread->number;
-    event->sequence = ++thread->sequence;
-    event->port = service->port;
+    if (__builtin_expect(inside->failed, 0))
+        event->flags |= BLKIN_SPAN_ERROR;
+    span_put_head(span_head(inside),
+                  &(struct span_head){
+                      .trace_id_high = span->context.trace_id_high,
+                      .span_id = span->context.span_id,
+                      .monotonic = end_ns,
+                      .sequence = ++thread->sequence,
+                      .sampled = inside->sampled,
+                      .dropped = inside->dropped,
+                  },
+                  thread, 0);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
 }
 
@@ -286,11 +308,12 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     now_ns = blkin_clock_ns(now);
     if (time_ns > now_ns)
         time_ns = now_ns;
+    blkin_end_steps(span, time_ns);
     set_state(span, 0);
     if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         record_span(span, time_ns, provider, blkin_this_thread());
     if (state & SPAN_STREAMED)
-        blkin_stream(span, BLKIN_EVENT_END, time_ns, NULL, 0);
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, time_ns, NULL, 0);
 }
 
 void blkin_span_end_(struct blkin_span *span)
@@ -300,6 +323,7 @@ void blkin_span_end_(struct blkin_span *span)
     uint64_t counter, now_ns;
 
     if (__builtin_expect(span->state_ != SPAN_RECORDED || !thread->number ||
+                             span_has_open_steps(span_inside(span)) ||
                              !blkin_event_enabled(provider, BLKIN_EVENT_SPAN) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
                              !(now_ns = blkin_clock_try(counter)),
@@ -313,8 +337,12 @@ void blkin_span_end_(struct blkin_span *span)
 
 void blkin_span_drop_(struct blkin_span *span)
 {
-    if (span_is_streamed(span))
-        blkin_stream(span, BLKIN_EVENT_END, span_now_ns(), NULL, 0);
+    if (span_is_streamed(span)) {
+        const uint64_t now_ns = span_now_ns();
+
+        blkin_stream_open_steps(span, now_ns);
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, now_ns, NULL, 0);
+    }
     set_state(span, 0);
     span->has_context_ = CONTEXT_PASSED_ON;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG);

@@ -8,8 +8,10 @@
 
 #include "../tracepoints/events.h"
 #include "blkin.h"
+#include "digits.h"
 #include "process.h"
 #include "put.h"
+#include "thread.h"
 
 /* blkin_span.state_; 0 is "not recorded". */
 enum {
@@ -27,28 +29,50 @@ enum {
 #define SPAN_NAME_MAX    120
 #define SPAN_TEXT_MAX    240 /* of an annotation, or a tag's value */
 #define SPAN_KEY_MAX     100
+#define SPAN_STEP_MAX    100 /* of a step's name */
 #define SPAN_SERVICE_MAX 72
 #define SPAN_IP_MAX      46
 
-/* Bytes of the event: its fixed part, the name, the log. What a short name leaves is the log's. */
-#define SPAN_USED_MAX (sizeof(struct blkin_span_event) + SPAN_NAME_MAX + 1 + BLKIN_SPAN_LOG)
+#define SPAN_DEPTH_MAX 12 /* steps that are open at once */
+
+/* Bytes of the event: its fixed part, the name, the head, the log. What a short name leaves is the
+ * log's. Open steps may go on in the room of what comes last, until they end. */
+#define SPAN_TAIL_MAX (SPAN_IP_MAX + BLKIN_TAIL_SIZE + 1 + SPAN_SERVICE_MAX + 1)
+#define SPAN_USED_MAX \
+    (sizeof(struct blkin_span_event) + SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE + BLKIN_SPAN_LOG)
+#define SPAN_USED_MAX_OF_STEPS (SPAN_USED_MAX + SPAN_RESERVE)
+#define SPAN_RESERVE           132
 
 /*
  * What blkin_span.inside_ holds. The event is there from the begin, with all that does not change
- * any more; then the log grows, and the end adds ids, times and the service.
+ * any more; then the log grows, and the end adds the head, the duration and the service.
  */
 struct span {
     uint64_t start_ns;
-    uint32_t used;                /* bytes of event and strings */
-    uint32_t limit;               /* of these for the usual way; 0: there is more to do */
+    uint64_t base_ns;     /* from which the times of the log count */
+    uint32_t used;        /* bytes of event and strings */
+    uint32_t limit;       /* of these for the usual way; 0: there is more to do */
+    uint32_t step_number; /* of the step that was begun last */
+    uint32_t step_logged; /* of that which the log has last */
+    uint32_t sampled;
+    uint32_t lost_depth; /* open steps that are dropped, within those that are not */
+    uint16_t dropped;
+    uint16_t failed; /* bit d: an error at depth d, or below, since that was opened */
+    uint8_t depth;   /* open steps, those but that are dropped */
+    uint8_t name_length;
+    uint16_t step_at[SPAN_DEPTH_MAX]; /* where in the event their records are */
+    uint32_t step_numbers[SPAN_DEPTH_MAX];
     struct blkin_service service; /* its own; length 0: the process's */
     struct blkin_span_event event;
-    char strings[SPAN_NAME_MAX + 1 + BLKIN_SPAN_LOG + 1 + SPAN_SERVICE_MAX + 1 + SPAN_IP_MAX + 1 +
-                 BLKIN_BLOCK];
+    char strings[SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE + BLKIN_SPAN_LOG + SPAN_RESERVE];
 } __attribute__((may_alias));
 
 _Static_assert(sizeof(struct span) <= sizeof(((struct blkin_span *)0)->inside_),
                "struct blkin_span is too small");
+_Static_assert(SPAN_TAIL_MAX <= SPAN_RESERVE && BLKIN_BLOCK <= SPAN_RESERVE &&
+                   SPAN_TAIL_MAX <= sizeof(((struct blkin_service *)0)->text) &&
+                   BLKIN_BLOCK <= sizeof(((struct blkin_service *)0)->text),
+               "no room for the service");
 
 static inline struct span *span_inside(struct blkin_span *span)
 {
@@ -58,6 +82,12 @@ static inline struct span *span_inside(struct blkin_span *span)
 static inline const struct span *span_inside_const(const struct blkin_span *span)
 {
     return (const struct span *)(const void *)span->inside_;
+}
+
+/* Where the packed text begins. */
+static inline char *span_head(struct span *inside)
+{
+    return inside->strings + inside->name_length + 1;
 }
 
 static inline bool span_is_streamed(const struct blkin_span *span)
@@ -70,14 +100,93 @@ static inline uint64_t span_now_ns(void)
     return blkin_clock_ns(blkin_ticks());
 }
 
+/* One more that has found no room. */
+static inline void span_drop_record(struct span *inside)
+{
+    if (inside->dropped < BLKIN_DROPPED_MAX)
+        inside->dropped++;
+}
+
+/* Bytes of the event up to which there is room for what is said now. */
+static inline size_t span_room(const struct span *inside)
+{
+    if (inside->lost_depth)
+        return 0;
+    return inside->depth ? SPAN_USED_MAX_OF_STEPS : SPAN_USED_MAX;
+}
+
+/* The id of the innermost open step, or the span's own; and of that around it, or the parent's. */
+uint64_t blkin_open_id(const struct blkin_span *span);
+uint64_t blkin_open_parent_id(const struct blkin_span *span);
+
+static inline bool span_has_open_steps(const struct span *inside)
+{
+    return (inside->depth | inside->lost_depth) != 0;
+}
+
+/* Ends the open steps of a span that ends; for those who read the stream, only. */
+void blkin_end_steps(struct blkin_span *span, uint64_t end_ns);
+void blkin_stream_open_steps(const struct blkin_span *span, uint64_t end_ns);
+
+/* ---- packed texts: see events.h ---- */
+
+/* What the head of a blkin:span or blkin:begin has. */
+struct span_head {
+    uint64_t trace_id_high;
+    uint64_t span_id;
+    uint64_t monotonic;
+    uint32_t sequence;
+    uint32_t sampled;
+    uint16_t dropped;
+};
+
+/* The thread's number, where an odd one is that of its streaming events. */
+static inline __attribute__((always_inline)) char *
+span_put_thread(char *at, const struct blkin_thread *thread, unsigned odd)
+{
+    char digits[16];
+
+    memcpy(digits, thread->digits, sizeof(digits));
+    digits[0] = (char)(digits[0] + (char)odd);
+    memcpy(at, digits, 8);
+    memcpy(at + 3, digits + 3, 8);
+    return at + 11;
+}
+
+static inline __attribute__((always_inline)) void span_put_head(char *at,
+                                                                const struct span_head *head,
+                                                                const struct blkin_thread *thread,
+                                                                unsigned odd)
+{
+    at = blkin_put_words(at, head->trace_id_high,
+                         head->trace_id_high >> 48 | (uint64_t)head->sequence << 16);
+    at = blkin_put_words(at, head->span_id,
+                         head->span_id >> 48 | (uint64_t)head->sampled << 16 |
+                             (uint64_t)head->dropped << 36);
+    at = blkin_put_word(at, head->monotonic);
+    (void)span_put_thread(at, thread, odd);
+}
+
 /*
- * Records a streaming event of the span, if it is enabled: what happened at time_ns, with a text of
- * at most SPAN_RECORD_MAX bytes, or none (NULL).
+ * Records a streaming event, if it is enabled: what happened at time_ns to the span or the step of
+ * it whose id this is, with a text of at most SPAN_RECORD_MAX bytes, or none (NULL).
  */
-void blkin_stream(const struct blkin_span *span, enum blkin_packed_event kind, uint64_t time_ns,
-                  const char *text, size_t length);
+void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_event kind,
+                  uint64_t time_ns, const char *text, size_t length);
 
 /* Of the longest record of a log: a tag. */
 #define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)
+
+/* The begin of the span, or of a step of it: name is of at most SPAN_NAME_MAX bytes. */
+struct stream_begin {
+    uint64_t id;
+    uint64_t parent_id;
+    uint64_t time_ns;
+    const char *name;
+    size_t name_length;
+    uint8_t kind;
+};
+
+void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin *begin);
 
 #endif

@@ -19,9 +19,9 @@
 static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
                                 uint64_t offset_ns)
 {
-    *at++ = 'a';
     *at++ = (char)('0' + (severity & 7));
-    at = blkin_put_digits16(at, offset_ns << 16 | length);
+    at = blkin_put_length(at, length);
+    at = blkin_put_word(at, offset_ns);
     return blkin_put_bytes(at, text, length);
 }
 
@@ -57,12 +57,13 @@ static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endp
     return blkin_put_bytes(at, endpoint->name, name_length);
 }
 
-#define ANNOTATION_SIZE(length)         (18 + (length))
+#define ANNOTATION_SIZE(length)         (11 + (length))
 #define STRING_SIZE(key_length, length) (5 + (key_length) + (length))
 #define NUMBER_SIZE(key_length)         (19 + (key_length))
 #define NAME_SIZE                       (3 + SPAN_NAME_MAX)
 #define ENDPOINT_SIZE                   (21 + SPAN_IP_MAX + SPAN_SERVICE_MAX)
 #define START_SIZE                      17
+#define BASE_SIZE                       9
 #define LINK_SIZE                       49
 
 _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
@@ -88,26 +89,23 @@ static inline char *take_room(struct span *inside, size_t size)
 }
 
 /* A record that has no room is counted. */
-static void add_record(struct blkin_span *span, const char *record, size_t size)
+static void add_record(struct span *inside, const char *record, size_t size)
 {
-    struct span *inside = span_inside(span);
-
-    if (inside->used + size <= SPAN_USED_MAX) {
-        (void)blkin_put_bytes((char *)&inside->event + inside->used, record, size);
-        inside->used += (uint32_t)size;
-    } else if (inside->event.dropped < UINT16_MAX) {
-        inside->event.dropped++;
-    }
+    if (inside->used + size <= span_room(inside))
+        (void)blkin_put_bytes(take_room(inside, size), record, size);
+    else
+        span_drop_record(inside);
 }
 
 /* The same, and out with it if the span is streamed. */
 static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
+    struct span *inside = span_inside(span);
     const size_t size = (size_t)(end - record);
 
-    add_record(span, record, size);
-    if (span_is_streamed(span))
-        blkin_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, size);
+    add_record(inside, record, size);
+    if (span_is_streamed(span) && !inside->lost_depth)
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
 
 /* ---- annotations ---- */
@@ -116,6 +114,7 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
                                                        const char *text, size_t length,
                                                        uint64_t time_ns)
 {
+    struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
     char record[SPAN_RECORD_MAX];
     const char *end;
@@ -123,12 +122,12 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
     if (time_ns > now_ns)
         time_ns = now_ns;
     length = blkin_cut(text, length, SPAN_TEXT_MAX);
-    end = put_annotation(record, severity, text, length, time_ns - span_inside(span)->start_ns);
+    end = put_annotation(record, severity, text, length, time_ns - inside->base_ns);
     if (blkin_is_severe_enough(severity & 7))
-        add_record(span, record, (size_t)(end - record));
-    if (span_is_streamed(span))
-        blkin_stream(span, BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns, text ? text : "",
-                     length);
+        add_record(inside, record, (size_t)(end - record));
+    if (span_is_streamed(span) && !inside->lost_depth)
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns,
+                     text, length);
 }
 
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
@@ -142,7 +141,7 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
     if (length <= SPAN_TEXT_MAX && has_room(inside, ANNOTATION_SIZE(length)) &&
         (now_ns = blkin_clock_try(blkin_counter())))
         (void)put_annotation(take_room(inside, ANNOTATION_SIZE(length)), severity, text, length,
-                             now_ns - inside->start_ns);
+                             now_ns - inside->base_ns);
     else
         blkin_span_annotate_at_(span, severity, text, length, UINT64_MAX);
 }
@@ -173,6 +172,18 @@ void blkin_span_annotatef(struct blkin_span *span, const char *format, ...)
 
 /* ---- tags and links ---- */
 
+static inline bool is_error(const char *key, size_t length)
+{
+    return __builtin_expect(length == 5, 0) && memcmp(key, "error", 5) == 0;
+}
+
+/* Of the open step and of all around it. */
+static void note_error(struct span *inside)
+{
+    if (!inside->lost_depth)
+        inside->failed |= (uint16_t)((2U << inside->depth) - 1);
+}
+
 __attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *span, const char *key,
                                                            size_t key_length, const char *value,
                                                            size_t value_length)
@@ -190,6 +201,8 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
     struct span *inside = span_inside(span);
     const size_t size = STRING_SIZE(key_length, value_length);
 
+    if (is_error(key, key_length))
+        note_error(inside);
     if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && has_room(inside, size))
         (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
@@ -263,23 +276,34 @@ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *conte
 static void tell(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
-        blkin_stream(span, BLKIN_EVENT_TAG, span_now_ns(), record, (size_t)(end - record));
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, span_now_ns(), record,
+                     (size_t)(end - record));
+}
+
+/* What follows the name goes elsewhere by so many bytes. */
+static void move_log(struct span *inside, size_t from, ptrdiff_t by)
+{
+    char *const at = (char *)&inside->event + from;
+
+    memmove(at + by, at, inside->used - from);
+    inside->used = (uint32_t)((ptrdiff_t)inside->used + by);
+    for (unsigned i = 0; i < inside->depth; i++)
+        inside->step_at[i] = (uint16_t)(inside->step_at[i] + by);
 }
 
 /* Cut to what the log leaves. */
 void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
 {
     struct span *inside = span_inside(span);
-    const size_t old = strlen(inside->strings);
-    const size_t used = inside->used - sizeof(inside->event);
-    const size_t room = SPAN_USED_MAX - inside->used + old;
+    const size_t old = inside->name_length;
+    const size_t room = inside->used < SPAN_USED_MAX ? SPAN_USED_MAX - inside->used + old : old;
     char record[NAME_SIZE];
     char *at = record;
 
     length = blkin_cut(name, length, room < SPAN_NAME_MAX ? room : SPAN_NAME_MAX);
-    memmove(inside->strings + length, inside->strings + old, used - old);
+    move_log(inside, sizeof(inside->event) + old, (ptrdiff_t)length - (ptrdiff_t)old);
     (void)blkin_put_bytes(inside->strings, name, length);
-    inside->used = (uint32_t)(inside->used - old + length);
+    inside->name_length = (uint8_t)length;
     *at++ = 'n';
     at = blkin_put_length(at, length);
     tell(span, record, blkin_put_bytes(at, name, length));
@@ -297,6 +321,7 @@ void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoin
 {
     struct span *inside = span_inside(span);
     struct blkin_endpoint own;
+    char ip[SPAN_IP_MAX + 1];
     char record[ENDPOINT_SIZE];
 
     if (service) {
@@ -305,25 +330,50 @@ void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoin
         const struct blkin_service *of_process = blkin_default_service();
 
         inside->service.length = 0;
-        own = (struct blkin_endpoint){.name = of_process->strings,
-                                      .ip = of_process->strings + strlen(of_process->strings) + 1,
-                                      .port = (int16_t)of_process->port};
+        (void)blkin_put_string(ip, of_process->text,
+                               (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
+        own = (struct blkin_endpoint){
+            .name = blkin_service_name(of_process),
+            .ip = ip,
+            .port = (int16_t)of_process->port,
+        };
         service = &own;
     }
     tell(span, record, put_endpoint(record, 'e', service));
 }
 
-/* The log says it, unless it is empty, so that annotations before this keep their place in time. */
+/*
+ * The log says it first of all, unless it is empty, so that what is in it keeps its place in time.
+ * Where there is no room for that, the start stays.
+ */
+static bool move_start(struct span *inside, uint64_t time_ns)
+{
+    const size_t log = sizeof(inside->event) + inside->name_length + 1 + BLKIN_HEAD_SIZE;
+    char *const first = (char *)&inside->event + log;
+
+    if (inside->used == log) {
+        inside->start_ns = inside->base_ns = time_ns;
+        return true;
+    }
+    if (*first != 'T') { /* no other record begins so */
+        if (inside->used + BASE_SIZE > SPAN_USED_MAX) {
+            span_drop_record(inside);
+            return false;
+        }
+        move_log(inside, log, BASE_SIZE);
+    }
+    *first = 'T';
+    (void)blkin_put_word(first + 1, inside->base_ns - time_ns);
+    inside->start_ns = time_ns;
+    return true;
+}
+
 void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
 {
     struct span *inside = span_inside(span);
     char record[START_SIZE] = {'t'};
     const char *end = blkin_put_digits16(record + 1, inside->start_ns - time_ns);
 
-    if (time_ns > span_now_ns())
-        return;
-    inside->start_ns = time_ns;
-    if (inside->used - sizeof(inside->event) > strlen(inside->strings) + 1)
-        add_record(span, record, sizeof(record));
-    tell(span, record, end);
+    if (time_ns <= span_now_ns() && move_start(inside, time_ns))
+        tell(span, record, end);
 }

@@ -12,7 +12,7 @@
 
 _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
 
-const uint64_t blkin_id_factors[2] = {UINT64_C(0xbf58476d1ce4e5b9), BLKIN_ID_STEP};
+const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
 
 /* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
 static uint64_t weak_seed(const void *address)

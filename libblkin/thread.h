@@ -6,6 +6,8 @@
 #ifndef BLKIN_THREAD_H
 #define BLKIN_THREAD_H
 
+#include "../tracepoints/step_id.h"
+
 #include <stdint.h>
 
 struct blkin_span;
@@ -24,9 +26,8 @@ struct blkin_thread {
     uint32_t streamed_sequence; /* of the last streaming event, where number + 1 is the name */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */
+    char digits[16];     /* of number, as events.h has them: eleven */
 };
-
-#define BLKIN_ID_STEP UINT64_C(0x9e3779b97f4a7c15)
 
 /* Not seeded: the next id would be 0, which none may be, so that ids need no test but that. */
 #define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)

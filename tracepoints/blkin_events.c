@@ -11,29 +11,23 @@
 
 /* clang-format off */
 static const struct packed_field span_fields[] = {
-    {"trace_id_high", PACKED_HEX64}, {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64},
-    {"parent_id", PACKED_HEX64}, {"duration", PACKED_U64}, {"monotonic", PACKED_U64},
-    {"thread", PACKED_HEX64}, {"sequence", PACKED_U32}, {"sampled", PACKED_U32},
-    {"dropped", PACKED_U16}, {"kind", PACKED_U8}, {"flags", PACKED_U8}, {"port", PACKED_U16},
-    {"name", PACKED_STRING}, {"log", PACKED_STRING}, {"service", PACKED_STRING},
-    {"ip", PACKED_STRING},
+    {"trace_id", PACKED_HEX64}, {"parent_id", PACKED_HEX64}, {"duration", PACKED_U64},
+    {"flags", PACKED_U16}, {"name", PACKED_STRING}, {"packed", PACKED_STRING},
+    {"service", PACKED_STRING},
 };
 
 static const struct packed_field begin_fields[] = {
-    {"trace_id_high", PACKED_HEX64}, {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64},
-    {"parent_id", PACKED_HEX64}, {"monotonic", PACKED_U64}, {"thread", PACKED_HEX64},
-    {"sequence", PACKED_U32}, {"sampled", PACKED_U32}, {"port", PACKED_U16}, {"kind", PACKED_U8},
-    {"flags", PACKED_U8}, {"name", PACKED_STRING}, {"service", PACKED_STRING},
-    {"ip", PACKED_STRING},
+    {"trace_id", PACKED_HEX64}, {"parent_id", PACKED_HEX64}, {"flags", PACKED_U16},
+    {"name", PACKED_STRING}, {"packed", PACKED_STRING}, {"service", PACKED_STRING},
 };
 
-#define DETAIL_FIELDS                                                                              \
-    {"trace_id", PACKED_HEX64}, {"span_id", PACKED_HEX64}, {"monotonic", PACKED_U64},                    \
-    {"thread", PACKED_HEX64}, {"sequence", PACKED_U32}
+static const struct packed_field annotation_fields[] = {
+    {"trace_id", PACKED_HEX64}, {"packed", PACKED_STRING}, {"text", PACKED_STRING},
+};
 
-static const struct packed_field annotation_fields[] = {DETAIL_FIELDS, {"text", PACKED_STRING}};
-static const struct packed_field tag_fields[] = {DETAIL_FIELDS, {"log", PACKED_STRING}};
-static const struct packed_field end_fields[] = {DETAIL_FIELDS};
+static const struct packed_field detail_fields[] = {
+    {"trace_id", PACKED_HEX64}, {"packed", PACKED_STRING},
+};
 
 static const struct packed_field process_fields[] = {
     {"realtime", PACKED_U64}, {"monotonic", PACKED_U64}, {"thread", PACKED_HEX64},
@@ -50,8 +44,8 @@ static const struct packed_field process_fields[] = {
 struct packed_event blkin_events[BLKIN_EVENTS] = {
     [BLKIN_EVENT_SPAN] = EVENT("span", EMERG, span_fields),
     [BLKIN_EVENT_BEGIN] = EVENT("begin", EMERG, begin_fields),
-    [BLKIN_EVENT_TAG] = EVENT("tag", EMERG, tag_fields),
-    [BLKIN_EVENT_END] = EVENT("end", EMERG, end_fields),
+    [BLKIN_EVENT_TAG] = EVENT("tag", EMERG, detail_fields),
+    [BLKIN_EVENT_END] = EVENT("end", EMERG, detail_fields),
     [BLKIN_EVENT_PROCESS] = EVENT("process", EMERG, process_fields),
     [BLKIN_EVENT_ANNOTATION + 0] = EVENT("annotation_emerg", EMERG, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 1] = EVENT("annotation_alert", ALERT, annotation_fields),

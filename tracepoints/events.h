@@ -54,6 +54,8 @@
  *                                       own event: its own number
  *   T DDDDDDDD                          first, or after such a number: all times here are counted
  *                                       from D ns after the start (two's complement)
+ *   o                                   the step that this is told of ended only with its span: in
+ *                                       its own event, or in blkin:tag before its blkin:end
  *   s KK VV key value                   tag; lengths of key and value
  *   i KK BBBBBBBBBBBBBBBB key           tag of type int64; B: its bits, of base 16
  *   u, d, b                             the same of type uint64, double (IEEE 754), bool
@@ -63,9 +65,9 @@
  *
  * Steps are nested like brackets, and each is a span: what stands between its two records is its
  * own, its parent is the step around it or the event's span, its id is that of step_id.h. Those
- * that are still open at the end of the log end with the span.
+ * that are still open at the end of the log ended only with the span.
  *
- * The first format, before 1.1, had a field for each of these; of the log, an annotation was
+ * The format before this one had a field for each of these; of the log, an annotation was
  *
  *   a S LLLL TTTTTTTTTTTT text          of severity S (a digit), T ns after the start, of base 16
  *   t DDDDDDDDDDDDDDDD                  the start was moved, to D ns before where it was (two's
