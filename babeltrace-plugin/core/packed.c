@@ -51,8 +51,8 @@ static bool read_whole(struct event *event, struct text packed)
     event->dropped = high >> 36;
     event->age_ns = (int64_t)digits_word(at + 32, &wrong);
     event->thread = read_thread(at + 40, &wrong);
-    return !wrong && read_tail(event, (struct text){at + BLKIN_HEAD_SIZE,
-                                                    packed.length - BLKIN_HEAD_SIZE});
+    return !wrong &&
+           read_tail(event, (struct text){at + BLKIN_HEAD_SIZE, packed.length - BLKIN_HEAD_SIZE});
 }
 
 static bool read_detail(struct event *event, struct text packed)
@@ -68,8 +68,7 @@ static bool read_detail(struct event *event, struct text packed)
     event->sequence = high >> 16;
     event->age_ns = (int64_t)digits_word(at + 16, &wrong);
     event->thread = read_thread(at + 24, &wrong);
-    event->log =
-        (struct text){at + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
+    event->log = (struct text){at + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
     return !wrong && (event->kind == EVENT_TAG || event->log.length == 0);
 }
 
