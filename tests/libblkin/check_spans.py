@@ -43,7 +43,7 @@ EXPECTED = {
     "ask": {"kind": "CLIENT", "parent": "look up", "own": {"error": "EAGAIN"},
             "remote": {"serviceName": "mon", "ipv6": "2001:db8::2", "port": 6789}},
     "asked": {"kind": "SERVER", "parent": "ask"},
-    "left open": {"kind": "PRODUCER", "parent": "stepped", "own": {"blkin.incomplete": "its end was not seen"}},
+    "left open": {"kind": "PRODUCER", "parent": "stepped", "own": {"blkin.incomplete": "it ended only with its span"}},
     "after an error": {"kind": None, "parent": "stepped", "outside": True},
 }
 if mode == "streamed":

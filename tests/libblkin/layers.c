@@ -184,9 +184,9 @@ static void read_request(void)
     blkin_span_tag_uint64(step.span, "uint64", UINT64_MAX);
     blkin_span_tag_double(step.span, "double", 0.1);
     blkin_span_tag_bool(step.span, "bool", 1);
+    context_of(&step, &context);
     enter(&within, &step, "link", BLKIN_CONSUMER);
     blkin_span_link(within.span, blkin_span_context(request.span));
-    context_of(&step, &context);
     leave(&within);
     blkin_span_link(step.span, &context);
     leave(&step);

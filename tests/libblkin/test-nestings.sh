@@ -15,23 +15,33 @@ echo "seed $seed"
 
 start_sessiond || exit 1
 
-# nests NAME PROGRAM EVENT...
-nests() {
-    session "$1" "${@:3}"
-    LTTNG_UST_ALLOW_BLOCKING=1 timeout 100 "$2" "$seed" 10000 >"$WORK/$1.txt" || fail "$1: nestings: status $?"
+# nest PROGRAM
+nest() {
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 100 "$1" "$seed" 10000 >"$WORK/model" || fail "nestings: status $?"
+}
+# check NAME
+check() {
     sunk "$1"
     lost_nothing "$1"
-    "$PYTHON" "$SRC/tests/libblkin/check_nestings.py" "$WORK/$1.txt" "$WORK/$1.json" || fail "$1, seed $seed: see above"
+    "$PYTHON" "$SRC/tests/libblkin/check_nestings.py" "$WORK/model" "$WORK/$1.json" || fail "$1, seed $seed: see above"
     rm -rf "${WORK:?}/$1"*
 }
-nests whole "$programs/nestings" blkin:span blkin:process
-nests streamed "$programs/nestings" blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
-nests both "$programs/nestings" 'blkin:*'
+# both PROGRAM PREFIX: in two sessions of which each has one form, and in one that has both
+both() {
+    session "$2whole" blkin:span blkin:process
+    session "$2streamed" blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
+    nest "$1"
+    check "$2whole"
+    check "$2streamed"
+    session "$2both" 'blkin:*'
+    nest "$1"
+    check "$2both"
+}
+both "$programs/nestings" ""
 
 # and what it does to memory
 asan=$BUILD/asan
 make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
     >"$WORK/make.log" 2>&1 || { show_log make && fail "the build with SANITIZE=address,undefined"; }
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
-nests asan-whole "$asan/tests/libblkin/nestings" blkin:span blkin:process
-nests asan-both "$asan/tests/libblkin/nestings" 'blkin:*'
+both "$asan/tests/libblkin/nestings" asan-

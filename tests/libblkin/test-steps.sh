@@ -31,7 +31,7 @@ same() {
 same c "$programs/layers" blkin:span blkin:process
 same cpp "$WORK/layers++" blkin:span blkin:process
 same c-streamed "$programs/layers" 'blkin:*'
-same cpp-streamed "$WORK/layers++" blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
+same cpp-streamed "$WORK/layers++" 'blkin:*'
 
 # What does not fit into the log of scan, 100 extents of two layers each, are events of their own; the others
 # are none.
