@@ -57,8 +57,9 @@ struct span {
     uint32_t sampled;
     uint32_t lost_depth; /* open steps that are dropped, within those that are not */
     uint16_t dropped;
-    uint16_t failed; /* bit d: an error at depth d, or below, since that was opened */
-    uint8_t depth;   /* open steps, those but that are dropped */
+    uint16_t unstreamed; /* of these, what a stream does not have either */
+    uint16_t failed;     /* bit d: an error at depth d, or below, since that was opened */
+    uint8_t depth;       /* open steps, those but that are dropped */
     uint8_t name_length;
     uint16_t step_at[SPAN_DEPTH_MAX]; /* where in the event their records are */
     uint32_t step_numbers[SPAN_DEPTH_MAX];
@@ -84,6 +85,12 @@ static inline const struct span *span_inside_const(const struct blkin_span *span
     return (const struct span *)(const void *)span->inside_;
 }
 
+/* The byte of the event at this offset: of its fixed part or of a string. */
+static inline char *span_at(struct span *inside, size_t offset)
+{
+    return (char *)inside + offsetof(struct span, event) + offset;
+}
+
 /* Where the packed text begins. */
 static inline char *span_head(struct span *inside)
 {
@@ -101,10 +108,12 @@ static inline uint64_t span_now_ns(void)
 }
 
 /* One more that has found no room. */
-static inline void span_drop_record(struct span *inside)
+static inline void span_drop_record(struct span *inside, bool is_streamed)
 {
     if (inside->dropped < BLKIN_DROPPED_MAX)
         inside->dropped++;
+    if (!is_streamed && inside->unstreamed < BLKIN_DROPPED_MAX)
+        inside->unstreamed++;
 }
 
 /* Bytes of the event up to which there is room for what is said now. */
@@ -144,26 +153,24 @@ struct span_head {
 static inline __attribute__((always_inline)) char *
 span_put_thread(char *at, const struct blkin_thread *thread, unsigned odd)
 {
-    char digits[16];
-
-    memcpy(digits, thread->digits, sizeof(digits));
-    digits[0] = (char)(digits[0] + (char)odd);
-    memcpy(at, digits, 8);
-    memcpy(at + 3, digits + 3, 8);
+    memcpy(at, thread->digits, 8);
+    memcpy(at + 3, thread->digits + 3, 8);
+    *at = (char)(*at + (char)odd);
     return at + 11;
 }
 
-static inline __attribute__((always_inline)) void span_put_head(char *at,
+static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, char *at,
                                                                 const struct span_head *head,
                                                                 const struct blkin_thread *thread,
                                                                 unsigned odd)
 {
-    at = blkin_put_words(at, head->trace_id_high,
-                         head->trace_id_high >> 48 | (uint64_t)head->sequence << 16);
-    at = blkin_put_words(at, head->span_id,
-                         head->span_id >> 48 | (uint64_t)head->sampled << 16 |
-                             (uint64_t)head->dropped << 36);
-    at = blkin_put_word(at, head->monotonic);
+    at = blkin_put_word_by(by_pdep, at, head->trace_id_high);
+    at = blkin_put_word_by(by_pdep, at, head->trace_id_high >> 48 | (uint64_t)head->sequence << 16);
+    at = blkin_put_word_by(by_pdep, at, head->span_id);
+    at = blkin_put_word_by(by_pdep, at,
+                           head->span_id >> 48 | (uint64_t)head->sampled << 16 |
+                               (uint64_t)head->dropped << 36);
+    at = blkin_put_word_by(by_pdep, at, head->monotonic);
     (void)span_put_thread(at, thread, odd);
 }
 
@@ -173,6 +180,9 @@ static inline __attribute__((always_inline)) void span_put_head(char *at,
  */
 void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_event kind,
                   uint64_t time_ns, const char *text, size_t length);
+
+/* Says before a streamed span's end how much the stream does not have. */
+void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns);
 
 /* Of the longest record of a log: a tag. */
 #define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)
@@ -184,6 +194,7 @@ struct stream_begin {
     uint64_t time_ns;
     const char *name;
     size_t name_length;
+    uint8_t flags;
     uint8_t kind;
 };
 
