@@ -9,22 +9,23 @@
 
 #include "../../tracepoints/events.h"
 
-/* 64 bits in a word and three digits, of which the last one has four bits. */
-static uint64_t read_thread(const char *digits, uint64_t *wrong)
+/* 64 bits in eleven digits, of which the last one has four: the first eight and the last three. */
+static inline uint64_t read_thread(const char *digits, uint64_t *wrong)
 {
     const uint64_t low = digits_word(digits, wrong);
-    const uint32_t high = digits_few(digits + 8, 3, wrong);
+    const uint64_t high = digits_last(digits + 11, 3, wrong);
 
     *wrong |= high >> 16;
-    return (uint64_t)high << 48 | low;
+    return high << 48 | low;
 }
 
-static bool read_tail(struct event *event, struct text rest)
+static inline bool read_tail(struct event *event, struct text rest)
 {
     const char *const digits = rest.data + rest.length - BLKIN_TAIL_SIZE;
     uint64_t wrong = 0;
-    const uint32_t port = digits_few(digits, 3, &wrong);
-    const size_t ip_length = digits_few(digits + 3, 2, &wrong);
+    const uint64_t numbers = digits_last(digits + BLKIN_TAIL_SIZE, BLKIN_TAIL_SIZE, &wrong);
+    const uint64_t port = numbers & 0x3ffff;
+    const size_t ip_length = numbers >> 18;
 
     if (wrong || port > UINT16_MAX || ip_length > rest.length - BLKIN_TAIL_SIZE)
         return false;
