@@ -265,7 +265,7 @@ static void *go_on(void *nesting)
 
 static void nest(void)
 {
-    struct nesting nesting = {.calls = 1 + below(60), .deeper = 4 + below(12)};
+    struct nesting nesting = {.calls = 1 + below(60), .deeper = 4 + below(8)};
     const struct blkin_context *context;
     const unsigned first_calls = below(nesting.calls);
     char name[TEXT_SIZE];
