@@ -24,7 +24,14 @@ check() {
     sunk "$1"
     lost_nothing "$1"
     spilled=$(sed -n 's/.* \([0-9]*\) steps spilled.*/\1/p' "$WORK/$1-sink.log")
-    "$PYTHON" "$SRC/tests/libblkin/check_nestings.py" "$WORK/model" "$WORK/$1.json" || fail "$1, seed $seed: see above"
+    said=$("$PYTHON" "$SRC/tests/libblkin/check_nestings.py" "$WORK/model" "$WORK/$1.json") || {
+        printf '%s\n' "$said"
+        fail "$1, seed $seed: see above"
+    }
+    echo "$1: $said"
+    # what the spans tell of is what the sink has counted
+    dropped=$(sed -n 's/.* missing: 0 events, \([0-9]*\) annotations and tags.*/\1/p' "$WORK/$1-sink.log")
+    [[ $said == *", $dropped dropped,"* ]] || fail "$1: the sink counts $dropped"
     rm -rf "${WORK:?}/$1"*
 }
 # in two sessions of which each has one form, and in one that has both
@@ -44,10 +51,25 @@ check both
 asan=$BUILD/asan
 make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
     >"$WORK/make.log" 2>&1 || { show_log make && fail "the build with SANITIZE=address,undefined"; }
-"${CC:-cc}" -std=c11 -shared -fPIC -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
+"${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
     "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
 for mode in "" 1; do
     BLKIN_PROVIDER=$WORK/provider.so UBSAN_OPTIONS=halt_on_error=1 timeout 100 env ${mode:+STREAMING=1} \
         "$asan/tests/libblkin/nestings" "$seed" 10000 >"$WORK/events" || fail "with sanitizers, seed $seed: status $?"
     [ "$(grep -c '^0: ' "$WORK/events")" -ge 10000 ] || fail "with sanitizers: too few events"
 done
+
+# ---- no number is given to two steps of a span ----
+
+BLKIN_PROVIDER=$WORK/provider.so "$programs/nestings" "$seed" all >"$WORK/events" || fail "all steps: status $?"
+"$PYTHON" - "$WORK/events" "$SRC/tests/libblkin" <<'PY' || fail "more steps than a span may have, or not all are counted"
+import sys
+sys.path.append(sys.argv[2])
+import packed
+MAX, MADE = 0xfffff, 0xfffff + 100
+lines = [line for line in open(sys.argv[1]) if line.startswith("0: ")]
+span = lines[-1].split("|")[1]  # the head, of which dropped is told, and the log
+own, in_log, dropped = len(lines) - 1, span[51:].count("("), packed.number(span[30:32])
+print(f"{own} steps in events of their own, {in_log} in the log, {dropped} dropped")
+sys.exit(own + in_log > MAX or own + in_log < MAX - 100 or own + in_log + dropped != MADE)
+PY
