@@ -47,7 +47,7 @@ __attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
                          sizeof(struct blkin_begin_event));
     at = blkin_put_bytes(at, begin->name, begin->name_length);
     *at++ = '\0';
-    span_put_head(at,
+    span_put_head(false, at,
                   &(struct span_head){
                       .trace_id_high = span->context.trace_id_high,
                       .span_id = begin->id,
@@ -73,7 +73,8 @@ __attribute__((noinline)) void blkin_stream(const struct blkin_span *span, uint6
         return;
     at = blkin_put_bytes(at, &(struct blkin_detail_event){.trace_id = span->context.trace_id},
                          sizeof(struct blkin_detail_event));
-    at = blkin_put_words(at, id, id >> 48 | (uint64_t)++thread->streamed_sequence << 16);
+    at = blkin_put_word(at, id);
+    at = blkin_put_word(at, id >> 48 | (uint64_t)++thread->streamed_sequence << 16);
     at = span_put_thread(blkin_put_word(at, time_ns), thread, 1);
     if (kind >= BLKIN_EVENT_ANNOTATION)
         *at++ = '\0';
@@ -131,7 +132,8 @@ static bool is_loaded(void)
     return blkin_is_on();
 }
 
-static inline void set_name(struct span *inside, const char *name, size_t length)
+static inline __attribute__((always_inline)) void set_name(struct span *inside, const char *name,
+                                                           size_t length)
 {
     *blkin_put_bytes(inside->strings, name, length) = '\0';
     inside->name_length = (uint8_t)length;
@@ -263,15 +265,16 @@ void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t n
 /* ---- end ---- */
 
 /* The rest of the event. */
-static inline void record_span(struct blkin_span *span, uint64_t end_ns,
-                               const struct blkin_provider *provider, struct blkin_thread *thread)
+static inline __attribute__((always_inline)) void
+record_span_by(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
+               const struct blkin_provider *provider, struct blkin_thread *thread)
 {
     struct span *inside = span_inside(span);
     struct blkin_span_event *event = &inside->event;
     const struct blkin_service *service = __builtin_expect(inside->service.length, 0)
                                               ? &inside->service
                                               : __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
-    char *at = (char *)event + inside->used;
+    char *at = span_at(inside, inside->used);
 
     at = blkin_put_block(at, service->text, service->length);
     event->trace_id = span->context.trace_id;
@@ -279,7 +282,7 @@ static inline void record_span(struct blkin_span *span, uint64_t end_ns,
     event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
     if (__builtin_expect(inside->failed, 0))
         event->flags |= BLKIN_SPAN_ERROR;
-    span_put_head(span_head(inside),
+    span_put_head(by_pdep, span_head(inside),
                   &(struct span_head){
                       .trace_id_high = span->context.trace_id_high,
                       .span_id = span->context.span_id,
@@ -290,6 +293,25 @@ static inline void record_span(struct blkin_span *span, uint64_t end_ns,
                   },
                   thread, 0);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
+}
+
+__attribute__((noinline)) static void record_span_by_shifts(struct blkin_span *span,
+                                                            uint64_t end_ns,
+                                                            const struct blkin_provider *provider,
+                                                            struct blkin_thread *thread)
+{
+    record_span_by(false, span, end_ns, provider, thread);
+}
+
+static inline __attribute__((always_inline)) void record_span(struct blkin_span *span,
+                                                              uint64_t end_ns,
+                                                              const struct blkin_provider *provider,
+                                                              struct blkin_thread *thread)
+{
+    if (__builtin_expect(blkin_has_pdep, 1))
+        record_span_by(true, span, end_ns, provider, thread);
+    else
+        record_span_by_shifts(span, end_ns, provider, thread);
 }
 
 /*

@@ -84,6 +84,12 @@ static inline const struct span *span_inside_const(const struct blkin_span *span
     return (const struct span *)(const void *)span->inside_;
 }
 
+/* The byte of the event at this offset: of its fixed part or of a string. */
+static inline char *span_at(struct span *inside, size_t offset)
+{
+    return (char *)inside + offsetof(struct span, event) + offset;
+}
+
 /* Where the packed text begins. */
 static inline char *span_head(struct span *inside)
 {
@@ -144,26 +150,24 @@ struct span_head {
 static inline __attribute__((always_inline)) char *
 span_put_thread(char *at, const struct blkin_thread *thread, unsigned odd)
 {
-    char digits[16];
-
-    memcpy(digits, thread->digits, sizeof(digits));
-    digits[0] = (char)(digits[0] + (char)odd);
-    memcpy(at, digits, 8);
-    memcpy(at + 3, digits + 3, 8);
+    memcpy(at, thread->digits, 8);
+    memcpy(at + 3, thread->digits + 3, 8);
+    *at = (char)(*at + (char)odd);
     return at + 11;
 }
 
-static inline __attribute__((always_inline)) void span_put_head(char *at,
+static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, char *at,
                                                                 const struct span_head *head,
                                                                 const struct blkin_thread *thread,
                                                                 unsigned odd)
 {
-    at = blkin_put_words(at, head->trace_id_high,
-                         head->trace_id_high >> 48 | (uint64_t)head->sequence << 16);
-    at = blkin_put_words(at, head->span_id,
-                         head->span_id >> 48 | (uint64_t)head->sampled << 16 |
-                             (uint64_t)head->dropped << 36);
-    at = blkin_put_word(at, head->monotonic);
+    at = blkin_put_word_by(by_pdep, at, head->trace_id_high);
+    at = blkin_put_word_by(by_pdep, at, head->trace_id_high >> 48 | (uint64_t)head->sequence << 16);
+    at = blkin_put_word_by(by_pdep, at, head->span_id);
+    at = blkin_put_word_by(by_pdep, at,
+                           head->span_id >> 48 | (uint64_t)head->sampled << 16 |
+                               (uint64_t)head->dropped << 36);
+    at = blkin_put_word_by(by_pdep, at, head->monotonic);
     (void)span_put_thread(at, thread, odd);
 }
 

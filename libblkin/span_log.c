@@ -82,7 +82,7 @@ static inline bool has_room(const struct span *inside, size_t size)
 /* Where it goes. */
 static inline char *take_room(struct span *inside, size_t size)
 {
-    char *at = (char *)&inside->event + inside->used;
+    char *at = span_at(inside, inside->used);
 
     inside->used += (uint32_t)size;
     return at;
@@ -283,7 +283,7 @@ static void tell(const struct blkin_span *span, const char *record, const char *
 /* What follows the name goes elsewhere by so many bytes. */
 static void move_log(struct span *inside, size_t from, ptrdiff_t by)
 {
-    char *const at = (char *)&inside->event + from;
+    char *const at = span_at(inside, from);
 
     memmove(at + by, at, inside->used - from);
     inside->used = (uint32_t)((ptrdiff_t)inside->used + by);
@@ -349,7 +349,7 @@ void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoin
 static bool move_start(struct span *inside, uint64_t time_ns)
 {
     const size_t log = sizeof(inside->event) + inside->name_length + 1 + BLKIN_HEAD_SIZE;
-    char *const first = (char *)&inside->event + log;
+    char *const first = span_at(inside, log);
 
     if (inside->used == log) {
         inside->start_ns = inside->base_ns = time_ns;

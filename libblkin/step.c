@@ -104,9 +104,9 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
     }
     inside->step_number++;
     if (!is_next)
-        (void)put_number((char *)&inside->event + at, inside->step_number);
+        (void)put_number(span_at(inside, at), inside->step_number);
     inside->used += (uint32_t)size;
-    put_begin((char *)&inside->event + inside->used - BEGIN_SIZE(length), name, length, kind,
+    put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
     open_step(inside, at);
     if (span_is_streamed(span))
@@ -136,7 +136,7 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
     }
     inside->step_number++;
     inside->used = (uint32_t)(at + BEGIN_SIZE(length));
-    put_begin((char *)&inside->event + at, name, length, kind, now_ns - inside->base_ns);
+    put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
     open_step(inside, at);
 }
 
@@ -153,7 +153,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     const struct blkin_service *service =
         inside->service.length ? &inside->service : blkin_default_service();
     const unsigned depth = inside->depth;
-    const char *record = (const char *)&inside->event + inside->step_at[depth - 1];
+    const char *record = span_at(inside, inside->step_at[depth - 1]);
     const bool has_number = *record == '#';
     const size_t used = inside->used;
     struct blkin_thread *thread = blkin_this_thread();
@@ -187,7 +187,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, record, name_length);
     *at++ = '\0';
     record += name_length;
-    span_put_head(at,
+    span_put_head(false, at,
                   &(struct span_head){
                       .trace_id_high = span->context.trace_id_high,
                       .span_id = id_at(span, depth),
@@ -201,7 +201,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_word(at, inside->base_ns - start_ns);
     if (is_open)
         *at++ = 'o';
-    at = blkin_put_bytes(at, record, used - (size_t)(record - (const char *)&inside->event));
+    at = blkin_put_bytes(at, record, used - (size_t)(record - span_at(inside, 0)));
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
 }
@@ -214,7 +214,7 @@ static inline void close_step(struct span *inside)
 
 static inline void put_end(struct span *inside, uint64_t end_ns)
 {
-    char *at = (char *)&inside->event + inside->used;
+    char *at = span_at(inside, inside->used);
 
     *at++ = ')';
     (void)blkin_put_word(at, end_ns - inside->base_ns);
