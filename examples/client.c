@@ -54,7 +54,7 @@ static const char *error_text(int status)
 
 /*
  * The root of a new trace. Its id has 64 bits, and not the 128 that the span API would choose: the
- * gateway and the stores use the original API, which knows no others.
+ * gateway uses the original API, which knows no others.
  */
 static void begin_trace(struct blkin_span *span, const char *name)
 {

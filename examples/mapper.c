@@ -2,8 +2,9 @@
  * The volume mapper of the example storage stack: finds the object that holds a block of the
  * volume, allocates it at the first write, and copies it at the first write after a snapshot.
  *
- * Tracing with the span API in C, in the middle of a stack: serve() joins the trace that came with
- * a request, map() is a step inside the process, call_store() goes on to another daemon.
+ * Tracing with the span API in C, in the middle of a stack: serve_requests() joins the trace that
+ * came with a request, and has its span. All else is steps of that, as one thread does one after
+ * the other: map() inside the process, call_store() to another daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,84 +39,84 @@ struct connection {
     char extent[EXTENT_SIZE];   /* that is copied */
 };
 
-/* A request of our own, with a span around it: the store's spans become children of that. */
+/* A request of our own, as a step: the store's spans become children of that. */
 static int call_store(struct connection *connection, struct wire_message request, char *data,
-                      const struct blkin_span *parent)
+                      struct blkin_span *span)
 {
     struct peer *store =
         &connection->stores[request.object % (uint64_t)connection->mapper->store_count];
-    struct blkin_span span;
+    struct blkin_context context;
     int status;
 
-    blkin_span_begin(&span, request.op == WIRE_WRITE ? "store" : "fetch", BLKIN_CLIENT, parent);
-    blkin_span_tag_string(&span, "store", store->address->text);
-    blkin_span_tag_uint64(&span, "object", request.object);
-    blkin_context_to_packed(blkin_span_context(&span), &request.trace);
+    BLKIN_STEP_SCOPE(span, request.op == WIRE_WRITE ? "store" : "fetch", BLKIN_CLIENT);
+    blkin_span_tag_string(span, "store", store->address->text); /* of the step, until its end */
+    blkin_span_tag_uint64(span, "object", request.object);
+    blkin_step_context(span, &context);
+    blkin_context_to_packed(&context, &request.trace);
     status = peer_send(store, &request, data);
     if (status == 0)
         status = peer_receive(store, &request, data);
     if (status != 0)
-        blkin_span_error(&span, strerror(status));
-    blkin_span_end(&span);
+        blkin_span_error(span, strerror(status));
     return status;
 }
 
 /* To a new object; the old one is the snapshot's from now on. */
-static int copy(struct connection *connection, uint64_t from, uint64_t to,
-                const struct blkin_span *parent)
+static int copy(struct connection *connection, uint64_t from, uint64_t to, struct blkin_span *span)
 {
     struct wire_message request = {.op = WIRE_READ, .object = from, .length = EXTENT_SIZE};
-    struct blkin_span span;
     int status;
 
-    blkin_span_begin(&span, "copy", BLKIN_INTERNAL, parent);
-    blkin_span_tag_uint64(&span, "from", from);
-    blkin_span_tag_uint64(&span, "to", to);
-    status = call_store(connection, request, connection->extent, &span);
+    BLKIN_STEP_SCOPE(span, "copy", BLKIN_INTERNAL);
+    blkin_span_tag_uint64(span, "from", from);
+    blkin_span_tag_uint64(span, "to", to);
+    status = call_store(connection, request, connection->extent, span);
     request.op = WIRE_WRITE;
     request.object = to;
     if (status == 0)
-        status = call_store(connection, request, connection->extent, &span);
+        status = call_store(connection, request, connection->extent, span);
     if (status != 0)
-        blkin_span_error(&span, strerror(status));
-    blkin_span_end(&span);
+        blkin_span_error(span, strerror(status));
     return status;
 }
 
-static uint64_t allocate(struct volume *volume, const struct blkin_span *parent)
+static uint64_t allocate(struct volume *volume, struct blkin_span *span)
 {
-    struct blkin_span span;
-    uint64_t object;
+    BLKIN_STEP_SCOPE(span, "allocate", BLKIN_INTERNAL);
+    const uint64_t object = volume_new_object(volume);
 
-    blkin_span_begin(&span, "allocate", BLKIN_INTERNAL, parent);
-    object = volume_new_object(volume);
-    blkin_span_tag_uint64(&span, "object", object);
-    blkin_span_end(&span);
+    blkin_span_tag_uint64(span, "object", object);
     return object;
+}
+
+/* With the extent locked: waiting for that is in the step. */
+static enum extent_state lookup(struct volume *volume, uint64_t extent, uint64_t *object,
+                                struct blkin_span *span)
+{
+    static const char *const names[] = {"absent", "shared", "own"};
+    enum extent_state state;
+
+    BLKIN_STEP_SCOPE(span, "lookup", BLKIN_INTERNAL);
+    volume_lock(volume, extent);
+    state = volume_lookup(volume, extent, object);
+    blkin_span_tag_uint64(span, "extent", extent);
+    blkin_span_tag_string(span, "state", names[state]);
+    return state;
 }
 
 /* The object for a write to the extent, which is locked until then, or for a read (0: none). */
 static int map(struct connection *connection, uint64_t extent, int writing, uint64_t *object,
-               const struct blkin_span *parent)
+               struct blkin_span *span)
 {
-    static const char *const names[] = {"absent", "shared", "own"};
     struct volume *volume = &connection->mapper->volume;
-    enum extent_state state;
-    struct blkin_span span;
+    const enum extent_state state = lookup(volume, extent, object, span);
     uint64_t made;
     int status = 0;
 
-    blkin_span_begin(&span, "lookup", BLKIN_INTERNAL, parent); /* waiting for the lock is in it */
-    volume_lock(volume, extent);
-    state = volume_lookup(volume, extent, object);
-    blkin_span_tag_uint64(&span, "extent", extent);
-    blkin_span_tag_string(&span, "state", names[state]);
-    blkin_span_end(&span);
-
     if (writing && state != EXTENT_OWN) {
-        made = allocate(volume, parent);
+        made = allocate(volume, span);
         if (state == EXTENT_SHARED)
-            status = copy(connection, *object, made, parent);
+            status = copy(connection, *object, made, span);
         if (status == 0) {
             volume_set(volume, extent, made);
             *object = made;
@@ -127,7 +128,7 @@ static int map(struct connection *connection, uint64_t extent, int writing, uint
 
 /* A read or write, extent by extent. */
 static int transfer(struct connection *connection, const struct wire_message *request,
-                    const struct blkin_span *parent)
+                    struct blkin_span *span)
 {
     struct wire_message part = {.op = request->op};
     int status = 0;
@@ -142,11 +143,11 @@ static int transfer(struct connection *connection, const struct wire_message *re
         part.length = EXTENT_SIZE - (uint32_t)part.offset;
         if (part.length > left)
             part.length = left;
-        status = map(connection, at / EXTENT_SIZE, request->op == WIRE_WRITE, &part.object, parent);
+        status = map(connection, at / EXTENT_SIZE, request->op == WIRE_WRITE, &part.object, span);
         if (status == 0 && part.object == 0)
             memset(connection->data + done, 0, part.length);
         else if (status == 0)
-            status = call_store(connection, part, connection->data + done, parent);
+            status = call_store(connection, part, connection->data + done, span);
     }
     return status;
 }

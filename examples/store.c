@@ -2,9 +2,9 @@
  * An object store of the example storage stack: a write goes to its journal, to the secondaries and
  * then to the object.
  *
- * Tracing with the original API in C: serve_requests() joins the trace that came with a request,
- * step_begin() makes a span of a step inside the process, replicate() has spans of
- * calls to other daemons that go on side by side.
+ * Tracing with the span API in C: serve_requests() joins the trace that came with a request,
+ * journal() and apply() are steps of its span, replicate() has spans, as calls to other daemons
+ * that go on side by side cannot be steps.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include "peer.h"
 #include "wire.h"
 
-#include <blkin/zipkin_c.h>
+#include <blkin/blkin.h>
 
 #include <errno.h>
 #include <getopt.h>
@@ -37,14 +37,13 @@ struct store {
     struct objects objects;
     struct peer_address secondaries[MAX_SECONDARIES];
     int secondary_count;
-    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the server */
 };
 
 /* What a secondary is sent, and the span of it. */
 struct replication {
     struct peer peer;
     struct wire_message request;
-    struct blkin_trace span;
+    struct blkin_span span;
     int waiting; /* for the reply */
     int status;
 };
@@ -55,18 +54,11 @@ struct connection {
     char data[WIRE_MAX_LENGTH];
 };
 
-/* A step inside the process is a child span from its first event to its last. */
-static void step_begin(struct blkin_trace *span, const struct blkin_trace *parent, const char *name)
-{
-    blkin_init_child(span, parent, NULL, name);
-    BLKIN_TIMESTAMP(span, NULL, "start");
-}
-
-static int step_end(const struct blkin_trace *span, int status)
+/* Of the step that is open, if one is. */
+static int tag_status(struct blkin_span *span, int status)
 {
     if (status != 0)
-        BLKIN_KEYVAL_STRING(span, NULL, "error", strerror(status));
-    BLKIN_TIMESTAMP(span, NULL, "end"); /* last: a collector may take the span as finished now */
+        blkin_span_error(span, strerror(status));
     return status;
 }
 
@@ -74,28 +66,24 @@ static int step_end(const struct blkin_trace *span, int status)
 
 static void replicate_end(struct replication *replication, int status)
 {
-    if (status != 0)
-        BLKIN_KEYVAL_STRING(&replication->span, NULL, "error", strerror(status));
-    BLKIN_TIMESTAMP(&replication->span, NULL, CLIENT_RECV); /* last, as in step_end() */
-    replication->status = status;
+    replication->status = tag_status(&replication->span, status);
+    blkin_span_end(&replication->span);
     replication->waiting = 0;
 }
 
 static void replicate_begin(struct replication *replication, const struct wire_message *request,
-                            const char *data, const struct blkin_trace *parent)
+                            const char *data, const struct blkin_span *parent)
 {
-    struct blkin_trace *span = &replication->span;
-    struct blkin_trace_info info;
+    struct blkin_span *span = &replication->span;
     int status;
 
-    blkin_init_child(span, parent, NULL, "replicate");
-    BLKIN_TIMESTAMP(span, NULL, CLIENT_SEND);
-    BLKIN_KEYVAL_STRING(span, NULL, "secondary", replication->peer.address->text);
+    blkin_span_begin(span, "replicate", BLKIN_CLIENT, parent);
+    blkin_span_tag_string(span, "secondary", replication->peer.address->text);
     replication->request = *request;
     replication->request.op = WIRE_REPLICATE;
     replication->waiting = 1;
-    blkin_get_trace_info(span, &info); /* goes along: the secondary's span becomes a child */
-    blkin_pack_trace_info(&info, &replication->request.trace);
+    /* Goes along: the secondary's span becomes a child. */
+    blkin_context_to_packed(blkin_span_context(span), &replication->request.trace);
     status = peer_send(&replication->peer, &replication->request, data);
     if (status != 0)
         replicate_end(replication, status);
@@ -133,7 +121,7 @@ static void replicate_finish(struct replication *replications, int count)
 
 /* Returns how many secondaries do not have it. */
 static int replicate(struct connection *connection, const struct wire_message *request,
-                     const struct blkin_trace *parent)
+                     const struct blkin_span *parent)
 {
     const int count = connection->store->secondary_count;
     int missing = 0;
@@ -149,53 +137,50 @@ static int replicate(struct connection *connection, const struct wire_message *r
 /* ---- requests */
 
 static int journal(struct store *store, const struct wire_message *request, const char *data,
-                   const struct blkin_trace *parent)
+                   struct blkin_span *span)
 {
-    struct blkin_trace span;
+    BLKIN_STEP_SCOPE(span, "journal", BLKIN_INTERNAL);
 
-    step_begin(&span, parent, "journal");
     fault_wait(FAULT_SLOW_JOURNAL);
-    return step_end(&span, objects_journal(&store->objects, request->object, request->offset, data,
-                                           request->length));
+    return tag_status(span, objects_journal(&store->objects, request->object, request->offset, data,
+                                            request->length));
 }
 
 static int apply(struct store *store, const struct wire_message *request, const char *data,
-                 const struct blkin_trace *parent)
+                 struct blkin_span *span)
 {
-    struct blkin_trace span;
+    BLKIN_STEP_SCOPE(span, "apply", BLKIN_INTERNAL);
 
-    step_begin(&span, parent, "apply");
     fault_wait(FAULT_SLOW_DISK);
-    return step_end(&span, objects_apply(&store->objects, request->object, request->offset, data,
-                                         request->length));
+    return tag_status(span, objects_apply(&store->objects, request->object, request->offset, data,
+                                          request->length));
 }
 
 /* A secondary that fails leaves the write degraded, and not failed: there is one good copy. */
 static int write_request(struct connection *connection, const struct wire_message *request,
-                         const struct blkin_trace *parent)
+                         struct blkin_span *span)
 {
     const int secondary = request->op == WIRE_REPLICATE;
-    int status = journal(connection->store, request, connection->data, parent);
-    int missing = status == 0 && !secondary ? replicate(connection, request, parent) : 0;
+    int status = journal(connection->store, request, connection->data, span);
+    int missing = status == 0 && !secondary ? replicate(connection, request, span) : 0;
 
     if (missing > 0)
-        BLKIN_KEYVAL_INTEGER(parent, NULL, "degraded", missing);
-    return status == 0 ? apply(connection->store, request, connection->data, parent) : status;
+        blkin_span_tag_int64(span, "degraded", missing);
+    return status == 0 ? apply(connection->store, request, connection->data, span) : status;
 }
 
 static int read_request(struct connection *connection, const struct wire_message *request,
-                        const struct blkin_trace *parent)
+                        struct blkin_span *span)
 {
-    struct blkin_trace span;
+    BLKIN_STEP_SCOPE(span, "pread", BLKIN_INTERNAL);
 
-    step_begin(&span, parent, "pread");
     fault_wait(FAULT_SLOW_DISK);
-    return step_end(&span, objects_read(&connection->store->objects, request->object,
-                                        request->offset, connection->data, request->length));
+    return tag_status(span, objects_read(&connection->store->objects, request->object,
+                                         request->offset, connection->data, request->length));
 }
 
 static int answer(struct connection *connection, const struct wire_message *request,
-                  const struct blkin_trace *span)
+                  struct blkin_span *span)
 {
     switch (request->op) {
     case WIRE_WRITE:
@@ -214,26 +199,24 @@ static void serve_requests(int fd, struct connection *connection)
     int rc;
 
     while ((rc = wire_receive_request(fd, &request, connection->data)) != 0) {
-        struct blkin_trace_info info;
-        struct blkin_trace span;
+        struct blkin_context context = {0};
+        struct blkin_span span;
         int status = -rc;
 
         if (request.op == WIRE_REPLICATE && fault_is_planted(FAULT_DROP_REPLICA))
             continue;
         fault_wait(FAULT_SLOW_NETWORK); /* before there is a span: as if it were still on its way */
-        blkin_unpack_trace_info(&request.trace, &info);
-        /* The sender's span is the parent. Its trace id 0 means not traced: nothing is recorded. */
-        blkin_init_child_info(&span, &info, &connection->store->endpoint, wire_op_name(request.op));
-        BLKIN_TIMESTAMP(&span, NULL, SERVER_RECV);
-        BLKIN_KEYVAL_INTEGER(&span, NULL, "object", (int64_t)request.object);
-        BLKIN_KEYVAL_INTEGER(&span, NULL, "offset", (int64_t)request.offset);
-        BLKIN_KEYVAL_INTEGER(&span, NULL, "length", (int64_t)request.length);
+        /* The sender's span is the parent. All zeros mean not traced: nothing is recorded. */
+        blkin_context_from_packed(&context, &request.trace);
+        blkin_span_begin_remote(&span, wire_op_name(request.op), BLKIN_SERVER, &context);
+        blkin_span_tag_uint64(&span, "object", request.object);
+        blkin_span_tag_uint64(&span, "offset", request.offset);
+        blkin_span_tag_uint64(&span, "length", request.length);
         if (rc > 0)
             status = answer(connection, &request, &span);
-        if (status != 0)
-            BLKIN_KEYVAL_STRING(&span, NULL, "error", strerror(status));
+        tag_status(&span, status);
         /* Before the reply leaves: after it, the sender could end its span earlier than we ours. */
-        BLKIN_TIMESTAMP(&span, NULL, SERVER_SEND);
+        blkin_span_end(&span);
         if (wire_send_reply(fd, &request, status, connection->data) < 0 || rc < 0)
             break;
     }
@@ -278,6 +261,7 @@ int main(int argc, char **argv)
         {"fault", required_argument, NULL, 'f'},  {NULL, 0, NULL, 0},
     };
     static struct store store;
+    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the server */
     const char *listen_on = "127.0.0.1:0";
     const char *path = NULL;
     struct net_address address;
@@ -310,8 +294,8 @@ int main(int argc, char **argv)
     listener = net_open(listen_on, &address);
     if (listener < 0)
         return 1;
-    /* The port is known only now; the cast keeps its 16 bits, as the library expects. */
-    blkin_init_endpoint(&store.endpoint, address.ip, (int16_t)address.port, store.name);
+    blkin_init_endpoint(&endpoint, address.ip, (int16_t)address.port, store.name);
+    blkin_set_service(&endpoint); /* the port is known only now */
     rc = net_serve(listener, store.name, &address, serve, &store);
     if (rc < 0)
         fprintf(stderr, "%s: cannot serve: %s\n", store.name, strerror(-rc));

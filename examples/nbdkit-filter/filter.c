@@ -24,6 +24,7 @@ static struct {
     struct blkin_endpoint service;
     const char *sampling;
     int spans;
+    bool layers_are_spans;
     bool has_parent;
     struct blkin_context parent;
 } settings = {.service = {.ip = "NaN", .name = "nbdkit"}, .spans = 2};
@@ -50,6 +51,18 @@ static int set_spans(const char *value)
         return -1;
     }
     settings.spans = value[0] - '0';
+    return 0;
+}
+
+static int set_layers(const char *value)
+{
+    if (strcmp(value, "steps") != 0 && strcmp(value, "spans") != 0) {
+        nbdkit_error("blkin-layers='%s': expected steps (of the request's span) or spans (of "
+                     "their own)",
+                     value);
+        return -1;
+    }
+    settings.layers_are_spans = strcmp(value, "spans") == 0;
     return 0;
 }
 
@@ -84,13 +97,15 @@ static int filter_config(nbdkit_next_config *next, nbdkit_backend *backend, cons
         return set_service(value);
     if (strcmp(key, "blkin-spans") == 0)
         return set_spans(value);
+    if (strcmp(key, "blkin-layers") == 0)
+        return set_layers(value);
     if (strcmp(key, "blkin-traceparent") == 0)
         return set_parent(value);
     if (strcmp(key, "blkin-sampling") == 0)
         return set_sampling(value);
     if (strncmp(key, "blkin-", strlen("blkin-")) == 0) {
         nbdkit_error("unknown parameter '%s': the blkin filter has blkin-service, blkin-spans, "
-                     "blkin-traceparent and blkin-sampling",
+                     "blkin-layers, blkin-traceparent and blkin-sampling",
                      key);
         return -1;
     }
@@ -99,8 +114,10 @@ static int filter_config(nbdkit_next_config *next, nbdkit_backend *backend, cons
 
 #define HELP                                                                                 \
     "blkin-service=NAME         Service name of the spans (default: nbdkit)\n"               \
-    "blkin-spans=1|2            1: a span for each request; 2 (default): and one around\n"   \
-    "                           the layer below\n"                                           \
+    "blkin-spans=1|2            1: a span for each request; 2 (default): and one for the\n"  \
+    "                           layer below\n"                                               \
+    "blkin-layers=steps|spans   Record layers as steps of the request's span, one event\n"   \
+    "                           for all (default), or as spans of their own\n"               \
     "blkin-traceparent=CONTEXT  W3C trace context that all requests belong to, unless the\n" \
     "                           client's export name ends with /traceparent=CONTEXT\n"       \
     "blkin-sampling=POLICY      Which traces to start: always (default), never,\n"           \
@@ -187,7 +204,8 @@ static void *filter_open(nbdkit_next_open *next, nbdkit_context *context, int re
         return NULL;
     }
     connection->is_inner = depth > 0;
-    connection->has_layer_span = settings.spans == 2;
+    connection->has_layer = settings.spans == 2;
+    connection->layers_are_spans = settings.layers_are_spans;
     set_client(connection);
     if (set_parent_and_export(connection, export_name) == 0) {
         depth++;

@@ -1,5 +1,5 @@
 /*
- * The spans of one NBD request: a server span, and one around the layer below.
+ * The span of one NBD request: a server span, and in it a step, or a span, around the layer below.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names of the two spans: what the client wants, and what is called for it. */
+/* What the client wants, and what is called for it. */
 static const struct {
     const char *request;
     const char *layer;
@@ -86,14 +86,13 @@ static const char *error_name(int error)
     return strerror(error);
 }
 
-static void end(struct blkin_span *span, int result, const int *err)
+static void tag_result(struct blkin_span *span, int result, const int *err)
 {
     if (result == -1)
         BLKIN_ERROR(span, error_name(*err));
-    blkin_span_end(span);
 }
 
-/* With the span as the current one: what is below and knows libblkin makes its spans under it. */
+/* With the span as the current one: what is below and knows libblkin goes on under it. */
 static int pass_on_within(struct blkin_span *span, nbdkit_next *next, const struct request *request,
                           int *err)
 {
@@ -102,16 +101,39 @@ static int pass_on_within(struct blkin_span *span, nbdkit_next *next, const stru
     return pass_on(next, request, err);
 }
 
-static int trace_layer(struct blkin_span *above, nbdkit_next *next, const struct request *request,
-                       int *err)
+/* The span stays the current one: if this filter is also below, on this thread, its step is within
+ * this one. */
+static int trace_step(struct blkin_span *span, nbdkit_next *next, const struct request *request,
+                      int *err)
+{
+    int result;
+
+    blkin_step_begin(span, names[request->type].layer, BLKIN_INTERNAL);
+    result = pass_on_within(span, next, request, err);
+    tag_result(span, result, err);
+    blkin_step_end(span);
+    return result;
+}
+
+static int trace_span(struct blkin_span *above, nbdkit_next *next, const struct request *request,
+                      int *err)
 {
     struct blkin_span span;
     int result;
 
     blkin_span_begin(&span, names[request->type].layer, BLKIN_INTERNAL, above);
     result = pass_on_within(&span, next, request, err);
-    end(&span, result, err);
+    tag_result(&span, result, err);
+    blkin_span_end(&span);
     return result;
+}
+
+static int trace_layer(struct blkin_span *above, nbdkit_next *next,
+                       const struct connection *connection, const struct request *request, int *err)
+{
+    if (connection->layers_are_spans)
+        return trace_span(above, next, request, err);
+    return trace_step(above, next, request, err);
 }
 
 int request_trace(nbdkit_next *next, const struct connection *connection,
@@ -122,7 +144,7 @@ int request_trace(nbdkit_next *next, const struct connection *connection,
     int result;
 
     if (above)
-        return trace_layer(above, next, request, err);
+        return trace_layer(above, next, connection, request, err);
     /* of a filter in between, from a thread of its own, as for read-ahead: no client asked for it
      */
     if (connection->is_inner)
@@ -132,10 +154,11 @@ int request_trace(nbdkit_next *next, const struct connection *connection,
                             connection->has_parent ? &connection->parent : NULL);
     if (blkin_span_is_recorded(&span))
         describe(&span, connection, request);
-    if (connection->has_layer_span)
-        result = trace_layer(&span, next, request, err);
+    if (connection->has_layer)
+        result = trace_layer(&span, next, connection, request, err);
     else
         result = pass_on_within(&span, next, request, err);
-    end(&span, result, err);
+    tag_result(&span, result, err);
+    blkin_span_end(&span);
     return result;
 }

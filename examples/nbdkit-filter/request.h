@@ -1,5 +1,5 @@
 /*
- * The spans of one NBD request.
+ * The span of one NBD request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,8 @@
 /* What all requests of a connection have in common. Not written after the connection is open. */
 struct connection {
     bool is_inner;               /* this filter is above, too: that one has the server spans */
-    bool has_layer_span;         /* a second span, around the layer below */
+    bool has_layer;              /* the layer below is traced, too: as a step of the span, */
+    bool layers_are_spans;       /* or as a span of its own */
     bool has_parent;             /* the next member is set */
     struct blkin_context parent; /* of the server spans */
     const char *export;          /* its name, without the trace context; "" has no tag */
@@ -53,7 +54,7 @@ static inline bool request_is_traced(void)
     return __builtin_expect(blkin_is_on(), 0);
 }
 
-/* Passes the request on to the layer below, within its spans; returns what that returns. */
+/* Passes the request on to the layer below, within its span; returns what that returns. */
 int request_trace(nbdkit_next *next, const struct connection *connection,
                   const struct request *request, int *err);
 

@@ -4,6 +4,7 @@ usage: check_nbdkit.py SPANS.json SERVICE LOG [OPTION...]
 
   --types A,B        these requests there must be, and no others (default: any)
   --layers N         spans below each server span, one within the other (default: 1)
+  --events FILE N    babeltrace2's text of the trace: it has N events for each request
   --delay US         of reads between the first of these and the second
   --parent TRACE-SPAN  ids, of all server spans (default: each starts a trace)
   --export NAME      their tag (default: none)
@@ -23,6 +24,7 @@ arguments.add_argument("service")
 arguments.add_argument("log")
 arguments.add_argument("--types", type=lambda text: set(text.split(",")))
 arguments.add_argument("--layers", type=int, default=1)
+arguments.add_argument("--events", nargs=2)
 arguments.add_argument("--delay", type=int, default=0)
 arguments.add_argument("--parent")
 arguments.add_argument("--export")
@@ -110,6 +112,10 @@ for server in servers:
     check(parent == options.parent, "parent", server)
 # a thread that loses its CPU between libblkin's reading of the clock and LTTng's has its span moved
 check(outside <= 1 + len(servers) // 100, f"{outside} spans are not within the one above")
+if options.events:
+    wanted = f'service = "{options.service}"'
+    events = sum("blkin:span:" in line and wanted in line for line in open(options.events[0], encoding="utf-8"))
+    check(events == len(servers) * int(options.events[1]), f"{len(servers)} requests are {events} events")
 if not options.parent:
     check(len({span["traceId"] for span in servers}) == len(servers), "requests share a trace")
 print(f"{options.service}: {len(servers)} requests as logged, {len(spans)} spans")

@@ -50,6 +50,7 @@ refused() {
 }
 
 refused blkin-spans=3 "blkin-spans='3': expected 1"
+refused blkin-layers=events "blkin-layers='events': expected steps"
 refused blkin-service= "blkin-service='': expected a name"
 refused blkin-sampling=some "blkin-sampling='some': expected always"
 refused blkin-traceparent="${context%-01}" "expected a W3C traceparent"
@@ -81,6 +82,20 @@ cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have wri
 start_sessiond || exit 1
 session all blkin:span blkin:process
 
+# filtered NAME FILTER: a session with the events that LTTng's filter lets pass.
+filtered() {
+    {
+        lttng create "$1" --output="$WORK/$1" && lttng enable-channel -s "$1" -u --subbuf-size=1M few &&
+            lttng enable-event -s "$1" -u -c few blkin:span --filter="$2" && lttng start "$1"
+    } >"$WORK/lttng.log" 2>&1 || {
+        show_log lttng
+        fail "LTTng does not take the filter $2"
+    }
+}
+filtered failed 'flags & 4'
+filtered servers '(flags >> 8) == 2'
+filtered slow 'duration > 2000000'
+
 # a daemon, in the background, over TCP, while 16 requests are under way
 free_port port
 nbdkit -i 127.0.0.1 -p "$port" -P "$WORK/daemon.pid" --filter="$blkin" --filter=log memory 64M \
@@ -111,10 +126,18 @@ serve kinds '
     nbdkit -U - --filter=readahead nbd socket="$socket" --run '\''nbdcopy --synchronous -C 1 "$uri" null:'\' \
     memory 4M
 
-serve wrong '
-    qemu-io -f raw -c "r 0 4k" "$uri"
-    ! qemu-io -f raw -c "w 4k 4k" "$uri"' \
-    --filter=error memory 1M error-pwrite=ENOSPC error-pwrite-rate=100%
+# Layers as steps and as spans: the same requests, with errors, and with one that is tried three times.
+for layers in steps spans; do
+    serve "wrong-$layers" '
+        qemu-io -f raw -c "r 0 4k" "$uri"
+        ! qemu-io -f raw -c "w 4k 4k" "$uri"' \
+        --filter=error memory 1M error-pwrite=ENOSPC error-pwrite-rate=100% blkin-layers=$layers
+    serve "retried-$layers" '
+        qemu-io -f raw -c "w -f 0 4k" "$uri"
+        ! qemu-io -f raw -c "discard 4k 4k" "$uri"' \
+        --filter=retry --filter="$blkin" --filter=error memory 1M error-trim=EIO error-trim-rate=100% \
+        retries=2 retry-delay=1 retry-exponential=no blkin-layers=$layers
+done
 
 mkdir "$WORK/exports"
 cp "$WORK/data" "$WORK/exports/disk"
@@ -129,10 +152,16 @@ serve malformed "! nbdinfo \"nbd+unix:///disk/traceparent=${context%1}x?socket=\
 serve unsampled "nbdcopy \"nbd+unix:///${context%1}0?socket=\$socket\" copy; cmp data copy" file data
 serve sampled 'qemu-io -f raw -c "w 0 4k" -c flush "$uri"' memory 1M blkin-sampling=never,flush:always
 serve single 'nbdcopy "$uri" copy; cmp data copy' file data blkin-spans=1
-serve stacked 'nbdcopy "$uri" copy; cmp data copy' --filter=delay --filter="$blkin" file data delay-read=2ms
+for layers in steps spans; do
+    serve "stacked-$layers" 'nbdcopy "$uri" copy; cmp data copy' --filter=delay --filter="$blkin" file data \
+        delay-read=2ms blkin-layers=$layers
+done
 
 recorded all
 lost_nothing all
+for name in failed servers slow; do
+    recorded "$name"
+done
 
 # ---- what was recorded ----------------------------------------------------------------------------
 
@@ -140,28 +169,67 @@ check() {
     "$PYTHON" "$SRC/tests/examples/check_nbdkit.py" "$WORK/all.json" "$1" "$WORK/$1.log" "${@:2}" || exit 1
 }
 
-check daemon --types read,write --client 127.0.0.1
-check copies
+check daemon --types read,write --client 127.0.0.1 --events "$WORK/all.events" 1
+check copies --events "$WORK/all.events" 1
 check kinds --types read,write,flush,trim,zero,extents,cache
 # what the filter has passed on is also what qemu-io has sent
 for request in 'Write .* offset=0x10000 count=0x1000 fua=1' 'Zero .* offset=0x1000 count=0x1000 trim=0' \
     'Zero .* offset=0x2000 count=0x1000 trim=1' 'Trim .* offset=0x100000 count=0x10000'; do
     grep -q "$request" "$WORK/kinds.log" || fail "kinds: no $request below the filter"
 done
-check wrong --types read,write,flush
-[ "$(grep -o '"error":"ENOSPC"' "$WORK/all.json" | wc -l)" = 2 ] ||
-    fail "not just the two spans of the failed write have an error"
+check wrong-steps --types read,write,flush --events "$WORK/all.events" 1
+check wrong-spans --types read,write,flush --events "$WORK/all.events" 2
+[ "$(grep -o '"error":"ENOSPC"' "$WORK/all.json" | wc -l)" = 4 ] ||
+    fail "not just the two spans of each failed write have an error"
 check named --parent "$trace-00f067aa0ba902b7" --export disk
 check default --parent "$trace-00f067aa0ba902b7"
 check given --parent "$trace-00f067aa0ba902b7"
 check single --layers 0
-check stacked --layers 2 --delay 2000
+check stacked-steps --layers 2 --delay 2000 --events "$WORK/all.events" 1
+check stacked-spans --layers 2 --delay 2000 --events "$WORK/all.events" 3
+
+for part in wrong retried; do
+    "$PYTHON" - "$WORK/all.json" "$part-steps" "$part-spans" <<'PY' || fail "$part: steps give other trees than spans"
+import json, sys
+
+spans = json.load(open(sys.argv[1], encoding="utf-8"))
+
+def tree(span):
+    below = sorted((s for s in spans if s.get("parentId") == span["id"]), key=lambda s: s["timestamp"])
+    tags = sorted(tag for tag in span["tags"].items() if not tag[0].startswith("lttng."))
+    return [span["name"], span.get("kind"), tags, [tree(one) for one in below]]
+
+steps, others = (sorted(json.dumps(tree(s)) for s in spans if s["localEndpoint"]["serviceName"] == service
+                        and "parentId" not in s) for service in sys.argv[2:])
+if sys.argv[2].startswith("retried"):
+    attempts = [json.loads(one)[3][0][3] for one in steps if json.loads(one)[0] == "trim"]
+    assert [[a[2] for a in one] for one in attempts] == [[[["error", "EIO"]]] * 3], attempts
+assert steps and steps == others, (steps, others)
+PY
+done
 
 for part in absent malformed unsampled; do
     grep -q "\"serviceName\":\"$part\"" "$WORK/all.json" && fail "$part: there are spans"
 done
 [ "$(grep -o '"serviceName":"sampled"' "$WORK/all.json" | wc -l)" = "$(($(grep -c ' Flush ' "$WORK/sampled.log") * 2))" ] ||
     fail "sampled: not just the flushes were recorded"
+
+# LTTng's filters see what doc/library.md says: of all events, those.
+"$PYTHON" - "$WORK" <<'PY' || fail "a filter did not let pass just what it says"
+import re, sys
+
+def events(name):
+    pattern = re.compile(r"blkin:span: .* duration = (\d+), flags = (\d+), ")
+    found = (pattern.search(line) for line in open(f"{sys.argv[1]}/{name}.events", encoding="utf-8"))
+    return sorted(tuple(map(int, one.groups())) for one in found if one)
+
+every = events("all")
+for name, wanted in (("failed", lambda duration, flags: flags & 4),
+                     ("servers", lambda duration, flags: flags >> 8 == 2),
+                     ("slow", lambda duration, flags: duration > 2000000)):
+    expected = [one for one in every if wanted(*one)]
+    assert 0 < len(expected) < len(every) and events(name) == expected, (name, len(every), len(expected))
+PY
 
 # ---- a request that hangs, until its server is killed ---------------------------------------------
 

@@ -33,6 +33,7 @@ static const struct blkin_endpoint peer = {"10.0.0.1", 6789, "osd.1"};
 static void functions(void)
 {
     struct blkin_span span, child;
+    struct blkin_context context;
 
     blkin_set_service(&peer);
     blkin_set_version("headers 1.0");
@@ -58,6 +59,12 @@ static void functions(void)
     blkin_span_tag_double(&span, "key", 0.5);
     blkin_span_tag_bool(&span, "key", 1);
     blkin_span_error(&span, "EIO");
+    blkin_step_begin(&span, "step", BLKIN_CLIENT);
+    blkin_step_begin_n(&span, "inner step", 5, BLKIN_INTERNAL);
+    blkin_step_context(&span, &context);
+    blkin_step_end(&span);
+    blkin_step_end(&span);
+    blkin_step_end(&span); /* there is none */
     blkin_span_end_at(&child, 2);
     blkin_span_begin_n(&child, "child", 2, BLKIN_INTERNAL, &span);
     blkin_span_drop(&child);
@@ -111,6 +118,16 @@ static int macros(int condition)
             BLKIN_CURRENT_SCOPE(&span);
         }
     }
+    {
+        BLKIN_STEP_SCOPE(&span, "step", BLKIN_CLIENT);
+        BLKIN_STEP_SCOPE(blkin_current(), "of none", BLKIN_INTERNAL);
+
+        if (condition)
+            BLKIN_STEP_BEGIN(&span, costly(), BLKIN_INTERNAL);
+        else
+            BLKIN_STEP_BEGIN(blkin_current(), costly(), BLKIN_INTERNAL);
+        BLKIN_STEP_END(&span);
+    }
     BLKIN_ANNOTATEF(&span, "%s", costly());
     BLKIN_ANNOTATEF(&span, "no argument");
     BLKIN_LINK(&span, (costly(), blkin_span_context(&span)));
@@ -132,5 +149,5 @@ int main(void)
     spans++; /* not even that is evaluated */
 #endif
     printf("%s: span %d, arguments %d\n", recorded ? "recorded" : "not recorded", spans, evaluated);
-    return spans == 1 && evaluated == (recorded ? 12 : 0) ? 0 : 1;
+    return spans == 1 && evaluated == (recorded ? 13 : 0) ? 0 : 1;
 }

@@ -9,10 +9,17 @@
 
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 static_assert(!std::is_copy_constructible<blkin::Span>::value, "a span stays where it is");
 static_assert(!std::is_move_constructible<blkin::Span>::value, "a span stays where it is");
 static_assert(std::is_nothrow_destructible<blkin::Span>::value, "destructor");
+static_assert(!std::is_copy_constructible<blkin::Step>::value, "nor is a step copied");
+static_assert(!std::is_move_constructible<blkin::Step>::value, "nor moved");
+static_assert(!std::is_copy_assignable<blkin::Step>::value, "nor assigned");
+static_assert(std::is_nothrow_destructible<blkin::Step>::value, "destructor");
+static_assert(std::is_nothrow_constructible<blkin::Step, blkin::Span &, const char *>::value, "");
+static_assert(noexcept(std::declval<blkin::Step &>().context()), "a step throws nothing");
 static_assert(!std::is_convertible<const char *, blkin::Span>::value, "no span by accident");
 
 enum Plain { plain = 3 };
@@ -104,9 +111,54 @@ static void spans()
     }
 }
 
+static bool is_of(const blkin_context &context, const blkin_context &span)
+{
+    return context.trace_id == span.trace_id && context.trace_id_high == span.trace_id_high &&
+           context.span_id == span.span_id;
+}
+
+// Nothing records here: a step passes on the context that its span was given.
+static bool steps()
+{
+    const blkin_context given = {0, 1, 2, 0, 0, 0, nullptr};
+    const std::string name("string");
+    blkin::Span span("request", BLKIN_SERVER, &given);
+    blkin::Current current(span);
+    bool right = true;
+
+    {
+        blkin::Step step(span, "literal");
+        blkin::Step client(span, "client", BLKIN_CLIENT);
+        const blkin_context context = client.context();
+
+        span.tag("of", "the step");
+        span.error("EIO");
+        right = is_of(context, given) && is_of(step.context(), given);
+        blkin::Span below("below", BLKIN_SERVER, &context);
+        right = right && is_of(*below.context(), given);
+    }
+    {
+        blkin::Step of_string(span, name);
+        blkin::Step of_kind(span, name, BLKIN_PRODUCER);
+        blkin::Step of_temporary(span, name + "x", BLKIN_PRODUCER);
+        blkin::Step of_length(span, "length", 3);
+        blkin::Step of_both(span, "length", 3, BLKIN_CLIENT);
+    }
+    {
+        blkin::Step of_c(blkin_current(), "current");
+        blkin::Step of_kind(span.c_span(), "kind", BLKIN_CLIENT);
+        blkin::Step of_length(blkin_current(), "length", 3, BLKIN_CLIENT);
+        blkin::Step of_string(blkin_current(), name, BLKIN_CLIENT);
+    }
+    blkin::Step none(nullptr, "none");
+    blkin::Step none_of_kind(nullptr, name, BLKIN_CLIENT);
+    blkin::Step none_of_length(nullptr, "none", 2, BLKIN_CLIENT);
+    return right && is_of(none.context(), blkin_context{0, 0, 0, 0, 0, 0, nullptr});
+}
+
 int main()
 {
     ZTracer::ztrace_init();
     spans();
-    return 0;
+    return steps() ? 0 : 1;
 }

@@ -77,7 +77,7 @@ builds() {
 }
 link=("-L$BUILD/lib" -lblkin "-Wl,-rpath,$BUILD/lib")
 symbols() {
-    nm -u "$1" | grep -E 'blkin_(span|version|set_service|set_version|set_sampling|heartbeat|current|set_current|gate)|costly'
+    nm -u "$1" | grep -E 'blkin_(span|step|version|set_service|set_version|set_sampling|heartbeat|current|set_current|gate)|costly'
 }
 
 # enabled: runs, the arguments of the macros are not evaluated; disabled: refers to nothing of it
@@ -196,5 +196,7 @@ wrong() {
 }
 wrong 'int x; span.tag("pointer", &x)'
 wrong 'blkin::Span copy(span)'
+wrong 'blkin::Step step(span, "step"); blkin::Step copy(step)'
+wrong 'blkin::Step step(span, 3)'
 wrong 'blkin::Span moved(static_cast<blkin::Span &&>(span))'
 exit 0
