@@ -387,10 +387,10 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_flags = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_flags =
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
-$(BUILD)/fuzz/fuzz-assembler: $(core_src)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-packed: $(core_src)
 # tables that are large so that hardly anything meets in them: small, so that things do meet, and
 # because to zero 590 KiB would take most of the time
-$(BUILD)/fuzz/fuzz-assembler: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
 	-DSEQUENCE_PLACES=16 -DALIKE_MAX=4
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
 	output/zipkin_json.c)
@@ -399,7 +399,8 @@ $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
-$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/table.c)
+$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/packed.c \
+	core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))

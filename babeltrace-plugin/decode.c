@@ -8,6 +8,8 @@
  */
 #include "decode.h"
 
+#include "core/packed.h"
+
 #include <stdlib.h>
 
 #define FIRST_SLOTS 16 /* a power of two */
@@ -37,6 +39,7 @@ struct field {
 
 #define THREAD INTEGER("thread", thread), INTEGER("sequence", sequence)
 
+/* The fields of the format before: what is in the packed text now, and has no field of its own. */
 #define SPAN_IDS                                                            \
     INTEGER("trace_id_high", trace_id_high), INTEGER("trace_id", trace_id), \
         INTEGER("span_id", span_id), INTEGER("parent_id", parent_id)
@@ -44,12 +47,20 @@ struct field {
 #define DETAIL_FIELDS \
     INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("monotonic", age_ns), THREAD
 
-#define ANNOTATION(severity)                               \
-    {                                                      \
-        "blkin:annotation_" severity, EVENT_ANNOTATION, 6, \
-        {                                                  \
-            DETAIL_FIELDS, TEXT("text", value)             \
-        }                                                  \
+/* Until it is taken apart, the packed text is where its log will be. */
+#define PACKED TEXT("packed", log)
+
+#define ANNOTATION(severity)                                             \
+    {"blkin:annotation_" severity,                                       \
+     EVENT_ANNOTATION,                                                   \
+     LAYOUT_PACKED,                                                      \
+     3,                                                                  \
+     {INTEGER("trace_id", trace_id), PACKED, TEXT("text", value)}},      \
+    {                                                                    \
+        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PLAIN, 6, \
+        {                                                                \
+            DETAIL_FIELDS, TEXT("text", value)                           \
+        }                                                                \
     }
 
 #define FIELDS_MAX 16
@@ -61,36 +72,42 @@ static const struct field age_field = INTEGER("age", age_ns);
 /* What may be of blkin_span_end_at(); more is nonsense. */
 #define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
 
+enum layout_form { LAYOUT_PLAIN, LAYOUT_PACKED };
+
+/* Of those of one name the first is taken whose fields are all there. */
 struct layout {
     const char *event_name;
     enum event_kind kind;
+    enum layout_form form;
     unsigned field_count;
     struct field fields[FIELDS_MAX];
 };
 
 static const struct layout layouts[] = {
-    {"zipkin:timestamp", EVENT_TIMESTAMP, 8, {COMMON_FIELDS, TEXT("event", value)}},
+    {"zipkin:timestamp", EVENT_TIMESTAMP, LAYOUT_PLAIN, 8, {COMMON_FIELDS, TEXT("event", value)}},
     {"zipkin:keyval_string",
      EVENT_KEYVAL_TEXT,
+     LAYOUT_PLAIN,
      9,
      {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
     {"zipkin:keyval_integer",
      EVENT_KEYVAL_INTEGER,
+     LAYOUT_PLAIN,
      9,
      {COMMON_FIELDS, TEXT("key", key), INTEGER("val", integer)}},
     {"blkin:span",
      EVENT_SPAN,
-     16,
-     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("monotonic", age_ns), THREAD,
-      INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
-      INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
-      TEXT("ip", ip)}},
+     LAYOUT_PACKED,
+     7,
+     {INTEGER("trace_id", trace_id), INTEGER("parent_id", parent_id),
+      INTEGER("duration", duration_ns), INTEGER("flags", flags), TEXT("name", span_name), PACKED,
+      TEXT("service", service)}},
     {"blkin:begin",
      EVENT_BEGIN,
-     13,
-     {SPAN_IDS, INTEGER("monotonic", age_ns), THREAD, INTEGER("port", port),
-      INTEGER("kind", span_kind), INTEGER("flags", flags), TEXT("name", span_name),
-      TEXT("service", service), TEXT("ip", ip)}},
+     LAYOUT_PACKED,
+     6,
+     {INTEGER("trace_id", trace_id), INTEGER("parent_id", parent_id), INTEGER("flags", flags),
+      TEXT("name", span_name), PACKED, TEXT("service", service)}},
     ANNOTATION("emerg"),
     ANNOTATION("alert"),
     ANNOTATION("crit"),
@@ -99,14 +116,37 @@ static const struct layout layouts[] = {
     ANNOTATION("notice"),
     ANNOTATION("info"),
     ANNOTATION("debug"),
-    {"blkin:tag", EVENT_TAG, 6, {DETAIL_FIELDS, TEXT("log", log)}},
-    {"blkin:end", EVENT_END, 5, {DETAIL_FIELDS}},
+    {"blkin:tag", EVENT_TAG, LAYOUT_PACKED, 2, {INTEGER("trace_id", trace_id), PACKED}},
+    {"blkin:end", EVENT_END, LAYOUT_PACKED, 2, {INTEGER("trace_id", trace_id), PACKED}},
     {"blkin:process",
      EVENT_PROCESS,
+     LAYOUT_PLAIN,
      4,
      {INTEGER("realtime", realtime), INTEGER("pid", origin.pid), THREAD}},
+    /* the format before: to be read for ever */
+    {"blkin:span",
+     EVENT_SPAN,
+     LAYOUT_PLAIN,
+     16,
+     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("monotonic", age_ns), THREAD,
+      INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
+      INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
+      TEXT("ip", ip)}},
+    {"blkin:begin",
+     EVENT_BEGIN,
+     LAYOUT_PLAIN,
+     13,
+     {SPAN_IDS, INTEGER("monotonic", age_ns), THREAD, INTEGER("port", port),
+      INTEGER("kind", span_kind), INTEGER("flags", flags), TEXT("name", span_name),
+      TEXT("service", service), TEXT("ip", ip)}},
+    {"blkin:tag", EVENT_TAG, LAYOUT_PLAIN, 6, {DETAIL_FIELDS, TEXT("log", log)}},
+    {"blkin:end", EVENT_END, LAYOUT_PLAIN, 5, {DETAIL_FIELDS}},
     /* the oldest library, before there were two kinds */
-    {"zipkin:keyval", EVENT_KEYVAL_TEXT, 9, {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+    {"zipkin:keyval",
+     EVENT_KEYVAL_TEXT,
+     LAYOUT_PLAIN,
+     9,
+     {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
 };
 
 /* From a member of the payload to one of struct event. */
@@ -125,7 +165,8 @@ struct moves {
 struct plan {
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
-    bool has_moment;      /* age_ns is read as a moment of the clock */
+    bool is_packed;
+    unsigned moment_bits; /* of the clock, that age_ns is read as; 0: it is an age */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
     struct moves texts;
     struct moves signed_integers;
@@ -252,13 +293,14 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder)
     return decoder->origin;
 }
 
-static const struct layout *find_layout(const char *event_name)
+static const struct layout *const layouts_end = layouts + sizeof(layouts) / sizeof(layouts[0]);
+
+/* The first one of this name, from here on; layouts_end: none. */
+static const struct layout *find_layout(const struct layout *layout, const char *event_name)
 {
-    for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-        if (strcmp(event_name, layouts[i].event_name) == 0)
-            return &layouts[i];
-    }
-    return NULL;
+    while (layout < layouts_end && !(event_name && strcmp(event_name, layout->event_name) == 0))
+        layout++;
+    return layout;
 }
 
 /* The moves to which a field of this class belongs; NULL: the event's member has another type. */
@@ -298,8 +340,8 @@ static bool plan_field(struct plan *plan, const struct field *field, const bt_fi
 
 static bool plan_moment(struct plan *plan, const bt_field_class *payload)
 {
-    plan->has_moment = plan_field(plan, &moment_field, payload);
-    return plan->has_moment || plan_field(plan, &age_field, payload);
+    plan->moment_bits = plan_field(plan, &moment_field, payload) ? 64 : 0;
+    return plan->moment_bits || plan_field(plan, &age_field, payload);
 }
 
 static struct text severity_of(const char *event_name)
@@ -309,34 +351,48 @@ static struct text severity_of(const char *event_name)
     return text_is(name, "info") ? (struct text){"", 0} : name;
 }
 
-/* Returns NULL when out of memory. */
-static struct plan *make_plan(const bt_event_class *class)
+static bool plan_layout(struct plan *plan, const struct layout *layout,
+                        const bt_field_class *payload)
 {
-    const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
-    const struct layout *layout = find_layout(bt_event_class_get_name(class));
-    struct plan *plan;
-
-    if (!layout)
-        return &foreign;
-    if (!payload)
-        return &unreadable;
-    plan = calloc(1, sizeof(*plan));
-    if (!plan)
-        return NULL;
-    plan->result = DECODED;
-    plan->kind = layout->kind;
+    *plan = (struct plan){
+        .result = DECODED,
+        .kind = layout->kind,
+        .is_packed = layout->form == LAYOUT_PACKED,
+        .moment_bits = layout->form == LAYOUT_PACKED ? PACKED_MOMENT_BITS : 0,
+    };
     if (layout->kind == EVENT_ANNOTATION)
         plan->severity = severity_of(layout->event_name);
     for (unsigned i = 0; i < layout->field_count; i++) {
         const struct field *field = &layout->fields[i];
 
         if (!(field->offset == moment_field.offset ? plan_moment(plan, payload)
-                                                   : plan_field(plan, field, payload))) {
-            free(plan);
-            return &unreadable;
-        }
+                                                   : plan_field(plan, field, payload)))
+            return false;
     }
-    return plan;
+    return true;
+}
+
+/* Returns NULL when out of memory. */
+static struct plan *make_plan(const bt_event_class *class)
+{
+    const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
+    const char *name = bt_event_class_get_name(class);
+    const struct layout *layout = find_layout(layouts, name);
+    struct plan *plan;
+
+    if (layout == layouts_end)
+        return &foreign;
+    if (!payload)
+        return &unreadable;
+    plan = malloc(sizeof(*plan));
+    if (!plan)
+        return NULL;
+    for (; layout < layouts_end; layout = find_layout(layout + 1, name)) {
+        if (plan_layout(plan, layout, payload))
+            return plan;
+    }
+    free(plan);
+    return &unreadable;
 }
 
 /* Where the class is, or would be. */
@@ -399,8 +455,10 @@ bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *st
     const uint64_t count = bt_stream_class_get_event_class_count(class);
 
     for (; !decoder->has_ours && decoder->classes_seen < count; decoder->classes_seen++)
-        decoder->has_ours = find_layout(bt_event_class_get_name(
-            bt_stream_class_borrow_event_class_by_index_const(class, decoder->classes_seen)));
+        decoder->has_ours =
+            find_layout(layouts,
+                        bt_event_class_get_name(bt_stream_class_borrow_event_class_by_index_const(
+                            class, decoder->classes_seen))) != layouts_end;
     return decoder->has_ours;
 }
 
@@ -456,11 +514,15 @@ static void read_origin(const struct stream_decoder *decoder, const bt_event *bt
             bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->tid_index));
 }
 
-/* Without LTTng's own clock, or where it makes no sense: it is the event's own time. */
+/*
+ * Of the moment there are so many bits, and it is the one that is nearest. Without LTTng's own
+ * clock, or where it makes no sense: it is the event's own time.
+ */
 static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
-                      int64_t moment_ns)
+                      int64_t moment_ns, unsigned bits)
 {
-    const int64_t age_ns = (int64_t)(bt_clock_snapshot_get_value(now) - (uint64_t)moment_ns);
+    const uint64_t difference = bt_clock_snapshot_get_value(now) - (uint64_t)moment_ns;
+    const int64_t age_ns = (int64_t)(difference << (64 - bits)) >> (64 - bits);
 
     return decoder->is_monotonic && age_ns >= -EVENT_AHEAD_NS && age_ns <= OLDEST_NS ? age_ns : 0;
 }
@@ -487,7 +549,13 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     event->key = plan->severity;
     read_origin(decoder, bt_event, &event->origin);
     read_payload(event, plan, bt_event_borrow_payload_field_const(bt_event));
-    if (plan->has_moment)
-        event->age_ns = age_at(decoder, now, event->age_ns);
+    if (plan->is_packed) {
+        event->span_kind = event->flags >> 8;
+        event->flags &= 0xff;
+        if (!packed_read(event, event->log))
+            return DECODED_UNREADABLE;
+    }
+    if (plan->moment_bits)
+        event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);
     return DECODED;
 }

@@ -41,7 +41,7 @@ __attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
                          &(struct blkin_begin_event){
                              .trace_id = span->context.trace_id,
                              .parent_id = begin->parent_id,
-                             .flags = inside->event.flags,
+                             .flags = begin->flags,
                              .kind = begin->kind,
                          },
                          sizeof(struct blkin_begin_event));
@@ -149,7 +149,7 @@ static inline void begin(struct blkin_span *span, uint64_t start_ns)
     inside->limit = SPAN_USED_MAX;
     inside->step_number = inside->step_logged = 0;
     inside->lost_depth = 0;
-    inside->dropped = inside->failed = 0;
+    inside->dropped = inside->unstreamed = inside->failed = 0;
     inside->depth = 0;
     inside->service.length = 0;
     span->has_context_ = CONTEXT_OWN;
@@ -176,6 +176,7 @@ static void begin_otherwise(struct blkin_span *span)
                                      .time_ns = inside->start_ns,
                                      .name = inside->strings,
                                      .name_length = inside->name_length,
+                                     .flags = inside->event.flags,
                                      .kind = inside->event.kind,
                                  });
     }
@@ -225,7 +226,8 @@ static inline void set_child(struct blkin_span *span, const char *name, size_t n
     span->context.span_id = id;
     inside->sampled = above->sampled;
     inside->event.kind = (uint8_t)kind;
-    inside->event.flags = above->event.flags & (uint8_t)~BLKIN_SPAN_REMOTE;
+    /* not those of its event, which its end, in another thread perhaps, may be changing */
+    inside->event.flags = parent->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0;
     set_name(inside, name, name_length);
 }
 
@@ -334,8 +336,10 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     set_state(span, 0);
     if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         record_span(span, time_ns, provider, blkin_this_thread());
-    if (state & SPAN_STREAMED)
+    if (state & SPAN_STREAMED) {
+        blkin_stream_dropped(span, time_ns);
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, time_ns, NULL, 0);
+    }
 }
 
 void blkin_span_end_(struct blkin_span *span)

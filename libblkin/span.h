@@ -57,8 +57,9 @@ struct span {
     uint32_t sampled;
     uint32_t lost_depth; /* open steps that are dropped, within those that are not */
     uint16_t dropped;
-    uint16_t failed; /* bit d: an error at depth d, or below, since that was opened */
-    uint8_t depth;   /* open steps, those but that are dropped */
+    uint16_t unstreamed; /* of these, what a stream does not have either */
+    uint16_t failed;     /* bit d: an error at depth d, or below, since that was opened */
+    uint8_t depth;       /* open steps, those but that are dropped */
     uint8_t name_length;
     uint16_t step_at[SPAN_DEPTH_MAX]; /* where in the event their records are */
     uint32_t step_numbers[SPAN_DEPTH_MAX];
@@ -107,10 +108,12 @@ static inline uint64_t span_now_ns(void)
 }
 
 /* One more that has found no room. */
-static inline void span_drop_record(struct span *inside)
+static inline void span_drop_record(struct span *inside, bool is_streamed)
 {
     if (inside->dropped < BLKIN_DROPPED_MAX)
         inside->dropped++;
+    if (!is_streamed && inside->unstreamed < BLKIN_DROPPED_MAX)
+        inside->unstreamed++;
 }
 
 /* Bytes of the event up to which there is room for what is said now. */
@@ -178,6 +181,9 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
 void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_event kind,
                   uint64_t time_ns, const char *text, size_t length);
 
+/* Says before a streamed span's end how much the stream does not have. */
+void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns);
+
 /* Of the longest record of a log: a tag. */
 #define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)
 
@@ -188,6 +194,7 @@ struct stream_begin {
     uint64_t time_ns;
     const char *name;
     size_t name_length;
+    uint8_t flags;
     uint8_t kind;
 };
 

@@ -94,7 +94,7 @@ static void add_record(struct span *inside, const char *record, size_t size)
     if (inside->used + size <= span_room(inside))
         (void)blkin_put_bytes(take_room(inside, size), record, size);
     else
-        span_drop_record(inside);
+        span_drop_record(inside, !inside->lost_depth);
 }
 
 /* The same, and out with it if the span is streamed. */
@@ -270,6 +270,18 @@ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *conte
     add_tag(span, record, blkin_put_digits16(at, context->span_id));
 }
 
+void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
+{
+    static const char key[] = "blkin.dropped";
+    const uint16_t count = span_inside_const(span)->unstreamed;
+    char record[NUMBER_SIZE(sizeof(key) - 1)];
+
+    if (count) {
+        (void)put_number(record, 'u', key, sizeof(key) - 1, count);
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, end_ns, record, sizeof(record));
+    }
+}
+
 /* ---- what the beginning did not know ---- */
 
 /* It goes where it belongs at once; who reads the stream is told. */
@@ -357,7 +369,7 @@ static bool move_start(struct span *inside, uint64_t time_ns)
     }
     if (*first != 'T') { /* no other record begins so */
         if (inside->used + BASE_SIZE > SPAN_USED_MAX) {
-            span_drop_record(inside);
+            span_drop_record(inside, false);
             return false;
         }
         move_log(inside, log, BASE_SIZE);

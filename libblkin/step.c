@@ -99,7 +99,7 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
         inside->step_number == BLKIN_STEPS_MAX || at + size > SPAN_USED_MAX_OF_STEPS) {
         inside->lost_depth++;
         inside->limit = 0;
-        span_drop_record(inside);
+        span_drop_record(inside, false);
         return;
     }
     inside->step_number++;
@@ -116,6 +116,7 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
                                      .time_ns = now_ns,
                                      .name = name,
                                      .name_length = length,
+                                     .flags = inside->event.flags & BLKIN_SPAN_DEBUG,
                                      .kind = (uint8_t)kind,
                                  });
 }

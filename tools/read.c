@@ -1,5 +1,5 @@
 /*
- * Reading of a file, the standard input, or a URL with libcurl.
+ * Reading of a file, the standard input, a URL with libcurl, or a recorded trace with babeltrace2.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,9 +7,15 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CONNECT_TIMEOUT_S 5L
 #define TIMEOUT_S         60L
@@ -60,6 +66,68 @@ static bool read_file(const char *path, struct bytes *bytes)
     if (file && !standard_input)
         fclose(file);
     return done;
+}
+
+extern char **environ;
+
+/* Returns where its standard output can be read, or -1 with errno set. */
+static int start(const char *const arguments[], pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    int error;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    error = posix_spawn_file_actions_init(&actions);
+    if (!error) {
+        error = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        if (!error)
+            error = posix_spawnp(child, arguments[0], &actions, NULL,
+                                 (char *const *)(uintptr_t)arguments, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(ends[1]);
+    if (!error)
+        return ends[0];
+    close(ends[0]);
+    errno = error;
+    return -1;
+}
+
+/* A recorded trace: the sink makes spans of it. */
+static bool read_trace(const char *path, struct bytes *bytes)
+{
+    const char *const arguments[] = {"babeltrace2",
+                                     path,
+                                     "--component=sink.blkin.zipkin",
+                                     "--log-level=ERROR",
+                                     "--params=endpoint=\"file:/dev/stdout\"",
+                                     NULL};
+    pid_t child;
+    const int output = start(arguments, &child);
+    FILE *file = output < 0 ? NULL : fdopen(output, "r");
+    bool done = file && read_stream(file, bytes);
+    int status = 0;
+
+    if (!done)
+        fprintf(stderr, "blkin: cannot read the trace \"%s\" with babeltrace2: %s\n", path,
+                strerror(errno));
+    if (file)
+        fclose(file);
+    if (output < 0 || waitpid(child, &status, 0) < 0 || status == 0)
+        return done;
+    fprintf(stderr,
+            "blkin: cannot read the trace \"%s\": babeltrace2 with sink.blkin.zipkin has failed\n",
+            path);
+    return false;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 static size_t receive(char *data, size_t size, size_t count, void *bytes)
@@ -129,5 +197,7 @@ bool is_url(const char *source)
 bool read_source(const char *source, struct bytes *bytes)
 {
     *bytes = (struct bytes){NULL, 0, 0};
-    return is_url(source) ? read_url(source, bytes) : read_file(source, bytes);
+    if (is_url(source))
+        return read_url(source, bytes);
+    return is_folder(source) ? read_trace(source, bytes) : read_file(source, bytes);
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin show [OPTION]... FILE|URL [TRACE-ID]\n"
+    "usage: blkin show [OPTION]... FILE|FOLDER|URL [TRACE-ID]\n"
     "\n"
     "Prints a trace as a timeline: every span below its parent, with its service, name, start,\n"
     "duration and a bar. Spans with an error are marked with \"!\". The last line names the span "
@@ -26,6 +26,7 @@ static const char usage[] =
     "  FILE      Zipkin v2 JSON, such as the sink's output with endpoint=\"file:PATH\"; -: stdin\n"
     "  URL       the same from a server, such as http://localhost:9411/api/v2/trace/ID, or the\n"
     "            address of a trace's page in Zipkin's web interface\n"
+    "  FOLDER    a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
     "  TRACE-ID  which trace, if there are several; its first digits will do. Without it the one\n"
     "            that took longest is shown\n"
     "\n"
@@ -106,7 +107,7 @@ static int read_options(int argc, char *argv[], struct options *options)
         }
     }
     if (argc - optind < 1 || argc - optind > 2) {
-        fputs("blkin show: expected FILE|URL [TRACE-ID]; --help prints the usage\n", stderr);
+        fputs("blkin show: expected FILE|FOLDER|URL [TRACE-ID]; --help prints the usage\n", stderr);
         return 2;
     }
     options->source = argv[optind];

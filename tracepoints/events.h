@@ -119,6 +119,8 @@ struct blkin_begin_event {
  *   n NN name                           the span has another name now
  *   t DDDDDDDDDDDDDDDD                  the start was moved, to D ns before where it was (two's
  *                                       complement, base 16)
+ *
+ * What the stream of a span does not have, as steps too deep, is counted by a tag "blkin.dropped".
  */
 struct blkin_detail_event {
     uint64_t trace_id;

@@ -1,9 +1,9 @@
 /*
  * The assembler: decoded events in, finished spans out, nothing lost without a count.
  *
- * A blkin:span event is a whole span and is finished at once. The streaming events of a span are
- * put together until its blkin:end; without one it is finished, marked incomplete, after a
- * time-out.
+ * A blkin:span event is a whole span and is finished at once, after the steps that are in it, each
+ * of which is a span. The streaming events of a span are put together until its blkin:end; without
+ * one it is finished, marked incomplete, after a time-out.
  *
  * Where both forms are recorded, a span is given out once, as it was streamed, and the whole one is
  * counted: libblkin records that before blkin:end, so that the streamed one is still open, and is
@@ -54,12 +54,13 @@ struct assembler_counts {
     uint64_t events_duplicate; /* of a span that was given out already, see below */
     uint64_t events_process;   /* about a process, not about a span */
     uint64_t events_missing;   /* never seen: gaps in sequence numbers */
-    uint64_t log_errors; /* annotations and tags lost: no room in program or span, unreadable */
+    uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
     uint64_t spans_open;
-    uint64_t open_bytes; /* that they take */
-    uint64_t spans_finished;
+    uint64_t open_bytes;       /* that they take */
+    uint64_t spans_finished;   /* each step is a span */
     uint64_t spans_incomplete; /* of these: without an end */
     uint64_t spans_evicted;    /* of these: early, to make room */
+    uint64_t steps_spilled;    /* steps that came as events of their own */
     uint64_t spans_duplicate;  /* put together, and not given out: they had been already */
     uint64_t spans_with_loss;  /* of these: tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* of these: moved by what a clock was off */

@@ -7,6 +7,7 @@
 #define BLKIN_CORE_ASSEMBLER_PARTS_H
 
 #include "assembler.h"
+#include "log.h"
 #include "open_spans.h"
 #include "recent.h"
 #include "source.h"
@@ -68,6 +69,12 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open);
 void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
                               const struct origin *origin);
 
+/* Tags the span, and counts it. */
+void assembler_mark_incomplete(struct assembler *assembler, struct span *span, const char *why);
+
+/* Of a step. */
+#define ENDED_WITH_SPAN "it ended only with its span"
+
 /* Moves the span's times to the wall clock, if they are off it. The last thing done to it. */
 void assembler_correct_times(struct assembler *assembler, struct span *span,
                              const struct source *source);
@@ -75,5 +82,35 @@ void assembler_correct_times(struct assembler *assembler, struct span *span,
 /* The two families of events, each in a file of its own. */
 void assembler_add_original(struct assembler *assembler, const struct event *event);
 void assembler_add_span_api(struct assembler *assembler, const struct event *event);
+
+/* Of the span API's: blkin:span. */
+void assembler_add_whole_span(struct assembler *assembler, const struct event *event);
+
+/*
+ * A record of a log, but for those that make steps, into the span; annotations are that long after
+ * from_ns. False: there is no room for it, or it is none that a span has.
+ */
+bool assembler_add_record(struct assembler *assembler, struct open_span *open,
+                          const struct log_record *record, int64_t from_ns);
+
+/* The moment so long before the one that an event tells of. */
+int64_t assembler_moment_of(const struct event *event, uint64_t before_ns);
+
+/* Unsigned: a trace may claim any. */
+static inline int64_t assembler_moment_after(int64_t from_ns, int64_t offset_ns)
+{
+    return (int64_t)((uint64_t)from_ns + (uint64_t)offset_ns);
+}
+
+static inline enum span_kind assembler_kind_of(uint64_t number)
+{
+    return number <= SPAN_CONSUMER ? (enum span_kind)number : SPAN_LOCAL;
+}
+
+/* It may be before what came last: blkin_span_end_at(). */
+static inline void assembler_set_end(struct span *span, int64_t end_ns)
+{
+    span->end_ns = end_ns > span->start_ns ? end_ns : span->start_ns;
+}
 
 #endif

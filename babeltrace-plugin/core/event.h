@@ -64,7 +64,7 @@ struct event {
     uint64_t sequence;  /* of that thread's events */
     uint64_t span_kind; /* enum blkin_kind */
     uint64_t flags;     /* BLKIN_SPAN_* */
-    uint64_t dropped;   /* annotations and tags that found no room in the program */
+    uint64_t dropped;   /* annotations, tags and steps that found no room in the program */
     uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
 };
 

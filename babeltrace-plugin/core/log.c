@@ -5,7 +5,7 @@
  */
 #include "log.h"
 
-#include <endian.h>
+#include "digits.h"
 
 /* Eight digits of base 16, least first, each a nibble more than '0'. */
 static bool read_digits8(const char *digits, uint64_t *value)
@@ -35,24 +35,26 @@ static bool read_digits16(const char *digits, uint64_t *value)
 /* Two digits of base 64. */
 static bool read_length(const char *digits, size_t *length)
 {
-    const unsigned low = (unsigned char)digits[0] - (unsigned)'0';
-    const unsigned high = (unsigned char)digits[1] - (unsigned)'0';
+    uint64_t wrong = 0;
 
-    *length = high << 6 | low;
-    return low <= 63 && high <= 63;
+    *length = digits_few(digits, 2, &wrong);
+    return !wrong;
 }
 
 /*
  * Each of these reads what follows the type: a head of fixed size, then the texts, whose lengths
  * are in it. They return the end of the record, or NULL where it is not one.
  */
-#define ANNOTATION_HEAD 17
-#define TAG_HEAD        4
-#define NUMBER_HEAD     18
-#define ENDPOINT_HEAD   20
-#define NAME_HEAD       2
-#define START_SIZE      16
-#define LINK_SIZE       48
+#define OLD_ANNOTATION_HEAD 17
+#define STAMPED_HEAD        10
+#define MOMENT_SIZE         8
+#define STEP_NUMBER_SIZE    4
+#define TAG_HEAD            4
+#define NUMBER_HEAD         18
+#define ENDPOINT_HEAD       20
+#define NAME_HEAD           2
+#define START_SIZE          16
+#define LINK_SIZE           48
 
 static struct text severity_name(unsigned severity)
 {
@@ -62,22 +64,63 @@ static struct text severity_name(unsigned severity)
     return names[severity];
 }
 
-static const char *read_annotation(const char *at, size_t length, struct log_record *record)
+/* A text and its moment. Of the digits of a step name's length the upper ones are its kind. */
+static const char *read_stamped(const char *at, size_t length, bool is_step,
+                                struct log_record *record)
+{
+    uint64_t wrong = 0;
+    size_t text_length;
+
+    if (length < STAMPED_HEAD)
+        return NULL;
+    text_length = digits_few(at, 2, &wrong);
+    record->offset_ns = digits_signed(digits_word(at + 2, &wrong));
+    if (is_step) {
+        record->bits = text_length >> 7;
+        text_length &= 127;
+    }
+    if (wrong || length - STAMPED_HEAD < text_length)
+        return NULL;
+    record->value = (struct text){at + STAMPED_HEAD, text_length};
+    return at + STAMPED_HEAD + text_length;
+}
+
+static const char *read_moment(const char *at, size_t length, struct log_record *record)
+{
+    uint64_t wrong = 0;
+
+    if (length < MOMENT_SIZE)
+        return NULL;
+    record->offset_ns = digits_signed(digits_word(at, &wrong));
+    return wrong ? NULL : at + MOMENT_SIZE;
+}
+
+static const char *read_step_number(const char *at, size_t length, struct log_record *record)
+{
+    uint64_t wrong = 0;
+
+    if (length < STEP_NUMBER_SIZE)
+        return NULL;
+    record->bits = digits_few(at, STEP_NUMBER_SIZE, &wrong);
+    return wrong ? NULL : at + STEP_NUMBER_SIZE;
+}
+
+static const char *read_old_annotation(const char *at, size_t length, struct log_record *record)
 {
     uint64_t offset_and_length;
     size_t text_length;
     unsigned severity;
 
-    if (length < ANNOTATION_HEAD || !read_digits16(at + 1, &offset_and_length))
+    if (length < OLD_ANNOTATION_HEAD || !read_digits16(at + 1, &offset_and_length))
         return NULL;
     text_length = offset_and_length & 0xffff;
     severity = (unsigned char)at[0] - (unsigned)'0';
-    if (severity > 7 || length - ANNOTATION_HEAD < text_length)
+    if (severity > 7 || length - OLD_ANNOTATION_HEAD < text_length)
         return NULL;
     record->key = severity_name(severity);
     record->offset_ns = (int64_t)offset_and_length >> 16;
-    record->value = (struct text){at + ANNOTATION_HEAD, text_length};
-    return at + ANNOTATION_HEAD + text_length;
+    record->value = (struct text){at + OLD_ANNOTATION_HEAD, text_length};
+    return at + OLD_ANNOTATION_HEAD + text_length;
 }
 
 /* The two texts of a record whose lengths are the digits before at. */
@@ -160,8 +203,33 @@ bool log_next(struct text *log, struct log_record *record)
     length = log->length - 1;
     record->type = log->data[0];
     switch (record->type) {
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+        record->key = severity_name((unsigned)record->type - (unsigned)'0');
+        record->type = 'a';
+        end = read_stamped(at, length, false, record);
+        break;
+    case '(':
+        end = read_stamped(at, length, true, record);
+        break;
+    case ')':
+    case 'T':
+        end = read_moment(at, length, record);
+        break;
+    case '#':
+        end = read_step_number(at, length, record);
+        break;
+    case 'o':
+        end = at;
+        break;
     case 'a':
-        end = read_annotation(at, length, record);
+        end = read_old_annotation(at, length, record);
         break;
     case 's':
         end = read_tag(at, length, record);

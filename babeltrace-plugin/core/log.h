@@ -13,12 +13,13 @@
 
 /* Members that the type does not have are not set. */
 struct log_record {
-    char type;         /* 'a', 's', 'i', 'u', 'd', 'b', 'l', 'r', 'e', 'n' or 't' */
-    int64_t offset_ns; /* of 'a': from the span's start; of 't': to before where it was */
-    uint64_t bits;     /* of 'i', 'u', 'd' and 'b' */
+    char type;         /* as in events.h, but that an annotation is 'a', whatever its severity */
+    int64_t offset_ns; /* of 'a', '(' and ')': from the span's start, or from where 'T' says; of
+                          't': to before where it was */
+    uint64_t bits;     /* of 'i', 'u', 'd' and 'b'; of '(': its kind; of '#': the number */
     uint16_t port;     /* of 'r' and 'e' */
     struct text key;   /* of tags; of 'r' and 'e': the ip; of 'a': its severity, empty for info */
-    struct text value; /* of 'a', 's' and 'n'; of 'r' and 'e': the service */
+    struct text value; /* of 'a', 's', 'n' and '('; of 'r' and 'e': the service */
     struct span_link link; /* of 'l' */
 };
 

@@ -7,6 +7,8 @@
 
 #include "hash.h"
 
+#include "../../tracepoints/step_id.h"
+
 #include <stdlib.h>
 #include <urcu/compiler.h>
 
@@ -95,9 +97,9 @@ struct open_span *open_spans_find_at(struct open_spans *spans, const struct even
     return NULL;
 }
 
-static bool is_on_host(const struct event *event, const struct open_span *open)
+static bool is_on_host(struct text host, const struct open_span *open)
 {
-    return text_equal(open->source->host, event->origin.host);
+    return text_equal(open->source->host, host);
 }
 
 /* No process has another than 32 bits, but a trace may claim so. */
@@ -119,7 +121,7 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
             continue;
         if (open->thread == event->thread)
             return open;
-        if (!is_on_host(event, open))
+        if (!is_on_host(event->origin.host, open))
             continue;
         if (open->pid == pid_of(event))
             of_process = open;
@@ -129,19 +131,60 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
     return of_process ? of_process : of_host;
 }
 
-struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct event *event,
-                                           enum span_kind kind)
+struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct span *span,
+                                           struct text host)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct cds_hlist_head *bucket = bucket_of(spans, span->trace_id, span->id);
     struct open_span *open;
 
     cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
-        if (open->streaming && is_of_span(event, open) && open->span.kind == kind &&
-            is_on_host(event, open))
+        if (open->streaming && open->span.id == span->id && open->span.trace_id == span->trace_id &&
+            open->span.kind == span->kind && is_on_host(host, open))
             return open;
     }
     return NULL;
+}
+
+/* From one step of a span to another, or from the span: modulo 2^20. False: they are of two. */
+static bool is_step_of(uint64_t from_id, uint64_t id, uint64_t *number)
+{
+    const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
+
+    *number = (distance >> 44) * UINT64_C(0x7733d) & BLKIN_STEPS_MAX; /* BLKIN_ID_STEP's inverse */
+    return distance << 20 == 0;
+}
+
+static struct open_span *find_around(struct open_spans *spans, const struct open_span *step)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, step->span.trace_id, step->span.parent_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (open->streaming && open->span.id == step->span.parent_id &&
+            open->span.trace_id == step->span.trace_id && open->source == step->source)
+            return open;
+    }
+    return NULL;
+}
+
+void open_spans_note_step(struct open_spans *spans, const struct open_span *step)
+{
+    const struct open_span *at = step;
+    struct open_span *span = NULL;
+    uint64_t number;
+
+    /* a step in a step: up to the span, and no further than steps are nested */
+    for (unsigned i = 0; i < 16 && is_step_of(at->span.parent_id, at->span.id, &number); i++) {
+        struct open_span *around = find_around(spans, at);
+
+        if (!around)
+            break;
+        at = span = around;
+    }
+    if (span && is_step_of(span->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
+        span->steps_given |= UINT64_C(1) << (number - 1);
 }
 
 bool open_spans_has_client(struct open_spans *spans, const struct span *span)

@@ -24,8 +24,11 @@ struct open_span {
     uint32_t events; /* that are in it */
     bool has_timestamp;
     bool closing;
-    bool streaming; /* of blkin:begin: has an end of its own */
-    bool evicted;   /* finished before its time */
+    bool streaming;       /* of blkin:begin: has an end of its own */
+    bool evicted;         /* finished before its time */
+    bool left_open;       /* a step that ended only with its span */
+    bool given_out;       /* a step of a whole span, that was streamed and given out before */
+    uint64_t steps_given; /* of a streamed span, the first steps that were given out: see below */
 };
 
 struct open_spans {
@@ -55,9 +58,19 @@ struct open_span *open_spans_find_at(struct open_spans *spans, const struct even
  */
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event);
 
-/* The streamed span that a whole span of this kind repeats, or NULL. */
-struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct event *event,
-                                           enum span_kind kind);
+/* The streamed span that a whole span of this host repeats, or NULL. */
+struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct span *span,
+                                           struct text host);
+
+/*
+ * A streamed step is given out at its end, which may be long before the same step comes again in
+ * the event of its span: notes it with that span, if it is open. STEPS_NOTED are, by their numbers;
+ * step number n is bit n - 1 of steps_given. They are what most spans have; recent.h has the others
+ * as long as it can.
+ */
+#define STEPS_NOTED 64
+
+void open_spans_note_step(struct open_spans *spans, const struct open_span *step);
 
 /* Whether the client's half of this span is open, at another endpoint. */
 bool open_spans_has_client(struct open_spans *spans, const struct span *span);

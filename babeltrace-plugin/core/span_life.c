@@ -56,7 +56,7 @@ void assembler_tag_origin(struct assembler *assembler, struct span *span,
     tag_number(assembler, span, "lttng.vtid", origin->tid);
 }
 
-static void mark_incomplete(struct assembler *assembler, struct span *span, const char *why)
+void assembler_mark_incomplete(struct assembler *assembler, struct span *span, const char *why)
 {
     tag_text(assembler, span, "blkin.incomplete", text_of(why));
     assembler->counts.spans_incomplete++;
@@ -97,15 +97,19 @@ void assembler_correct_times(struct assembler *assembler, struct span *span,
 static void give_out(struct assembler *assembler, struct open_span *open)
 {
     if (open->evicted)
-        mark_incomplete(assembler, &open->span, "too many spans were open");
+        assembler_mark_incomplete(assembler, &open->span, "too many spans were open");
+    else if (open->left_open)
+        assembler_mark_incomplete(assembler, &open->span, ENDED_WITH_SPAN);
     else if (open->streaming && !open->closing)
-        mark_incomplete(assembler, &open->span, "its end was not seen");
+        assembler_mark_incomplete(assembler, &open->span, "its end was not seen");
     set_times(open);
     if (assembler->has_losses || assembler->has_gaps)
         assembler_tag_loss_in(assembler, open);
     set_shared(assembler, open);
-    if (open->streaming && open->closing)
+    if (open->streaming && open->closing) {
         recent_note_streamed(assembler->recent, &open->span, open->source);
+        open_spans_note_step(&assembler->open, open);
+    }
     if (open->span.kind == SPAN_CLIENT)
         recent_note_client(assembler->recent, &open->span);
     if (assembler->has_offsets)

@@ -24,7 +24,10 @@
 #define IDS    "Qtrace_id_high Qtrace_id Qspan_id Qparent_id "
 #define ZIPKIN "strace_name sservice_name iport_no sip qtrace_id qspan_id qparent_span_id "
 
-/* Type and name of each field: unsigned integers B H I Q, signed ones i q, strings s. */
+/*
+ * Type and name of each field: unsigned integers B H I Q, signed ones i q, strings s, packed texts
+ * of whole spans p and of streaming events d.
+ */
 static const struct {
     const char *name;
     const char *fields;
@@ -41,6 +44,11 @@ static const struct {
     {"zipkin:timestamp", ZIPKIN "sevent "},
     {"zipkin:keyval_string", ZIPKIN "skey sval "},
     {"zipkin:keyval_integer", ZIPKIN "skey qval "},
+    {"blkin:span", "Qtrace_id Qparent_id Qduration Hflags sname ppacked sservice "},
+    {"blkin:begin", "Qtrace_id Qparent_id Hflags sname ppacked sservice "},
+    {"blkin:tag", "Qtrace_id dpacked "},
+    {"blkin:end", "Qtrace_id dpacked "},
+    {"blkin:annotation_err", "Qtrace_id dpacked stext "},
     {"blkin:tag", "Qtrace_id slog "}, /* unreadable */
     {"some:other", "Inumber "},
 };
@@ -67,7 +75,7 @@ static unsigned size_of(char type)
 
 static void put_field_class(FILE *file, const char *field, int length)
 {
-    if (field[0] == 's')
+    if (strchr("spd", field[0]))
         fprintf(file, "string _%.*s; ", length - 1, field + 1);
     else
         fprintf(file, "integer { size = %u; align = 8; signed = %s; } _%.*s; ",
@@ -128,7 +136,7 @@ static uint64_t take_value(struct input *source, unsigned bytes)
     return choice < 192 ? choice % 4 : choice < 240 ? choice : take(source, bytes);
 }
 
-static void put_text(FILE *file, struct input *source)
+static void put_text_alone(FILE *file, struct input *source)
 {
     static const char *const texts[] = {"osd",
                                         "cs",
@@ -140,6 +148,9 @@ static void put_text(FILE *file, struct input *source)
                                         "",
                                         "s1010kv",
                                         "a60000000000001000x",
+                                        "610:0000000x",
+                                        "(1000000000x6100000000x)20000000",
+                                        "(1000000000x(1000000000y",
                                         "d40000000000000000?real"};
     const uint64_t choice = take(source, 1);
     struct text text = choice < 176 ? text_of(texts[choice % (sizeof(texts) / sizeof(texts[0]))])
@@ -147,6 +158,31 @@ static void put_text(FILE *file, struct input *source)
 
     for (size_t i = 0; i < text.length && text.data[i]; i++)
         fputc(text.data[i], file);
+}
+
+static void put_text(FILE *file, struct input *source)
+{
+    put_text_alone(file, source);
+    fputc('\0', file);
+}
+
+/* A number of small digits, so that events meet. */
+static void put_digits(FILE *file, struct input *source, unsigned count)
+{
+    fputc((int)('0' + take(source, 1) % 4), file);
+    for (; count > 1; count--)
+        fputc('0', file);
+}
+
+/* Each of its numbers, then what is of any length, then an end of no address. */
+static void put_packed(FILE *file, struct input *source, char type)
+{
+    static const unsigned whole[] = {8, 8, 8, 8, 8, 11, 0}, detail[] = {8, 8, 8, 11, 0};
+
+    for (const unsigned *digits = type == 'p' ? whole : detail; *digits; digits++)
+        put_digits(file, source, *digits);
+    put_text_alone(file, source);
+    fputs(type == 'p' ? "00000" : "", file);
     fputc('\0', file);
 }
 
@@ -162,6 +198,8 @@ static void put_event(FILE *file, struct input *source, uint64_t time)
     for (; *field; field = strchr(field, ' ') + 1) {
         if (field[0] == 's')
             put_text(file, source);
+        else if (field[0] == 'p' || field[0] == 'd')
+            put_packed(file, source, field[0]);
         else
             put(file, take_value(source, size_of(field[0])), size_of(field[0]));
     }

@@ -15,6 +15,8 @@
 
 #include "streams.h"
 
+#include "../../tracepoints/events.h"
+
 #include <babeltrace2/babeltrace.h>
 
 static struct input source;
@@ -74,6 +76,7 @@ static const struct known_field {
     {"pid", false, -1},
     {"age", false, -1},
     {"monotonic", false, -1},
+    {"packed", true, -1},
 };
 #define KNOWN (sizeof(known_fields) / sizeof(known_fields[0]))
 
@@ -100,7 +103,7 @@ struct member {
     const struct known_field *known; /* NULL: no name of ours */
     enum type type;
     uint64_t number;
-    char text[16];
+    char text[96];
 };
 
 struct class
@@ -180,18 +183,41 @@ static void add_any_member(bt_trace_class *trace_class, bt_field_class *structur
                                    : TYPE_UNSIGNED);
 }
 
-static void put_member(bt_field *field, struct member *member)
+/* What it says is for fuzz-packed: here, that it is of one length or another. */
+static unsigned put_packed(char *text)
+{
+    const uint64_t choice = take(&source, 1);
+    const size_t length = choice & 1   ? BLKIN_HEAD_SIZE + BLKIN_TAIL_SIZE
+                          : choice & 2 ? BLKIN_DETAIL_HEAD_SIZE
+                                       : choice % 70;
+
+    memset(text, '0', length);
+    if (length > 3)
+        text[choice % (length - 3)] += (char)(choice % 16);
+    return (unsigned)length;
+}
+
+static unsigned put_any_text(char *text)
 {
     unsigned length = 0;
 
+    for (uint64_t left = take(&source, 1) % 16; left; left--) {
+        const char byte = (char)take(&source, 1);
+
+        if (byte)
+            text[length++] = byte;
+    }
+    return length;
+}
+
+static void put_member(bt_field *field, struct member *member)
+{
+    unsigned length;
+
     switch (member->type) {
     case TYPE_STRING:
-        for (uint64_t left = take(&source, 1) % sizeof(member->text); left; left--) {
-            const char byte = (char)take(&source, 1);
-
-            if (byte)
-                member->text[length++] = byte;
-        }
+        length = strcmp(member->name, "packed") == 0 ? put_packed(member->text)
+                                                     : put_any_text(member->text);
         member->text[length] = '\0';
         REQUIRE(bt_field_string_set_value(field, member->text) ==
                 BT_FIELD_STRING_SET_VALUE_STATUS_OK);
@@ -247,9 +273,19 @@ static void add_all_members(bt_trace_class *trace_class, bt_field_class *payload
         const struct known_field *known = &known_fields[i];
         const bool is_text = known->is_text && !(val_is_number && !strcmp(known->name, "val"));
 
+        if (choice & 128 && strcmp(known->name, "packed") == 0)
+            continue;
+
         add_member(trace_class, payload, class, known->name, known,
                    is_text ? TYPE_STRING : numbers[(choice >> i % 7) & 3]);
     }
+}
+
+/* Then the text must be as it should. */
+static bool may_be_packed(const struct class *class, const char *name)
+{
+    return strncmp(name, "blkin:", 6) == 0 && strcmp(name, "blkin:process") != 0 &&
+           has_member(class, "packed");
 }
 
 static void make_event_class(bt_trace_class *trace_class, bt_stream_class *stream_class,
@@ -277,6 +313,8 @@ static void make_event_class(bt_trace_class *trace_class, bt_stream_class *strea
     else
         for (uint64_t i = shape % 24; i; i--)
             add_any_member(trace_class, payload, class);
+    if (may_be_packed(class, name))
+        class->is_whole = false;
     (void)bt_event_class_set_payload_field_class(event_class, payload);
     bt_field_class_put_ref(payload);
 }
@@ -319,8 +357,9 @@ static void check_member(const struct member *member, const struct event *event)
 }
 
 /* A part of these fields is another kind's: then the member is as it was before. */
-static bool is_read(const struct member *member, const char *name)
+static bool is_read(const struct member *member, const char *name, bool is_packed)
 {
+    static const char packed[] = " trace_id parent_id duration name service text ";
     static const struct {
         const char *prefix;
         const char *fields;
@@ -340,7 +379,7 @@ static bool is_read(const struct member *member, const char *name)
     snprintf(word, sizeof(word), " %s ", member->name);
     for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
         if (strncmp(name, reads[i].prefix, strlen(reads[i].prefix)) == 0)
-            return strstr(reads[i].fields, word) != NULL;
+            return strstr(reads[i].fields, word) && !(is_packed && !strstr(packed, word));
     }
     return false;
 }
@@ -375,7 +414,7 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     if (decoded != DECODED)
         return;
     for (unsigned i = 0; i < class->count; i++) {
-        if (is_read(&class->members[i], name))
+        if (is_read(&class->members[i], name, may_be_packed(class, name)))
             check_member(&class->members[i], &event);
     }
     check_context(&event);
@@ -383,6 +422,8 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     touch(event.origin.process);
     if (event.kind == EVENT_SPAN || event.kind == EVENT_TAG)
         touch(event.log);
+    if (event.kind == EVENT_SPAN || event.kind == EVENT_BEGIN)
+        touch(event.ip);
     if (event.kind <= EVENT_KEYVAL_TEXT || event.kind == EVENT_ANNOTATION)
         touch(event.value);
 }

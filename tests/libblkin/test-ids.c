@@ -1,10 +1,12 @@
 /*
  * Ids: 64 random bits, never 0, different in every thread and after fork; rand() is left alone.
+ * Those of steps are what the same generator would give later.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <zipkin_c.h>
 
+#include "../../tracepoints/step_id.h"
 #include "check.h"
 
 #include <pthread.h>
@@ -15,6 +17,7 @@
 #define IDS     100000
 #define THREADS 4
 #define FORKS   8
+#define STEPS   1000
 
 static int64_t ids[IDS * THREADS];
 
@@ -114,10 +117,94 @@ static void test_rand_is_left_alone(void)
     CHECK(rand() == expected);
 }
 
+/* ---- steps ---- */
+
+static void test_counter_of_id(void)
+{
+    static const uint64_t edges[] = {0,
+                                     1,
+                                     UINT64_MAX,
+                                     UINT64_C(1) << 63,
+                                     UINT64_C(1) << 29,
+                                     UINT64_C(0xffffffff),
+                                     UINT64_C(0xffffffff00000000)};
+    uint64_t value = (uint64_t)new_id();
+    int wrong = 0;
+
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+        CHECK(blkin_counter_of_id(blkin_id_of_counter(edges[i])) == edges[i]);
+        CHECK(blkin_id_of_counter(blkin_counter_of_id(edges[i])) == edges[i]);
+    }
+    for (int i = 0; i < IDS; i++) {
+        value = blkin_id_of_counter(value + 1);
+        wrong += blkin_counter_of_id(blkin_id_of_counter(value)) != value;
+        wrong += blkin_id_of_counter(blkin_counter_of_id(value)) != value;
+    }
+    CHECK(wrong == 0);
+}
+
+/*
+ * An id so many ids after this one, doubling the way: what the generator gives is tied to here by
+ * the ids that it does give.
+ */
+static uint64_t id_later(uint64_t id, unsigned doublings)
+{
+    uint64_t way = (uint64_t)new_id();
+
+    way = blkin_counter_of_id((uint64_t)new_id()) - blkin_counter_of_id(way);
+    while (doublings-- > 0)
+        way += way;
+    return blkin_id_of_counter(blkin_counter_of_id(id) + way);
+}
+
+static void test_step_ids(void)
+{
+    const uint64_t id = (uint64_t)new_id();
+    uint64_t later = id;
+
+    CHECK(blkin_step_id(id, 0) == id);
+    for (uint64_t number = 1; number < 1000; number++) {
+        later = id_later(later, 44);
+        CHECK(blkin_step_id(id, number) == later);
+    }
+    for (unsigned doubling = 0; doubling < 20; doubling++)
+        CHECK(blkin_step_id(id, UINT64_C(1) << doubling) == id_later(id, 44 + doubling));
+    /* counted from another step, on and back */
+    CHECK(blkin_step_id(blkin_step_id(id, 7), 5) == blkin_step_id(id, 12));
+    CHECK(blkin_step_id(blkin_step_id(id, 12), (uint64_t)-5) == blkin_step_id(id, 7));
+    CHECK(blkin_step_id(blkin_step_id(id, BLKIN_STEPS_MAX), (uint64_t)-BLKIN_STEPS_MAX) == id);
+    /* the one that would be 0 */
+    CHECK(blkin_step_id(blkin_id_of_counter(-(BLKIN_ID_STEP << 44)), 1) == 1);
+}
+
+/* A million each: of spans in a row and their steps, and of one span. */
+static void test_steps_are_different(void)
+{
+    const size_t count = (size_t)STEPS * STEPS;
+    int64_t *of = malloc(count * sizeof(*of));
+
+    if (!of)
+        abort();
+    for (size_t i = 0; i < count; i += STEPS) {
+        of[i] = new_id();
+        for (size_t number = 1; number < STEPS; number++)
+            of[i + number] = (int64_t)blkin_step_id((uint64_t)of[i], number);
+    }
+    CHECK(duplicates(of, count) == 0);
+    of[0] = new_id();
+    for (size_t number = 1; number < count; number++)
+        of[number] = (int64_t)blkin_step_id((uint64_t)of[0], number + BLKIN_STEPS_MAX - count);
+    CHECK(duplicates(of, count) == 0);
+    free(of);
+}
+
 int main(void)
 {
     test_rand_is_left_alone();
     test_threads();
     test_forks();
+    test_counter_of_id();
+    test_step_ids();
+    test_steps_are_different();
     return check_status();
 }

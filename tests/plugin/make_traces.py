@@ -39,9 +39,9 @@ def zipkin(span, service, name="write", ip="10.0.0.1", port=6800, trace_id=1, pa
             "trace_id": trace_id, "span_id": span, "parent_span_id": parent, **more}
 
 
-# ---- provider blkin: the span API's (tracepoints/blkin_events.c) ----
+# ---- provider blkin: the span API's in the format before, of a field for each thing ----
 #
-# At first an event told its age; now it tells the moment of CLOCK_MONOTONIC that it is about.
+# At first an event told its age; then the moment of CLOCK_MONOTONIC that it is about.
 
 DETAIL = {"trace_id": HEX, "span_id": HEX, "age": U64, "thread": HEX, "sequence": U32}
 IDS = {"trace_id_high": HEX, "trace_id": HEX, "span_id": HEX, "parent_id": HEX}
@@ -118,6 +118,121 @@ class Thread:
 def digits(value, count=16):
     """A number of a log record: of base 16, the least digit first."""
     return "".join(chr(48 + (value >> 4 * at & 15)) for at in range(count))
+
+
+# ---- provider blkin: the span API's (tracepoints/events.h) ----
+
+PACKED = {
+    "blkin:span": {"trace_id": HEX, "parent_id": HEX, "duration": U64, "flags": U16, "name": TEXT,
+                   "packed": TEXT, "service": TEXT},
+    "blkin:begin": {"trace_id": HEX, "parent_id": HEX, "flags": U16, "name": TEXT, "packed": TEXT,
+                    "service": TEXT},
+    "blkin:tag": {"trace_id": HEX, "packed": TEXT},
+    "blkin:end": {"trace_id": HEX, "packed": TEXT},
+    "blkin:process": BLKIN["blkin:process"],
+    **{f"blkin:annotation_{severity}": {"trace_id": HEX, "packed": TEXT, "text": TEXT}
+       for severity in ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")},
+}
+
+ERROR, STEP = 4, 8  # flags
+
+
+def add_packed(trace):
+    for name, fields in PACKED.items():
+        trace.event_class(name, fields)
+
+
+def number(value, count=8):
+    """Of base 64, the least digit first."""
+    return "".join(chr(48 + (value >> 6 * at & 63)) for at in range(count))
+
+
+def two_words(low, *more):
+    """Numbers one after the other: (value, bits)."""
+    value, shift = low, 64
+    for part, bits in more:
+        value |= part << shift
+        shift += bits
+    return number(value & 2**48 - 1) + number(value >> 48)
+
+
+def head(span, sequence, thread, monotonic, high=0, sampled=1000000, dropped=0):
+    return (two_words(high, (sequence, 32)) + two_words(span, (sampled, 20), (dropped, 12)) +
+            number(monotonic % 2**48) + number(thread, 11))
+
+
+def detail_head(span, sequence, thread, monotonic):
+    return two_words(span, (sequence, 32)) + number(monotonic % 2**48) + number(thread, 11)
+
+
+def tail(ip, port):
+    return ip + number(port, 3) + number(len(ip), 2)
+
+
+def annotation(at, text, severity=6):
+    return f"{severity}{number(len(text), 2)}{number(at % 2**48)}{text}"
+
+
+def step(at, name, *inside, end=None, kind=0):
+    """A step with what is in it; without an end it is left open."""
+    return "".join((f"({number(len(name) | kind << 7, 2)}{number(at % 2**48)}{name}", *inside,
+                    "" if end is None else f"){number(end % 2**48)}"))
+
+
+def step_number(value):
+    return "#" + number(value, 4)
+
+
+def counted_from(at):
+    return "T" + number(at % 2**48)
+
+
+def tag(key, value):
+    return f"s{number(len(key), 2)}{number(len(value), 2)}{key}{value}"
+
+
+def step_id(span, steps):
+    """As tracepoints/step_id.h derives it."""
+    factor, mask = 0xBF58476D1CE4E5B9, 2**64 - 1
+    span ^= span >> 29 ^ span >> 58
+    counter = span * pow(factor, -1, 2**64) & mask
+    counter = (counter ^ counter >> 32) + (steps * 0x9E3779B97F4A7C15 << 44) & mask
+    made = (counter ^ counter >> 32) * factor & mask
+    return made ^ made >> 29 or 1
+
+
+class PackedThread:
+    """The events of one recording thread, numbered; those that stream are a stream of their own."""
+
+    def __init__(self, thread, service="osd", ip="10.0.0.1", port=6800, context=None):
+        self.thread, self.context, self.service = thread & ~1, context, service
+        self.tail = tail(ip, port)
+        self.sequence = self.streamed = 0
+
+    def span(self, time, span_id, name="write", parent=0, duration=2 * MS, trace_id=1, high=0,
+             kind=2, log="", age=0, dropped=0, flags=0):
+        self.sequence += 1
+        packed = (head(span_id, self.sequence, self.thread, time - age, high, dropped=dropped) +
+                  log + self.tail)
+        return (time, "blkin:span", {
+            "trace_id": trace_id, "parent_id": parent, "duration": duration,
+            "flags": flags | kind << 8, "name": name, "packed": packed, "service": self.service},
+            self.context)
+
+    def _streamed(self, time, event, values, packed):
+        return (time, event, {"trace_id": 1, **values, "packed": packed}, self.context)
+
+    def begin(self, time, span_id, name="write", parent=0, kind=2, age=0):
+        self.streamed += 1
+        packed = head(span_id, self.streamed, self.thread | 1, time - age) + self.tail
+        return self._streamed(time, "blkin:begin", {
+            "parent_id": parent, "flags": kind << 8, "name": name, "service": self.service},
+            packed)
+
+    def detail(self, time, event, span_id, log="", age=0, **values):
+        self.streamed += 1
+        packed = detail_head(span_id, self.streamed, self.thread | 1, time - age) + log
+        return self._streamed(time, f"blkin:{event}", values, packed)
 
 
 def context(pid, tid, process):
@@ -234,6 +349,179 @@ def span_moments():
         streaming.end(90002 * S + 5 * MS, 8),
     ]
     trace.stream().packet(list(telling_moments(events)))
+    return {"": trace}
+
+
+def packed():
+    """Every event of provider blkin, with contexts; two events are missing."""
+    trace = Trace(hostname="node1", context=CONTEXT)
+    add_packed(trace)
+    thread = PackedThread(2**64 - 2, ip="2001:db8::1", port=65535, context=context(100, 101, "osd"))
+    process = Thread(thread.thread, context=thread.context).process(9 * S)
+    thread.sequence = 1
+    events = [
+        process,
+        thread.span(10 * S, 2**64 - 1, parent=1, high=2**64 - 2, trace_id=0, flags=1, age=MS,
+                    log=annotation(MS, "queued") + annotation(-MS, "before", 0) + tag("pool", "rbd")),
+        thread.begin(11 * S, 3, parent=2, kind=1, age=MS),
+    ]
+    for i, severity in enumerate(("emerg", "alert", "crit", "err", "warning", "notice", "info",
+                                  "debug")):
+        events.append(thread.detail(11 * S + (i + 1) * MS, f"annotation_{severity}", 3,
+                                    text=severity))
+    thread.streamed += 2
+    events += [
+        thread.detail(11 * S + 10 * MS, "tag", 3, "i60000?????????????offset"),
+        thread.detail(11 * S + 10 * MS, "tag", 3, "n40open"),
+        thread.detail(11 * S + 11 * MS, "end", 3, age=MS),
+        thread.span(12 * S, 4, dropped=4095, duration=0),
+        PackedThread(6, service="", ip="", port=0).span(13 * S, 5, name="")[:3] + (thread.context,),
+    ]
+    trace.stream().packet(events)
+    return {"": trace}
+
+
+def packed_moments():
+    """Moments have 48 bits, which is 78 h of the clock: it is before and after such a turn."""
+    trace = Trace(hostname="node1", offset=123 * MS)
+    add_packed(trace)
+    thread = PackedThread(0x76)
+    turn = 2**48
+    trace.stream().packet([
+        thread.span(turn - MS, 2, name="before", age=MS),
+        thread.span(turn - MS, 3, name="early, over the turn", age=-MS),
+        thread.span(turn + MS, 4, name="over the turn", age=2 * MS),
+        thread.span(turn + 2 * MS, 5, name="a day", age=86400 * S, duration=S),
+        thread.span(turn + 3 * MS, 6, name="too old", age=86400 * S + 1),
+        thread.span(turn + 4 * MS, 7, name="too early", age=-MS - 1),
+        thread.span(5 * turn, 8, name="five turns", age=MS, log=step(0, "step", end=MS)),
+    ])
+    return {"": trace}
+
+
+def packed_clock_other():
+    """Another clock than LTTng's own: moments cannot be placed on it, only stamps."""
+    trace = Trace(clock="tai")
+    add_packed(trace)
+    trace.stream().packet([PackedThread(2).span(10 * S, 2, age=MS, log=step(MS, "step", end=2 * MS))])
+    return {"": trace}
+
+
+def packed_other_types():
+    """Readable all the same: other types and orders, more fields, big-endian. What has the fields of both
+    formats is of the new one, unless its packed text is none."""
+    trace = Trace(big_endian=True)
+    old = BLKIN["blkin:span"]
+    kinds = {"local": 0, "server": 512, "client error": 260}
+    trace.event_class("blkin:span", dict(reversed({**PACKED["blkin:span"], "packed": Sequence(),
+                                                   "flags": Enum(32, True, kinds)}.items())))
+    trace.event_class("blkin:end", {"packed": U64, **DETAIL})
+    trace.event_class("blkin:begin", {**BLKIN["blkin:begin"], **PACKED["blkin:begin"]})
+    new = PackedThread(2)
+    both = new.begin(11 * S, 4, name="both")
+    end = Thread(3).end(12 * S, 4)
+    both[2].update({name: 0 for name in BLKIN["blkin:begin"] if name not in both[2]}, ip="10.9.9.9")
+    end[2]["packed"] = 1
+    trace.stream().packet([new.span(10 * S, 2, name="reversed"),
+                           new.span(10 * S, 3, name="all flags", flags=-1), both, end])
+    assert "log" in old
+    return {"": trace}
+
+
+def both_formats():
+    """Programs of both formats on one host: a request through both."""
+    old, new = Trace(1, hostname="node1"), Trace(2, hostname="node1")
+    add_blkin(old, "monotonic")
+    add_packed(new)
+    old.stream().packet(list(telling_moments([
+        Thread(9, service="gateway").span(10 * S, 2, name="put", duration=9 * MS, age=MS)])))
+    new.stream().packet([
+        PackedThread(2).span(10 * S, 3, parent=2, duration=4 * MS, age=3 * MS,
+                             log=step(MS, "journal", end=2 * MS))])
+    return {"old": old, "new": new}
+
+
+def steps():
+    """Steps in every way: in the log, nested, with all that a span may have; left open; spilled; streamed."""
+    trace = Trace(hostname="node1", context=CONTEXT)
+    add_packed(trace)
+    thread = PackedThread(0x78, context=context(100, 101, "osd"))
+    far = "r" + digits(6789) + number(8, 2) + number(3, 2) + "10.0.0.9mon"
+    link = "l" + digits(0xABC) + digits(1) + digits(2)
+    three = step_id(10, 3)
+    one, two = step_id(20, 1), step_id(20, 2)
+    events = [
+        thread.span(10 * S, 2, parent=1, high=0xABC, flags=ERROR | 1, duration=100 * MS, age=MS, log="".join((
+            tag("own", "before"),
+            step(10 * MS, "look up", annotation(11 * MS, "inside", 4), tag("object", "rbd.1"),
+                 step(12 * MS, "read", far, tag("error", "EIO"), end=20 * MS, kind=1),
+                 link, end=30 * MS),
+            annotation(35 * MS, "between"),
+            step(40 * MS, "reply", end=99 * MS, kind=3),
+        ))),
+        thread.span(11 * S, 3, name="left open", duration=100 * MS,
+                    log=step(10 * MS, "outer", step(20 * MS, "inner", annotation(30 * MS, "last")))),
+        thread.span(12 * S, 4, name="moved", duration=2 * S,
+                    log=counted_from(S) + step(MS, "step", annotation(2 * MS, "inside"), end=3 * MS)),
+        # the third of four found no room, with the fourth in it
+        thread.span(13 * S - 50 * MS, three, name="spilled", parent=10, duration=10 * MS, kind=1, flags=STEP,
+                    log=step_number(3) + counted_from(-40 * MS) + annotation(42 * MS, "inside") +
+                    step(44 * MS, "in it", end=45 * MS)),
+        thread.span(13 * S, 10, name="whole", duration=100 * MS, dropped=2,
+                    log=step(MS, "one", step(2 * MS, "two", end=3 * MS), end=4 * MS) +
+                    step_number(5) + step(60 * MS, "five", end=61 * MS)),
+        thread.span(14 * S, step_id(11, 1), name="spilled, left open", parent=11, duration=10 * MS, kind=0,
+                    flags=STEP | ERROR, log=step_number(1) + counted_from(-MS) + "o" + tag("error", "EIO")),
+        # in both forms, one left open
+        thread.begin(20 * S, 20),
+        thread.begin(20 * S + 10 * MS, one, name="streamed", parent=20, kind=0),
+        thread.begin(20 * S + 20 * MS, two, name="in it", parent=one, kind=1),
+        thread.detail(20 * S + 21 * MS, "tag", two, tag("pool", "rbd")),
+        thread.detail(20 * S + 30 * MS, "end", two),
+        thread.detail(20 * S + 40 * MS, "tag", one, "o"),
+        thread.detail(20 * S + 40 * MS, "end", one),
+        thread.span(20 * S + 40 * MS, 20, duration=40 * MS,
+                    log=step(10 * MS, "streamed", step(20 * MS, "in it", tag("pool", "rbd"), end=30 * MS,
+                                                       kind=1))),
+        thread.detail(20 * S + 40 * MS, "end", 20),
+    ]
+    trace.stream().packet(events)
+    return {"": trace}
+
+
+def packed_hostile():
+    """Packed texts that are none, each broken in one place; what is read right is between and after them."""
+    trace = Trace()
+    add_packed(trace)
+    thread = PackedThread(2)
+    good = head(2, 1, thread.thread, 10 * S) + thread.tail
+    texts = ["", "0", good[:50], good[:55], good + "0", good[:-1]]
+    texts += [good[:at] + wrong + good[at + 1:] for at in (0, 7, 8, 20, 39, 40, 47, 48, 50)
+              for wrong in "/p"]
+    texts += [good[:50] + "@" + good[51:]]  # the 65th bit of thread
+    texts += [good[:51] + "10.0.0.1" + end for end in (
+        number(65536, 3) + "80", "ooo80", "0/080", number(6800, 3) + "90", number(6800, 3) + "oo",
+        number(6800, 3) + "8p")]
+    span = thread.span(10 * S, 2)
+    events = [span] + [(10 * S, "blkin:span", {**span[2], "packed": text}) for text in texts]
+    begin = thread.begin(11 * S, 3)
+    events.append(begin)
+    events += [(11 * S, "blkin:begin", {**begin[2], "packed": text}) for text in (
+        "", begin[2]["packed"][:51], head(3, 2, 3, 11 * S) + "s1010kv" + thread.tail)]
+    thread.streamed = 1
+    events.append(thread.detail(12 * S, "tag", 3, tag("k", "v")))
+    detail = thread.detail(12 * S, "end", 3)
+    events += [(12 * S, "blkin:end", {**detail[2], "packed": text}) for text in (
+        "", "0", detail[2]["packed"][:34], detail[2]["packed"] + "0", detail[2]["packed"][:34] + "@",
+        "/" + detail[2]["packed"][1:])]
+    events += [(12 * S, "blkin:annotation_info", {"trace_id": 1, "text": "x", "packed": text}) for text in (
+        "", detail[2]["packed"] + "s1010kv")]
+    events += [(12 * S, "blkin:tag", {"trace_id": 1, "packed": text}) for text in ("", good[:34])]
+    events += [detail, thread.span(13 * S, 4, name="log of nothing known", log="z"),
+               thread.span(13 * S, 5, name="brackets", log=")00000000" * 3 + step(0, "x", end=0)),
+               thread.span(13 * S, 6, name="many", kind=5, log="(0000000000" * 5000),
+               thread.span(13 * S, 7, name="last", kind=255, flags=255)]
+    trace.stream().packet(events)
     return {"": trace}
 
 
@@ -509,7 +797,8 @@ def cut_off():
     return {"": trace}
 
 
-CASES = (original, original_late, original_keyval, span_api, span_moments, clock_other, two_threads,
+CASES = (original, original_late, original_keyval, span_api, span_moments, packed, packed_moments,
+         packed_clock_other, packed_other_types, packed_hostile, steps, both_formats, clock_other, two_threads,
          two_hosts, contexts_missing, contexts_odd, discarded, discarded_elsewhere, foreign, unreadable,
          other_types, any_bytes, event_ids, empty, clock_ticks,
          clock_before_epoch, clock_none, hangs, corrupt, cut_off)

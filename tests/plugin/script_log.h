@@ -24,6 +24,41 @@ static inline void write_length(FILE *log, size_t length)
     fputc((int)('0' + (length >> 6 & 63)), log);
 }
 
+/* 48 bits, in eight digits of base 64. */
+static inline void write_word(FILE *log, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        fputc((int)('0' + (value >> 6 * i & 63)), log);
+}
+
+static const char *const kinds[] = {"local", "client", "server", "producer", "consumer"};
+
+static inline uint64_t kind_number(const struct script_line *line, const char *value)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(value, kinds[i]) == 0)
+            return i;
+    }
+    return script_number(line, value);
+}
+
+/* [KIND]@OFFSET=NAME */
+static inline void write_step(FILE *log, const struct script_line *line, const char *key,
+                              struct text name)
+{
+    char kind[16] = "local";
+    const char *at = strchr(key, '@');
+
+    if (!at || at - key >= (ptrdiff_t)sizeof(kind))
+        script_fail(line, "expected step[.KIND]@OFFSET=NAME", key);
+    if (*key == '.')
+        snprintf(kind, sizeof(kind), "%.*s", (int)(at - key - 1), key + 1);
+    fputc('(', log);
+    write_length(log, name.length | kind_number(line, kind) << 7);
+    write_word(log, script_number(line, at + 1));
+    fwrite(name.data, 1, name.length, log);
+}
+
 static inline void write_remote(FILE *log, const struct script_line *line, const char *value)
 {
     char ip[64], service[64];
@@ -53,7 +88,8 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
 }
 
 /*
- * a@OFFSET=text  s.KEY=text  i|u|d|b.KEY=number  remote="IP PORT SERVICE"
+ * SEVERITY@OFFSET=text  a@OFFSET=text  s.KEY=text  i|u|d|b.KEY=number  remote="IP PORT SERVICE"
+ * step[.KIND]@OFFSET=NAME  done=OFFSET  number=N  from=OFFSET  left-open=
  * Returns false for any other word.
  */
 static inline bool write_log_record(FILE *log, const struct script_line *line,
@@ -64,6 +100,24 @@ static inline bool write_log_record(FILE *log, const struct script_line *line,
 
     if (strcmp(key, "remote") == 0) {
         write_remote(log, line, value.data);
+    } else if (strncmp(key, "step", 4) == 0 && strchr(".@", key[4])) {
+        write_step(log, line, key + 4, value);
+    } else if (strcmp(key, "done") == 0 || strcmp(key, "from") == 0) {
+        fputc(*key == 'd' ? ')' : 'T', log);
+        write_word(log, script_number(line, value.data));
+    } else if (strcmp(key, "number") == 0) {
+        const uint64_t number = script_number(line, value.data);
+
+        fputc('#', log);
+        write_length(log, number);
+        write_length(log, number >> 12);
+    } else if (strcmp(key, "left-open") == 0) {
+        fputc('o', log);
+    } else if (key[0] >= '0' && key[0] <= '7' && key[1] == '@') {
+        fputc(key[0], log);
+        write_length(log, value.length);
+        write_word(log, script_number(line, key + 2));
+        fwrite(value.data, 1, value.length, log);
     } else if (strncmp(key, "a@", 2) == 0) {
         fputs("a6", log);
         write_digits16(log, script_number(line, key + 2) << 16 | value.length);

@@ -167,6 +167,7 @@ static inline void print_counts(FILE *out, const struct assembler_counts *counts
         {"finished", counts->spans_finished},
         {"incomplete", counts->spans_incomplete},
         {"evicted", counts->spans_evicted},
+        {"steps spilled", counts->steps_spilled},
         {"duplicate spans", counts->spans_duplicate},
         {"spans with loss", counts->spans_with_loss},
         {"spans corrected", counts->spans_corrected},

@@ -29,17 +29,6 @@ struct run {
     uint64_t hidden;
 };
 
-static const char *const kinds[] = {"local", "client", "server", "producer", "consumer"};
-
-static uint64_t kind_number(const struct script_line *line, const char *value)
-{
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (strcmp(value, kinds[i]) == 0)
-            return i;
-    }
-    return script_number(line, value);
-}
-
 /* ---- attributes: key=value ---- */
 
 enum type { TEXT, NUMBER, KIND };

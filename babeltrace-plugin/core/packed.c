@@ -1,0 +1,79 @@
+/*
+ * Strict reading of packed texts.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "packed.h"
+
+#include "digits.h"
+
+#include "../../tracepoints/events.h"
+
+/* 64 bits in a word and three digits, of which the last one has four bits. */
+static uint64_t read_thread(const char *digits, uint64_t *wrong)
+{
+    const uint64_t low = digits_word(digits, wrong);
+    const uint32_t high = digits_few(digits + 8, 3, wrong);
+
+    *wrong |= high >> 16;
+    return (uint64_t)high << 48 | low;
+}
+
+static bool read_tail(struct event *event, struct text rest)
+{
+    const char *const digits = rest.data + rest.length - BLKIN_TAIL_SIZE;
+    uint64_t wrong = 0;
+    const uint32_t port = digits_few(digits, 3, &wrong);
+    const size_t ip_length = digits_few(digits + 3, 2, &wrong);
+
+    if (wrong || port > UINT16_MAX || ip_length > rest.length - BLKIN_TAIL_SIZE)
+        return false;
+    event->port = (int64_t)port;
+    event->ip = (struct text){digits - ip_length, ip_length};
+    event->log = (struct text){rest.data, rest.length - BLKIN_TAIL_SIZE - ip_length};
+    return event->kind == EVENT_SPAN || event->log.length == 0;
+}
+
+static bool read_whole(struct event *event, struct text packed)
+{
+    const char *const at = packed.data;
+    uint64_t wrong = 0, low, high;
+
+    if (packed.length < BLKIN_HEAD_SIZE + BLKIN_TAIL_SIZE)
+        return false;
+    low = digits_word(at, &wrong);
+    high = digits_word(at + 8, &wrong);
+    event->trace_id_high = high << 48 | low;
+    event->sequence = high >> 16;
+    low = digits_word(at + 16, &wrong);
+    high = digits_word(at + 24, &wrong);
+    event->span_id = high << 48 | low;
+    event->dropped = high >> 36;
+    event->age_ns = (int64_t)digits_word(at + 32, &wrong);
+    event->thread = read_thread(at + 40, &wrong);
+    return !wrong &&
+           read_tail(event, (struct text){at + BLKIN_HEAD_SIZE, packed.length - BLKIN_HEAD_SIZE});
+}
+
+static bool read_detail(struct event *event, struct text packed)
+{
+    const char *const at = packed.data;
+    uint64_t wrong = 0, low, high;
+
+    if (packed.length < BLKIN_DETAIL_HEAD_SIZE)
+        return false;
+    low = digits_word(at, &wrong);
+    high = digits_word(at + 8, &wrong);
+    event->span_id = high << 48 | low;
+    event->sequence = high >> 16;
+    event->age_ns = (int64_t)digits_word(at + 16, &wrong);
+    event->thread = read_thread(at + 24, &wrong);
+    event->log = (struct text){at + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
+    return !wrong && (event->kind == EVENT_TAG || event->log.length == 0);
+}
+
+bool packed_read(struct event *event, struct text packed)
+{
+    return event->kind == EVENT_SPAN || event->kind == EVENT_BEGIN ? read_whole(event, packed)
+                                                                   : read_detail(event, packed);
+}

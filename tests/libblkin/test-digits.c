@@ -1,0 +1,76 @@
+/*
+ * The digits of packed texts: what each function writes is what a loop over the value writes,
+ * whichever instructions it is made of (test-portable.sh runs the others).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "digits.h"
+
+#include "check.h"
+
+#define ROUNDS 100000
+
+/* The least digit first; returns the place behind them. */
+static char *put(char *at, uint64_t value, unsigned bits, unsigned digits)
+{
+    while (digits-- > 0) {
+        *at++ = (char)('0' + (value & ((1U << bits) - 1)));
+        value >>= bits;
+    }
+    return at;
+}
+
+static int is_same(const char *end, const char *text, const char *expected_end,
+                   const char *expected)
+{
+    return end - text == expected_end - expected &&
+           memcmp(text, expected, (size_t)(end - text) + 1) == 0;
+}
+
+#define TEXT 24
+
+/* No byte behind the digits is touched either. */
+static int writes(uint64_t value, uint64_t other)
+{
+    char text[TEXT], expected[TEXT];
+    int right = 1;
+
+#define IS_SAME(call, reference)                                      \
+    (memset(text, '~', TEXT), memset(expected, '~', TEXT),            \
+     right = right && is_same((call), text, (reference), expected) && \
+             memcmp(text, expected, TEXT) == 0)
+    IS_SAME(blkin_put_word(text, value), put(expected, value, 6, 8));
+    IS_SAME(blkin_put_words(text, value, other), put(put(expected, value, 6, 8), other, 6, 8));
+    IS_SAME(blkin_put_digits16(text, value), put(expected, value, 4, 16));
+    IS_SAME(blkin_put_length(text, value & 4095), put(expected, value & 4095, 6, 2));
+    IS_SAME(blkin_put_short(text, value & 0x3ffff), put(expected, value & 0x3ffff, 6, 3));
+#undef IS_SAME
+    return right;
+}
+
+int main(void)
+{
+    uint64_t value = 1;
+    char text[9] = "";
+
+    /* as events.h says: the least digit first, '0' to 'o' */
+    *blkin_put_word(text, UINT64_C(0xfff000000041)) = '\0';
+    CHECK_TEXT(text, "110000oo");
+
+    CHECK(writes(0, UINT64_MAX));
+    CHECK(writes(UINT64_MAX, 0));
+    /* each digit with each of its values, others being 0, or all ones */
+    for (unsigned bit = 0; bit < 64; bit += 2) {
+        for (uint64_t digit = 0; digit < 64; digit++) {
+            CHECK(writes(digit << bit, ~(digit << bit)));
+            CHECK(writes(~(digit << bit), digit << bit));
+        }
+    }
+    for (int i = 0; i < ROUNDS && check_failures == 0; i++) {
+        const uint64_t other = value * UINT64_C(6364136223846793005) + 1;
+
+        CHECK(writes(value, other));
+        value = other * UINT64_C(6364136223846793005) + 1;
+    }
+    return check_status();
+}
