@@ -24,9 +24,9 @@ static inline uint64_t digits_word(const char *digits, uint64_t *wrong)
     /* of bytes below '0' the first one borrows, and shows it in its own upper bits */
     value = le64toh(value) - UINT64_C(0x3030303030303030);
     *wrong |= value & UINT64_C(0xc0c0c0c0c0c0c0c0);
-    value = (value | value >> 2) & UINT64_C(0x0fff0fff0fff0fff);
-    value = (value | value >> 4) & UINT64_C(0x00ffffff00ffffff);
-    return (value | value >> 8) & UINT64_C(0xffffffffffff);
+    value = (value & UINT64_C(0x003f003f003f003f)) | (value & UINT64_C(0x3f003f003f003f00)) >> 2;
+    value = (value & UINT64_C(0x00000fff00000fff)) | (value & UINT64_C(0x0fff00000fff0000)) >> 4;
+    return (value & 0xffffff) | (value & UINT64_C(0x00ffffff00000000)) >> 8;
 }
 
 /* The same of up to five digits. */
