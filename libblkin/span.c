@@ -332,7 +332,7 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     now_ns = blkin_clock_ns(now);
     if (time_ns > now_ns)
         time_ns = now_ns;
-    blkin_end_steps(span, time_ns);
+    blkin_end_steps(span, time_ns, true);
     set_state(span, 0);
     if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         record_span(span, time_ns, provider, blkin_this_thread());
@@ -366,7 +366,7 @@ void blkin_span_drop_(struct blkin_span *span)
     if (span_is_streamed(span)) {
         const uint64_t now_ns = span_now_ns();
 
-        blkin_stream_open_steps(span, now_ns);
+        blkin_end_steps(span, now_ns, false);
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, now_ns, NULL, 0);
     }
     set_state(span, 0);

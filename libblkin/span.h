@@ -133,9 +133,8 @@ static inline bool span_has_open_steps(const struct span *inside)
     return (inside->depth | inside->lost_depth) != 0;
 }
 
-/* Ends the open steps of a span that ends; for those who read the stream, only. */
-void blkin_end_steps(struct blkin_span *span, uint64_t end_ns);
-void blkin_stream_open_steps(const struct blkin_span *span, uint64_t end_ns);
+/* Ends the open steps of a span that ends; if it is dropped, for those only who read the stream. */
+void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded);
 
 /* ---- packed texts: see events.h ---- */
 

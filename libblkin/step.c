@@ -234,12 +234,12 @@ __attribute__((noinline)) static void end_otherwise(struct blkin_span *span)
     }
     if (!inside->depth)
         return;
-    if (span_is_streamed(span))
-        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, now_ns, NULL, 0);
     if (inside->used + END_SIZE <= SPAN_USED_MAX)
         put_end(inside, now_ns);
     else
         record_step(span, now_ns, false);
+    if (span_is_streamed(span))
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, now_ns, NULL, 0);
     close_step(inside);
 }
 
@@ -258,23 +258,21 @@ void blkin_step_end_(struct blkin_span *span)
     close_step(inside);
 }
 
-void blkin_stream_open_steps(const struct blkin_span *span, uint64_t end_ns)
-{
-    for (unsigned depth = span_inside_const(span)->depth; depth > 0; depth--) {
-        blkin_stream(span, id_at(span, depth), BLKIN_EVENT_TAG, end_ns, "o", 1);
-        blkin_stream(span, id_at(span, depth), BLKIN_EVENT_END, end_ns, NULL, 0);
-    }
-}
-
-/* Those that the log holds end with the span for who reads it. */
-void blkin_end_steps(struct blkin_span *span, uint64_t end_ns)
+/*
+ * Those that the log holds end with the span for who reads it. As with spans, the event of its own
+ * comes before the streamed end.
+ */
+void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 {
     struct span *inside = span_inside(span);
 
     inside->lost_depth = 0;
-    if (span_is_streamed(span))
-        blkin_stream_open_steps(span, end_ns);
-    for (; inside->depth > 0 && inside->used > SPAN_USED_MAX; close_step(inside))
-        record_step(span, end_ns, true);
-    inside->depth = 0;
+    for (; inside->depth > 0; close_step(inside)) {
+        if (is_recorded && inside->used > SPAN_USED_MAX)
+            record_step(span, end_ns, true);
+        if (span_is_streamed(span)) {
+            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, end_ns, "o", 1);
+            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, end_ns, NULL, 0);
+        }
+    }
 }

@@ -118,7 +118,8 @@ static bool read_trace(const char *path, struct bytes *bytes)
     if (output < 0 || waitpid(child, &status, 0) < 0 || status == 0)
         return done;
     fprintf(stderr,
-            "blkin: cannot read the trace \"%s\": babeltrace2 with sink.blkin.zipkin has failed\n",
+            "blkin: cannot read the trace \"%s\": babeltrace2 with sink.blkin.zipkin has failed; "
+            "its messages are above\n",
             path);
     return false;
 }

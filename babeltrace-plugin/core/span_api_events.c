@@ -154,6 +154,10 @@ static bool apply_detail(struct assembler *assembler, struct open_span *open,
         assembler->counts.log_errors++; /* as in the log of a whole span */
         return true;
     }
+    /* what is in neither form of the span: see events.h */
+    if (record.type == 'u' && record.bits <= BLKIN_DROPPED_MAX &&
+        text_is(record.key, "blkin.dropped"))
+        assembler->counts.log_errors += record.bits;
     return assembler_add_record(assembler, open, &record, span->start_ns);
 }
 

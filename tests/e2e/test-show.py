@@ -12,6 +12,8 @@ import threading
 import unittest
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
+TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
+os.environ["BABELTRACE_PLUGIN_PATH"] = os.path.join(os.environ["BUILD"], "plugins")
 BASE = 1700000000000000
 UTF8, ASCII = "C.UTF-8", "C"
 
@@ -202,7 +204,8 @@ class Show(unittest.TestCase):
 
     def test_what_is_no_trace(self):
         self.refused('cannot read "/nowhere": No such file', "/nowhere")
-        self.refused('cannot read "/": Is a directory', "/")
+        with tempfile.TemporaryDirectory() as empty:
+            self.refused(f'cannot read the trace "{empty}": babeltrace2 with sink.blkin.zipkin has failed', empty)
         self.refused("no spans in it", "/dev/null")
         self.refused("no spans in it", "-", text="[]\n[]")
         self.refused("not JSON, line 3", "-", text="[\n{},\nx]")
@@ -214,7 +217,7 @@ class Show(unittest.TestCase):
                          text=json.dumps([{**span("1", None, "n", 0, 1), **wrong}]))
 
     def test_usage(self):
-        self.refused("expected FILE|URL", status=2)
+        self.refused("expected FILE|FOLDER|URL", status=2)
         self.refused("unrecognized option", "--frob", status=2)
         self.refused("--width: expected a number", "-w", "x", "-", status=2)
         self.assertIn("usage: blkin show", show("--help").stdout)
@@ -233,6 +236,23 @@ class Show(unittest.TestCase):
             json.dump(WRITE, f)
             f.flush()
             self.assertIn("client: write", show(f.name).stdout)
+
+    def test_recorded(self):
+        """A trace as LTTng recorded it, of either format: steps are in the tree, kinds and tags with them."""
+        shown = show("-a", os.path.join(TRACES, "steps"), "0000000000000abc", "--ascii")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("events: 15 = 14 in spans", shown.stderr)
+        lines = [line.split("  ")[0] for line in shown.stdout.splitlines() if "osd: " in line]
+        self.assertEqual(lines[:4], ["osd: write", "|-osd: look up", "| `-! osd: read", "`-osd: reply"])
+        read = shown.stdout[shown.stdout.index("osd: read"):shown.stdout.index("osd: reply")]
+        for expected in ("! error = EIO", "kind = CLIENT", "remote = mon 10.0.0.9:6789"):
+            self.assertIn(expected, read)
+        listed = show("--list", os.path.join(TRACES, "recorded-1.0-whole"))
+        self.assertRegex(listed.stdout, r"710b09af8a33febd7b7aaae430fbce59 +13 ")
+        missing = subprocess.run([BLKIN, "show", TRACES], env={**os.environ, "PATH": "/nowhere"}, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn('with babeltrace2: No such file or directory', missing.stderr)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

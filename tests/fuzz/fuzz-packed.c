@@ -16,6 +16,7 @@
 #include "core/assembler.h"
 #include "core/packed.h"
 
+#define BLKIN_PORTABLE
 #include "../../libblkin/digits.h"
 #include "../../tracepoints/events.h"
 #include "../../tracepoints/step_id.h"
@@ -141,11 +142,11 @@ static size_t put_packed(struct input *source, struct event *event, char *packed
     event->age_ns = (int64_t)(take(source, 6));
     event->thread = take(source, 8);
     event->port = (int64_t)take(source, 2);
-    log.at = blkin_put_words(log.at, event->trace_id_high,
-                             event->trace_id_high >> 48 | event->sequence << 16);
-    log.at = blkin_put_words(log.at, event->span_id,
-                             event->span_id >> 48 | (take(source, 4) & 0xfffff) << 16 |
-                                 event->dropped << 36);
+    log.at = blkin_put_word(log.at, event->trace_id_high);
+    log.at = blkin_put_word(log.at, event->trace_id_high >> 48 | event->sequence << 16);
+    log.at = blkin_put_word(log.at, event->span_id);
+    log.at = blkin_put_word(log.at, event->span_id >> 48 | (take(source, 4) & 0xfffff) << 16 |
+                                        event->dropped << 36);
     log.at = blkin_put_word(log.at, (uint64_t)event->age_ns);
     log.at =
         blkin_put_short(blkin_put_word(log.at, event->thread), (uint32_t)(event->thread >> 48));

@@ -38,6 +38,13 @@ EXPECTED = {
     "utf8": {"kind": None, "own": {"cut": "x" + "\u00e4" * 119, "k" * 99: "v", "short": "\u00e4"}},
     "euros": {"kind": None, "annotations": ["xx" + "\u20ac" * 79] * 2},
     "too much": {"kind": "PRODUCER"},
+    "stepped": {"kind": "SERVER", "own": {"own": "1"}, "annotations": ["before"]},
+    "look up": {"kind": None, "parent": "stepped", "own": {"own": "look up's"}, "annotations": ["found"]},
+    "ask": {"kind": "CLIENT", "parent": "look up", "own": {"error": "EAGAIN"},
+            "remote": {"serviceName": "mon", "ipv6": "2001:db8::2", "port": 6789}},
+    "asked": {"kind": "SERVER", "parent": "ask"},
+    "left open": {"kind": "PRODUCER", "parent": "stepped", "own": {"blkin.incomplete": "it ended only with its span"}},
+    "after an error": {"kind": None, "parent": "stepped", "outside": True},
 }
 if mode == "streamed":
     EXPECTED["hung"] = {"kind": "SERVER", "parent": None, "annotations": ["last sign of life"],

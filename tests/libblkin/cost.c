@@ -1,6 +1,6 @@
 /*
- * What a recorded span costs beside time, for test-cost.sh: no allocation, no system call, no store
- * to memory that threads share. Needs a session that has blkin:span enabled.
+ * What a recorded span, with its steps, costs beside time, for test-cost.sh: no allocation, no
+ * system call, no store to memory that threads share. Needs a session that has blkin:span enabled.
  *
  *     cost allocations   counts calls of malloc and its kin during many spans
  *     cost writes        many spans while the data of libblkin and its provider are read-only
@@ -65,6 +65,23 @@ BLKIN_PUBLIC void free(void *old)
 
 static const struct blkin_endpoint peer = {"10.0.0.1", 6789, "osd.1"};
 
+/* Now and then more of them than a log holds. */
+static void make_steps(struct blkin_span *span, long i)
+{
+    struct blkin_context context;
+
+    for (int step = i % 16 ? 1 : 12; step > 0; step--) {
+        blkin_step_begin(span, "step", BLKIN_CLIENT);
+        blkin_step_begin(span, "within", BLKIN_INTERNAL);
+        blkin_span_tag_int64(span, "number", step);
+        blkin_step_end(span);
+        blkin_step_context(span, &context);
+        blkin_step_end(span);
+    }
+    if (i % 64 == 0)
+        blkin_step_begin(span, "left open", BLKIN_INTERNAL);
+}
+
 static int make_spans(long count)
 {
     int recorded = 0;
@@ -79,6 +96,7 @@ static int make_spans(long count)
         blkin_span_tag_string(&child, "key", "value");
         blkin_span_tag_double(&child, "number", 0.5);
         blkin_span_annotate(&child, "text");
+        make_steps(&child, i);
         recorded += blkin_span_is_recorded(&child);
         blkin_span_end(&child);
         blkin_span_end(&root);

@@ -32,14 +32,18 @@ session() {
     }
 }
 
-# recorded NAME: ends it; its events are in $WORK/NAME.events, one a line, its spans in $WORK/NAME.json, and
-# the sink's account in $WORK/NAME-sink.log.
+# recorded NAME: ends it; its events are in $WORK/NAME.events, one a line, and what sunk() makes of them.
 recorded() {
-    lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
+    sunk "$1"
     timeout 60 babeltrace2 "$WORK/$1" >"$WORK/$1.events" 2>"$WORK/babeltrace2.log" || {
         show_log babeltrace2
         fail "$1: the trace is not readable"
     }
+}
+
+# sunk NAME: ends it; its spans are in $WORK/NAME.json, and the sink's account in $WORK/NAME-sink.log.
+sunk() {
+    lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
     start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \
         -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\""
     wait_part "$1-sink" 60 || fail "$1: the sink ended with status $?"

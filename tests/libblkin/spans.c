@@ -175,6 +175,33 @@ static void too_much(const struct blkin_span *parent)
     blkin_span_end(&span);
 }
 
+static void steps(const struct blkin_span *parent)
+{
+    struct blkin_context context;
+    struct blkin_span span, child;
+
+    blkin_span_begin(&span, "stepped", BLKIN_SERVER, parent);
+    blkin_span_annotate(&span, "before");
+    blkin_step_begin(&span, "look up", BLKIN_INTERNAL);
+    blkin_span_tag_string(&span, "own", "look up's");
+    blkin_step_begin_n(&span, "askew", 3, BLKIN_CLIENT);
+    blkin_span_set_remote(&span, &peer);
+    blkin_span_error(&span, "EAGAIN");
+    blkin_step_context(&span, &context);
+    blkin_span_begin_remote(&child, "asked", BLKIN_SERVER, &context);
+    blkin_span_end(&child);
+    blkin_step_end(&span);
+    blkin_span_annotate(&span, "found");
+    blkin_step_end(&span);
+    blkin_step_end(&span); /* harmless */
+    blkin_span_tag_int64(&span, "own", 1);
+    blkin_step_begin(&span, "left open", BLKIN_PRODUCER);
+    blkin_span_end(&span);
+    /* the error was the parent's, and the parent's step's */
+    blkin_span_begin(&child, "after an error", BLKIN_INTERNAL, &span);
+    blkin_span_end(&child);
+}
+
 /* Below a span that has ended. */
 static void late(const struct blkin_span *parent)
 {
@@ -215,6 +242,7 @@ int main(void)
     dropped(&root);
     odd_contexts();
     utf8(&root);
+    steps(&root);
     blkin_span_error(&root, "EIO");
     blkin_span_end(&root);
     late(&root);

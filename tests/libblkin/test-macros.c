@@ -1,8 +1,10 @@
 /*
- * The macros: one statement each in every position, arguments evaluated once, NULL values harmless.
+ * The macros: one statement each in every position, arguments evaluated once, NULL values harmless;
+ * those of steps evaluate none but the span where nothing is recorded, as here.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include <blkin.h>
 #include <zipkin_c.h>
 
 #include "check.h"
@@ -36,8 +38,31 @@ static void in_if_else(int condition)
     }
 }
 
+static struct blkin_span *count_span(struct blkin_span *span)
+{
+    evaluated++;
+    return span;
+}
+
+static void steps(struct blkin_span *span, int condition)
+{
+    evaluated = 0;
+    if (condition)
+        BLKIN_STEP_BEGIN(count_span(span), count("step"), (enum blkin_kind)evaluated++);
+    else
+        BLKIN_STEP_END(count_span(span));
+    for (int i = 0; i < 3; i++)
+        BLKIN_STEP_END(count_span(span));
+    CHECK(evaluated == 4);
+    {
+        BLKIN_STEP_SCOPE(span, "two in one block", BLKIN_INTERNAL);
+        BLKIN_STEP_SCOPE(span, "are nested", BLKIN_CLIENT);
+    }
+}
+
 int main(void)
 {
+    struct blkin_span span;
     /* names that a macro might use inside */
     int annotation = 1, __annot = 2;
 
@@ -55,5 +80,12 @@ int main(void)
     BLKIN_TIMESTAMP(&trace, &endpoint, NULL);
     BLKIN_TIMESTAMP(NULL, &endpoint, "e");
     BLKIN_KEYVAL_INTEGER(&trace, &endpoint, "k", __annot);
+
+    blkin_span_begin(&span, "span", BLKIN_INTERNAL, NULL);
+    steps(&span, 0);
+    steps(&span, 1);
+    steps(NULL, 0);
+    steps(NULL, 1);
+    blkin_span_end(&span);
     return check_status();
 }

@@ -15,10 +15,10 @@ fail() {
 # ---- on this processor ----
 
 portable=$BUILD/portable
-unit=(test-ids test-macros test-context test-original-api)
+unit=(test-ids test-digits test-macros test-context test-original-api)
 made=${portable#"$SRC/"} # as make names it
 make -s -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include "$made/lib/libblkin-lttng.so.1" \
-    "${unit[@]/#/$made/tests/libblkin/}" "$made"/tests/libblkin/{test-clock,spans,cost} >/dev/null ||
+    "${unit[@]/#/$made/tests/libblkin/}" "$made"/tests/libblkin/{test-clock,spans,cost,layers} >/dev/null ||
     fail "the build with BLKIN_PORTABLE"
 mkdir -p "$portable/plugins" && cp -p "$BUILD"/plugins/*.so "$portable/plugins/"
 for name in "${unit[@]}"; do
@@ -26,7 +26,7 @@ for name in "${unit[@]}"; do
 done
 "$portable/tests/libblkin/test-clock"
 [ $? = 77 ] || fail "the counter is the clock with BLKIN_PORTABLE"
-for name in test-spans test-cost; do
+for name in test-spans test-cost test-steps; do
     BUILD=$portable timeout 60 bash "$SRC/tests/libblkin/$name.sh" || fail "$name.sh with BLKIN_PORTABLE: status $?"
 done
 

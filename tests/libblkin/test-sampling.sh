@@ -75,20 +75,19 @@ session shares blkin:span
 "$sampling" shares || fail "sampling shares: status $?"
 recorded shares
 lost_nothing shares
+"$PYTHON" "$SRC/tests/libblkin/packed.py" "$WORK/shares.events" name sampled trace_id >"$WORK/shares.txt"
 # share NAME MILLIONTHS, of root and child
 share() {
     local root
-    root=$(sed -n "s/.*trace_id = \(0x[0-9A-F]*\).*sampled = \([0-9]*\),.*name = \"$1\".*/\1 \2/p" \
-        "$WORK/shares.events")
-    [ "${root#* }" = "$2" ] || fail "$1: the event says \"$root\", expected a share of $2"
-    grep -q "trace_id = ${root% *},.*sampled = $2,.*name = \"child\"" "$WORK/shares.events" ||
-        fail "the child of $1 tells another share"
+    root=$(sed -n "s/^$1\t//p" "$WORK/shares.txt")
+    [ "${root%$'\t'*}" = "$2" ] || fail "$1: the event says \"$root\", expected a share of $2"
+    grep -qxF $'child\t'"$root" "$WORK/shares.txt" || fail "the child of $1 tells another share"
 }
 share quarter 250000
 share rated 0
 share all 1000000
 share debug 0
-grep -q 'flags = 3,.*name = "debug"' "$WORK/shares.events" || fail "the debug flag is not in the event"
+grep -q 'flags = 259,.*name = "debug"' "$WORK/shares.events" || fail "the debug flag is not in the event"
 
 # ---- severities ----
 

@@ -28,7 +28,7 @@ check whole whole 0
 # "blkin:*" records both forms: each span comes out once, as it was streamed
 session streamed 'blkin:*'
 make_spans
-check streamed streamed 15
+check streamed streamed 18
 
 # a session that streams takes nothing from the one that is always on
 session always blkin:span blkin:process
@@ -37,7 +37,7 @@ make_spans
 check always whole 0
 check debugging streamed 0
 
-# what LTTng selects: severities by log level, spans by filter
+# what LTTng selects: severities by log level,
 lttng create some --output="$WORK/some" >/dev/null &&
     lttng enable-event -s some -u 'blkin:*' --loglevel=INFO --filter 'trace_id != 0' >/dev/null &&
     lttng start some >/dev/null || fail "cannot start the session some"
@@ -49,3 +49,30 @@ grep -q 'annotation_info.*"first"' "$WORK/some.events" && ! grep -q annotation_d
 }
 grep -q '"value":"first"' "$WORK/some.json" && ! grep -q '"value":"second"' "$WORK/some.json" ||
     fail "--loglevel=INFO: expected the annotation first, and not second, which is of BLKIN_DEBUG"
+
+# and spans by filter, each by those of its fields that people ask for
+declare -A names=(
+    ['duration > 2000000000']="times"
+    ['flags & 4']="root stepped" # what failed, or a step of it
+    ['(flags >> 8) == 3']="late too much"
+    ['(flags & 1) != 0 && (flags >> 8) == 2']="debug"
+    ['name == "re*d"']=""
+    ['name == "de*d"']="decoded"
+    ['service == "journal"']="scope"
+    ['trace_id == 2 && parent_id == 3']="debug"
+)
+number=0
+for filter in "${!names[@]}"; do
+    number=$((number + 1))
+    lttng create filter-$number --output="$WORK/filter-$number" >/dev/null &&
+        lttng enable-event -s filter-$number -u blkin:span --filter "$filter" >/dev/null &&
+        lttng start filter-$number >/dev/null || fail "cannot start the session of the filter $filter"
+done
+make_spans
+number=0
+for filter in "${!names[@]}"; do
+    number=$((number + 1))
+    lttng destroy filter-$number >/dev/null
+    got=$(babeltrace2 "$WORK/filter-$number" | sed -n 's/.* name = "\([^"]*\)".*/\1/p' | sort | xargs)
+    [ "$got" = "${names[$filter]}" ] || fail "--filter '$filter': $got, expected ${names[$filter]}"
+done

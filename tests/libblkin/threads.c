@@ -233,6 +233,10 @@ static void family(void)
         blkin_span_annotate(&shared, "meanwhile");
         blkin_span_tag_int64(&shared, "i", i);
         blkin_span_set_name(&shared, "root of them");
+        blkin_step_begin(&shared, "step", BLKIN_INTERNAL);
+        if (i % 100 == 0)
+            blkin_span_error(&shared, "EIO");
+        blkin_step_end(&shared);
     }
     blkin_span_end(&shared);
     for (int i = 0; i < THREADS; i++)

@@ -495,7 +495,7 @@ def packed_hostile():
     add_packed(trace)
     thread = PackedThread(2)
     good = head(2, 1, thread.thread, 10 * S) + thread.tail
-    texts = ["", "0", good[:50], good[:55], good + "0", good[:-1]]
+    texts = ["", "0", good[:50], good[:55], good[:-1]]
     texts += [good[:at] + wrong + good[at + 1:] for at in (0, 7, 8, 20, 39, 40, 47, 48, 50)
               for wrong in "/p"]
     texts += [good[:50] + "@" + good[51:]]  # the 65th bit of thread

@@ -31,12 +31,12 @@ static inline void write_word(FILE *log, uint64_t value)
         fputc((int)('0' + (value >> 6 * i & 63)), log);
 }
 
-static const char *const kinds[] = {"local", "client", "server", "producer", "consumer"};
+static const char *const kind_names[] = {"local", "client", "server", "producer", "consumer"};
 
 static inline uint64_t kind_number(const struct script_line *line, const char *value)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (strcmp(value, kinds[i]) == 0)
+    for (size_t i = 0; i < sizeof(kind_names) / sizeof(kind_names[0]); i++) {
+        if (strcmp(value, kind_names[i]) == 0)
             return i;
     }
     return script_number(line, value);

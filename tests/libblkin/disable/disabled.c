@@ -58,9 +58,41 @@ static void test_contexts(void)
     CHECK(blkin_span_context(&span)->trace_id == 0);
 }
 
+static const char *costly(void)
+{
+    CHECK(!"evaluated");
+    return "";
+}
+
+/* No step, but a context is passed on. */
+static void test_steps(void)
+{
+    const struct blkin_context received = {.trace_id = 7, .span_id = 8, .parent_span_id = 9};
+    struct blkin_context context;
+    struct blkin_span span;
+
+    blkin_span_begin_remote(&span, "root", BLKIN_SERVER, &received);
+    blkin_step_begin(&span, "step", BLKIN_CLIENT);
+    blkin_step_begin_n(&span, "step", 4, BLKIN_CLIENT);
+    memset(&context, 0xff, sizeof(context));
+    blkin_step_context(&span, &context);
+    CHECK(context.trace_id == 7 && context.span_id == 8 && context.parent_span_id == 9);
+    {
+        BLKIN_STEP_SCOPE(&span, "scope", BLKIN_INTERNAL);
+        BLKIN_STEP_SCOPE(NULL, "scope", BLKIN_INTERNAL);
+    }
+    BLKIN_STEP_BEGIN(&span, costly(), BLKIN_INTERNAL);
+    BLKIN_STEP_END(costly() ? &span : NULL);
+    blkin_step_end(&span);
+    blkin_span_begin(&span, "root", BLKIN_SERVER, NULL);
+    blkin_step_context(&span, &context);
+    CHECK(!blkin_context_has_ids(&context));
+}
+
 int main(void)
 {
     test_original_api();
     test_contexts();
+    test_steps();
     return check_status();
 }

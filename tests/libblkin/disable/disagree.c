@@ -29,13 +29,17 @@ void begin(struct blkin_span *span, const struct blkin_context *context)
 uint64_t use(struct blkin_span *span)
 {
     struct blkin_span child, grandchild;
+    struct blkin_context context;
     uint64_t id;
 
     blkin_span_begin(&child, "child", BLKIN_INTERNAL, span);
     blkin_span_begin(&grandchild, "grandchild", BLKIN_INTERNAL, &child);
     BLKIN_ANNOTATE(span, "text");
+    BLKIN_STEP_BEGIN(span, "step", BLKIN_CLIENT);
+    blkin_step_context(span, &context);
+    blkin_step_end(span);
     blkin_span_tag_int64(span, "key", 1);
-    id = blkin_span_context(span)->trace_id + blkin_span_context(&grandchild)->trace_id;
+    id = context.trace_id + blkin_span_context(&grandchild)->trace_id;
     blkin_span_end(&grandchild);
     blkin_span_end(&child);
     blkin_span_end(span);

@@ -1,7 +1,7 @@
 /*
- * A provider without LTTng, for test-portable.sh: prints the events that libblkin lays out, less
- * what differs from run to run. With STREAMING in the environment all events are on, else those of
- * one event per span.
+ * A provider without LTTng, for test-portable.sh: prints the events that libblkin lays out, with
+ * what differs from run to run as dots. With STREAMING in the environment all events are on, else
+ * those of one event per span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -34,25 +34,110 @@ static size_t size_of(enum blkin_packed_event number)
     }
 }
 
-/* The strings, with each NUL as a "|" and each digit of times and values as a 0. */
+/* Returns the place behind so many bytes, which are printed. */
+static const char *print(const char *at, size_t length)
+{
+    while (length-- > 0) {
+        putchar(*at ? *at : '|');
+        at++;
+    }
+    return at;
+}
+
+/* The same, but they are not. */
+static const char *pass(const char *at, size_t length)
+{
+    while (length-- > 0) {
+        putchar('.');
+        at++;
+    }
+    return at;
+}
+
+static size_t length_at(const char *at)
+{
+    return (size_t)(at[0] - '0') + 64 * (size_t)(at[1] - '0');
+}
+
+/* Each record of a log, but for its time and ids. */
+static const char *print_record(const char *at)
+{
+    const char type = *at;
+    const size_t first = length_at(at + 1);
+
+    switch (type) {
+    case '(':
+        return print(pass(print(at, 3), 8), first & 127);
+    case ')':
+    case 'T':
+        return pass(print(at, 1), 8);
+    case '#':
+        return print(at, 5);
+    case 'o':
+        return print(at, 1);
+    case 's':
+        return print(at, 5 + first + length_at(at + 3));
+    case 'i':
+    case 'u':
+    case 'd':
+    case 'b':
+        return print(at, 19 + first);
+    case 'l':
+        return pass(print(at, 1), 48);
+    case 'n':
+        return print(at, 3 + first);
+    case 't':
+        return pass(print(at, 1), 16);
+    case 'e':
+    case 'r':
+        return print(at, 21 + length_at(at + 17) + length_at(at + 19));
+    default:
+        if (type < '0' || type > '7')
+            abort();
+        return print(pass(print(at, 3), 8), first);
+    }
+}
+
+static void print_log(const char *at, const char *end)
+{
+    while (at < end)
+        at = print_record(at);
+}
+
+/* Of a span's event, where the head begins and all of it ends. */
+static const char *print_packed_span(const char *head, const char *end)
+{
+    const char *const tail = head + strlen(head) - BLKIN_TAIL_SIZE;
+    const char *const ip = tail - length_at(tail + 3);
+
+    print(pass(head, 27), 5); /* sampled, dropped */
+    pass(head + 32, BLKIN_HEAD_SIZE - 32);
+    print_log(head + BLKIN_HEAD_SIZE, ip);
+    return print(ip, (size_t)(end - ip));
+}
+
 static void record(struct packed_event *event, const void *payload, size_t length,
                    void **thread_slot)
 {
-    const char *bytes = payload;
+    const char *const end = (const char *)payload + length;
+    const char *at = (const char *)payload + size_of(event->number);
 
     (void)thread_slot;
     printf("%d: ", (int)event->number);
-    if (event->number == BLKIN_EVENT_SPAN) {
-        struct blkin_span_event span;
-
-        memcpy(&span, payload, sizeof(span));
-        printf("%u %u %u %u %u ", span.sampled, span.dropped, span.kind, span.flags, span.port);
-    }
-    for (size_t i = size_of(event->number); i < length; i++) {
-        if (bytes[i] == '\0')
-            putchar('|');
-        else
-            putchar(bytes[i] >= '0' && bytes[i] <= '?' ? '0' : bytes[i]);
+    switch (event->number) {
+    case BLKIN_EVENT_SPAN:
+    case BLKIN_EVENT_BEGIN:
+        printf("%u %u ", (unsigned char)at[-1], (unsigned char)at[-2]); /* kind and flags */
+        at = print_packed_span(print(at, strlen(at) + 1), end);
+        break;
+    case BLKIN_EVENT_PROCESS:
+        at = print(at, (size_t)(end - at));
+        break;
+    case BLKIN_EVENT_TAG:
+        print_log(at + BLKIN_DETAIL_HEAD_SIZE, end - 1);
+        break;
+    default:
+        print(at + BLKIN_DETAIL_HEAD_SIZE, (size_t)(end - at) - BLKIN_DETAIL_HEAD_SIZE);
     }
     putchar('\n');
 }

@@ -1,0 +1,303 @@
+/*
+ * Random nestings of steps, for test-nestings.sh: more than a log holds, at every place, and deeper
+ * than steps may be.
+ *
+ *     nestings SEED COUNT
+ *
+ * Prints what it does to COUNT spans, a line for each call, of words with blanks between them:
+ *
+ *     span IDS NAME                  ids: trace id, high and low half, and span id
+ *     step TIME TIME CONTEXT KIND NAME
+ *     end TIME TIME                  of the innermost step; of none, if none is open
+ *     annotation TIME TIME TEXT      TIME: ns, before and after the call
+ *     tag KEY VALUE
+ *     remote NAME
+ *     link ID
+ *     child ID NAME                  a span below the innermost step, or the span
+ *     name NAME                      the span's, from now on
+ *     start TIME                     of the span
+ *     done TIME TIME                 the end of the span
+ *
+ * CONTEXT is that which blkin_step_context() gives: id and parent's id.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* ---- chance ---- */
+
+static uint64_t chance;
+
+/* Less than this. */
+static unsigned below(unsigned limit)
+{
+    chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)((chance >> 33) % limit);
+}
+
+/* Mostly short, now and then as long as may be, or longer. */
+static unsigned some_length(unsigned longest)
+{
+    switch (below(8)) {
+    case 0:
+        return below(longest + longest / 4);
+    case 1:
+        return longest - 2 + below(5);
+    default:
+        return below(24);
+    }
+}
+
+#define TEXT_SIZE 400
+
+static unsigned texts;
+
+/* A text that is not made again, of about this length. */
+static const char *some_text(char *text, char first, unsigned length)
+{
+    const int used = snprintf(text, TEXT_SIZE, "%c%u_", first, texts++);
+
+    if (used < 0 || length >= TEXT_SIZE)
+        abort();
+    for (unsigned i = (unsigned)used; i < length; i++)
+        text[i] = (char)('a' + i % 26);
+    if (length > (unsigned)used)
+        text[length] = '\0';
+    return text;
+}
+
+/* ---- one span ---- */
+
+struct nesting {
+    struct blkin_span span;
+    unsigned calls;  /* still to be made */
+    unsigned deeper; /* of 16 steps that begin or end so many begin */
+    unsigned long_texts;
+};
+
+static unsigned length_of(const struct nesting *nesting, unsigned longest)
+{
+    return nesting->long_texts ? some_length(longest) : below(12);
+}
+
+static void begin_step(struct nesting *nesting)
+{
+    const enum blkin_kind kind = (enum blkin_kind)below(5);
+    struct blkin_context context;
+    char name[TEXT_SIZE];
+    uint64_t before, after;
+
+    some_text(name, 's', length_of(nesting, 100));
+    before = now();
+    if (below(2))
+        blkin_step_begin(&nesting->span, name, kind);
+    else
+        blkin_step_begin_n(&nesting->span, name, sizeof(name), kind);
+    after = now();
+    blkin_step_context(&nesting->span, &context);
+    printf("step %" PRIu64 " %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %d %s\n", before, after,
+           context.span_id, context.parent_span_id, kind, name);
+}
+
+static void end_step(struct nesting *nesting)
+{
+    const uint64_t before = now();
+
+    blkin_step_end(&nesting->span);
+    printf("end %" PRIu64 " %" PRIu64 "\n", before, now());
+}
+
+static void annotate(struct nesting *nesting)
+{
+    char text[TEXT_SIZE];
+    uint64_t before;
+
+    some_text(text, 'a', length_of(nesting, 240));
+    before = now();
+    blkin_span_annotate(&nesting->span, text);
+    printf("annotation %" PRIu64 " %" PRIu64 " %s\n", before, now(), text);
+}
+
+static void tag(struct nesting *nesting)
+{
+    struct blkin_span *span = &nesting->span;
+    char key[TEXT_SIZE], text[TEXT_SIZE];
+
+    some_text(key, 'k', length_of(nesting, 100));
+    some_text(text, 'v', length_of(nesting, 240));
+    switch (below(8)) {
+    case 0:
+        blkin_span_tag_int64(span, key, -(int64_t)texts);
+        printf("tag %s -%u\n", key, texts);
+        break;
+    case 1:
+        blkin_span_tag_uint64(span, key, UINT64_MAX);
+        printf("tag %s %" PRIu64 "\n", key, UINT64_MAX);
+        break;
+    case 2:
+        blkin_span_tag_double(span, key, 0.5);
+        printf("tag %s 0.5\n", key);
+        break;
+    case 3:
+        blkin_span_tag_bool(span, key, 1);
+        printf("tag %s true\n", key);
+        break;
+    default:
+        blkin_span_tag_string(span, key, text);
+        printf("tag %s %s\n", key, text);
+    }
+}
+
+static void set_remote(struct nesting *nesting)
+{
+    char name[TEXT_SIZE];
+    const struct blkin_endpoint remote = {"10.0.0.1", 6789, some_text(name, 'p', below(72))};
+
+    blkin_span_set_remote(&nesting->span, &remote);
+    printf("remote %s\n", name);
+}
+
+static void add_link(struct nesting *nesting)
+{
+    const struct blkin_context other = {.trace_id = 1, .span_id = ++texts};
+
+    blkin_span_link(&nesting->span, &other);
+    printf("link %016" PRIx64 "\n", other.span_id);
+}
+
+static void begin_child(struct nesting *nesting)
+{
+    struct blkin_context context;
+    struct blkin_span child;
+    char name[TEXT_SIZE];
+
+    some_text(name, 'c', 8);
+    blkin_step_context(&nesting->span, &context);
+    blkin_span_begin_remote(&child, name, BLKIN_INTERNAL, &context);
+    printf("child %016" PRIx64 " %s\n", blkin_span_context(&child)->span_id, name);
+    blkin_span_end(&child);
+}
+
+static void set_name(struct nesting *nesting)
+{
+    char name[TEXT_SIZE];
+
+    printf("name %s\n", some_text(name, 'n', length_of(nesting, 120)));
+    blkin_span_set_name(&nesting->span, name);
+}
+
+static void set_start(struct nesting *nesting)
+{
+    const uint64_t start = now() - below(1000000);
+
+    printf("start %" PRIu64 "\n", start);
+    blkin_span_set_start(&nesting->span, start);
+}
+
+static void fail(struct nesting *nesting)
+{
+    char message[TEXT_SIZE];
+
+    printf("tag error %s\n", some_text(message, 'e', 8));
+    blkin_span_error(&nesting->span, message);
+}
+
+static void begin_or_end_step(struct nesting *nesting)
+{
+    if (below(16) < nesting->deeper)
+        begin_step(nesting);
+    else
+        end_step(nesting);
+}
+
+static void make_calls(struct nesting *nesting, unsigned count)
+{
+    static void (*const calls[])(struct nesting *) = {
+        begin_or_end_step,
+        begin_or_end_step,
+        begin_or_end_step,
+        begin_or_end_step,
+        begin_or_end_step,
+        begin_or_end_step,
+        begin_or_end_step,
+        begin_or_end_step,
+        annotate,
+        annotate,
+        annotate,
+        annotate,
+        tag,
+        tag,
+        tag,
+        tag,
+        fail,
+        set_remote,
+        add_link,
+        begin_child,
+        set_name,
+        set_start,
+    };
+
+    for (; count > 0; count--)
+        calls[below(sizeof(calls) / sizeof(calls[0]))](nesting);
+}
+
+/* What is left, as another thread does it. */
+static void *go_on(void *nesting)
+{
+    make_calls(nesting, ((struct nesting *)nesting)->calls);
+    return NULL;
+}
+
+static void nest(void)
+{
+    struct nesting nesting = {.calls = 1 + below(60), .deeper = 4 + below(12)};
+    const struct blkin_context *context;
+    const unsigned first_calls = below(nesting.calls);
+    char name[TEXT_SIZE];
+    pthread_t thread;
+    uint64_t before;
+
+    nesting.long_texts = below(2);
+    some_text(name, 'r', length_of(&nesting, 120));
+    blkin_span_begin(&nesting.span, name, BLKIN_SERVER, NULL);
+    context = blkin_span_context(&nesting.span);
+    printf("span %016" PRIx64 "%016" PRIx64 " %016" PRIx64 " %s\n", context->trace_id_high,
+           context->trace_id, context->span_id, name);
+    make_calls(&nesting, first_calls);
+    nesting.calls -= first_calls;
+    if (below(16) == 0) {
+        if (pthread_create(&thread, NULL, go_on, &nesting) != 0 || pthread_join(thread, NULL) != 0)
+            abort();
+    } else {
+        go_on(&nesting);
+    }
+    before = now();
+    blkin_span_end(&nesting.span);
+    printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        return 2;
+    chance = strtoull(argv[1], NULL, 10);
+    blkin_init();
+    for (long i = atol(argv[2]); i > 0; i--)
+        nest();
+    return 0;
+}
