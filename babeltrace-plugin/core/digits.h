@@ -43,6 +43,16 @@ static inline uint32_t digits_few(const char *digits, unsigned count, uint64_t *
     return value;
 }
 
+/* 64 bits in a word and three digits, of which the last one has four bits. */
+static inline uint64_t digits_long(const char *digits, uint64_t *wrong)
+{
+    const uint64_t low = digits_word(digits, wrong);
+    const uint32_t high = digits_few(digits + 8, 3, wrong);
+
+    *wrong |= high >> 16;
+    return (uint64_t)high << 48 | low;
+}
+
 /* 48 bits of two's complement. */
 static inline int64_t digits_signed(uint64_t word)
 {
