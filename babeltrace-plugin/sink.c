@@ -228,10 +228,11 @@ static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
 
     if (sink->input.unreadable)
         return;
-    snprintf(message, sizeof(message),
-             "event \"%s\" is unreadable: a field is missing or not as BlkKin's provider writes it, "
-             "or the trace has no clock; further such events are only counted",
-             bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
+    snprintf(
+        message, sizeof(message),
+        "event \"%s\" is unreadable: a field is missing or not as BlkKin's provider writes it, "
+        "or the trace has no clock; further such events are only counted",
+        bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
     say(sink, BT_LOGGING_LEVEL_WARNING, message);
 }
 

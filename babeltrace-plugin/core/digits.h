@@ -58,6 +58,16 @@ static inline unsigned digits_two(const char *at, uint64_t *wrong)
     return (value & 63) | (value >> 2 & 0xfc0);
 }
 
+/* 64 bits in eleven digits, of which the last one has four: the first eight and the last three. */
+static inline uint64_t digits_long(const char *at, uint64_t *wrong)
+{
+    const uint64_t low = digits_word(at, wrong);
+    const uint64_t high = digits_last(at + 11, 3, wrong);
+
+    *wrong |= high >> 16;
+    return high << 48 | low;
+}
+
 /* 48 bits of two's complement. */
 static inline int64_t digits_signed(uint64_t word)
 {

@@ -9,16 +9,6 @@
 
 #include "../../tracepoints/events.h"
 
-/* 64 bits in eleven digits, of which the last one has four: the first eight and the last three. */
-static inline uint64_t read_thread(const char *digits, uint64_t *wrong)
-{
-    const uint64_t low = digits_word(digits, wrong);
-    const uint64_t high = digits_last(digits + 11, 3, wrong);
-
-    *wrong |= high >> 16;
-    return high << 48 | low;
-}
-
 static inline bool read_tail(struct event *event, struct text rest)
 {
     const char *const digits = rest.data + rest.length - BLKIN_TAIL_SIZE;
@@ -51,7 +41,7 @@ static bool read_whole(struct event *event, struct text packed)
     event->span_id = high << 48 | low;
     event->dropped = high >> 36;
     event->age_ns = (int64_t)digits_word(at + 32, &wrong);
-    event->thread = read_thread(at + 40, &wrong);
+    event->thread = digits_long(at + 40, &wrong);
     return !wrong &&
            read_tail(event, (struct text){at + BLKIN_HEAD_SIZE, packed.length - BLKIN_HEAD_SIZE});
 }
@@ -68,7 +58,7 @@ static bool read_detail(struct event *event, struct text packed)
     event->span_id = high << 48 | low;
     event->sequence = high >> 16;
     event->age_ns = (int64_t)digits_word(at + 16, &wrong);
-    event->thread = read_thread(at + 24, &wrong);
+    event->thread = digits_long(at + 24, &wrong);
     event->log = (struct text){at + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
     return !wrong && (event->kind == EVENT_TAG || event->log.length == 0);
 }
