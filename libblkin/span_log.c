@@ -329,29 +329,31 @@ void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint
         add_tag(span, record, put_endpoint(record, 'r', remote));
 }
 
+static void tell_service(const struct blkin_span *span, const struct blkin_endpoint *service)
+{
+    char record[ENDPOINT_SIZE];
+
+    tell(span, record, put_endpoint(record, 'e', service));
+}
+
 void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoint *service)
 {
     struct span *inside = span_inside(span);
-    struct blkin_endpoint own;
+    const struct blkin_service *of_process = blkin_default_service();
     char ip[SPAN_IP_MAX + 1];
-    char record[ENDPOINT_SIZE];
 
     if (service) {
         blkin_service_prepare(&inside->service, service);
-    } else {
-        const struct blkin_service *of_process = blkin_default_service();
-
-        inside->service.length = 0;
-        (void)blkin_put_string(ip, of_process->text,
-                               (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
-        own = (struct blkin_endpoint){
-            .name = blkin_service_name(of_process),
-            .ip = ip,
-            .port = (int16_t)of_process->port,
-        };
-        service = &own;
+        tell_service(span, service);
+        return;
     }
-    tell(span, record, put_endpoint(record, 'e', service));
+    inside->service.length = 0;
+    (void)blkin_put_string(ip, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
+    tell_service(span, &(struct blkin_endpoint){
+                           .name = blkin_service_name(of_process),
+                           .ip = ip,
+                           .port = (int16_t)of_process->port,
+                       });
 }
 
 /*

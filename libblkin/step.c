@@ -18,6 +18,12 @@ _Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE,
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 15,
                "a number is too large for its digits");
 
+/*
+ * The usual way does not look at it: it takes no more steps than a log has room for before it must
+ * be left, for it is never taken right after a step was cut off.
+ */
+#define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_USED_MAX / BEGIN_SIZE(0))
+
 /* Not the number of any step. */
 #define NOT_KNOWN UINT32_MAX
 
@@ -95,8 +101,8 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
 
     length = blkin_cut(name, length, SPAN_STEP_MAX);
     size = BEGIN_SIZE(length) + (is_next ? 0 : NUMBER_SIZE);
-    if (inside->lost_depth || inside->depth == SPAN_DEPTH_MAX ||
-        inside->step_number == BLKIN_STEPS_MAX || at + size > SPAN_USED_MAX_OF_STEPS) {
+    if (inside->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->step_number >= STEPS_MAX ||
+        at + size > SPAN_USED_MAX_OF_STEPS) {
         inside->lost_depth++;
         inside->limit = 0;
         span_drop_record(inside, false);

@@ -37,7 +37,7 @@ static bool read_length(const char *digits, size_t *length)
 {
     uint64_t wrong = 0;
 
-    *length = digits_few(digits, 2, &wrong);
+    *length = digits_two(digits, &wrong);
     return !wrong;
 }
 
@@ -74,7 +74,7 @@ static const char *read_stamped(const char *at, size_t length, bool is_step,
 
     if (length < STAMPED_HEAD)
         return NULL;
-    text_length = digits_few(at, 2, &wrong);
+    text_length = digits_two(at, &wrong);
     record->offset_ns = digits_signed(digits_word(at + 2, &wrong));
     if (is_step) {
         record->bits = text_length >> 7;
@@ -102,7 +102,7 @@ static const char *read_step_number(const char *at, size_t length, struct log_re
 
     if (length < STEP_NUMBER_SIZE)
         return NULL;
-    record->bits = digits_few(at, STEP_NUMBER_SIZE, &wrong);
+    record->bits = digits_two(at, &wrong) | digits_two(at + 2, &wrong) << 12;
     return wrong ? NULL : at + STEP_NUMBER_SIZE;
 }
 
@@ -160,7 +160,7 @@ static const char *read_packed_number(const char *at, size_t length, struct log_
 
     if (length < PACKED_NUMBER_HEAD)
         return NULL;
-    key_length = digits_few(at, 2, &wrong);
+    key_length = digits_two(at, &wrong);
     record->bits = digits_long(at + 2, &wrong);
     if (wrong || length - PACKED_NUMBER_HEAD < key_length)
         return NULL;

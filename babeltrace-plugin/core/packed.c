@@ -9,12 +9,13 @@
 
 #include "../../tracepoints/events.h"
 
-static bool read_tail(struct event *event, struct text rest)
+static inline bool read_tail(struct event *event, struct text rest)
 {
     const char *const digits = rest.data + rest.length - BLKIN_TAIL_SIZE;
     uint64_t wrong = 0;
-    const uint32_t port = digits_few(digits, 3, &wrong);
-    const size_t ip_length = digits_few(digits + 3, 2, &wrong);
+    const uint64_t numbers = digits_last(digits + BLKIN_TAIL_SIZE, BLKIN_TAIL_SIZE, &wrong);
+    const uint64_t port = numbers & 0x3ffff;
+    const size_t ip_length = numbers >> 18;
 
     if (wrong || port > UINT16_MAX || ip_length > rest.length - BLKIN_TAIL_SIZE)
         return false;

@@ -54,7 +54,8 @@ def tree_of(lines_path, json_path):
             "above": above,
             "kind": span.get("kind"),
             "tags": {key: names.get(value, value) for key, value in span.get("tags", {}).items() if is_own(key)},
-            "annotations": [note["value"] for note in span.get("annotations", [])],
+            # Zipkin sorts those of one microsecond by their text
+            "annotations": sorted(note["value"] for note in span.get("annotations", [])),
             "local": span["localEndpoint"],
             "remote": span.get("remoteEndpoint"),
             "rest": sorted(set(span) - {"duration", "id", "parentId", "timestamp", "traceId"}),

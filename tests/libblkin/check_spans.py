@@ -50,6 +50,8 @@ if mode == "streamed":
     EXPECTED["hung"] = {"kind": "SERVER", "parent": None, "annotations": ["last sign of life"],
                         "own": {"blkin.incomplete": "its end was not seen"}, "outside": True}
     EXPECTED["dropped"] = {"kind": None}
+    EXPECTED["dropped step"] = {"kind": None, "parent": "dropped",
+                                "own": {"blkin.incomplete": "it ended only with its span"}}
 
 
 def check(condition, what, of):

@@ -39,6 +39,9 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 2;
     blkin_span_begin(&open, "open", BLKIN_SERVER, NULL);
+    blkin_step_begin(&open, "ended step", BLKIN_INTERNAL);
+    blkin_step_end(&open);
+    blkin_step_begin(&open, "open step", BLKIN_INTERNAL);
     blkin_span_annotate(&open, "last sign of life");
     for (int i = 0; i < atoi(argv[1]); i++) {
         BLKIN_SCOPE(span, "ended", BLKIN_INTERNAL, &open);

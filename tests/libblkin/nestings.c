@@ -3,6 +3,7 @@
  * than steps may be.
  *
  *     nestings SEED COUNT
+ *     nestings SEED all      one span with more steps than it may have; prints nothing
  *
  * Prints what it does to COUNT spans, a line for each call, of words with blanks between them:
  *
@@ -23,6 +24,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
+
+#include "../../tracepoints/step_id.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -265,7 +268,7 @@ static void *go_on(void *nesting)
 
 static void nest(void)
 {
-    struct nesting nesting = {.calls = 1 + below(60), .deeper = 4 + below(12)};
+    struct nesting nesting = {.calls = 1 + below(60), .deeper = 4 + below(8)};
     const struct blkin_context *context;
     const unsigned first_calls = below(nesting.calls);
     char name[TEXT_SIZE];
@@ -291,12 +294,30 @@ static void nest(void)
     printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
 }
 
+/* At last short ones, for which the log still has room. */
+static void use_up(void)
+{
+    const unsigned count = BLKIN_STEPS_MAX + 100;
+    struct blkin_span span;
+    char name[TEXT_SIZE];
+
+    blkin_span_begin(&span, "used up", BLKIN_INTERNAL, NULL);
+    memset(name, 's', sizeof(name));
+    for (unsigned i = 0; i < count; i++) {
+        blkin_step_begin_n(&span, name, i < BLKIN_STEPS_MAX - 2 ? 90 : 1, BLKIN_INTERNAL);
+        blkin_step_end(&span);
+    }
+    blkin_span_end(&span);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
     chance = strtoull(argv[1], NULL, 10);
     blkin_init();
+    if (strcmp(argv[2], "all") == 0)
+        use_up();
     for (long i = atol(argv[2]); i > 0; i--)
         nest();
     return 0;

@@ -33,7 +33,9 @@ static void handle(int signal)
     if (delivered % PER_SPAN == 0)
         blkin_span_begin(&in_handler, "handler", BLKIN_INTERNAL, NULL);
     blkin_span_annotate(&in_handler, "signal");
+    blkin_step_begin(&in_handler, "step of the handler", BLKIN_INTERNAL);
     BLKIN_TAG_INT64(&in_handler, "n", delivered);
+    blkin_step_end(&in_handler);
     delivered++;
     if (delivered % PER_SPAN == 0) {
         blkin_span_end(&in_handler);
@@ -74,7 +76,9 @@ int main(int argc, char **argv)
     while (delivered < wanted) {
         blkin_span_begin(&span, "under", BLKIN_INTERNAL, NULL);
         blkin_span_annotate(&span, "text");
+        blkin_step_begin(&span, "step under", BLKIN_INTERNAL);
         blkin_span_tag_string(&span, "key", "value");
+        blkin_step_end(&span);
         blkin_span_end(&span);
         spans++;
         while (spans > delivered + 100L) /* not more than the ring buffer takes */

@@ -110,6 +110,7 @@ static void dropped(const struct blkin_span *parent)
     blkin_span_begin(&span, "dropped", BLKIN_INTERNAL, parent);
     blkin_span_begin(&child, "kept", BLKIN_INTERNAL, &span);
     blkin_span_end(&child);
+    blkin_step_begin(&span, "dropped step", BLKIN_INTERNAL);
     blkin_span_drop(&span);
     if (blkin_span_is_recorded(&span) || blkin_span_context(&span)->flags & BLKIN_CONTEXT_SAMPLED)
         abort();

@@ -22,11 +22,16 @@ killed() {
     lost_nothing "$mode"
 }
 killed whole blkin:span blkin:process
-[ "$(spans whole open)" = 0 ] || fail "whole: an open span arrived?"
+for name in open "open step" "ended step"; do
+    [ "$(spans whole "$name")" = 0 ] || fail "whole: an open span arrived?"
+done
 killed streamed 'blkin:*'
-[ "$(spans streamed open)" = 1 ] || fail "streamed: the open span is missing"
+for name in open "open step" "ended step"; do
+    [ "$(spans streamed "$name")" = 1 ] || fail "streamed: the span, or step, $name is missing"
+done
 grep -q 'last sign of life' "$WORK/streamed.json" || fail "streamed: its annotation is missing"
-grep -q 'blkin.incomplete' "$WORK/streamed.json" || fail "streamed: it is not marked as incomplete"
+[ "$(grep -o 'blkin.incomplete' "$WORK/streamed.json" | wc -l)" = 2 ] ||
+    fail "streamed: span and step are not marked as incomplete"
 
 # In the middle of a record: nothing of that buffer is given out any more, from the sub-buffer on in
 # which the record is. What was in those before is all there; and where each process has its own

@@ -23,25 +23,53 @@ nest() {
 check() {
     sunk "$1"
     lost_nothing "$1"
-    "$PYTHON" "$SRC/tests/libblkin/check_nestings.py" "$WORK/model" "$WORK/$1.json" || fail "$1, seed $seed: see above"
+    spilled=$(sed -n 's/.* \([0-9]*\) steps spilled.*/\1/p' "$WORK/$1-sink.log")
+    said=$("$PYTHON" "$SRC/tests/libblkin/check_nestings.py" "$WORK/model" "$WORK/$1.json") || {
+        printf '%s\n' "$said"
+        fail "$1, seed $seed: see above"
+    }
+    echo "$1: $said"
+    # what the spans tell of is what the sink has counted
+    dropped=$(sed -n 's/.* missing: 0 events, \([0-9]*\) annotations and tags.*/\1/p' "$WORK/$1-sink.log")
+    [[ $said == *", $dropped dropped,"* ]] || fail "$1: the sink counts $dropped"
     rm -rf "${WORK:?}/$1"*
 }
-# both PROGRAM PREFIX: in two sessions of which each has one form, and in one that has both
-both() {
-    session "$2whole" blkin:span blkin:process
-    session "$2streamed" blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
-    nest "$1"
-    check "$2whole"
-    check "$2streamed"
-    session "$2both" 'blkin:*'
-    nest "$1"
-    check "$2both"
-}
-both "$programs/nestings" ""
+# in two sessions of which each has one form, and in one that has both
+session whole blkin:span blkin:process
+session streamed blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
+nest "$programs/nestings"
+check whole
+echo "steps that were events of their own: $spilled"
+((spilled > 1000)) || fail "too few steps without room in the log: $spilled"
+check streamed
+session both 'blkin:*'
+nest "$programs/nestings"
+check both
 
-# and what it does to memory
+# ---- what it does to memory, with a provider that reads each record ----
+
 asan=$BUILD/asan
 make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
     >"$WORK/make.log" 2>&1 || { show_log make && fail "the build with SANITIZE=address,undefined"; }
-export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1
-both "$asan/tests/libblkin/nestings" asan-
+"${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
+    "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
+for mode in "" 1; do
+    BLKIN_PROVIDER=$WORK/provider.so UBSAN_OPTIONS=halt_on_error=1 timeout 100 env ${mode:+STREAMING=1} \
+        "$asan/tests/libblkin/nestings" "$seed" 10000 >"$WORK/events" || fail "with sanitizers, seed $seed: status $?"
+    [ "$(grep -c '^0: ' "$WORK/events")" -ge 10000 ] || fail "with sanitizers: too few events"
+done
+
+# ---- no number is given to two steps of a span ----
+
+BLKIN_PROVIDER=$WORK/provider.so "$programs/nestings" "$seed" all >"$WORK/events" || fail "all steps: status $?"
+"$PYTHON" - "$WORK/events" "$SRC/tests/libblkin" <<'PY' || fail "more steps than a span may have, or not all are counted"
+import sys
+sys.path.append(sys.argv[2])
+import packed
+MAX, MADE = 0xfffff, 0xfffff + 100
+lines = [line for line in open(sys.argv[1]) if line.startswith("0: ")]
+span = lines[-1].split("|")[1]  # the head, of which dropped is told, and the log
+own, in_log, dropped = len(lines) - 1, span[51:].count("("), packed.number(span[30:32])
+print(f"{own} steps in events of their own, {in_log} in the log, {dropped} dropped")
+sys.exit(own + in_log > MAX or own + in_log < MAX - 100 or own + in_log + dropped != MADE)
+PY

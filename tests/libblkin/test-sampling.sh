@@ -87,7 +87,7 @@ share quarter 250000
 share rated 0
 share all 1000000
 share debug 0
-grep -q 'flags = 259,.*name = "debug"' "$WORK/shares.events" || fail "the debug flag is not in the event"
+grep -q 'flags = 515,.*name = "debug"' "$WORK/shares.events" || fail "the debug flag is not in the event"
 
 # ---- severities ----
 

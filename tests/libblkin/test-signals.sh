@@ -15,5 +15,8 @@ recorded signals
 read -r under ended <<<"$said"
 [ "$ended" = 10000 ] || fail "the handler has ended $ended spans, expected 10000"
 [ "$(spans signals handler)" = "$ended" ] || fail "of $ended spans of the handler, $(spans signals handler)"
-[ "$(spans signals under)" = "$under" ] || fail "of $under spans of the thread, $(spans signals under)"
+[ "$(spans signals "step of the handler")" = $((10 * ended)) ] || fail "steps of the handler are missing"
+for name in under "step under"; do
+    [ "$(spans signals "$name")" = "$under" ] || fail "of $under spans $name of the thread, $(spans signals "$name")"
+done
 grep -q "lost before by LTTng: 0 events" "$WORK/signals-sink.log" || fail "LTTng has lost events"

@@ -38,7 +38,7 @@ static size_t size_of(enum blkin_packed_event number)
 static const char *print(const char *at, size_t length)
 {
     while (length-- > 0) {
-        putchar(*at ? *at : '|');
+        putchar_unlocked(*at ? *at : '|');
         at++;
     }
     return at;
@@ -48,7 +48,7 @@ static const char *print(const char *at, size_t length)
 static const char *pass(const char *at, size_t length)
 {
     while (length-- > 0) {
-        putchar('.');
+        putchar_unlocked('.');
         at++;
     }
     return at;
@@ -139,7 +139,7 @@ static void record(struct packed_event *event, const void *payload, size_t lengt
     default:
         print(at + BLKIN_DETAIL_HEAD_SIZE, (size_t)(end - at) - BLKIN_DETAIL_HEAD_SIZE);
     }
-    putchar('\n');
+    putchar_unlocked('\n');
 }
 
 static void record_nothing(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
