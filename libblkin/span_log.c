@@ -39,7 +39,7 @@ static HOT char *put_number(char *at, char type, const char *key, size_t key_len
 {
     *at++ = type;
     at = blkin_put_length(at, key_length);
-    at = blkin_put_digits16(at, bits);
+    at = blkin_put_short(blkin_put_word(at, bits), (uint32_t)(bits >> 48));
     return blkin_put_bytes(at, key, key_length);
 }
 
@@ -59,7 +59,7 @@ static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endp
 
 #define ANNOTATION_SIZE(length)         (11 + (length))
 #define STRING_SIZE(key_length, length) (5 + (key_length) + (length))
-#define NUMBER_SIZE(key_length)         (19 + (key_length))
+#define NUMBER_SIZE(key_length)         (14 + (key_length))
 #define NAME_SIZE                       (3 + SPAN_NAME_MAX)
 #define ENDPOINT_SIZE                   (21 + SPAN_IP_MAX + SPAN_SERVICE_MAX)
 #define START_SIZE                      17
@@ -234,13 +234,13 @@ static HOT void tag_number(struct blkin_span *span, char type, const char *key, 
 void blkin_span_tag_int64_(struct blkin_span *span, const char *key, size_t key_length,
                            int64_t value)
 {
-    tag_number(span, 'i', key, key_length, (uint64_t)value);
+    tag_number(span, 'I', key, key_length, (uint64_t)value);
 }
 
 void blkin_span_tag_uint64_(struct blkin_span *span, const char *key, size_t key_length,
                             uint64_t value)
 {
-    tag_number(span, 'u', key, key_length, value);
+    tag_number(span, 'U', key, key_length, value);
 }
 
 void blkin_span_tag_double_(struct blkin_span *span, const char *key, size_t key_length,
@@ -249,12 +249,12 @@ void blkin_span_tag_double_(struct blkin_span *span, const char *key, size_t key
     uint64_t bits;
 
     memcpy(&bits, &value, sizeof(bits));
-    tag_number(span, 'd', key, key_length, bits);
+    tag_number(span, 'D', key, key_length, bits);
 }
 
 void blkin_span_tag_bool_(struct blkin_span *span, const char *key, size_t key_length, int value)
 {
-    tag_number(span, 'b', key, key_length, value != 0);
+    tag_number(span, 'B', key, key_length, value != 0);
 }
 
 void blkin_span_link_(struct blkin_span *span, const struct blkin_context *context)
@@ -277,7 +277,7 @@ void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
     char record[NUMBER_SIZE(sizeof(key) - 1)];
 
     if (count) {
-        (void)put_number(record, 'u', key, sizeof(key) - 1, count);
+        (void)put_number(record, 'U', key, sizeof(key) - 1, count);
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, end_ns, record, sizeof(record));
     }
 }
@@ -329,29 +329,31 @@ void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint
         add_tag(span, record, put_endpoint(record, 'r', remote));
 }
 
+static void tell_service(const struct blkin_span *span, const struct blkin_endpoint *service)
+{
+    char record[ENDPOINT_SIZE];
+
+    tell(span, record, put_endpoint(record, 'e', service));
+}
+
 void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoint *service)
 {
     struct span *inside = span_inside(span);
-    struct blkin_endpoint own;
+    const struct blkin_service *of_process = blkin_default_service();
     char ip[SPAN_IP_MAX + 1];
-    char record[ENDPOINT_SIZE];
 
     if (service) {
         blkin_service_prepare(&inside->service, service);
-    } else {
-        const struct blkin_service *of_process = blkin_default_service();
-
-        inside->service.length = 0;
-        (void)blkin_put_string(ip, of_process->text,
-                               (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
-        own = (struct blkin_endpoint){
-            .name = blkin_service_name(of_process),
-            .ip = ip,
-            .port = (int16_t)of_process->port,
-        };
-        service = &own;
+        tell_service(span, service);
+        return;
     }
-    tell(span, record, put_endpoint(record, 'e', service));
+    inside->service.length = 0;
+    (void)blkin_put_string(ip, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
+    tell_service(span, &(struct blkin_endpoint){
+                           .name = blkin_service_name(of_process),
+                           .ip = ip,
+                           .port = (int16_t)of_process->port,
+                       });
 }
 
 /*

@@ -57,8 +57,8 @@
  *   o                                   the step that this is told of ended only with its span: in
  *                                       its own event, or in blkin:tag before its blkin:end
  *   s KK VV key value                   tag; lengths of key and value
- *   i KK BBBBBBBBBBBBBBBB key           tag of type int64; B: its bits, of base 16
- *   u, d, b                             the same of type uint64, double (IEEE 754), bool
+ *   I KK BBBBBBBBBBB key                tag of type int64; B: its bits
+ *   U, D, B                             the same of type uint64, double (IEEE 754), bool
  *   l HHHHHHHHHHHHHHHH TTTTTTTTTTTTTTTT SSSSSSSSSSSSSSSS
  *                                       link: high and low half of a trace id, span id, of base 16
  *   r PPPPPPPPPPPPPPPP II NN ip name    the remote endpoint: port of base 16, lengths of ip, name

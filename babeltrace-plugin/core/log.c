@@ -37,7 +37,7 @@ static bool read_length(const char *digits, size_t *length)
 {
     uint64_t wrong = 0;
 
-    *length = digits_few(digits, 2, &wrong);
+    *length = digits_two(digits, &wrong);
     return !wrong;
 }
 
@@ -51,6 +51,7 @@ static bool read_length(const char *digits, size_t *length)
 #define STEP_NUMBER_SIZE    4
 #define TAG_HEAD            4
 #define NUMBER_HEAD         18
+#define PACKED_NUMBER_HEAD  13
 #define ENDPOINT_HEAD       20
 #define NAME_HEAD           2
 #define START_SIZE          16
@@ -73,7 +74,7 @@ static const char *read_stamped(const char *at, size_t length, bool is_step,
 
     if (length < STAMPED_HEAD)
         return NULL;
-    text_length = digits_few(at, 2, &wrong);
+    text_length = digits_two(at, &wrong);
     record->offset_ns = digits_signed(digits_word(at + 2, &wrong));
     if (is_step) {
         record->bits = text_length >> 7;
@@ -101,7 +102,7 @@ static const char *read_step_number(const char *at, size_t length, struct log_re
 
     if (length < STEP_NUMBER_SIZE)
         return NULL;
-    record->bits = digits_few(at, STEP_NUMBER_SIZE, &wrong);
+    record->bits = digits_two(at, &wrong) | digits_two(at + 2, &wrong) << 12;
     return wrong ? NULL : at + STEP_NUMBER_SIZE;
 }
 
@@ -151,6 +152,20 @@ static const char *read_number(const char *at, size_t length, struct log_record 
         return NULL;
     record->key = (struct text){at + NUMBER_HEAD, key_length};
     return at + NUMBER_HEAD + key_length;
+}
+
+static const char *read_packed_number(const char *at, size_t length, struct log_record *record)
+{
+    uint64_t wrong = 0, key_length;
+
+    if (length < PACKED_NUMBER_HEAD)
+        return NULL;
+    key_length = digits_two(at, &wrong);
+    record->bits = digits_long(at + 2, &wrong);
+    if (wrong || length - PACKED_NUMBER_HEAD < key_length)
+        return NULL;
+    record->key = (struct text){at + PACKED_NUMBER_HEAD, key_length};
+    return at + PACKED_NUMBER_HEAD + key_length;
 }
 
 static const char *read_endpoint(const char *at, size_t length, struct log_record *record)
@@ -233,6 +248,13 @@ bool log_next(struct text *log, struct log_record *record)
         break;
     case 's':
         end = read_tag(at, length, record);
+        break;
+    case 'I':
+    case 'U':
+    case 'D':
+    case 'B':
+        record->type = (char)(record->type | 0x20);
+        end = read_packed_number(at, length, record);
         break;
     case 'i':
     case 'u':

@@ -9,22 +9,13 @@
 
 #include "../../tracepoints/events.h"
 
-/* 64 bits in a word and three digits, of which the last one has four bits. */
-static uint64_t read_thread(const char *digits, uint64_t *wrong)
-{
-    const uint64_t low = digits_word(digits, wrong);
-    const uint32_t high = digits_few(digits + 8, 3, wrong);
-
-    *wrong |= high >> 16;
-    return (uint64_t)high << 48 | low;
-}
-
-static bool read_tail(struct event *event, struct text rest)
+static inline bool read_tail(struct event *event, struct text rest)
 {
     const char *const digits = rest.data + rest.length - BLKIN_TAIL_SIZE;
     uint64_t wrong = 0;
-    const uint32_t port = digits_few(digits, 3, &wrong);
-    const size_t ip_length = digits_few(digits + 3, 2, &wrong);
+    const uint64_t numbers = digits_last(digits + BLKIN_TAIL_SIZE, BLKIN_TAIL_SIZE, &wrong);
+    const uint64_t port = numbers & 0x3ffff;
+    const size_t ip_length = numbers >> 18;
 
     if (wrong || port > UINT16_MAX || ip_length > rest.length - BLKIN_TAIL_SIZE)
         return false;
@@ -50,7 +41,7 @@ static bool read_whole(struct event *event, struct text packed)
     event->span_id = high << 48 | low;
     event->dropped = high >> 36;
     event->age_ns = (int64_t)digits_word(at + 32, &wrong);
-    event->thread = read_thread(at + 40, &wrong);
+    event->thread = digits_long(at + 40, &wrong);
     return !wrong &&
            read_tail(event, (struct text){at + BLKIN_HEAD_SIZE, packed.length - BLKIN_HEAD_SIZE});
 }
@@ -67,7 +58,7 @@ static bool read_detail(struct event *event, struct text packed)
     event->span_id = high << 48 | low;
     event->sequence = high >> 16;
     event->age_ns = (int64_t)digits_word(at + 16, &wrong);
-    event->thread = read_thread(at + 24, &wrong);
+    event->thread = digits_long(at + 24, &wrong);
     event->log = (struct text){at + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
     return !wrong && (event->kind == EVENT_TAG || event->log.length == 0);
 }

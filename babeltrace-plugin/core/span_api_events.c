@@ -37,6 +37,9 @@ static bool add_number(struct span *span, const struct log_record *record)
     char text[40];
     double real;
 
+    if (record->type == 'i' || (record->type == 'u' && record->bits <= INT64_MAX))
+        return span_add(span, SPAN_TAG_INTEGER, record->key, (struct text){NULL, 0},
+                        (int64_t)record->bits);
     switch (record->type) {
     case 'd':
         memcpy(&real, &record->bits, sizeof(real));
@@ -48,9 +51,6 @@ static bool add_number(struct span *span, const struct log_record *record)
     case 'u':
         snprintf(text, sizeof(text), "%" PRIu64, record->bits);
         break;
-    case 'i':
-        return span_add(span, SPAN_TAG_INTEGER, record->key, (struct text){NULL, 0},
-                        (int64_t)record->bits);
     default:
         return false;
     }

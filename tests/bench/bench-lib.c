@@ -33,6 +33,8 @@ static struct blkin_context not_sampled = {
 };
 static struct blkin_trace trace;
 
+#define STEPS 8 /* in a span: "bench" divides by it */
+
 /* ---- loops ---- */
 
 static void run_empty(unsigned calls)
@@ -112,6 +114,51 @@ static void run_variable_span(unsigned calls)
         __asm__ volatile("" : "+r"(text));
         blkin_span_begin(&span, text[0], BLKIN_INTERNAL, &root);
         REST_OF_SPAN_WITH(&span, i, text[1], text[2], text[3], text[4], text[5]);
+    }
+}
+
+/* Nothing is said of it. */
+static void run_bare_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+        FORGET();
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+/* The same with steps of the same name: half of what its log has room for. */
+static void run_stepped_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+        FORGET();
+        for (unsigned step = 0; step < STEPS; step++) {
+            blkin_step_begin(&span, "osd_op write", BLKIN_INTERNAL);
+            FORGET();
+            blkin_step_end(&span);
+            FORGET();
+        }
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+/* Of a span that is not recorded. */
+static void run_step(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_step_begin(&root, "osd_op write", BLKIN_INTERNAL);
+        FORGET();
+        blkin_step_end(&root);
+        FORGET();
     }
 }
 
@@ -380,6 +427,7 @@ static void mode_off(void)
         {"off_plain_span", run_plain_span},
         {"off_child_span", run_child_span},
         {"off_remote_span", run_remote_span},
+        {"off_step", run_step},
         {"init_child", run_init_child},
         {"id", run_id},
         {"trace_info", run_trace_info},
@@ -396,6 +444,8 @@ static void mode_on(void)
         {"span", run_child_span},
         {"root_span", run_root_span},
         {"variable_span", run_variable_span},
+        {"bare_span", run_bare_span},
+        {"stepped_span", run_stepped_span},
         {"original_span", run_original_span},
         {"raw_timestamp", run_raw_timestamp},
         {"record_timestamp", run_record_timestamp},
@@ -407,6 +457,18 @@ static void mode_on(void)
         {"counter", run_counter},
 #endif
         {"clock", run_clock},
+    };
+
+    MEASURE(subjects);
+}
+
+/* What is compared with the library of the format before, in processes that take turns. */
+static void mode_format(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"span", run_child_span},
+        {"bare_span", run_bare_span},
     };
 
     MEASURE(subjects);
@@ -430,6 +492,7 @@ static void mode_unsampled(void)
         {"unsampled_remote_span", run_remote_span},
         {"unsampled_child_span", run_child_span},
         {"unsampled_root_span", run_root_span},
+        {"unsampled_step", run_step},
     };
 
     MEASURE(subjects);
@@ -443,8 +506,10 @@ static int usage(void)
             "  on                a session with blkin:span, zipkin:* and bench:*\n"
             "  threads           the same\n"
             "  unsampled         the same\n"
+            "  format            the same: only what another library is compared by\n"
             "  streaming         a session with blkin:* and bench:*\n"
-            "  count KIND CALLS  only calls: KIND is empty, root, child, remote or integer\n");
+            "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
+            "                    stepped, annotation or original\n");
     return 2;
 }
 
@@ -455,6 +520,8 @@ static int mode_count(const char *kind, unsigned calls)
         {"root", run_root_span},
         {"child", run_child_span},
         {"remote", run_remote_span},
+        {"bare", run_bare_span},
+        {"stepped", run_stepped_span},
         {"integer", run_integer},
         {"annotation", run_annotation},
         {"original", run_original_span},
@@ -500,6 +567,8 @@ int main(int argc, char **argv)
              "the sampling is not as it should be");
         if (strcmp(mode, "on") == 0)
             mode_on();
+        else if (strcmp(mode, "format") == 0)
+            mode_format();
         else if (strcmp(mode, "streaming") == 0)
             mode_streaming();
         else if (strcmp(mode, "unsampled") == 0)

@@ -1,10 +1,12 @@
 /*
  * A traced program for the sink's figures: makes spans, at a steady rate or as fast as it can.
  *
- *     bench-load span|original SPANS [SPANS_PER_SECOND]
+ *     bench-load span|original|layers|steps COUNT [PER_SECOND]
  *
  * span: one blkin:span event with two annotations and two tags. original: the four events of the
- * original library (sr, a text, an integer, ss). Prints "produced SPANS SECONDS".
+ * original library (sr, a text, an integer, ss). layers: a request of an nbdkit that has our filter
+ * and two layers below, as three spans. steps: the same as a span with two steps. Prints "produced
+ * COUNT SECONDS".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +21,8 @@
 
 #define TICK_NS 1000000 /* at a rate, the spans of a ms are made at once */
 
-static const struct blkin_endpoint service = {"10.0.0.1", 6789, "osd.3"};
+static const struct blkin_endpoint osd = {"10.0.0.1", 6789, "osd.3"};
+static const struct blkin_endpoint nbdkit = {"NaN", 0, "nbdkit"}; /* as the filter sets it */
 
 static void make_span(uint64_t i)
 {
@@ -37,12 +40,56 @@ static void make_original(uint64_t i)
 {
     struct blkin_trace trace;
 
-    blkin_init_new_trace(&trace, "pwrite", &service);
+    blkin_init_new_trace(&trace, "pwrite", &osd);
     BLKIN_TIMESTAMP(&trace, NULL, "sr");
     BLKIN_KEYVAL_STRING(&trace, NULL, "pool", "0123456789abcdef");
     BLKIN_KEYVAL_INTEGER(&trace, NULL, "offset", (int64_t)i);
     BLKIN_TIMESTAMP(&trace, NULL, "ss");
 }
+
+static void begin_request(struct blkin_span *span, uint64_t i)
+{
+    blkin_span_begin_remote(span, "read", BLKIN_SERVER, NULL);
+    blkin_span_tag_uint64(span, "offset", i % 16384 * 4096);
+    blkin_span_tag_uint64(span, "length", 4096);
+}
+
+static void make_layers(uint64_t i)
+{
+    struct blkin_span span, layer, below;
+
+    begin_request(&span, i);
+    blkin_span_begin(&layer, "next.pread", BLKIN_INTERNAL, &span);
+    blkin_span_begin(&below, "next.pread", BLKIN_INTERNAL, &layer);
+    blkin_span_end(&below);
+    blkin_span_end(&layer);
+    blkin_span_end(&span);
+}
+
+static void make_steps(uint64_t i)
+{
+    struct blkin_span span;
+
+    begin_request(&span, i);
+    blkin_step_begin(&span, "next.pread", BLKIN_INTERNAL);
+    blkin_step_begin(&span, "next.pread", BLKIN_INTERNAL);
+    blkin_step_end(&span);
+    blkin_step_end(&span);
+    blkin_span_end(&span);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(uint64_t i);
+    const struct blkin_endpoint *service;
+} kinds[] = {
+    {"span", make_span, &osd},
+    {"original", make_original, &osd},
+    {"layers", make_layers, &nbdkit},
+    {"steps", make_steps, &nbdkit},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static int64_t now_ns(void)
 {
@@ -61,40 +108,42 @@ static void sleep_until(int64_t ns)
 }
 
 /* Late ticks are made up for, so that the rate holds on a busy machine. */
-static void produce(void (*make)(uint64_t), uint64_t spans, double per_second, int64_t start)
+static void produce(void (*make)(uint64_t), uint64_t count, double per_second, int64_t start)
 {
     uint64_t made = 0;
 
-    for (int64_t tick = 1; made < spans; tick++) {
-        uint64_t due = spans;
+    for (int64_t tick = 1; made < count; tick++) {
+        uint64_t due = count;
 
         if (per_second > 0) {
             due = (uint64_t)((double)tick * TICK_NS / 1e9 * per_second);
             sleep_until(start + tick * TICK_NS);
         }
-        while (made < spans && made < due)
+        while (made < count && made < due)
             make(made++);
     }
 }
 
 int main(int argc, char **argv)
 {
-    const uint64_t spans = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+    const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     const double per_second = argc > 3 ? strtod(argv[3], NULL) : 0;
+    size_t kind = 0;
     int64_t start;
 
-    if (spans == 0 || argc > 4 ||
-        (strcmp(argv[1], "span") != 0 && strcmp(argv[1], "original") != 0)) {
-        fprintf(stderr, "usage: bench-load span|original SPANS [SPANS_PER_SECOND]\n");
+    while (argc > 1 && kind < KINDS && strcmp(argv[1], kinds[kind].name) != 0)
+        kind++;
+    if (count == 0 || argc > 4 || kind == KINDS) {
+        fprintf(stderr, "usage: bench-load span|original|layers|steps COUNT [PER_SECOND]\n");
         return 2;
     }
     if (blkin_init() != 0) {
         fprintf(stderr, "bench-load: no tracing\n");
         return 1;
     }
-    blkin_set_service(&service);
+    blkin_set_service(kinds[kind].service);
     start = now_ns();
-    produce(strcmp(argv[1], "span") == 0 ? make_span : make_original, spans, per_second, start);
-    printf("produced %llu %.3f\n", (unsigned long long)spans, (double)(now_ns() - start) / 1e9);
+    produce(kinds[kind].make, count, per_second, start);
+    printf("produced %llu %.3f\n", (unsigned long long)count, (double)(now_ns() - start) / 1e9);
     return 0;
 }

@@ -35,6 +35,11 @@ viewer() {
     }
 }
 
+dummy() {
+    viewer "$1" utils.dummy
+}
+
+# spans is how many there have to be.
 ours() {
     viewer "$1" blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\""
     grep -q "spans: $spans = $spans accepted " "$WORK/viewer.log" || {
@@ -43,22 +48,26 @@ ours() {
     }
 }
 
+# in_turns ONE OTHER: two commands of two words, A B B A.
+in_turns() {
+    local i turn
+    for ((i = 0; i < rounds; i++)); do
+        for turn in "$1" "$2" "$2" "$1"; do
+            ${turn% *} "${turn#* }"
+        done
+    done
+}
+
 # least FILE COLUMN: "LEAST MEDIAN SPREAD"; the spread is by how much the second best differs.
 least() {
     awk -v column="$2" '{ print $column }' "$1" | sort -n |
         awk '{ all[NR] = $1 } END { print all[1], all[int((NR + 1) / 2)], all[2] / all[1] - 1 }'
 }
 
-# compare KIND: in turns, and prints both.
+# compare KIND: with the dummy.
 compare() {
-    local i
     record_trace "$1" "$spans" "$pace" || exit 1
-    for ((i = 0; i < rounds; i++)); do
-        viewer "$1" utils.dummy
-        ours "$1"
-        ours "$1"
-        viewer "$1" utils.dummy
-    done
+    in_turns "dummy $1" "ours $1"
     printf 'sink %s %s\n' "$1_cpu" "$(least "$WORK/$1.blkin.zipkin" 1)" \
         "$1_dummy_cpu" "$(least "$WORK/$1.utils.dummy" 1)" \
         "$1_time" "$(least "$WORK/$1.blkin.zipkin" 3)" \
@@ -66,6 +75,28 @@ compare() {
         "$1_kib" "$(least "$WORK/$1.blkin.zipkin" 2)" \
         "$1_dummy_kib" "$(least "$WORK/$1.utils.dummy" 2)"
     rm -rf "${WORK:?}/$1"
+}
+
+# compare_before KIND BEFORE_KIND PARTS: what bench-load makes of a kind with the same of the format
+# before. Each of those it makes becomes as many spans as PARTS says.
+compare_before() {
+    local spans=$((spans / $3 * $3)) trace
+    record_trace now "$((spans / $3))" "$((pace / $3))" "$1" || exit 1
+    as_before record_trace before "$((spans / $3))" "$((pace / $3))" "$2" || exit 1
+    in_turns 'dummy before' 'dummy now'
+    in_turns 'ours before' 'ours now'
+    for trace in now before; do
+        printf 'sink %s_%s_%s\n' "$1" "$trace" "cpu $(least "$WORK/$trace.blkin.zipkin" 1)" \
+            "$1" "$trace" "dummy_cpu $(least "$WORK/$trace.utils.dummy" 1)" \
+            "$1" "$trace" "bytes $(bytes "$trace")"
+    done
+    rm -rf "$WORK"/{now,before} "$WORK"/{now,before}.{blkin.zipkin,utils.dummy}
+}
+
+# bytes TRACE: those in its ring buffers, as they are on disk.
+bytes() {
+    find "$WORK/$1" -name 'bench_*' ! -name '*.idx' -printf '%s\n' |
+        awk '{ sum += $1 } END { print sum, sum, 0 }'
 }
 
 start_sessiond || exit 1
@@ -77,3 +108,5 @@ printf 'sink spans %s %s 0\n' "$spans" "$spans"
 "$bench/bench-post" "${server##*:}" | sed 's/^/sink /' || exit 1
 compare original
 compare span
+compare_before span span 1
+compare_before steps layers 3

@@ -19,6 +19,7 @@ def span_bars(value):
         ("no session", value("lib.off_ns", tracepoint), OURS),
         ("session on, trace not sampled", value("lib.unsampled_ns", tracepoint), OURS),
         ("a tracepoint of one integer", 1, OTHERS),
+        ("a step of a span", value("lib.step_vs_tracepoint"), OURS),
         ("an annotation, streamed", value("lib.annotation_vs_tracepoint"), OURS),
         ("a span, texts are literals", span, OURS),
         ("a span, texts known at run time", value("lib.variable_span_ns", tracepoint), OURS),
@@ -55,8 +56,9 @@ def app_bars(value):
         ("compiled without", 1, OTHERS),
         ("no session", rate("app.iops_cost_off_pct"), OURS),
         ("1 span per request", rate("app.iops_cost_1span_pct"), OURS),
-        ("3 spans per request", rate("app.iops_cost_pct"), OURS),
-        ("3, relayd and sink on the same 2 CPUs", rate("app.iops_cost_live_pct"), OURS),
+        ("with 2 layers below", rate("app.iops_cost_pct"), OURS),
+        ("2 layers, relayd and sink on the same CPUs", rate("app.iops_cost_live_pct"), OURS),
+        ("the same in the format before", rate("app.iops_cost_before_live_pct"), OTHERS),
     ]
 
 

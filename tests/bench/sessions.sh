@@ -29,27 +29,40 @@ end_session() {
     lttng destroy "$1" >/dev/null
 }
 
-# record_trace KIND SPANS RATE: a trace on disk, $WORK/KIND, of what bench-load makes. The program waits
-# for room in the ring buffer, so that nothing is lost.
+# as_before COMMAND...: with the library as of the format before, as it is in tests/bench/before.
+as_before() {
+    local before=$BUILD/tests/bench/before
+    local LD_LIBRARY_PATH=$before${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    ldd "$BUILD/tests/bench/bench-lib" | grep -qF "$before/libblkin.so.1 " || {
+        complain "programs do not load the library of $before"
+        return 1
+    }
+    "$@"
+}
+
+# record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind
+# (NAME). The program waits for room in the ring buffer, so that nothing is lost.
 record_trace() {
-    local kind=$1 log
+    local name=$1 kind=${4:-$1} log
     if ! log=$({
-        lttng create "$kind" --output="$WORK/$kind" &&
-            lttng enable-channel -s "$kind" -u --buffers-uid --subbuf-size=4M --num-subbuf=4 \
+        lttng create "$name" --output="$WORK/$name" &&
+            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=4M --num-subbuf=4 \
                 --blocking-timeout=inf bench &&
-            lttng enable-event -s "$kind" -u -c bench 'zipkin:*' &&
-            lttng enable-event -s "$kind" -u -c bench blkin:span &&
-            lttng start "$kind"
+            lttng enable-event -s "$name" -u -c bench 'zipkin:*' &&
+            lttng enable-event -s "$name" -u -c bench blkin:span &&
+            lttng start "$name"
     } 2>&1); then
-        complain "cannot record the trace $kind:"
+        complain "cannot record the trace $name:"
         printf '%s\n' "$log" >&2
         return 1
     fi
-    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/tests/bench/bench-load" "$@" >/dev/null || {
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/tests/bench/bench-load" "$kind" "$2" "$3" \
+        >/dev/null || {
         complain "bench-load $kind failed"
         return 1
     }
-    lttng destroy "$kind" >/dev/null
+    lttng destroy "$name" >/dev/null
 }
 
 # live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: of what bench-load makes; its address for viewers is

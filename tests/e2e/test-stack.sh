@@ -72,6 +72,9 @@ wait_part collector 60 || fail "babeltrace2 ended with status $?"
 # A snapshot, a write with a copy and a read are traced; what came without a trace is not.
 check_account $((4 + 26 + 8))
 has 4 "mapper: snapshot" "snapshot = 1"
+# what a thread does step by step is one event
+events=$(babeltrace2 "$WORK/trace" | grep -c 'blkin:span: .*service = "mapper"')
+[ "$events" -eq 3 ] || fail "the mapper made $events events of three requests"
 has 26 "state = shared" "mapper: allocate" "mapper: copy" "mapper: fetch" "store-1: pread"
 
 # Many clients at once, in parts of the volume of their own, over a snapshot.

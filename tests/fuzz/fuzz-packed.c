@@ -101,8 +101,9 @@ static void put_other(struct log_writer *log, uint64_t choice)
         log->at = blkin_put_word(blkin_put_length(log->at, 6), take(log->source, 8));
         log->at = put_text(log->at, ")queue", 6);
     } else {
-        *log->at++ = 'i';
-        log->at = blkin_put_digits16(blkin_put_length(log->at, 2), take(log->source, 8));
+        *log->at++ = 'I';
+        log->at = blkin_put_word(blkin_put_length(log->at, 2), take(log->source, 6));
+        log->at = blkin_put_short(log->at, (uint32_t)take(log->source, 2));
         log->at = put_text(log->at, "#T", 2);
         step->tags++;
     }

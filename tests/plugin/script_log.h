@@ -31,6 +31,13 @@ static inline void write_word(FILE *log, uint64_t value)
         fputc((int)('0' + (value >> 6 * i & 63)), log);
 }
 
+static inline void write_long(FILE *log, uint64_t value)
+{
+    write_word(log, value);
+    for (unsigned i = 48; i < 66; i += 6)
+        fputc((int)('0' + (value >> i & 63)), log);
+}
+
 static const char *const kind_names[] = {"local", "client", "server", "producer", "consumer"};
 
 static inline uint64_t kind_number(const struct script_line *line, const char *value)
@@ -88,7 +95,8 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
 }
 
 /*
- * SEVERITY@OFFSET=text  a@OFFSET=text  s.KEY=text  i|u|d|b.KEY=number  remote="IP PORT SERVICE"
+ * SEVERITY@OFFSET=text  a@OFFSET=text  s.KEY=text  I|U|D|B.KEY=number  remote="IP PORT SERVICE"
+ * i|u|d|b.KEY=number, as in the format before
  * step[.KIND]@OFFSET=NAME  done=OFFSET  number=N  from=OFFSET  left-open=
  * Returns false for any other word.
  */
@@ -122,13 +130,15 @@ static inline bool write_log_record(FILE *log, const struct script_line *line,
         fputs("a6", log);
         write_digits16(log, script_number(line, key + 2) << 16 | value.length);
         fwrite(value.data, 1, value.length, log);
-    } else if (key[0] && key[1] == '.' && strchr("siudb", key[0])) {
+    } else if (key[0] && key[1] == '.' && strchr("siudbIUDB", key[0])) {
         fputc(key[0], log);
         write_length(log, strlen(key + 2));
         if (key[0] == 's')
             write_length(log, value.length);
-        else
+        else if (key[0] >= 'a')
             write_digits16(log, number_bits(line, key[0], value.data));
+        else
+            write_long(log, number_bits(line, (char)(key[0] | 0x20), value.data));
         fputs(key + 2, log);
         if (key[0] == 's')
             fwrite(value.data, 1, value.length, log);

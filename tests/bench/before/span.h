@@ -6,7 +6,7 @@
 #ifndef BLKIN_SPAN_H
 #define BLKIN_SPAN_H
 
-#include "../tracepoints/events.h"
+#include "events.h"
 #include "blkin.h"
 #include "process.h"
 #include "put.h"

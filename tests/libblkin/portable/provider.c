@@ -77,11 +77,11 @@ static const char *print_record(const char *at)
         return print(at, 1);
     case 's':
         return print(at, 5 + first + length_at(at + 3));
-    case 'i':
-    case 'u':
-    case 'd':
-    case 'b':
-        return print(at, 19 + first);
+    case 'I':
+    case 'U':
+    case 'D':
+    case 'B':
+        return print(at, 14 + first);
     case 'l':
         return pass(print(at, 1), 48);
     case 'n':

@@ -1,0 +1,156 @@
+/*
+ * The service, the process event, the chores of once a second, and what is new in a child of fork.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "process.h"
+
+#include "events.h"
+#include "blkin.h"
+#include "put.h"
+#include "sampling.h"
+#include "span.h"
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#define CHORES_EVERY_NS UINT64_C(1000000000)
+
+const struct blkin_service *blkin_service;
+static const char *version = "";
+uint64_t blkin_chores_due_ticks;
+
+void blkin_service_prepare(struct blkin_service *prepared, const struct blkin_endpoint *endpoint)
+{
+    char *at = prepared->strings;
+
+    at = blkin_put_string(at, endpoint->name, SPAN_SERVICE_MAX);
+    at = blkin_put_string(at, endpoint->ip, SPAN_IP_MAX);
+    prepared->port = (uint16_t)endpoint->port;
+    prepared->length = (uint16_t)(at - prepared->strings);
+}
+
+/* Never changed in place: a thread may be reading it. A slot is used again after 3 changes. */
+static const struct blkin_service *prepare(const struct blkin_endpoint *endpoint)
+{
+    static struct blkin_service slots[4];
+    static unsigned last;
+    const unsigned slot = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) % 4;
+    const struct blkin_endpoint by_name = {.ip = "", .name = program_invocation_short_name};
+
+    blkin_service_prepare(&slots[slot], endpoint ? endpoint : &by_name);
+    return &slots[slot];
+}
+
+const struct blkin_service *blkin_make_service(void)
+{
+    const struct blkin_service *none = NULL, *made = prepare(NULL);
+
+    /* a blkin_set_service() at the same time has the last word */
+    if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    return none;
+}
+
+void blkin_set_service(const struct blkin_endpoint *endpoint)
+{
+    __atomic_store_n(&blkin_service, prepare(endpoint), __ATOMIC_RELEASE);
+}
+
+void blkin_set_version(const char *new_version)
+{
+    __atomic_store_n(&version, new_version ? new_version : "", __ATOMIC_RELEASE);
+}
+
+static uint64_t realtime_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void record_process(const struct blkin_provider *provider)
+{
+    struct blkin_thread *thread = blkin_this_thread();
+    const struct blkin_process_event event = {
+        .realtime = realtime_ns(),
+        .monotonic = blkin_monotonic_ns(),
+        .thread = thread->number,
+        .sequence = ++thread->sequence,
+        .pid = (uint32_t)getpid(),
+    };
+    char payload[sizeof(event) + 384];
+    char *at = payload;
+
+    at = blkin_put_bytes(at, &event, sizeof(event));
+    at = blkin_put_string(at, blkin_default_service()->strings, SPAN_SERVICE_MAX);
+    at = blkin_put_string(at, __atomic_load_n(&version, __ATOMIC_ACQUIRE), 100);
+    at = blkin_put_string(at, blkin_sampling_text(), 150);
+    blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
+}
+
+void blkin_do_chores(uint64_t now_ticks)
+{
+    const struct blkin_provider *provider = blkin_provider();
+    const int saved_errno = errno;
+    uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
+
+    /* who moves the time on does the work: the others are not held up */
+    if (!blkin_is_due(now_ticks, due) ||
+        !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return;
+    blkin_sampling_refresh();
+    errno = saved_errno;
+    if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
+        record_process(provider);
+    /* the same time again: who does the work next sees what we have written */
+    (void)__atomic_compare_exchange_n(&blkin_chores_due_ticks, &next, next, false, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED);
+}
+
+void blkin_heartbeat(void)
+{
+    blkin_provider_load();
+    blkin_do_chores_if_due(blkin_ticks());
+}
+
+/* ---- threads and forks ---- */
+
+void blkin_thread_begin(struct blkin_thread *thread)
+{
+    const int saved_errno = errno;
+
+    blkin_provider_load();
+    blkin_provider()->init_thread();
+    errno = saved_errno;
+    blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
+    thread->sequence = thread->streamed_sequence = 0;
+    thread->number = blkin_id_next(thread) & ~UINT64_C(1);
+}
+
+void blkin_init_thread(void)
+{
+    (void)blkin_this_thread();
+}
+
+/* In each forked child, whose one thread is a copy of the parent's. */
+static void after_fork(void)
+{
+    blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
+    blkin_thread.number = 0;
+    blkin_clock_forked();
+    blkin_provider_after_fork();
+    blkin_sampling_after_fork();
+}
+
+/* At load time, when no thread of this library can be in fork() yet. */
+__attribute__((constructor)) static void follow_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
