@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /*
  * Of base 64: eight digits, as loaded, into 48 bits. *wrong gets bits that are not 0 where one is
@@ -33,6 +36,30 @@ static inline uint64_t digits_word(const char *at, uint64_t *wrong)
 
     memcpy(&digits, at, sizeof(digits));
     return digits_value(le64toh(digits), wrong);
+}
+
+/* Two words, of the digits one after the other: in half of the instructions, where it can be. */
+static inline void digits_two_words(const char *at, uint64_t *first, uint64_t *second,
+                                    uint64_t *wrong)
+{
+#ifdef __SSE2__
+    __m128i value =
+        _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
+
+    /* the bits 6 and 7 of each byte */
+    *wrong |= (uint64_t)_mm_movemask_epi8(_mm_or_si128(value, _mm_slli_epi16(value, 1)));
+    value = _mm_or_si128(_mm_and_si128(value, _mm_set1_epi16(0x003f)),
+                         _mm_and_si128(_mm_srli_epi16(value, 2), _mm_set1_epi16(0x0fc0)));
+    value = _mm_madd_epi16(value, _mm_set1_epi32(1 | 4096 << 16));
+    value =
+        _mm_or_si128(_mm_and_si128(value, _mm_set1_epi64x(0xffffff)),
+                     _mm_srli_epi64(_mm_and_si128(value, _mm_set1_epi64x(0xffffff00000000)), 8));
+    *first = (uint64_t)_mm_cvtsi128_si64(value);
+    *second = (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(value, value));
+#else
+    *first = digits_word(at, wrong);
+    *second = digits_word(at + 8, wrong);
+#endif
 }
 
 /* The last so many digits before end, 1 to 7; there are eight bytes before it. */

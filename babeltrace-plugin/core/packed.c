@@ -28,20 +28,21 @@ static inline bool read_tail(struct event *event, struct text rest)
 static bool read_whole(struct event *event, struct text packed)
 {
     const char *const at = packed.data;
-    uint64_t wrong = 0, low, high;
+    uint64_t wrong = 0, moment, low, high;
 
     if (packed.length < BLKIN_HEAD_SIZE + BLKIN_TAIL_SIZE)
         return false;
-    low = digits_word(at, &wrong);
-    high = digits_word(at + 8, &wrong);
+    digits_two_words(at, &low, &high, &wrong);
     event->trace_id_high = high << 48 | low;
     event->sequence = high >> 16;
-    low = digits_word(at + 16, &wrong);
-    high = digits_word(at + 24, &wrong);
+    digits_two_words(at + 16, &low, &high, &wrong);
     event->span_id = high << 48 | low;
     event->dropped = high >> 36;
-    event->age_ns = (int64_t)digits_word(at + 32, &wrong);
-    event->thread = digits_long(at + 40, &wrong);
+    digits_two_words(at + 32, &moment, &low, &wrong);
+    event->age_ns = (int64_t)moment;
+    high = digits_last(at + 51, 3, &wrong);
+    wrong |= high >> 16;
+    event->thread = high << 48 | low;
     return !wrong &&
            read_tail(event, (struct text){at + BLKIN_HEAD_SIZE, packed.length - BLKIN_HEAD_SIZE});
 }
@@ -53,8 +54,7 @@ static bool read_detail(struct event *event, struct text packed)
 
     if (packed.length < BLKIN_DETAIL_HEAD_SIZE)
         return false;
-    low = digits_word(at, &wrong);
-    high = digits_word(at + 8, &wrong);
+    digits_two_words(at, &low, &high, &wrong);
     event->span_id = high << 48 | low;
     event->sequence = high >> 16;
     event->age_ns = (int64_t)digits_word(at + 16, &wrong);

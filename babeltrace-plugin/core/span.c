@@ -14,14 +14,11 @@ static size_t padded(size_t size)
     return (size + 7) & ~(size_t)7;
 }
 
-static bool make_room(struct span *span, size_t size)
+__attribute__((noinline)) static bool grow(struct span *span, size_t needed)
 {
-    size_t needed = span->log_length + size;
     size_t capacity = span->log_capacity ? span->log_capacity : FIRST_CAPACITY;
     char *log;
 
-    if (needed <= span->log_capacity)
-        return true;
     if (needed > SPAN_LOG_MAX)
         return false;
     while (capacity < needed)
@@ -34,6 +31,13 @@ static bool make_room(struct span *span, size_t size)
     span->log = log;
     span->log_capacity = (uint32_t)capacity;
     return true;
+}
+
+static inline bool make_room(struct span *span, size_t size)
+{
+    const size_t needed = span->log_length + size;
+
+    return needed <= span->log_capacity || grow(span, needed);
 }
 
 bool span_set_name(struct span *span, struct text name)
