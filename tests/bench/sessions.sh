@@ -34,7 +34,7 @@ as_before() {
     local before=$BUILD/tests/bench/before
     local LD_LIBRARY_PATH=$before${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
-    ldd "$BUILD/tests/bench/bench-lib" | grep -qF "$before/libblkin.so.1 " || {
+    [[ $(ldd "$BUILD/tests/bench/bench-lib") == *"$before/libblkin.so.1 "* ]] || {
         complain "programs do not load the library of $before"
         return 1
     }
