@@ -1,5 +1,5 @@
 /*
- * Counts what recorded spans must not do: allocate, take a lock, enter the kernel.
+ * Counts what recorded spans and their steps must not do: allocate, take a lock, enter the kernel.
  *
  * Allocations and locks are counted by functions of the same names, which the dynamic linker finds
  * first; system calls by a seccomp filter that makes each a signal. Two things do enter the kernel
@@ -130,6 +130,7 @@ static void trap_syscalls(void)
 
 static void record(unsigned spans)
 {
+    struct blkin_context context;
     struct blkin_span span;
 
     for (unsigned i = 0; i < spans; i++) {
@@ -137,6 +138,12 @@ static void record(unsigned spans)
         blkin_span_annotate(&span, "queued");
         blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
         blkin_span_tag_int64(&span, "offset", i);
+        for (int step = 0; step < 12; step++) { /* more than the log holds */
+            blkin_step_begin(&span, "replicate to a secondary", BLKIN_CLIENT);
+            blkin_step_context(&span, &context);
+            blkin_span_tag_int64(&span, "step", step);
+            blkin_step_end(&span);
+        }
         blkin_span_annotate(&span, "committed");
         blkin_span_end(&span);
     }

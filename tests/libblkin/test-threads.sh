@@ -19,7 +19,9 @@ run() {
     "$PYTHON" "$SRC/tests/libblkin/check_threads.py" "$WORK/$1.events" "${@:2}" || fail "$1: see above"
 }
 run handover 1 2 1001
-[ "$(spans handover request)" = 1000 ] || fail "of 1000 requests $(spans handover request) arrived"
+for name in request queued; do
+    [ "$(spans handover $name)" = 1000 ] || fail "of 1000 spans $name, $(spans handover $name) arrived"
+done
 [ "$(grep -o '"value":"completed"' "$WORK/handover.json" | wc -l)" = 1000 ] ||
     fail "what the second thread annotated is missing"
 run crowd 1 4 8000

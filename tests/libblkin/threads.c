@@ -70,6 +70,7 @@ static void *complete(void *unused)
         request = queue;
         queue = request->next;
         pthread_mutex_unlock(&lock);
+        blkin_step_end(&request->span);
         blkin_span_annotate(&request->span, "completed");
         blkin_span_end(&request->span);
         free(request);
@@ -94,6 +95,7 @@ static void handover(void)
             abort();
         blkin_span_begin(&request->span, "request", BLKIN_INTERNAL, blkin_current());
         blkin_span_tag_int64(&request->span, "number", i);
+        blkin_step_begin(&request->span, "queued", BLKIN_INTERNAL);
         pthread_mutex_lock(&lock);
         request->next = queue;
         queue = request;

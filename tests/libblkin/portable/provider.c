@@ -63,7 +63,7 @@ static size_t length_at(const char *at)
 static const char *print_record(const char *at)
 {
     const char type = *at;
-    const size_t first = length_at(at + 1);
+    const size_t first = type == 'o' ? 0 : length_at(at + 1);
 
     switch (type) {
     case '(':
@@ -102,6 +102,8 @@ static void print_log(const char *at, const char *end)
 {
     while (at < end)
         at = print_record(at);
+    if (at > end)
+        abort();
 }
 
 /* Of a span's event, where the head begins and all of it ends. */
