@@ -514,6 +514,15 @@ static void read_origin(const struct stream_decoder *decoder, const bt_event *bt
             bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->tid_index));
 }
 
+bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
+{
+    if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
+        BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+        return true;
+    bt_current_thread_clear_error(); /* which the next call of babeltrace2 would abort at */
+    return false;
+}
+
 /*
  * Of the moment there are so many bits, and it is the one that is nearest. Without LTTng's own
  * clock, or where it makes no sense: it is the event's own time.
@@ -541,8 +550,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     if (!decoder->has_clock)
         return DECODED_UNREADABLE;
     now = bt_message_event_borrow_default_clock_snapshot_const(message);
-    if (bt_clock_snapshot_get_ns_from_origin(now, &event->time_ns) !=
-        BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+    if (!time_of_snapshot(now, &event->time_ns))
         return DECODED_UNREADABLE;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */

@@ -214,13 +214,6 @@ sink_graph_is_configured(bt_self_component_sink *self)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
-/* Returns false if the clock's value is no time since the epoch in ns. */
-static bool time_of(const bt_clock_snapshot *snapshot, int64_t *time_ns)
-{
-    return bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
-           BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK;
-}
-
 /* Once: a program with another provider of this name may write millions. */
 static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
 {
@@ -264,8 +257,8 @@ static void use_beacon(struct sink *sink, const bt_message *message)
 {
     int64_t now_ns;
 
-    if (time_of(bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message),
-                &now_ns))
+    if (time_of_snapshot(
+            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), &now_ns))
         assembler_advance(sink->assembler, now_ns);
 }
 
@@ -274,22 +267,24 @@ static bool times_of_discarded_events(const bt_message *message, const bt_stream
                                       struct loss *loss)
 {
     return bt_stream_class_discarded_events_have_default_clock_snapshots(class) &&
-           time_of(
+           time_of_snapshot(
                bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message),
                &loss->begin_ns) &&
-           time_of(bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message),
-                   &loss->end_ns);
+           time_of_snapshot(
+               bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message),
+               &loss->end_ns);
 }
 
 static bool times_of_discarded_packets(const bt_message *message, const bt_stream_class *class,
                                        struct loss *loss)
 {
     return bt_stream_class_discarded_packets_have_default_clock_snapshots(class) &&
-           time_of(
+           time_of_snapshot(
                bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message),
                &loss->begin_ns) &&
-           time_of(bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message),
-                   &loss->end_ns);
+           time_of_snapshot(
+               bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message),
+               &loss->end_ns);
 }
 
 static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *loss)
@@ -363,10 +358,11 @@ static bool time_of_message(const bt_message *message, int64_t *time_ns)
     switch (bt_message_get_type(message)) {
     case BT_MESSAGE_TYPE_EVENT:
         return bt_message_event_borrow_stream_class_default_clock_class_const(message) &&
-               time_of(bt_message_event_borrow_default_clock_snapshot_const(message), time_ns);
+               time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
+                                time_ns);
     case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
-        return time_of(bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message),
-                       time_ns);
+        return time_of_snapshot(
+            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), time_ns);
     default:
         return false;
     }

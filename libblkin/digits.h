@@ -69,6 +69,13 @@ static inline char *blkin_put_word(char *at, uint64_t value)
                                                : blkin_put_word_by(false, at, value);
 }
 
+/* Eleven digits: 64 bits. The first eight and the last eight, of which five are the same. */
+static inline char *blkin_put_long(char *at, uint64_t value)
+{
+    (void)blkin_put_word(at, value);
+    return blkin_put_word(at + 3, value >> 18);
+}
+
 #if defined(__SSE2__) && !defined(BLKIN_PORTABLE)
 
 static inline char *blkin_put_digits16(char *at, uint64_t value)

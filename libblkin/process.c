@@ -138,8 +138,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
     blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
     thread->sequence = thread->streamed_sequence = 0;
     thread->number = blkin_id_next(thread) & ~UINT64_C(1);
-    (void)blkin_put_short(blkin_put_word(thread->digits, thread->number),
-                          (uint32_t)(thread->number >> 48));
+    (void)blkin_put_long(thread->digits, thread->number);
 }
 
 void blkin_init_thread(void)

@@ -27,7 +27,6 @@ static inline void set_state(struct blkin_span *span, uint8_t state)
 __attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
                                                   const struct stream_begin *begin)
 {
-    const struct span *inside = span_inside_const(span);
     const struct blkin_provider *provider = blkin_provider();
     const struct blkin_service *service = blkin_default_service();
     struct blkin_thread *thread = blkin_this_thread();
@@ -47,15 +46,9 @@ __attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
                          sizeof(struct blkin_begin_event));
     at = blkin_put_bytes(at, begin->name, begin->name_length);
     *at++ = '\0';
-    span_put_head(false, at,
-                  &(struct span_head){
-                      .trace_id_high = span->context.trace_id_high,
-                      .span_id = begin->id,
-                      .monotonic = begin->time_ns,
-                      .sequence = ++thread->streamed_sequence,
-                      .sampled = inside->sampled,
-                  },
-                  thread, 1);
+    span_put_head(false, at, span, begin->id, begin->time_ns, thread, ++thread->streamed_sequence,
+                  0);
+    span_set_streamed(at + BLKIN_HEAD_SIZE - BLKIN_THREAD_SIZE);
     at = blkin_put_bytes(at + BLKIN_HEAD_SIZE, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
 }
@@ -75,7 +68,8 @@ __attribute__((noinline)) void blkin_stream(const struct blkin_span *span, uint6
                          sizeof(struct blkin_detail_event));
     at = blkin_put_word(at, id);
     at = blkin_put_word(at, id >> 48 | (uint64_t)++thread->streamed_sequence << 16);
-    at = span_put_thread(blkin_put_word(at, time_ns), thread, 1);
+    at = span_put_thread(blkin_put_word(at, time_ns), thread);
+    span_set_streamed(at - BLKIN_THREAD_SIZE);
     if (kind >= BLKIN_EVENT_ANNOTATION)
         *at++ = '\0';
     at = blkin_put_bytes(at, text, length);
@@ -284,16 +278,8 @@ record_span_by(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
     event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
     if (__builtin_expect(inside->failed, 0))
         event->flags |= BLKIN_SPAN_ERROR;
-    span_put_head(by_pdep, span_head(inside),
-                  &(struct span_head){
-                      .trace_id_high = span->context.trace_id_high,
-                      .span_id = span->context.span_id,
-                      .monotonic = end_ns,
-                      .sequence = ++thread->sequence,
-                      .sampled = inside->sampled,
-                      .dropped = inside->dropped,
-                  },
-                  thread, 0);
+    span_put_head(by_pdep, span_head(inside), span, span->context.span_id, end_ns, thread,
+                  ++thread->sequence, inside->dropped);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
 }
 

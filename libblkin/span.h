@@ -138,39 +138,39 @@ void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 
 /* ---- packed texts: see events.h ---- */
 
-/* What the head of a blkin:span or blkin:begin has. */
-struct span_head {
-    uint64_t trace_id_high;
-    uint64_t span_id;
-    uint64_t monotonic;
-    uint32_t sequence;
-    uint32_t sampled;
-    uint16_t dropped;
-};
-
-/* The thread's number, where an odd one is that of its streaming events. */
-static inline __attribute__((always_inline)) char *
-span_put_thread(char *at, const struct blkin_thread *thread, unsigned odd)
+static inline char *span_put_thread(char *at, const struct blkin_thread *thread)
 {
     memcpy(at, thread->digits, 8);
     memcpy(at + 3, thread->digits + 3, 8);
-    *at = (char)(*at + (char)odd);
     return at + 11;
 }
 
-static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, char *at,
-                                                                const struct span_head *head,
-                                                                const struct blkin_thread *thread,
-                                                                unsigned odd)
+/* The lowest bit of a thread's number is set in its streaming events. */
+static inline void span_set_streamed(char *thread_digits)
 {
-    at = blkin_put_word_by(by_pdep, at, head->trace_id_high);
-    at = blkin_put_word_by(by_pdep, at, head->trace_id_high >> 48 | (uint64_t)head->sequence << 16);
-    at = blkin_put_word_by(by_pdep, at, head->span_id);
+    *thread_digits = (char)(*thread_digits + 1);
+}
+
+/*
+ * The head of a blkin:span or blkin:begin, of the span or of the step of it whose id this is.
+ * What of it the span has is read where it is put: few registers are needed.
+ */
+static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, char *at,
+                                                                const struct blkin_span *span,
+                                                                uint64_t id, uint64_t monotonic,
+                                                                const struct blkin_thread *thread,
+                                                                uint32_t sequence, uint16_t dropped)
+{
+    const struct span *inside = span_inside_const(span);
+
+    at = blkin_put_word_by(by_pdep, at, span->context.trace_id_high);
     at = blkin_put_word_by(by_pdep, at,
-                           head->span_id >> 48 | (uint64_t)head->sampled << 16 |
-                               (uint64_t)head->dropped << 36);
-    at = blkin_put_word_by(by_pdep, at, head->monotonic);
-    (void)span_put_thread(at, thread, odd);
+                           span->context.trace_id_high >> 48 | (uint64_t)sequence << 16);
+    at = blkin_put_word_by(by_pdep, at, id);
+    at = blkin_put_word_by(by_pdep, at,
+                           id >> 48 | (uint64_t)inside->sampled << 16 | (uint64_t)dropped << 36);
+    at = blkin_put_word_by(by_pdep, at, monotonic);
+    (void)span_put_thread(at, thread);
 }
 
 /*

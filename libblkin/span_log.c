@@ -39,7 +39,7 @@ static HOT char *put_number(char *at, char type, const char *key, size_t key_len
 {
     *at++ = type;
     at = blkin_put_length(at, key_length);
-    at = blkin_put_short(blkin_put_word(at, bits), (uint32_t)(bits >> 48));
+    at = blkin_put_long(at, bits);
     return blkin_put_bytes(at, key, key_length);
 }
 

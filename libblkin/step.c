@@ -194,15 +194,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, record, name_length);
     *at++ = '\0';
     record += name_length;
-    span_put_head(false, at,
-                  &(struct span_head){
-                      .trace_id_high = span->context.trace_id_high,
-                      .span_id = id_at(span, depth),
-                      .monotonic = end_ns,
-                      .sequence = ++thread->sequence,
-                      .sampled = inside->sampled,
-                  },
-                  thread, 0);
+    span_put_head(false, at, span, id_at(span, depth), end_ns, thread, ++thread->sequence, 0);
     at = put_number(at + BLKIN_HEAD_SIZE, inside->step_numbers[depth - 1]);
     *at++ = 'T';
     at = blkin_put_word(at, inside->base_ns - start_ns);

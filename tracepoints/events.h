@@ -126,9 +126,10 @@ struct blkin_detail_event {
     uint64_t trace_id;
 } __attribute__((packed));
 
-/* Bytes of the heads and of a tail without its ip. */
+/* Bytes of the heads, of the thread at their ends, and of a tail without its ip. */
 #define BLKIN_HEAD_SIZE        51
 #define BLKIN_DETAIL_HEAD_SIZE 35
+#define BLKIN_THREAD_SIZE      11
 #define BLKIN_TAIL_SIZE        5
 
 #define BLKIN_DROPPED_MAX 0xfff

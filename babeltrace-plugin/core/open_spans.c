@@ -172,7 +172,6 @@ static struct open_span *find_around(struct open_spans *spans, const struct open
 void open_spans_note_step(struct open_spans *spans, const struct open_span *step)
 {
     const struct open_span *at = step;
-    struct open_span *span = NULL;
     uint64_t number;
 
     /* a step in a step: up to the span, and no further than steps are nested */
@@ -181,10 +180,10 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
 
         if (!around)
             break;
-        at = span = around;
+        if (is_step_of(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
+            around->steps_given |= UINT64_C(1) << (number - 1);
+        at = around;
     }
-    if (span && is_step_of(span->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
-        span->steps_given |= UINT64_C(1) << (number - 1);
 }
 
 bool open_spans_has_client(struct open_spans *spans, const struct span *span)

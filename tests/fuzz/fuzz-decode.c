@@ -329,6 +329,7 @@ static bt_self_component *self_component;
 static struct class classes[CLASSES_MAX];
 static struct class context;
 static uint64_t checksum;
+static bool is_clock_sane; /* its times are some since the epoch, in ns */
 
 static void touch(struct text text)
 {
@@ -409,7 +410,8 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     REQUIRE(class->is_ours || decoded == DECODED_FOREIGN);
     REQUIRE(!class->is_ours || decoded == DECODED || decoded == DECODED_UNREADABLE);
     REQUIRE(!class->is_ours || stream_decoder_has_ours(decoder, stream));
-    REQUIRE(!(class->is_ours && class->is_whole && has_clock) || decoded == DECODED);
+    REQUIRE(!(class->is_ours && class->is_whole && has_clock && is_clock_sane) ||
+            decoded == DECODED);
     REQUIRE(has_clock || decoded != DECODED);
     if (decoded != DECODED)
         return;
@@ -446,9 +448,11 @@ static bt_clock_class *make_clock(bt_stream_class *stream_class)
 {
     bt_clock_class *clock = bt_clock_class_create(self_component);
     const uint64_t frequency = 1 + take(&source, 2);
+    const int64_t offset_s = (int64_t)take(&source, 8);
 
+    is_clock_sane = offset_s >= -(INT64_C(1) << 32) && offset_s <= INT64_C(1) << 32;
     bt_clock_class_set_frequency(clock, frequency);
-    bt_clock_class_set_offset(clock, (int64_t)take(&source, 8), take(&source, 8) % frequency);
+    bt_clock_class_set_offset(clock, offset_s, take(&source, 8) % frequency);
     (void)bt_stream_class_set_default_clock_class(stream_class, clock);
     return clock;
 }

@@ -196,7 +196,7 @@ def check_trace(trace, spans):
           f"and {starts[0]} to {starts[1]} moved starts", root_span)
     totals.update(nestings=1, steps=len(trace.steps), lost=lost, dropped=dropped,
                   incomplete=sum(node.incomplete for node in trace.steps.values()),
-                  overflown=dropped > 0)
+                  overflown=dropped > 0, deep=sum(node.depth > DEPTH_MAX for node in trace.steps.values()))
 
 
 def main():

@@ -7,6 +7,8 @@ import sys
 
 mode, path = sys.argv[1:]
 found = json.load(open(path))
+for span in found:
+    span.setdefault("name", "")
 spans = {span["name"]: span for span in found}
 root = spans["root"]
 osd = {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}
@@ -36,6 +38,8 @@ EXPECTED = {
     "high": {"kind": "SERVER", "parent": "0000000000000003", "trace": "00000000000000050000000000000000",
              "annotations": ["inside"]},
     "utf8": {"kind": None, "own": {"cut": "x" + "\u00e4" * 119, "k" * 99: "v", "short": "\u00e4"}},
+    "x" + "\u00e4" * 49: {"kind": None, "parent": "euros"},
+    "": {"kind": None, "parent": "x" + "\u00e4" * 49},
     "euros": {"kind": None, "annotations": ["xx" + "\u20ac" * 79] * 2},
     "too much": {"kind": "PRODUCER"},
     "stepped": {"kind": "SERVER", "own": {"own": "1"}, "annotations": ["before"]},

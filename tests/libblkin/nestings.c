@@ -268,7 +268,7 @@ static void *go_on(void *nesting)
 
 static void nest(void)
 {
-    struct nesting nesting = {.calls = 1 + below(60), .deeper = 4 + below(8)};
+    struct nesting nesting = {.calls = 1 + below(60), .deeper = below(8) ? 4 + below(8) : 14};
     const struct blkin_context *context;
     const unsigned first_calls = below(nesting.calls);
     char name[TEXT_SIZE];

@@ -191,6 +191,10 @@ def tag(key, value):
     return f"s{number(len(key), 2)}{number(len(value), 2)}{key}{value}"
 
 
+def number_tag(type, key, bits):
+    return f"{type}{number(len(key), 2)}{number(bits, 11)}{key}"
+
+
 def step_id(span, steps):
     """As tracepoints/step_id.h derives it."""
     factor, mask = 0xBF58476D1CE4E5B9, 2**64 - 1
@@ -371,10 +375,13 @@ def packed():
                                     text=severity))
     thread.streamed += 2
     events += [
-        thread.detail(11 * S + 10 * MS, "tag", 3, "i60000?????????????offset"),
+        thread.detail(11 * S + 10 * MS, "tag", 3, number_tag("I", "offset", -4096 % 2**64)),
         thread.detail(11 * S + 10 * MS, "tag", 3, "n40open"),
         thread.detail(11 * S + 11 * MS, "end", 3, age=MS),
-        thread.span(12 * S, 4, dropped=4095, duration=0),
+        thread.span(12 * S, 4, dropped=4095, duration=0, log="".join((
+            number_tag("I", "int64", 2**63), number_tag("U", "uint64", 2**64 - 1),
+            number_tag("D", "half", 0x3FE0000000000000), number_tag("B", "yes", 1),
+            number_tag("B", "no", 0), "i60000?????????????before"))),
         PackedThread(6, service="", ip="", port=0).span(13 * S, 5, name="")[:3] + (thread.context,),
     ]
     trace.stream().packet(events)
