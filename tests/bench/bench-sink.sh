@@ -93,6 +93,18 @@ compare_before() {
     rm -rf "$WORK"/{now,before} "$WORK"/{now,before}.{blkin.zipkin,utils.dummy}
 }
 
+# What a babeltrace2 takes for its start and its end.
+start() {
+    local spans=10 i
+    record_trace start "$spans" 1000 span || exit 1
+    for ((i = 0; i < rounds; i++)); do
+        dummy start
+        ours start
+    done
+    printf 'sink start_%s\n' "cpu $(least "$WORK/start.blkin.zipkin" 1)" \
+        "dummy_cpu $(least "$WORK/start.utils.dummy" 1)"
+}
+
 # bytes TRACE: those in its ring buffers, as they are on disk.
 bytes() {
     find "$WORK/$1" -name 'bench_*' ! -name '*.idx' -printf '%s\n' |
@@ -108,5 +120,6 @@ printf 'sink spans %s %s 0\n' "$spans" "$spans"
 "$bench/bench-post" "${server##*:}" | sed 's/^/sink /' || exit 1
 compare original
 compare span
+start
 compare_before span span 1
 compare_before steps layers 3
