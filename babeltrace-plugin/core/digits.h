@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef __SSE2__
+#ifdef __x86_64__
 #include <emmintrin.h>
 #endif
 
@@ -42,7 +42,7 @@ static inline uint64_t digits_word(const char *at, uint64_t *wrong)
 static inline void digits_two_words(const char *at, uint64_t *first, uint64_t *second,
                                     uint64_t *wrong)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
     __m128i value =
         _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
 
