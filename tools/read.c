@@ -68,8 +68,6 @@ static bool read_file(const char *path, struct bytes *bytes)
     return done;
 }
 
-extern char **environ;
-
 /* Returns where its standard output can be read, or -1 with errno set. */
 static int start(const char *const arguments[], pid_t *child)
 {

@@ -65,8 +65,8 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 /*
  * A streamed step is given out at its end, which may be long before the same step comes again in
  * the event of its span, or of a step around it: notes it with all of these that are open. Of each
- * STEPS_NOTED are, by their numbers counted from its own: number n is bit n - 1 of steps_given. They
- * are what most spans have; recent.h has the others as long as it can.
+ * STEPS_NOTED are, by their numbers counted from its own: number n is bit n - 1 of steps_given.
+ * They are what most spans have; recent.h has the others as long as it can.
  */
 #define STEPS_NOTED 64
 
