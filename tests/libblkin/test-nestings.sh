@@ -37,10 +37,6 @@ check() {
 # in two sessions of which each has one form, and in one that has both. Process events are numbered with the
 # whole spans: beside the streaming ones only, they would show gaps.
 session whole blkin:span blkin:process
-<<<<<<< HEAD
-# (without blkin:process, which is numbered with the spans of the other one: the second of them would tell of a gap)
-=======
->>>>>>> steps
 session streamed blkin:begin 'blkin:annotation_*' blkin:tag blkin:end
 nest "$programs/nestings"
 check whole
