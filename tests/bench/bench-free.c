@@ -25,7 +25,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define SPANS 1000 /* of a run */
+#define SPANS 250 /* of a run */
 #define RUNS  10
 
 static _Thread_local volatile unsigned long allocations, locks, syscalls;
