@@ -80,7 +80,8 @@ core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
 plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src)
-tool_src := $(wildcard tools/*.c)
+tool_src := $(wildcard tools/*.c tools/*/*.c)
+man_pages := $(wildcard tools/*.1 tools/*/*.1)
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
@@ -95,7 +96,7 @@ unit_tests := $(foreach program,$(test_programs), \
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
-tool_pkgs := libcurl jansson
+tool_pkgs := $(plugin_pkgs) inih lttng-ctl
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -153,10 +154,16 @@ $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
 
-$(call obj,$(tool_src)): flags = $(internal) $(call pkg_cflags,$(tool_pkgs))
-$(tool): $(call obj,$(tool_src))
+# the command links what it uses of the plugin; the sink itself comes with the plugin
+plugin_parts := $(BUILD)/obj/plugin.a
+$(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
+	@rm -f $@
+	$(call say,AR)$(AR) rcs $@ $^
+
+$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -Itools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs))
+$(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
@@ -170,10 +177,11 @@ $(BUILD)/include/blkin/%: tracepoints/%
 
 .PHONY: man
 man: $(BUILD)/man/made ## make the man pages: of the command, the headers and each function
-$(BUILD)/man/made: scripts/reference $(headers) tools/blkin.1 Makefile
+$(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile
 	@rm -rf $(@D)
 	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(headers)
-	@sed 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' tools/blkin.1 >$(@D)/blkin.1
+	@for page in $(man_pages); do \
+		sed 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' $$page >$(@D)/$${page##*/}; done
 	@touch $@
 
 pc: $(BUILD)/blkin.pc
@@ -447,7 +455,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
 		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -Ilibblkin $(public_flags) \
-			-Ibabeltrace-plugin -Itracepoints $(call pkg_cflags,$(plugin_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
+			-Ibabeltrace-plugin -Itracepoints -Itools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
 format: ## format the C and C++ files
@@ -466,7 +474,7 @@ install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## inst
 	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
-	$(INSTALL) -m 644 $(BUILD)/man/blkin.1 $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/sink.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)

@@ -3,9 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "show.h"
+#include "show/show.h"
 
 #include <locale.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,33 +14,52 @@
 #define BLKIN_RELEASE "unknown"
 #endif
 
-static const char usage[] = "usage: blkin COMMAND [ARGUMENT]...\n"
-                            "\n"
-                            "commands:\n"
-                            "  show   print a trace as a timeline (blkin show --help)\n"
-                            "\n"
-                            "  -h, --help     print this\n"
-                            "  -V, --version  print the version\n";
+struct command {
+    const char *name; /* with the program's, as getopt(3) begins its messages */
+    const char *what;
+    int (*run)(int argc, char *argv[]); /* argv[0] is name; returns the exit status */
+};
+
+static const struct command commands[] = {
+    {"blkin show", "print a trace as a timeline", show},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const char *short_name(const struct command *command)
+{
+    return command->name + strlen("blkin ");
+}
+
+static void print_usage(FILE *file)
+{
+    fputs("usage: blkin COMMAND [ARGUMENT]...\n\ncommands (blkin COMMAND --help):\n", file);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(file, "  %-8s %s\n", short_name(&commands[i]), commands[i].what);
+    fputs("\n  -h, --help     print this\n  -V, --version  print the version\n", file);
+}
 
 int main(int argc, char *argv[])
 {
-    const char *command = argc > 1 ? argv[1] : "";
+    const char *given = argc > 1 ? argv[1] : "";
 
     setlocale(LC_ALL, "");
-    if (strcmp(command, "show") == 0) {
-        argv[1] = "blkin show"; /* how getopt(3) begins its messages */
-        return show(argc - 1, argv + 1);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(given, short_name(&commands[i])) != 0)
+            continue;
+        argv[1] = (char *)(uintptr_t)commands[i].name;
+        return commands[i].run(argc - 1, argv + 1);
     }
-    if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0) {
-        fputs(usage, stdout);
+    if (strcmp(given, "-h") == 0 || strcmp(given, "--help") == 0) {
+        print_usage(stdout);
         return 0;
     }
-    if (strcmp(command, "-V") == 0 || strcmp(command, "--version") == 0) {
+    if (strcmp(given, "-V") == 0 || strcmp(given, "--version") == 0) {
         puts("blkin " BLKIN_RELEASE);
         return 0;
     }
     if (argc > 1)
-        fprintf(stderr, "blkin: unknown command \"%s\"\n", command);
-    fputs(usage, stderr);
+        fprintf(stderr, "blkin: unknown command \"%s\"\n", given);
+    print_usage(stderr);
     return 2;
 }

@@ -41,13 +41,24 @@ sed '/^\/\* Returns the calling thread/d' "$SRC/libblkin/blkin.h" >"$work/blkin.
 "$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work/broken" "$work/blkin.h" 2>/dev/null &&
     fail "a function without a comment is accepted"
 
-# the command's page has the options that its --help has
-sed 's/@VERSION@/0.0/; s/@RELEASED@/2000-01-01/' "$SRC/tools/blkin.1" >"$work/blkin.1"
-"$BUILD/bin/blkin" show --help | grep -oE -- '--[a-z]+' | sort -u >"$work/options"
-[ "$(wc -l <"$work/options")" -ge 5 ] || fail "blkin show --help has no options"
-while read -r option; do
-    grep -qF -- "${option//-/\\-}" "$work/blkin.1" || fail "blkin.1 does not have $option"
-done <"$work/options"
+# each command has a page with the options of its --help, which fits a screen
+for page in "$SRC"/tools/*.1 "$SRC"/tools/*/*.1; do
+    sed 's/@VERSION@/0.0/; s/@RELEASED@/2000-01-01/' "$page" >"$work/${page##*/}"
+done
+"$BUILD/bin/blkin" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p' >"$work/commands"
+grep -qx show "$work/commands" || fail "blkin --help lists no commands"
+while read -r command; do
+    "$BUILD/bin/blkin" "$command" --help >"$work/usage" || fail "blkin $command --help fails"
+    awk 'length > 80 || NR > 24 {exit 1}' "$work/usage" ||
+        fail "blkin $command --help has more than 24 lines of 80 characters"
+    grep -oE -- '--[a-z-]+' "$work/usage" | sort -u >"$work/options"
+    [ -s "$work/options" ] || fail "blkin $command --help has no options"
+    while read -r option; do
+        grep -qF -- "${option//-/\\-}" "$work/blkin-$command.1" ||
+            fail "blkin-$command.1 does not have $option"
+    done <"$work/options"
+    grep -qF "blkin\\-$command (1)" "$work/blkin.1" || fail "blkin.1 does not name blkin-$command"
+done <"$work/commands"
 
 if type -P groff >/dev/null; then
     for page in "$work"/*.[13]; do
@@ -59,7 +70,7 @@ if type -P mandoc >/dev/null; then
     mandoc -T lint -W warning "$work"/*.[13] || fail "mandoc: see above"
 fi
 if type -P man >/dev/null; then
-    for page in blkin.h.3 blkin_span_begin.3 blkin.1; do
+    for page in blkin.h.3 blkin_span_begin.3 blkin.1 blkin-show.1; do
         said=$(man --warnings -l "$work/$page" 2>&1 >/dev/null)
         [ -z "$said" ] || fail "man: $page: $said"
     done

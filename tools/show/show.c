@@ -6,7 +6,7 @@
 #include "show.h"
 
 #include "draw.h"
-#include "text.h"
+#include "../text.h"
 
 #include <getopt.h>
 #include <stdio.h>

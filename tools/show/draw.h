@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_DRAW_H
 #define BLKIN_TOOLS_DRAW_H
 
-#include "tree.h"
+#include "../trace/tree.h"
 
 /* To the standard output, in lines of at most `width` columns; the trace is arranged. */
 void draw(const struct trace *trace, size_t width, bool annotations);

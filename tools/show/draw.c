@@ -5,8 +5,8 @@
  */
 #include "draw.h"
 
-#include "self.h"
-#include "text.h"
+#include "../trace/self.h"
+#include "../text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,60 @@
+/*
+ * The configuration of a command: one file, the environment, flags; what comes later wins.
+ *
+ * The file (/etc/blkin/blkin.conf, or --config=FILE, or $BLKIN_CONFIG) has lines `key = value`.
+ * Those before the first [section] are for all commands, those of [live] for `blkin live` only. A
+ * key is in the environment as BLKIN_KEY, in capitals with _ for -, and on the command line as
+ * --key=value. There is one table of keys in keys.c; the sink's parameters are keys of the same
+ * names, checked by the sink's own table (params.h).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_CONFIG_H
+#define BLKIN_TOOLS_CONFIG_H
+
+#include <babeltrace2/babeltrace.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A flag of the command itself, which is no key: --name or --name=VALUE. */
+struct config_flag {
+    const char *name;
+    bool *is_given;
+    const char **value; /* NULL: it has none */
+};
+
+struct config_request {
+    const char *section;             /* "live"; NULL: only what is for all commands */
+    const char *usage;               /* printed by --help */
+    const struct config_flag *flags; /* ends with a NULL name; NULL: none */
+};
+
+struct config;
+
+/*
+ * Reads the configuration. argv[0] is how messages begin. Returns NULL, after it has printed the
+ * usage or what is wrong, with *status as the exit status: 0 or 2. config_free() frees it.
+ */
+struct config *config_read(const struct config_request *request, int argc, char *argv[],
+                           int *status);
+void config_free(struct config *config);
+
+/* Once more with the same arguments, as for `blkin reload`. Returns NULL after it has said why. */
+struct config *config_read_again(const struct config *config);
+
+/* What is no flag, as with getopt(3): count of it, and the i-th. */
+int config_operands(const struct config *config);
+const char *config_operand(const struct config *config, int i);
+
+/* The value of a key of keys.c: a key that is not there, or of another type, is a bug (abort). */
+const char *config_text(const struct config *config, const char *key); /* NULL: not given */
+int64_t config_integer(const struct config *config, const char *key);
+bool config_boolean(const struct config *config, const char *key);
+
+/* Where the value is from: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default". */
+const char *config_origin(const struct config *config, const char *key);
+
+/* The sink's parameters, those that are given: a new map, the caller's. NULL: out of memory. */
+bt_value *config_sink_params(const struct config *config);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * The event loop of a service: one thread, which waits for descriptors, times, children and the
+ * signals that end or reload it. Nothing that can hang is called in it: that is what tasks are for.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_LOOP_H
+#define BLKIN_TOOLS_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct loop;
+
+struct loop_signals {
+    void (*end)(void *context);    /* SIGTERM, SIGINT */
+    void (*reload)(void *context); /* SIGHUP */
+    void *context;
+};
+
+/* Blocks these signals and SIGCHLD. Returns NULL with errno set. */
+struct loop *loop_new(const struct loop_signals *signals);
+void loop_free(struct loop *loop);
+
+/* Until loop_stop(). Returns false with errno set if it cannot wait any more. */
+bool loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* ---- descriptors: `ready` is called while poll(2) says so */
+
+struct watched {
+    int fd;
+    short events;
+    void (*ready)(void *context, short events);
+    void *context;
+    struct watched *next; /* the loop's */
+};
+
+void loop_watch(struct loop *loop, struct watched *watched);
+void loop_unwatch(struct loop *loop, struct watched *watched);
+
+/* ---- times */
+
+struct timer {
+    void (*due)(void *context);
+    void *context;
+    int64_t at_ms; /* the loop's, as is next */
+    struct timer *next;
+};
+
+/* Once, in that many ms; a timer that is set already is set anew. */
+void timer_set(struct loop *loop, struct timer *timer, int64_t in_ms);
+void timer_clear(struct loop *loop, struct timer *timer);
+
+/* ---- children */
+
+struct child {
+    void (*ended)(void *context, int status); /* as of waitpid(2) */
+    void *context;
+    pid_t pid; /* 0: none runs */
+    struct child *next;
+};
+
+/*
+ * Forks. The child has default signals, none blocked, dies with us (PR_SET_PDEATHSIG), keeps none
+ * of the loop's descriptors, and ends with what run() returns. Returns false with errno set.
+ */
+bool child_start(struct loop *loop, struct child *child, int (*run)(void *argument),
+                 void *argument);
+/* The same, with a program: arguments[0] is searched on PATH. Status 127: it is not there. */
+bool child_exec(struct loop *loop, struct child *child, char *const arguments[]);
+
+/* ---- tasks: what may hang, in a child, with a deadline */
+
+/*
+ * A function that fills result, of a plain type (no pointers in it), and returns whether it has
+ * worked. It runs in a child: what else it changes is lost.
+ */
+typedef bool task_fn(const void *argument, void *result);
+
+#define TASK_RESULT_MAX 65536
+
+struct task {
+    void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
+    void *context;
+    struct child child; /* the loop's, as is all below */
+    struct watched pipe;
+    struct timer deadline;
+    char *result;
+    size_t size, got;
+};
+
+/* Returns false with errno set; then done() is not called. */
+bool task_start(struct loop *loop, struct task *task, task_fn *run, const void *argument,
+                size_t result_size, int64_t limit_ms);
+
+#endif
