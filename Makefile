@@ -163,7 +163,7 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 $(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -Itools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs))
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) -lm $(LDLIBS)
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
