@@ -5,6 +5,7 @@
  */
 #include "config/command.h"
 #include "show/show.h"
+#include "stat/command.h"
 
 #include <locale.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct command {
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
     {"blkin show", "print a trace as a timeline", show},
+    {"blkin stat", "statistics of spans, as top or of a file", stat_command},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -1,0 +1,322 @@
+/*
+ * The report as a table that fits the terminal.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "report.h"
+
+#include "../text.h"
+#include "account.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LABEL_MIN  24
+#define CELL_WIDTH 7
+#define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
+
+struct cell {
+    char text[16];
+};
+
+struct table {
+    const struct report *report;
+    size_t label;
+    bool is_wide;
+    double self_sum;
+};
+
+/* ---- cells: six characters, three of them digits that mean something */
+
+static struct cell number_cell(double value)
+{
+    struct cell cell;
+
+    snprintf(cell.text, sizeof(cell.text),
+             value < 99.95      ? "%.1f"
+             : value < 999999.5 ? "%.0f"
+                                : "%.4gM",
+             value < 999999.5 ? value : value / 1e6);
+    return cell;
+}
+
+static struct cell count_cell(uint64_t value)
+{
+    struct cell cell;
+
+    if (value >= 1000000)
+        return number_cell((double)value);
+    snprintf(cell.text, sizeof(cell.text), "%" PRIu64, value);
+    return cell;
+}
+
+static struct cell scaled_cell(double value, const char *unit)
+{
+    struct cell cell;
+
+    snprintf(cell.text, sizeof(cell.text),
+             value < 9.995   ? "%.2f%s"
+             : value < 99.95 ? "%.1f%s"
+                             : "%.0f%s",
+             value, unit);
+    return cell;
+}
+
+static struct cell time_cell(const struct histogram *histogram, double q)
+{
+    const double us = (double)histogram_quantile(histogram, q);
+    struct cell cell = {"-"};
+
+    if (histogram->count == 0)
+        return cell;
+    if (us >= 999500)
+        return scaled_cell(us / 1e6, "s");
+    if (us >= 1000)
+        return scaled_cell(us / 1e3, "ms");
+    snprintf(cell.text, sizeof(cell.text), "%.0fus", us);
+    return cell;
+}
+
+/* ---- columns */
+
+static struct cell spans_cell(const struct table *table, const struct statistics_row *row)
+{
+    (void)table;
+    return count_cell(row->spans);
+}
+
+static struct cell rate_cell(const struct table *table, const struct statistics_row *row)
+{
+    const struct report *report = table->report;
+
+    return report->seconds > 0
+               ? number_cell((double)row->spans * report_scale(report) / report->seconds)
+               : (struct cell){"-"};
+}
+
+static struct cell errors_cell(const struct table *table, const struct statistics_row *row)
+{
+    (void)table;
+    return count_cell(row->errors);
+}
+
+static struct cell share_cell(const struct table *table, const struct statistics_row *row)
+{
+    struct cell cell = {"-"};
+
+    if (table->self_sum > 0)
+        snprintf(cell.text, sizeof(cell.text), "%.1f", row->self.sum * 100 / table->self_sum);
+    return cell;
+}
+
+static const struct column {
+    const char *title;
+    bool is_wide; /* left out where there is little room */
+    struct cell (*cell)(const struct table *table, const struct statistics_row *row);
+    size_t histogram; /* without a cell(): of this histogram */
+    double q;
+} columns_of_table[] = {
+#define DURATION offsetof(struct statistics_row, duration)
+#define SELF     offsetof(struct statistics_row, self)
+    {"spans", true, spans_cell, 0, 0},    {"rate/s", false, rate_cell, 0, 0},
+    {"errors", false, errors_cell, 0, 0}, {"p50", false, NULL, DURATION, 0.5},
+    {"p90", false, NULL, DURATION, 0.9},  {"p99", false, NULL, DURATION, 0.99},
+    {"max", false, NULL, DURATION, 1},    {"self50", true, NULL, SELF, 0.5},
+    {"self90", true, NULL, SELF, 0.9},    {"self99", false, NULL, SELF, 0.99},
+    {"selfmx", true, NULL, SELF, 1},      {"self%", false, share_cell, 0, 0},
+};
+
+static struct cell cell_of(const struct table *table, const struct column *column,
+                           const struct statistics_row *row)
+{
+    if (column->cell)
+        return column->cell(table, row);
+    return time_cell((const struct histogram *)((const char *)row + column->histogram), column->q);
+}
+
+/* ---- lines */
+
+static void put_titles(const struct table *table)
+{
+    put_spaces(table->label - put("service: span", table->label));
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (table->is_wide || !columns_of_table[i].is_wide)
+            printf("%*s", CELL_WIDTH, columns_of_table[i].title);
+    }
+    putchar('\n');
+}
+
+static size_t label_columns(const struct statistics_row *row)
+{
+    return columns(row->service) + 2 + columns(row->name);
+}
+
+static size_t put_label(const struct table *table, const struct statistics_row *row)
+{
+    const size_t half = table->label / 2;
+    size_t taken;
+
+    if (row->is_other)
+        return put("(all other names)", table->label);
+    taken = columns(row->service) + 2 < half ? columns(row->service) : half - 2;
+    taken = put(row->service, label_columns(row) > table->label ? taken : table->label);
+    fputs(": ", stdout);
+    return taken + 2 + put(row->name[0] ? row->name : "(no name)", table->label - taken - 2);
+}
+
+static void put_cells(const struct table *table, const struct statistics_row *row)
+{
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (table->is_wide || !columns_of_table[i].is_wide)
+            printf("%*s", CELL_WIDTH, cell_of(table, &columns_of_table[i], row).text);
+    }
+    putchar('\n');
+}
+
+/* What there is no room for, as one row. Out of memory: returns false. */
+static bool put_rest(const struct table *table, const struct statistics_row **rows, size_t count)
+{
+    struct statistics_row rest = {.service = ""};
+    bool done = true;
+    char label[64];
+
+    for (size_t i = 0; done && i < count; i++)
+        done = statistics_merge_row(&rest, rows[i]);
+    snprintf(label, sizeof(label), "(%zu more)", count);
+    put_spaces(table->label - put(label, table->label));
+    put_cells(table, &rest);
+    statistics_clear_row(&rest);
+    return done;
+}
+
+static size_t lines_of(size_t length, size_t width)
+{
+    return length ? (length + width - 1) / width : 1;
+}
+
+/* Whole, over several lines if need be; returns how many. */
+static size_t put_whole(const char *text, size_t width)
+{
+    fputs(text, stdout);
+    putchar('\n');
+    return lines_of(strlen(text), width);
+}
+
+static size_t put_time_and_totals(const struct report *report, size_t width)
+{
+    char text[512];
+    size_t length = 0;
+    uint64_t errors = 0;
+    const time_t now = time(NULL);
+    struct tm local;
+
+    for (size_t i = 0; i < statistics_count(report->statistics); i++)
+        errors += statistics_row(report->statistics, i)->errors;
+    if (report->is_live && localtime_r(&now, &local))
+        length = strftime(text, sizeof(text), "%H:%M:%S  ", &local);
+    length += (size_t)snprintf(
+        text + length, sizeof(text) - length,
+        "%" PRIu64 " span%s in %.1f s, %" PRIu64 " with an error; %" PRIu64 " trace%s",
+        report->spans, report->spans == 1 ? "" : "s", report->seconds, errors,
+        report->traces.complete, report->traces.complete == 1 ? "" : "s");
+    if (report->is_live)
+        snprintf(text + length, sizeof(text) - length, "; %zu sink%s", report->taps,
+                 report->taps == 1 ? "" : "s");
+    return put_whole(text, width);
+}
+
+/* What the figures are not: whole. */
+static size_t put_limits(const struct report *report, size_t width)
+{
+    char text[512];
+    size_t lines = 0;
+
+    if (report->share > 1 || report->dropped) {
+        snprintf(text, sizeof(text),
+                 "seen: %" PRIu64 " of %" PRIu64 " spans; asked for: 1/%" PRIu32
+                 " of the traces; too fast to be seen: %" PRIu64 "; rates are estimates",
+                 report->spans, report->passed, report->share, report->dropped);
+        lines += put_whole(text, width);
+    }
+    if (report->traces.early) {
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " traces did not fit into memory until they were complete: their self "
+                 "times may be too long",
+                 report->traces.early);
+        lines += put_whole(text, width);
+    }
+    return lines;
+}
+
+static size_t put_account(const struct report *report, int i, size_t width)
+{
+    char line[ACCOUNT_LINE_MAX];
+
+    account_line(report->account_names[i], report->accounts[i], line);
+    return put_whole(line, width);
+}
+
+static size_t put_head(const struct report *report, size_t width)
+{
+    size_t lines = put_time_and_totals(report, width) + put_limits(report, width);
+
+    for (int i = 0; i < SERVICES_MAX; i++) {
+        if (report->accounts[i])
+            lines += put_account(report, i, width);
+    }
+    putchar('\n');
+    return lines + 1;
+}
+
+static struct table layout(const struct report *report, const struct statistics_row **rows,
+                           size_t count, size_t width)
+{
+    struct table table = {.report = report, .self_sum = report_self_sum(report)};
+    size_t narrow = 0, cells, longest = LABEL_MIN;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        narrow += columns_of_table[i].is_wide ? 0 : CELL_WIDTH;
+    table.is_wide = width >= LABEL_MIN + COLUMNS * CELL_WIDTH;
+    cells = table.is_wide ? COLUMNS * CELL_WIDTH : narrow;
+    for (size_t i = 0; i < count; i++)
+        longest = label_columns(rows[i]) > longest ? label_columns(rows[i]) : longest;
+    table.label = width > cells + LABEL_MIN / 2 ? width - cells : LABEL_MIN / 2;
+    if (longest < table.label)
+        table.label = longest;
+    return table;
+}
+
+bool print_table(const struct report *report, const struct options *options)
+{
+    const struct screen seen = screen();
+    const size_t width = options->width ? options->width : seen.width;
+    size_t count, shown, room = SIZE_MAX;
+    const struct statistics_row **rows = report_rows(report, options, &count);
+    struct table table;
+    bool done = rows != NULL;
+
+    if (!done)
+        return false;
+    if (report->is_live && seen.rows)
+        fputs("\033[H\033[2J", stdout);
+    shown = put_head(report, width) + 1;
+    if (report->is_live && seen.rows)
+        room = seen.rows > shown + 3 ? seen.rows - shown - 1 : 2;
+    shown = count <= room ? count : room - 1;
+    table = layout(report, rows, count, width);
+    put_titles(&table);
+    for (size_t i = 0; i < shown; i++) {
+        put_spaces(table.label - put_label(&table, rows[i]));
+        put_cells(&table, rows[i]);
+    }
+    if (shown < count)
+        done = put_rest(&table, rows + shown, count - shown);
+    if (report->is_live && !seen.rows)
+        putchar('\n');
+    free(rows);
+    return done;
+}
