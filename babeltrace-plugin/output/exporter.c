@@ -165,6 +165,8 @@ static void end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     end_thread(exporter, timeout_ms);
+    if (exporter->tap)
+        tap_end(exporter->tap);
     exporter->transport->free(exporter->transport);
 }
 
@@ -215,7 +217,7 @@ void exporter_free(struct exporter *exporter)
         return;
     if (exporter->is_running)
         end(exporter, 0);
-    tap_close(exporter->tap);
+    tap_free(exporter->tap);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)

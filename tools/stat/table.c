@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LABEL_MIN  24
+#define LABEL_WISH 24
 #define CELL_WIDTH 7
 #define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
 
@@ -26,7 +26,7 @@ struct cell {
 struct table {
     const struct report *report;
     size_t label;
-    bool is_wide;
+    int detail; /* columns of no more than this are shown */
     double self_sum;
 };
 
@@ -37,7 +37,8 @@ static struct cell number_cell(double value)
     struct cell cell;
 
     snprintf(cell.text, sizeof(cell.text),
-             value < 99.95      ? "%.1f"
+             value < 9.995      ? "%.2f"
+             : value < 99.95    ? "%.1f"
              : value < 999999.5 ? "%.0f"
                                 : "%.4gM",
              value < 999999.5 ? value : value / 1e6);
@@ -115,19 +116,19 @@ static struct cell share_cell(const struct table *table, const struct statistics
 
 static const struct column {
     const char *title;
-    bool is_wide; /* left out where there is little room */
+    int detail; /* 0: shown on any terminal, 1: from 80 columns on, 2: on a wide one */
     struct cell (*cell)(const struct table *table, const struct statistics_row *row);
     size_t histogram; /* without a cell(): of this histogram */
     double q;
 } columns_of_table[] = {
 #define DURATION offsetof(struct statistics_row, duration)
 #define SELF     offsetof(struct statistics_row, self)
-    {"spans", true, spans_cell, 0, 0},    {"rate/s", false, rate_cell, 0, 0},
-    {"errors", false, errors_cell, 0, 0}, {"p50", false, NULL, DURATION, 0.5},
-    {"p90", false, NULL, DURATION, 0.9},  {"p99", false, NULL, DURATION, 0.99},
-    {"max", false, NULL, DURATION, 1},    {"self50", true, NULL, SELF, 0.5},
-    {"self90", true, NULL, SELF, 0.9},    {"self99", false, NULL, SELF, 0.99},
-    {"selfmx", true, NULL, SELF, 1},      {"self%", false, share_cell, 0, 0},
+    {"spans", 2, spans_cell, 0, 0},   {"rate/s", 0, rate_cell, 0, 0},
+    {"errors", 0, errors_cell, 0, 0}, {"p50", 0, NULL, DURATION, 0.5},
+    {"p90", 1, NULL, DURATION, 0.9},  {"p99", 0, NULL, DURATION, 0.99},
+    {"max", 0, NULL, DURATION, 1},    {"self50", 2, NULL, SELF, 0.5},
+    {"self90", 2, NULL, SELF, 0.9},   {"self99", 0, NULL, SELF, 0.99},
+    {"selfmx", 2, NULL, SELF, 1},     {"self%", 1, share_cell, 0, 0},
 };
 
 static struct cell cell_of(const struct table *table, const struct column *column,
@@ -144,7 +145,7 @@ static void put_titles(const struct table *table)
 {
     put_spaces(table->label - put("service: span", table->label));
     for (size_t i = 0; i < COLUMNS; i++) {
-        if (table->is_wide || !columns_of_table[i].is_wide)
+        if (columns_of_table[i].detail <= table->detail)
             printf("%*s", CELL_WIDTH, columns_of_table[i].title);
     }
     putchar('\n');
@@ -171,7 +172,7 @@ static size_t put_label(const struct table *table, const struct statistics_row *
 static void put_cells(const struct table *table, const struct statistics_row *row)
 {
     for (size_t i = 0; i < COLUMNS; i++) {
-        if (table->is_wide || !columns_of_table[i].is_wide)
+        if (columns_of_table[i].detail <= table->detail)
             printf("%*s", CELL_WIDTH, cell_of(table, &columns_of_table[i], row).text);
     }
     putchar('\n');
@@ -272,21 +273,28 @@ static size_t put_head(const struct report *report, size_t width)
     return lines + 1;
 }
 
+static size_t width_of_cells(int detail)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        width += columns_of_table[i].detail <= detail ? CELL_WIDTH : 0;
+    return width;
+}
+
 static struct table layout(const struct report *report, const struct statistics_row **rows,
                            size_t count, size_t width)
 {
-    struct table table = {.report = report, .self_sum = report_self_sum(report)};
-    size_t narrow = 0, cells, longest = LABEL_MIN;
+    struct table table = {report, LABEL_WISH, 2, report_self_sum(report)};
+    size_t room;
 
-    for (size_t i = 0; i < COLUMNS; i++)
-        narrow += columns_of_table[i].is_wide ? 0 : CELL_WIDTH;
-    table.is_wide = width >= LABEL_MIN + COLUMNS * CELL_WIDTH;
-    cells = table.is_wide ? COLUMNS * CELL_WIDTH : narrow;
+    while (table.detail > 0 && width_of_cells(table.detail) + LABEL_WISH > width)
+        table.detail--;
+    room = width - width_of_cells(table.detail);
     for (size_t i = 0; i < count; i++)
-        longest = label_columns(rows[i]) > longest ? label_columns(rows[i]) : longest;
-    table.label = width > cells + LABEL_MIN / 2 ? width - cells : LABEL_MIN / 2;
-    if (longest < table.label)
-        table.label = longest;
+        table.label = label_columns(rows[i]) > table.label ? label_columns(rows[i]) : table.label;
+    if (table.label > room)
+        table.label = room;
     return table;
 }
 

@@ -141,12 +141,14 @@ static bool ask_service(struct watch *watch, int service)
     struct error error;
     json_t *status = control_ask(watch->folder, services[service], "status", &error);
     json_t *taps = status ? control_ask(watch->folder, services[service], "taps", &error) : NULL;
-    const json_t *path;
+    const json_t *list = taps, *path;
     size_t i;
 
+    if (json_is_object(taps))
+        list = json_object_get(taps, "taps");
     json_decref(watch->accounts[service]);
     watch->accounts[service] = json_incref(json_object_get(status, "counters"));
-    json_array_foreach(taps, i, path)
+    json_array_foreach(list, i, path)
     {
         /* one whose sink has ended in between is no trouble */
         if (json_is_string(path))
