@@ -40,7 +40,7 @@ static struct cell number_cell(double value)
              value < 9.995      ? "%.2f"
              : value < 99.95    ? "%.1f"
              : value < 999999.5 ? "%.0f"
-                                : "%.4gM",
+                                : "%.3gM",
              value < 999999.5 ? value : value / 1e6);
     return cell;
 }
@@ -67,6 +67,14 @@ static struct cell scaled_cell(double value, const char *unit)
     return cell;
 }
 
+static struct cell days_cell(double days)
+{
+    struct cell cell;
+
+    snprintf(cell.text, sizeof(cell.text), days < 99999.5 ? "%.0fd" : "%.0ed", days);
+    return cell;
+}
+
 static struct cell time_cell(const struct histogram *histogram, double q)
 {
     const double us = (double)histogram_quantile(histogram, q);
@@ -74,6 +82,8 @@ static struct cell time_cell(const struct histogram *histogram, double q)
 
     if (histogram->count == 0)
         return cell;
+    if (us >= 99999.5e6)
+        return days_cell(us / 86400e6);
     if (us >= 999500)
         return scaled_cell(us / 1e6, "s");
     if (us >= 1000)
