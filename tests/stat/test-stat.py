@@ -141,10 +141,10 @@ class Stat(unittest.TestCase):
         evil = self.table([[span(1, 1, 0, "a\x1b[2J\nb", 0, 5, "\x9b31m\u202e")]])
         self.assertTrue(all(c.isprintable() for line in evil for c in line), evil)
 
-    def test_a_million_names(self):
+    def test_many_names(self):
         """Memory is bounded: what there is no row for is counted as other."""
         with tempfile.NamedTemporaryFile("w") as file:
-            for i in range(200000):
+            for i in range(30000):
                 json.dump([span(i + 1, 1, 0, f"name {i}", i, 1 + i % 977)], file)
             file.flush()
             result = stat("--json", file.name)
@@ -152,9 +152,9 @@ class Stat(unittest.TestCase):
         self.assertEqual(len(report["rows"]), 4096)
         other = [row for row in report["rows"] if row.get("other")]
         self.assertEqual(len(other), 1)
-        self.assertEqual(other[0]["spans"], 200000 - 4095)
-        self.assertEqual(other[0]["self"]["count"], 200000 - 4095)
-        self.assertEqual(sum(row["spans"] for row in report["rows"]), 200000)
+        self.assertEqual(other[0]["spans"], 30000 - 4095)
+        self.assertEqual(other[0]["self"]["count"], 30000 - 4095)
+        self.assertEqual(sum(row["spans"] for row in report["rows"]), 30000)
 
     def test_folder(self):
         folder = os.path.join(TRACES, "steps")

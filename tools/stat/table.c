@@ -247,10 +247,17 @@ static size_t put_limits(const struct report *report, size_t width)
     size_t lines = 0;
 
     if (report->share > 1 || report->dropped) {
-        snprintf(text, sizeof(text),
-                 "seen: %" PRIu64 " of %" PRIu64 " spans; asked for: 1/%" PRIu32
-                 " of the traces; too fast to be seen: %" PRIu64 "; rates are estimates",
-                 report->spans, report->passed, report->share, report->dropped);
+        size_t length =
+            (size_t)snprintf(text, sizeof(text), "seen: %" PRIu64 " of %" PRIu64 " spans",
+                             report->spans, report->passed);
+
+        if (report->share > 1)
+            length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                       ", of 1/%" PRIu32 " of the traces", report->share);
+        if (report->dropped)
+            length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                       ", as %" PRIu64 " came too fast", report->dropped);
+        snprintf(text + length, sizeof(text) - length, "; rates are estimates");
         lines += put_whole(text, width);
     }
     if (report->traces.early) {

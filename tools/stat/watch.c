@@ -40,6 +40,7 @@ struct watch {
     size_t taps_count;
     json_t *accounts[SERVICES_MAX];
     uint32_t share;
+    bool has_broken;      /* some tap */
     uint64_t spans_count; /* these three of the interval */
     uint64_t passed;
     uint64_t dropped;
@@ -100,6 +101,7 @@ static void read_tap(struct watch *watch, size_t i)
     switch (tap_reader_read(watch->taps[i], use_line, watch, &error)) {
     case TAP_BROKEN:
         fprintf(stderr, "blkin stat: %s\n", error.text);
+        watch->has_broken = true;
         remove_tap(watch, i);
         break;
     case TAP_ENDED:
@@ -273,7 +275,7 @@ static int run(struct watch *watch)
         if (!end_interval(watch, is_last))
             return 1;
     } while (!is_last);
-    return 0;
+    return watch->has_broken;
 }
 
 /* ---- beginning and end */
