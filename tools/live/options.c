@@ -42,12 +42,13 @@ static bool check_address(const struct config *config, const char *address, stru
     }
     if (is_loopback(address) || config_boolean(config, "expose-relayd"))
         return true;
-    error_set(error,
-              "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has neither passwords nor "
-              "TLS, and in LTTng 2.13 known holes; whoever reaches it can read all traces and write "
-              "files. Tunnel to 127.0.0.1 (ssh, WireGuard); or, on a network that you trust, say "
-              "expose-relayd=yes",
-              config_origin(config, "relayd-address"), address);
+    error_set(
+        error,
+        "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has neither passwords nor "
+        "TLS, and in LTTng 2.13 known holes; whoever reaches it can read all traces and write "
+        "files. Tunnel to 127.0.0.1 (ssh, WireGuard); or, on a network that you trust, say "
+        "expose-relayd=yes",
+        config_origin(config, "relayd-address"), address);
     return false;
 }
 
@@ -82,7 +83,8 @@ static bool parse_relayd(const char *text, struct relay_options *options, struct
     if (length == 0 || length >= sizeof(options->host) || memchr(text, ':', length) ||
         options->live_port == 0) {
         error_set(error,
-                  "relayd \"%s\": expected \"own\" or HOST[:PORT], the port for live viewers", text);
+                  "relayd \"%s\": expected \"own\" or HOST[:PORT], the port for live viewers",
+                  text);
         return false;
     }
     memcpy(options->host, text, length);
@@ -225,11 +227,15 @@ bool options_of_readers(const struct config *config, const struct relay_options 
 
 const char *options_need_restart(const struct config *old, const struct config *wanted)
 {
-    static const char *const texts[] = {"session", "events",    "filter",         "runtime-dir",
-                                        "state-dir", "relayd",    "relayd-address", NULL};
-    static const char *const integers[] = {"subbuf-bytes",        "subbuf-count",
-                                           "live-timer-us",       "relayd-control-port",
-                                           "relayd-data-port",    "relayd-live-port", NULL};
+    static const char *const texts[] = {"session",   "events", "filter",         "runtime-dir",
+                                        "state-dir", "relayd", "relayd-address", NULL};
+    static const char *const integers[] = {"subbuf-bytes",
+                                           "subbuf-count",
+                                           "live-timer-us",
+                                           "relayd-control-port",
+                                           "relayd-data-port",
+                                           "relayd-live-port",
+                                           NULL};
 
     for (int i = 0; texts[i]; i++) {
         if (strcmp(config_text(old, texts[i]), config_text(wanted, texts[i])) != 0)

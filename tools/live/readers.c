@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#define PATH_SIZE      192
 #define RESTART_MS     100 /* then twice as long each time */
 #define RESTART_MAX_MS 5000
 #define LONG_RUN_NS    INT64_C(10000000000) /* who has run for that long has not failed at once */
@@ -29,15 +30,31 @@
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
+static bool set_text(bt_value *params, const char *key, const char *value)
+{
+    return bt_value_map_insert_string_entry(params, key, value) ==
+           BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
+}
+
+/* FOLDER/live-HOST-SESSION-HASH.END */
+static const char *path_of(const struct reader *reader, const char *end, char path[PATH_SIZE])
+{
+    (void)snprintf(path, PATH_SIZE, "%s/live-%s.%s", reader->readers->options.folder,
+                   reader->file_name, end);
+    return path;
+}
+
 /* The sink's parameters, with what is this reader's own. NULL: out of memory. */
 static bt_value *params_of(const struct reader *reader)
 {
     bt_value *params = NULL;
+    char path[PATH_SIZE];
 
     if (bt_value_copy(reader->readers->options.params, &params) != BT_VALUE_COPY_STATUS_OK)
         return NULL;
-    if (bt_value_map_insert_string_entry(params, "stats-file", reader->stats_path) ==
-            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
+    if (set_text(params, "stats-file", path_of(reader, "json", path)) &&
+        set_text(params, "checkpoint", path_of(reader, "checkpoint", path)) &&
+        set_text(params, "tap", path_of(reader, "tap", path)) &&
         bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", STATS_MS) ==
             BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
         return params;
@@ -69,12 +86,18 @@ static int run_reader(void *context)
 
 /* ---- its account ----------------------------------------------------------------------------- */
 
+static bool read_stats(const struct reader *reader, struct reader_account *account)
+{
+    char path[PATH_SIZE];
+
+    return reader_account_read(path_of(reader, "json", path), account);
+}
+
 static void read_account(struct reader *reader)
 {
     struct reader_account account;
 
-    if (reader->child.pid && reader_account_read(reader->stats_path, &account) &&
-        account.pid == reader->child.pid)
+    if (reader->child.pid && read_stats(reader, &account) && account.pid == reader->child.pid)
         reader->now = account;
 }
 
@@ -84,7 +107,7 @@ static uint64_t close_account(struct reader *reader, pid_t pid)
     struct reader_account account;
     uint64_t lost;
 
-    if (reader_account_read(reader->stats_path, &account) && account.pid == pid)
+    if (read_stats(reader, &account) && account.pid == pid)
         reader->now = account;
     lost = counts_bury(&reader->now.counts);
     counts_add(&reader->before, &reader->now.counts);
@@ -96,7 +119,7 @@ static void say_what_was_before(const struct reader *reader)
 {
     struct reader_account account;
 
-    if (!reader_account_read(reader->stats_path, &account) || account.has_ended)
+    if (!read_stats(reader, &account) || account.has_ended)
         return;
     say(BT_LOGGING_LEVEL_WARNING,
         "%s/%s: the last reader, process %ld of an earlier run, was killed: %" PRIu64
@@ -187,7 +210,6 @@ static void end_reader(void *context)
 static void forget(struct reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
-    free(reader->stats_path);
     reader->is_used = false;
 }
 
@@ -267,27 +289,23 @@ static void reader_ended(void *context, int status)
 
 /* ---- which there are ------------------------------------------------------------------------- */
 
-/* Of what relayd tells, which anybody may have told it: a name that is safe in a folder. */
-static char *stats_path_of(const struct reader *reader)
+/* Of what relayd tells, which anybody may have told it: a short name that is safe in a folder. */
+static void set_file_name(struct reader *reader)
 {
-    char name[64], *path;
-    uint64_t hash = 0xcbf29ce484222325;
+    uint32_t hash = 2166136261; /* FNV-1a: other sessions have other files */
+    char name[32];
 
-    (void)snprintf(name, sizeof(name), "%.24s-%.24s", reader->host, reader->session);
-    for (const char *c = reader->host; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
-    hash = (hash ^ '/') * 0x100000001b3;
-    for (const char *c = reader->session; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+    (void)snprintf(name, sizeof(name), "%.15s-%.15s", reader->host, reader->session);
     for (char *c = name; *c; c++) {
         if (!strchr("-_.", *c) && !(*c >= '0' && *c <= '9') &&
             !((*c | 0x20) >= 'a' && (*c | 0x20) <= 'z'))
             *c = '_';
     }
-    if (asprintf(&path, "%s/live-%s-%08x.json", reader->readers->options.folder, name,
-                 (unsigned)hash) < 0)
-        return NULL;
-    return path;
+    for (const char *c = reader->host; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    for (const char *c = reader->session; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    (void)snprintf(reader->file_name, sizeof(reader->file_name), "%s-%08x", name, hash);
 }
 
 static struct reader *find(struct readers *readers, const char *host, const char *session)
@@ -324,11 +342,7 @@ static struct reader *add(struct readers *readers, const char *host, const char 
     reader->timer.context = reader;
     reader->child = (struct child){.ended = reader_ended, .context = reader};
     reader->unread_since_ns = wall_clock_ns();
-    reader->stats_path = stats_path_of(reader);
-    if (!reader->stats_path) {
-        reader->is_used = false;
-        return NULL;
-    }
+    set_file_name(reader);
     start_in(reader, 0);
     return reader;
 }
@@ -575,6 +589,20 @@ json_t *readers_json(struct readers *readers)
             continue;
         read_account(reader);
         json_array_append_new(list, reader_json(reader));
+    }
+    return list;
+}
+
+json_t *readers_taps(struct readers *readers)
+{
+    json_t *list = json_array();
+    char path[PATH_SIZE];
+
+    for (int i = 0; i < READERS_MAX; i++) {
+        const struct reader *reader = &readers->readers[i];
+
+        if (reader->is_used && reader->state == READER_RUNNING)
+            json_array_append_new(list, json_string(path_of(reader, "tap", path)));
     }
     return list;
 }

@@ -40,7 +40,7 @@ struct readers;
 struct reader {
     struct readers *readers;
     char host[256], session[256];
-    char *stats_path;
+    char file_name[48]; /* of its files in the runtime folder */
     bool is_used, is_own, is_listed, is_attached;
     bool is_retired; /* its session stood still: not started again */
     bool is_renewed; /* to be restarted with other parameters */
@@ -101,5 +101,6 @@ void readers_end(struct readers *readers);
 struct counts readers_counts(struct readers *readers);
 unsigned readers_running(const struct readers *readers);
 json_t *readers_json(struct readers *readers);
+json_t *readers_taps(struct readers *readers); /* their sockets, for `blkin stat` */
 
 #endif
