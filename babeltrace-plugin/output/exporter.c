@@ -130,6 +130,8 @@ static bool start(struct exporter *exporter, struct error *error)
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = exporter->reporter,
     };
+    exporter->sender.settled = exporter->callbacks.settled;
+    exporter->sender.context = exporter->callbacks.context;
     if (exporter->transport->warning)
         exporter->callbacks.report(exporter->callbacks.context, exporter->transport->warning);
     exporter->is_running = sender_start(&exporter->sender);
@@ -249,6 +251,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
     }
     if (added == OUTBOX_DROPPING)
         say_dropping(exporter);
+}
+
+void exporter_skip(struct exporter *exporter)
+{
+    outbox_skip(exporter->outbox);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

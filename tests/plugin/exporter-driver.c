@@ -44,7 +44,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_ACCEPTED] = "accepted",       [OUTCOME_REFUSED] = "refused",
     [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
-    [OUTCOME_NO_MEMORY] = "no_memory",
+    [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
 };
 
 static void fail(const char *what, const char *argument)
@@ -267,7 +267,7 @@ static void print(void)
 
 int main(int argc, char **argv)
 {
-    const struct exporter_callbacks callbacks = {interrupted, report, NULL};
+    const struct exporter_callbacks callbacks = {interrupted, report, NULL, NULL};
     struct error error;
     int i = 1;
 
