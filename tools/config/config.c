@@ -179,9 +179,8 @@ static void read_file(struct config *config)
     if (bytes)
         config_file_parse(bytes, size, &lines);
     else if (is_named || (errno != ENOENT && errno != ENOTDIR))
-        report(config, "%s: %s", error.text,
-               is_named ? "name the configuration file with --config or BLKIN_CONFIG"
-                        : "name another one with --config or BLKIN_CONFIG");
+        report(config, "%s%s", error.text,
+               is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
     free(bytes);
 }
 
