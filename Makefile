@@ -164,7 +164,7 @@ $(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -iquo
 	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) -lm $(LDLIBS)
 
 # what tests call of it; -iquote, as LTTng has a <lttng/session.h> too
 tool_obj := $(call obj,$(filter-out tools/blkin.c,$(tool_src)))

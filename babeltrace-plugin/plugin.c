@@ -84,6 +84,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "  stats-period-ms=N      write it, and at log level INFO a line, each N ms [default: 5000]\n"
     "  prometheus-listen=\"[ADDRESS:]PORT\"\n"
     "                         show them at http://ADDRESS:PORT/metrics, for Prometheus\n"
-    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n");
+    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n"
+    "  tap=\"PATH\"             show the spans to who connects to this Unix socket, such as\n"
+    "                         blkin stat\n");
 
 #pragma GCC visibility pop

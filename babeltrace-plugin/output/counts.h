@@ -30,6 +30,7 @@ struct exporter_counts {
     uint64_t unsure;   /* accepted by a file whose end failed: maybe not in it */
     uint64_t requests; /* attempts to send something */
     uint64_t retries;  /* of these, repetitions after a failure */
+    uint64_t tap_dropped; /* not shown to a reader of the tap */
 };
 
 #endif

@@ -37,6 +37,7 @@ struct exporter_options {
      */
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
+    const char *tap;          /* path of a socket, see tap.h; NULL: none */
 };
 
 /* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */

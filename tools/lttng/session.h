@@ -29,6 +29,8 @@ struct session_spec {
     /* live */
     uint64_t live_timer_us;
     char relay_url[512]; /* net://127.0.0.1:5342:5343 */
+    uint64_t trace_file_bytes; /* the relay daemon keeps as many of these files for each CPU and */
+    uint64_t trace_file_count; /* user; 0: all */
     /* rotated */
     char output[4096];
     char shm_path[4096]; /* "": none */
