@@ -4,7 +4,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config/command.h"
+#include "live/live.h"
 #include "show/show.h"
+#include "stat/command.h"
 
 #include <locale.h>
 #include <stdint.h>
@@ -23,7 +25,9 @@ struct command {
 
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
+    {"blkin live", "record the programs of this host, and send their spans on", live},
     {"blkin show", "print a trace as a timeline", show},
+    {"blkin stat", "statistics of spans, as top or of a file", stat_command},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

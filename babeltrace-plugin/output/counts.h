@@ -18,6 +18,7 @@ enum outcome {
     OUTCOME_UNDELIVERED, /* given up: the collector was not to be reached in time */
     OUTCOME_DROPPED,     /* the queue was full */
     OUTCOME_NO_MEMORY,   /* to keep or to encode it */
+    OUTCOME_SKIPPED,     /* an earlier run has delivered it: exporter_skip() */
     OUTCOMES
 };
 

@@ -130,6 +130,8 @@ static bool start(struct exporter *exporter, struct error *error)
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = exporter->reporter,
     };
+    exporter->sender.settled = exporter->callbacks.settled;
+    exporter->sender.context = exporter->callbacks.context;
     if (exporter->transport->warning)
         exporter->callbacks.report(exporter->callbacks.context, exporter->transport->warning);
     exporter->is_running = sender_start(&exporter->sender);
@@ -165,6 +167,8 @@ static void end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     end_thread(exporter, timeout_ms);
+    if (exporter->tap)
+        tap_end(exporter->tap);
     exporter->transport->free(exporter->transport);
 }
 
@@ -215,7 +219,7 @@ void exporter_free(struct exporter *exporter)
         return;
     if (exporter->is_running)
         end(exporter, 0);
-    tap_close(exporter->tap);
+    tap_free(exporter->tap);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)
@@ -247,6 +251,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
     }
     if (added == OUTBOX_DROPPING)
         say_dropping(exporter);
+}
+
+void exporter_skip(struct exporter *exporter)
+{
+    outbox_skip(exporter->outbox);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

@@ -46,10 +46,14 @@ typedef bool exporter_interrupted_fn(void *context);
 /* A message for the operator, from any thread. */
 typedef void exporter_report_fn(void *context, const char *message);
 
+/* Spans have got their outcome, in the order in which they came; on the sender's thread. */
+typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts);
+
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
     exporter_report_fn *report;
     void *context;
+    exporter_settled_fn *settled; /* NULL: nobody wants to know */
 };
 
 struct exporter;
@@ -60,6 +64,9 @@ struct exporter *exporter_new(const struct exporter_options *options,
 
 /* The span is copied, but its endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
+
+/* Only counts a span; before the first that is added. */
+void exporter_skip(struct exporter *exporter);
 
 /*
  * For who adds many spans at once: from an interruption on, what is not delivered within

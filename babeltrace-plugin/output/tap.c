@@ -39,11 +39,13 @@ struct reader {
     size_t request_length;
     struct buffer sending; /* these two are the thread's */
     size_t sent;
+    uint64_t sending_spans;
 
     struct buffer pending; /* from here on under the lock */
     uint32_t share;        /* is shown 1/share of the traces */
-    uint64_t passed;       /* spans since the last line, whether they were shown or not */
-    uint64_t dropped;      /* of these */
+    uint64_t pending_spans;
+    uint64_t passed;  /* spans since the last line, whether they were shown or not */
+    uint64_t dropped; /* of these */
 };
 
 struct tap {
@@ -53,6 +55,7 @@ struct tap {
     int64_t accept_ms; /* not before */
     atomic_uint readers_count;
     atomic_bool is_closing;
+    bool has_ended;
     pthread_mutex_t lock;
     uint64_t dropped; /* under the lock, as are parts of the readers */
     struct reader readers[TAP_READERS];
@@ -111,30 +114,30 @@ static void append_counts(struct reader *reader)
     append(&reader->pending, LINE_END, sizeof(LINE_END) - 1);
 }
 
-/* Those of the share, with separators. */
-static void append_spans(struct reader *reader, const struct encoder *encoder,
-                         const struct body *body)
+/* Those of the share, with separators. Returns how many. */
+static uint32_t append_spans(struct reader *reader, const struct encoder *encoder,
+                             const struct body *body)
 {
     struct buffer *pending = &reader->pending;
     const struct text separator = encoder->separator;
-    bool is_first = true;
+    uint32_t count = 0;
 
     if (reader->share == 1) {
         const char *begin = body->buffer.data + body->starts[0];
 
         append(pending, begin, (size_t)(body->buffer.data + body->buffer.length - begin));
-        return;
+        return body->count;
     }
     for (uint32_t i = 0; i < body->count; i++) {
         const char *span = body->buffer.data + body->starts[i];
 
         if (!is_in_share(span, reader->share))
             continue;
-        if (!is_first)
+        if (count++)
             append(pending, separator.data, separator.length);
         append(pending, span, (size_t)(span_end(body, encoder, i) - span));
-        is_first = false;
     }
+    return count;
 }
 
 static void show(struct tap *tap, struct reader *reader, const struct encoder *encoder,
@@ -151,7 +154,7 @@ static void show(struct tap *tap, struct reader *reader, const struct encoder *e
         return;
     }
     append_line_begin(reader);
-    append_spans(reader, encoder, body);
+    reader->pending_spans += append_spans(reader, encoder, body);
     append(pending, LINE_END, sizeof(LINE_END) - 1);
 }
 
@@ -291,8 +294,10 @@ static bool has_more(struct tap *tap, struct reader *reader)
     if (reader->dropped && !reader->pending.length)
         append_counts(reader);
     reader->sending = reader->pending;
+    reader->sending_spans = reader->pending_spans;
     reader->pending = sending;
     reader->pending.length = 0;
+    reader->pending_spans = 0;
     pthread_mutex_unlock(&tap->lock);
     reader->sent = 0;
     return reader->sending.length != 0;
@@ -441,19 +446,38 @@ struct tap *tap_open(const char *path, struct error *error)
     return NULL;
 }
 
-void tap_close(struct tap *tap)
+/* One that has not read all by now. */
+static void end_late_reader(struct tap *tap, struct reader *reader)
 {
-    if (!tap)
+    pthread_mutex_lock(&tap->lock);
+    if (reader->sent < reader->sending.length)
+        tap->dropped += reader->sending_spans;
+    tap->dropped += reader->pending_spans;
+    pthread_mutex_unlock(&tap->lock);
+    end_reader(tap, reader);
+}
+
+void tap_end(struct tap *tap)
+{
+    if (tap->has_ended)
         return;
+    tap->has_ended = true;
     atomic_store(&tap->is_closing, true);
     wake(tap);
     (void)pthread_join(tap->thread, NULL);
     for (int i = 0; i < TAP_READERS; i++) {
         if (tap->readers[i].fd >= 0)
-            end_reader(tap, &tap->readers[i]);
+            end_late_reader(tap, &tap->readers[i]);
     }
     close(tap->wake);
-    pthread_mutex_destroy(&tap->lock);
     unix_socket_close(&tap->socket);
+}
+
+void tap_free(struct tap *tap)
+{
+    if (!tap)
+        return;
+    tap_end(tap);
+    pthread_mutex_destroy(&tap->lock);
     free(tap);
 }

@@ -26,7 +26,10 @@ void tap_show(struct tap *tap, const struct encoder *encoder, const struct body 
 /* Spans that a reader was not shown, of those that it wanted; summed up over the readers. */
 uint64_t tap_dropped(struct tap *tap);
 
-/* Readers have a tenth of a second for the rest. NULL is allowed. */
-void tap_close(struct tap *tap);
+/* No more will be shown. Readers have a tenth of a second for the rest, then it counts as dropped. */
+void tap_end(struct tap *tap);
+
+/* NULL is allowed. */
+void tap_free(struct tap *tap);
 
 #endif
