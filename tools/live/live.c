@@ -139,6 +139,22 @@ static void write_stats(struct service *service, bool has_ended)
         say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
 }
 
+static void say_progress(struct service *service)
+{
+    const struct counts counts = readers_counts(&service->readers);
+    const int64_t now_ns = wall_clock_ns();
+    char line[COUNTS_LINE_MAX], distance[48] = "";
+
+    if (say_level() > BT_LOGGING_LEVEL_INFO)
+        return;
+    if (counts.input.trace_time_ns)
+        (void)snprintf(distance, sizeof(distance), ", %.1f s behind",
+                       (double)(now_ns - counts.input.trace_time_ns) / 1e9);
+    counts_line(&counts, LINE_SHORT, line);
+    fprintf(stderr, "blkin live: running for %" PRId64 " s%s: %s\n",
+            (now_ns - service->start_ns) / 1000000000, distance, line);
+}
+
 static void tell_systemd(struct service *service)
 {
     notify("STATUS=%s: session %s, %u readers", state_text(service),
@@ -166,10 +182,11 @@ static void tick(void *context)
     if (tracing_was_tried(&service->tracing))
         be_ready(service);
     tell_systemd(service);
-    if (service->stats_file.path && clock_ms() >= service->next_stats_ms) {
-        service->next_stats_ms = clock_ms() + config_integer(service->config, "stats-period-ms");
-        write_stats(service, false);
-    }
+    if (clock_ms() < service->next_stats_ms)
+        return;
+    service->next_stats_ms = clock_ms() + config_integer(service->config, "stats-period-ms");
+    write_stats(service, false);
+    say_progress(service);
 }
 
 static void feed_watchdog(void *context)

@@ -76,6 +76,7 @@ static int run_reader(void *context)
 
     output_lines_in_child(&reader->lines);
     privileges_give_up();
+    (void)prctl(PR_SET_NAME, "blkin-reader");
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
     (void)snprintf(url, sizeof(url), "%s/host/%s/%s", options->live_url, reader->host,
                    reader->session);
@@ -339,6 +340,7 @@ static struct reader *add(struct readers *readers, const char *host, const char 
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%.160s/%.160s", host,
                    session);
     reader->lines.input.fd = -1;
+    reader->lines.dull = "events: "; /* its account: we add them up */
     reader->timer.context = reader;
     reader->child = (struct child){.ended = reader_ended, .context = reader};
     reader->unread_since_ns = wall_clock_ns();
