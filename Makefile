@@ -218,7 +218,7 @@ $(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
 # the same as it is installed: always anew, for LIBDIR may be another one
 $(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
 	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,$(LIBDIR)
+	$(call say,LD)$(link_filter) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR))
 
 .PHONY: no-nbdkit
 no-nbdkit:
@@ -498,11 +498,13 @@ uninstall: man ## remove what install has installed
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
+include packaging/packaging.mk
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 
 help: ## list the targets
 	@sed -n -e ':line' -e '/\\$$/{N;s/\\\n//;b line' -e '}' \
-		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile packaging/packaging.mk | expand -t 22
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
