@@ -18,25 +18,25 @@
 static const char usage[] =
     "usage: blkin show [OPTION]... FILE|FOLDER|URL [TRACE-ID]\n"
     "\n"
-    "Prints a trace as a timeline: every span below its parent, with its service, name, start,\n"
-    "duration and a bar. Spans with an error are marked with \"!\". The last line names the span "
-    "of\n"
-    "the longest self time: its duration without the times in which a child was under way.\n"
+    "Prints a trace as a timeline: every span below its parent, with service, name,\n"
+    "start, duration and a bar; \"!\" marks an error. The last line names the span of\n"
+    "the longest self time: its duration without the times in which a child was\n"
+    "under way.\n"
     "\n"
-    "  FILE      Zipkin v2 JSON, such as the sink's output with endpoint=\"file:PATH\"; -: stdin\n"
-    "  URL       the same from a server, such as http://localhost:9411/api/v2/trace/ID, or the\n"
-    "            address of a trace's page in Zipkin's web interface\n"
+    "  FILE      Zipkin v2 JSON, as of the sink with endpoint=\"file:PATH\"; -: stdin\n"
+    "  URL       the same from a server, as http://localhost:9411/api/v2/trace/ID, or\n"
+    "            the address of a trace's page in Zipkin's web interface\n"
     "  FOLDER    a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
-    "  TRACE-ID  which trace, if there are several; its first digits will do. Without it the one\n"
-    "            that took longest is shown\n"
+    "  TRACE-ID  which trace, if there are several; its first digits will do.\n"
+    "            Without it the one that took longest is shown\n"
     "\n"
     "  -a, --annotations  also print annotations, tags and endpoints\n"
     "  -l, --list         list the traces, one line each\n"
-    "  -w, --width=N      use lines of N columns (default: the terminal's; 80 if it is none)\n"
+    "  -w, --width=N      use lines of N columns (default: the terminal's, or 80)\n"
     "      --ascii        draw with ASCII characters, whatever the locale can do\n"
     "  -h, --help         print this\n"
     "\n"
-    "Exit status: 0 printed; 1 it could not be read, or has no such trace; 2 wrong usage.\n";
+    "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
 
 #define DEFAULT_WIDTH 80
 #define MIN_WIDTH     60
