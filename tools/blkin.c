@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "config/command.h"
 #include "show/show.h"
 
 #include <locale.h>
@@ -21,6 +22,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"blkin config", "check and show the configuration", config_command},
     {"blkin show", "print a trace as a timeline", show},
 };
 
