@@ -90,7 +90,7 @@ start() {
 
 # Programs run until the spans of one are there: a live viewer sees nothing from before it came.
 delivers() {
-    local name deadline=$((SECONDS + 30))
+    local deadline=$((SECONDS + 30))
     until spans_arrived "$1" 1; do
         ((SECONDS < deadline)) || return 1
         program "$1" 200
@@ -136,6 +136,13 @@ service() {
     check "blkin-$1: stops" systemctl stop "blkin-$1"
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
     journalctl --no-pager -u "blkin-$1" -n 60
+}
+
+verified() {
+    local said
+    said=$(systemd-analyze verify --man=no blkin-live.service blkin-rotate.service 2>&1)
+    echo "$said"
+    [ -z "$said" ]
 }
 
 version_is() {
@@ -194,12 +201,15 @@ check "traced and delivered by hand" traces
 for unit in live rotate; do
     blkin $unit --help >/dev/null 2>&1 && service $unit
 done
-check "systemd-analyze verify" eval '[ -z "$(systemd-analyze verify blkin-live.service blkin-rotate.service 2>&1 | tee /dev/stderr)" ]'
+check "systemd-analyze verify" verified
 
 systemctl stop lttng-sessiond
 check "remove" apt_get remove "${packages[@]}"
 check "... keeps the configuration" configuration_kept
-check "purge" apt_get purge "${packages[@]}"
+check "purge of what was removed" apt_get purge blkin
+check "... leaves nothing behind" no_trace
+check "once more" apt_get install /root/debs/*.deb
+check "purge at once" apt_get purge "${packages[@]}"
 check "... leaves nothing behind" no_trace
 check "without libraries" eval '! ldconfig -p | grep blkin'
 [ -n "$failed" ] && echo "something FAILED" >&3 || echo "all ok" >&3
