@@ -60,6 +60,7 @@ dist: ## make a tarball of this commit, the same each time
 # what is built as a package is what is released
 unpack = rm -rf $(1) && mkdir -p $(1) && tar -xf $(tarball) -C $(1)
 deb: dist ## build the Debian packages into build/deb
+	@scripts/deps --install packages
 	@$(call unpack,$(BUILD)/deb)
 	@cp $(tarball) $(BUILD)/deb/blkin_$(VERSION).orig.tar.xz
 	@cp -r $(BUILD)/deb/$(release)/packaging/debian $(BUILD)/deb/$(release)/debian
@@ -67,6 +68,7 @@ deb: dist ## build the Debian packages into build/deb
 	@ls $(BUILD)/deb/*.deb
 
 rpm: dist ## build the RPM packages into build/rpm
+	@scripts/deps --install packages
 	@rm -rf $(BUILD)/rpm
 	$(plain_make) rpmbuild -ta --define '_topdir $(abspath $(BUILD))/rpm' $(RPMFLAGS) $(tarball)
 	@find $(BUILD)/rpm -name '*.rpm'
@@ -76,4 +78,5 @@ plain_make = env -u MAKEFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u SRC -u BUILD -u P
 
 SUITES ?= bookworm trixie
 check-packages: ## build the Debian packages on bare systems (SUITES), use, upgrade and purge them: as root, minutes
+	@scripts/deps --install packages
 	@$(mortal) tests/check-packages $(SUITES)
