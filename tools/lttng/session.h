@@ -64,12 +64,27 @@ struct session_state {
 /* Returns false with error set: no daemon. */
 bool session_look(const char *name, struct session_state *state, struct error *error);
 
+/* The sessions that record into a folder or below it. A plain type: a task's result. */
+#define SESSION_PLACES 12
+struct session_places {
+    size_t count;
+    struct session_place {
+        char name[256];
+        char path[4096];
+        bool is_active;
+    } places[SESSION_PLACES];
+};
+
+/* Returns false with error set: no daemon, or too many. */
+bool session_below(const char *folder, struct session_places *places, struct error *error);
+
 /* Rotates now, and waits for the end of it. Returns false with error set. */
 bool session_rotate(const char *name, struct error *error);
 
+/* Does not wait for what the buffers hold. */
 bool session_stop(const char *name, struct error *error);
 
-/* wait: until all is written. Without, a stuck buffer cannot make it hang. */
+/* wait: until all is written, for ever if a buffer is stuck. Without, nothing makes it hang. */
 bool session_destroy(const char *name, bool wait, struct error *error);
 
 #endif
