@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config/command.h"
+#include "doctor/doctor.h"
 #include "show/show.h"
 
 #include <locale.h>
@@ -23,6 +24,7 @@ struct command {
 
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
+    {"blkin doctor", "say why no spans show up, and what mends it", doctor},
     {"blkin show", "print a trace as a timeline", show},
 };
 

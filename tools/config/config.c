@@ -82,7 +82,7 @@ static void set(struct config *config, int key, const char *text, const char *or
 {
     struct setting *setting = &config->settings[key];
     bt_value *value = NULL;
-    struct error error;
+    struct error error = {""};
 
     if (!is_unset(key_rule(key), text)) {
         value = key_value(key_rule(key), text, &error);
@@ -169,7 +169,7 @@ static void read_file(struct config *config)
     const struct config_lines lines = {take_entry, take_bad_line, config};
     const char *path = config->path ? config->path : getenv("BLKIN_CONFIG");
     const bool is_named = path && *path;
-    struct error error;
+    struct error error = {""};
     size_t size;
     char *bytes;
 
@@ -179,9 +179,8 @@ static void read_file(struct config *config)
     if (bytes)
         config_file_parse(bytes, size, &lines);
     else if (is_named || (errno != ENOENT && errno != ENOTDIR))
-        report(config, "%s: %s", error.text,
-               is_named ? "name the configuration file with --config or BLKIN_CONFIG"
-                        : "name another one with --config or BLKIN_CONFIG");
+        report(config, "%s%s", error.text,
+               is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
     free(bytes);
 }
 
@@ -286,7 +285,7 @@ static bool read_command_line(struct config *config)
             config->path = optarg;
         else if (option >= FIRST_FLAG)
             take_flag(config, option, optarg);
-        else if (option >= FIRST_KEY)
+        else if (option >= FIRST_KEY && option < FIRST_KEY + KEYS_MAX)
             config->flags[option - FIRST_KEY] = optarg;
         else
             wrong_option(config, option, config->argv[optind - 1]);

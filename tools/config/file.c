@@ -15,7 +15,7 @@
 
 /* The longest line, where inih has a variable for it (Debian's has). Else it is 200 bytes. */
 #define LINE_SIZE 8192
-extern int ini_max_line __attribute__((weak));
+extern int ini_max_line __attribute__((weak)); /* NOLINT(readability-redundant-declaration) */
 
 struct source {
     const char *at, *end;
