@@ -5,6 +5,8 @@
  */
 #include "sink.h"
 
+#include "blkin_base.h"
+
 /* babeltrace 2.0 finds a plugin by symbols that its macros do not export by themselves. */
 #pragma GCC visibility push(default)
 
@@ -13,6 +15,7 @@ BT_PLUGIN(blkin);
 BT_PLUGIN_DESCRIPTION("BlkKin: request traces of storage daemons, from LTTng to Zipkin");
 BT_PLUGIN_AUTHOR("The BlkKin authors");
 BT_PLUGIN_LICENSE("BSD-2-Clause");
+BT_PLUGIN_VERSION(BLKIN_VERSION_MAJOR, BLKIN_VERSION_MINOR, BLKIN_VERSION_PATCH, NULL);
 
 BT_PLUGIN_SINK_COMPONENT_CLASS(zipkin, sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(zipkin, sink_initialize);
