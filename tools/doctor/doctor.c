@@ -32,7 +32,7 @@ static const char usage[] =
     "\n"
     "Exit status: 0 all is well, perhaps with notes; 1 something is bad; 2 wrong usage.\n";
 
-#define LIMIT_MS 10000
+#define LIMIT_MS 8000
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
@@ -97,7 +97,7 @@ static void take_over_errors(const struct doctor *patient, const char *program, 
 
     saw(patient, LEVEL_BAD, "config.file", "%.*s%s", length, first,
         first[length] && first[length + 1] ? "; and there is more" : "");
-    mend(patient, "blkin config check tells all; below, only the defaults are looked at");
+    mend(patient, "blkin config check tells all; what follows is without the file");
 }
 
 /* Which service should be here? That of which there is a socket. */
@@ -111,11 +111,26 @@ static const char *guess_section(const struct config *config)
     return access(rotate, F_OK) == 0 && access(live, F_OK) < 0 ? "rotate" : "live";
 }
 
+/* What is left to go on with when the file is wrong: environment and flags. */
+static int without_file(int argc, char *argv[])
+{
+    int count = 0;
+
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--config") == 0)
+            i++;
+        else if (strncmp(argv[i], "--config=", strlen("--config=")) != 0)
+            argv[count++] = argv[i];
+    }
+    argv[count] = NULL;
+    (void)setenv("BLKIN_CONFIG", "/dev/null", 1);
+    return count;
+}
+
 /* Returns NULL after it has said why, with the exit status. */
 static struct config *read_config(struct doctor *patient, int argc, char *argv[], int *status)
 {
     static struct config_request request = {NULL, usage, flags};
-    char *no_arguments[] = {argv[0], NULL};
     struct config *config;
     char said[2048];
     bool is_right;
@@ -127,9 +142,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     try_config(&request, argc, argv, said, sizeof(said), &is_right);
     if (!is_right) {
         take_over_errors(patient, argv[0], said);
-        (void)setenv("BLKIN_CONFIG", "/dev/null", 1);
-        argv = no_arguments;
-        argc = 1;
+        argc = without_file(argc, argv);
     }
     config = config_read(&request, argc, argv, status);
     if (!config)

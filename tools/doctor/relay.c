@@ -215,8 +215,8 @@ static void check_sessions(const struct doctor *doctor, const struct place *plac
         mend(doctor, "lttng destroy %s; blkin live makes it anew", name);
         return;
     }
-    saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s, with %" PRIu64 " streams",
-        name, text_of_entry(ours, "target-hostname"), number_of(ours, "stream-count"));
+    saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s; streams: %" PRIu64, name,
+        text_of_entry(ours, "target-hostname"), number_of(ours, "stream-count"));
     check_viewer(doctor, ours, name);
 }
 
