@@ -420,20 +420,22 @@ static void end(struct sink *sink)
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
 {
     struct exporter_counts out;
+    uint64_t kept;
 
     flush(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
     end(sink);
     out = exporter_counts(sink->exporter);
+    kept = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
                   out.unsure);
-    else if (out.outcome[OUTCOME_ACCEPTED] == out.spans)
+    else if (kept == out.spans)
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
     else
         sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
-                  out.spans - out.outcome[OUTCOME_ACCEPTED], out.spans);
+                  out.spans - kept, out.spans);
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 

@@ -12,6 +12,7 @@
 #include "../core/span.h"
 #include "../error.h"
 #include "counts.h"
+#include "spool.h"
 #include "transport.h"
 
 /* What exporter_add() does while the queue is full. */
@@ -37,6 +38,12 @@ struct exporter_options {
      */
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
+
+    /*
+     * What the collector does not take now, or not fast enough for one who does not wait, is put
+     * there; it has its outcome then. The next exporter sends what this one leaves there.
+     */
+    struct spool_options spool;
 };
 
 /* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
@@ -75,7 +82,8 @@ void exporter_set_live(struct exporter *exporter);
  */
 bool exporter_has_failed(struct exporter *exporter, struct error *error);
 
-/* Delivers what waits, however long that takes as long as there is progress. */
+/* Delivers what waits, however long that takes as long as there is progress. With a spool: or puts
+ * it there. */
 void exporter_flush(struct exporter *exporter);
 
 /*
@@ -86,6 +94,9 @@ void exporter_flush(struct exporter *exporter);
 bool exporter_close(struct exporter *exporter, struct error *error);
 
 struct exporter_counts exporter_counts(struct exporter *exporter);
+
+/* So many of the first spans have their outcome: see outbox_settled(). */
+uint64_t exporter_settled(struct exporter *exporter);
 
 /* Without exporter_close() before, what waits is lost. NULL is allowed. */
 void exporter_free(struct exporter *exporter);
