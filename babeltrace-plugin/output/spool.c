@@ -568,8 +568,12 @@ void spool_finish(struct spool *spool, struct spool_record *record)
     if (record->left == 0)
         record_mark_done(record->segment->fd, record->where);
     pthread_mutex_lock(&spool->lock);
-    if (record->left)
+    if (record->left && record->segment->is_removed) {
+        spool->counts.outcome[OUTCOME_DROPPED] += record->left;
+        leave(spool, record->segment, record->left, true);
+    } else if (record->left) {
         record->segment->is_left = true;
+    }
     spool->in_flight--;
     let_go(spool, record->segment);
     pthread_cond_broadcast(&spool->changed);

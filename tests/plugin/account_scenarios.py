@@ -29,7 +29,9 @@ CLIENT_TIME = 3  # of the server: how long it bears a client
 EVENT_PARTS = ("in_spans", "foreign", "unreadable", "invalid", "no_room", "duplicate", "late",
                "of_processes")
 SPAN_PARTS = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory",
-              "waiting")
+              "spooled", "waiting")
+SPOOL_PARTS = ("delivered", "refused", "invalid", "too_large", "undelivered", "dropped", "expired",
+               "corrupt", "waiting")
 EVENTS = []  # how many the trace has, once it is known
 SCENARIOS = []
 NUMBERS = itertools.count()  # of the sinks
@@ -57,11 +59,13 @@ def wait_until(condition, what):
 
 
 def add_up(counters):
-    """Both sums, exactly."""
+    """All sums, exactly."""
     expect(counters["events"] == sum(counters["events_" + part] for part in EVENT_PARTS),
            "events do not add up: %s" % counters)
     expect(counters["spans_finished"] == sum(counters["spans_" + part] for part in SPAN_PARTS),
            "spans do not add up: %s" % counters)
+    expect(counters["spool_spans"] == sum(counters["spool_" + part] for part in SPOOL_PARTS) ==
+           counters["spool_found"] + counters["spans_spooled"], "the spool does not add up: %s" % counters)
     return counters
 
 
