@@ -372,7 +372,8 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
 # sink's do.
-tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py
+tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py \
+	tests/plugin/test-spool.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread all tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
@@ -418,6 +419,8 @@ $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
+$(BUILD)/fuzz/fuzz-spool: $(patsubst %,babeltrace-plugin/output/%.c,spool_record body)
+$(BUILD)/fuzz/fuzz-spool: fuzz_pkgs = liburcu zlib
 fuzz_pkgs = liburcu
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
 		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile

@@ -177,7 +177,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 /* A batch of which some are settled: from left to right, as it is sent. */
 static uint64_t settled_before(const struct batch *batch, uint64_t spans, uint32_t all)
 {
-    return batch ? smaller(spans, batch->first + all - batch->count) : spans;
+    return batch && batch->count ? smaller(spans, batch->first + all - batch->count) : spans;
 }
 
 uint64_t outbox_settled(struct outbox *outbox)

@@ -536,9 +536,11 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
         enum record_loaded loaded;
 
         while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
-                                     body)) == RECORD_NO_MEMORY &&
-               spool_pause(spool, clock_ms() + NO_MEMORY_MS, true))
-            ;
+                                     body)) == RECORD_NO_MEMORY) {
+            spool_note_away(spool, 0); /* who waits for progress is not to wait for ever */
+            if (!spool_pause(spool, clock_ms() + NO_MEMORY_MS, true))
+                break;
+        }
         if (loaded == RECORD_LOADED)
             return true;
         if (loaded == RECORD_CORRUPT)

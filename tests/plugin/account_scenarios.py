@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -318,6 +319,45 @@ def interrupted():
             expect(stats["state"] == "ended", stats)
             expect(stats["counters"]["spans_undelivered"] == SPANS, stats)
             expect("%d undelivered" % SPANS in held.sink.said(), held.sink.said())
+
+
+@scenario
+def spooled():
+    """Without a collector a recorded trace is on disk, status 0; the next sink sends it."""
+    stats_file, spool = FOLDER + "/spooled.stats", FOLDER + "/spool"
+    with Sink("http://127.0.0.1:1", require_collector=False, spool=spool,
+              stats_file=stats_file) as sink:
+        said = sink.end()
+        counters = sink.load_stats()["counters"]
+        expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
+        expect("keeps %d spans: the next sink with it sends them" % SPANS in said, said)
+        expect("; spool: %d = 0 delivered" % SPANS in said, said)
+    with Collector() as collector:
+        with Sink(collector.url, spool=spool, stats_file=stats_file) as sink:
+            said = sink.end()
+            counters = sink.load_stats()["counters"]
+        expect("holds %d spans of before" % SPANS in said, said)
+        expect(counters["spool_found"] == SPANS == counters["spool_delivered"], counters)
+        expect(counters["spans_accepted"] + counters["spans_spooled"] == SPANS, counters)
+        expect(len(collector.accepted) == 2 * SPANS, "accepted: %d" % len(collector.accepted))
+    shutil.rmtree(spool)
+    os.unlink(stats_file)
+
+
+@scenario
+def spooled_when_interrupted():
+    """What is in the queue of a hung collector goes to disk, not lost."""
+    stats_file, spool = FOLDER + "/interrupted.stats", FOLDER + "/spool"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Held(stats_file=stats_file, flush_timeout_ms=200, spool=spool) as held:
+            wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
+            held.sink.process.send_signal(number)
+            # all of the trace was read, and nothing of it is lost
+            expect(held.sink.process.wait(LIMIT) == 0, held.sink.said())
+            counters = held.sink.load_stats()["counters"]
+            expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
+        shutil.rmtree(spool)
+    os.unlink(stats_file)
 
 
 @scenario

@@ -514,7 +514,7 @@ class Flighty:
         self.thread = threading.Thread(target=self.come_and_go, daemon=True)
 
     def open(self):
-        return Collector(port=self.port, default=slow(0.01))
+        return Collector(port=self.port, default=slow(0.002))
 
     def come_and_go(self):
         source = random.Random(13)
@@ -552,9 +552,9 @@ def killed_at_random():
     with folder() as spool, Flighty() as collector:
         args = [DRIVER, "endpoint=" + collector.url, "spool=" + spool, "require-collector=no",
                 "spool-senders=%d" % senders, "batch-spans=%d" % batch, "batch-timeout-ms=5",
-                "spool-bytes=%d" % (8 << 20), "request-timeout-ms=1000"]
+                "spool-bytes=%d" % (1 << 30), "request-timeout-ms=1000"]
         for _ in range(KILLS):
-            steps = ["number:%d" % first, "live", "settled", "pace:100", "add:100000"]
+            steps = ["number:%d" % first, "live", "settled", "pace:500", "add:100000"]
             with subprocess.Popen(args + steps, stdout=subprocess.PIPE, text=True,
                                   stderr=subprocess.DEVNULL) as sink:
                 timer = threading.Timer(source.uniform(0.02, 0.5) * SLOW, sink.kill)
