@@ -61,11 +61,11 @@ static void export_span(void *context, const struct span *span)
 }
 
 /* On the sender's thread. */
-static void note_settled(void *context, const struct exporter_counts *counts)
+static void note_settled(void *context, const struct exporter_counts *counts, uint64_t settled)
 {
     struct sink *sink = context;
 
-    checkpoint_settle(sink->checkpoint, counts);
+    checkpoint_settle(sink->checkpoint, counts, settled);
 }
 
 static bool is_interrupted(void *context)
@@ -132,8 +132,9 @@ static bool open_checkpoint(struct sink *sink, const struct params *params, stru
 {
     if (!params->checkpoint) {
         if (params->checkpoint_trace || params->checkpoint_flush)
-            error_set(error, "checkpoint-trace and checkpoint-flush are of use with checkpoint=FILE "
-                             "only");
+            error_set(error,
+                      "checkpoint-trace and checkpoint-flush are of use with checkpoint=FILE "
+                      "only");
         return !params->checkpoint_trace && !params->checkpoint_flush;
     }
     sink->checkpoint =
@@ -155,11 +156,10 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
         inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
         return true;
     }
-    sink->exporter =
-        exporter_new(&params->exporter,
-                     &(struct exporter_callbacks){is_interrupted, warn, sink,
-                                                  sink->hold ? note_settled : NULL},
-                     error);
+    sink->exporter = exporter_new(
+        &params->exporter,
+        &(struct exporter_callbacks){is_interrupted, warn, sink, sink->hold ? note_settled : NULL},
+        error);
     return sink->exporter != NULL;
 }
 
@@ -314,9 +314,8 @@ static void use_event(struct sink *sink, const bt_message *message)
 /* How far the trace goes, also where nothing has happened. */
 static void use_packet_end(struct sink *sink, const bt_message *message)
 {
-    const bt_stream_class *class =
-        bt_stream_borrow_class_const(bt_packet_borrow_stream_const(
-            bt_message_packet_end_borrow_packet_const(message)));
+    const bt_stream_class *class = bt_stream_borrow_class_const(
+        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
     int64_t time_ns;
 
     if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
@@ -528,7 +527,8 @@ static void end(struct sink *sink)
 static bool has_delivered(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
-    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED];
+    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
+                               out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
 
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",

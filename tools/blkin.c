@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config/command.h"
+#include "doctor/doctor.h"
 #include "live/live.h"
 #include "service/ask.h"
 #include "show/show.h"
@@ -26,6 +27,7 @@ struct command {
 
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
+    {"blkin doctor", "say why no spans show up, and what mends it", doctor},
     {"blkin live", "record the programs of this host, and send their spans on", live},
     {"blkin reload", "have a service read its configuration again", reload_command},
     {"blkin show", "print a trace as a timeline", show},

@@ -299,6 +299,16 @@ static bt_value *text_value(const struct param_rule *rule, const char *text, str
     return bt_value_string_create_init(text);
 }
 
+/* LTTng takes no other sub-buffers, and says only that they are invalid. */
+static bool is_right_number(const struct param_rule *rule, int64_t value, struct error *error)
+{
+    if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||
+        (value & (value - 1)) == 0)
+        return true;
+    error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64, rule->name, value);
+    return false;
+}
+
 bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error)
 {
     bt_value *value = NULL;
@@ -309,7 +319,7 @@ bt_value *key_value(const struct param_rule *rule, const char *text, struct erro
     key_expected(rule, expected, sizeof(expected));
     error_set(error, "parameter \"%s\": expected %s, got \"%.64s\"", rule->name, expected, text);
     if (rule->type == PARAM_INTEGER) {
-        if (!read_integer(rule, text, &integer))
+        if (!read_integer(rule, text, &integer) || !is_right_number(rule, integer, error))
             return NULL;
         value = bt_value_integer_signed_create_init(integer);
     } else if (rule->type == PARAM_BOOLEAN) {
