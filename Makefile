@@ -222,7 +222,7 @@ $(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
 # the same as it is installed: always anew, for LIBDIR may be another one
 $(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
 	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,$(LIBDIR)
+	$(call say,LD)$(link_filter) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR))
 
 .PHONY: no-nbdkit
 no-nbdkit:
@@ -465,8 +465,8 @@ deps: ## install the packages that the tests need (Debian; else: list them); FOR
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
-scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* .ci/run) \
-	$(wildcard scripts/*.sh tests/*.sh)
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
+	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
 python_files := $(wildcard tests/*/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
@@ -525,11 +525,13 @@ uninstall: man ## remove what install has installed
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
+include packaging/packaging.mk
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 
 help: ## list the targets
 	@sed -n -e ':line' -e '/\\$$/{N;s/\\\n//;b line' -e '}' \
-		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile packaging/packaging.mk | expand -t 22
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

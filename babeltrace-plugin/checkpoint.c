@@ -185,7 +185,7 @@ void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is
 {
     if (is_gone)
         give_up_trace(checkpoint);
-    if (checkpoint->is_last)
+    if (checkpoint->is_last || is_gone)
         hold_flush(checkpoint->hold);
     else
         hold_end_trace(checkpoint->hold, end_ns);
