@@ -352,6 +352,28 @@ names service.folder 'has mode 755' 'a runtime-dir that others may look into'
 chmod 700 "$BLKIN_RUNTIME_DIR"
 all_is_well
 
+# ---- beside blkin live
+
+stop_part viewer INT
+stop_part relayd
+lttng destroy blkin >/dev/null
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+start_part live "$BUILD/bin/blkin" live
+wait_for 20 live "that all is well beside blkin live" live_is_well || exit 1
+
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"

@@ -260,6 +260,8 @@ int doctor(int argc, char *argv[])
     config = read_config(&patient, argc, argv, &status);
     if (config) {
         patient.config = config;
+        (void)snprintf(shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
+                       config_text(config, "session"));
         for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
             if (is_of_interest(&patient, &groups[i]))
                 group_run(&patient, &groups[i], LIMIT_MS);
