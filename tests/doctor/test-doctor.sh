@@ -19,7 +19,7 @@ set_up_environment() {
 # doctor ARGUMENT...: into $WORK/doctor.json; as: what starts it as another user
 as=() status=0
 doctor() {
-    "${as[@]}" timeout 60 "$BUILD/bin/blkin" doctor --json "$@" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
+    "${as[@]}" timeout -k 5 60 "$BUILD/bin/blkin" doctor --json "$@" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
     status=$?
     [ -s "$WORK/doctor.json" ] || fail "blkin doctor says nothing (status $status): $(<"$WORK/doctor.err")"
 }
@@ -299,23 +299,26 @@ start_viewer
 stop_part store
 start_registered
 all_is_well
-elsewhere_port=''
-free_port elsewhere_port
-start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$elsewhere_port" -D tcp://127.0.0.1:0 -L tcp://127.0.0.1:0 \
-    -o "$WORK/other-relayd"
-wait_for 20 other-relayd "the other relay daemon's port" listening "$elsewhere_port" || exit 1
-BLKIN_RELAYD_CONTROL_PORT=$elsewhere_port names relayd.address 'can be reached from other hosts' \
+other_control='' other_data='' other_live=''
+free_port other_control
+free_port other_data
+free_port other_live
+start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp://127.0.0.1:$other_data" \
+    -L "tcp://127.0.0.1:$other_live" -o "$WORK/other-relayd"
+wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'can be reached from other hosts' \
     'a relay daemon that all can reach'
 stop_part other-relayd
-BLKIN_RELAYD_CONTROL_PORT=$elsewhere_port names relayd.port "goes to port $RELAYD_CONTROL" \
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "goes to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
 
 # ---- the plugin
 
 BABELTRACE_PLUGIN_PATH='' names plugin.found 'babeltrace2 has no sink.blkin.zipkin' 'no plugin'
 mkdir "$WORK/plugins"
-head -c 5000 "$BUILD/plugins/babeltrace-plugin-blkin.so" >"$WORK/plugins/babeltrace-plugin-blkin.so"
-BABELTRACE_PLUGIN_PATH=$WORK/plugins names plugin.found 'it cannot be loaded' 'a plugin that cannot be loaded'
+sed 's/libcurl\.so\.4/libcurl.so.0/' "$BUILD/plugins/babeltrace-plugin-blkin.so" >"$WORK/plugins/babeltrace-plugin-blkin.so"
+BABELTRACE_PLUGIN_PATH=$WORK/plugins names plugin.found 'it cannot be loaded: libcurl.so.0: cannot open' \
+    'a plugin without what it depends on'
 
 # ---- the collector
 
@@ -348,6 +351,28 @@ chmod 755 "$BLKIN_RUNTIME_DIR"
 names service.folder 'has mode 755' 'a runtime-dir that others may look into'
 chmod 700 "$BLKIN_RUNTIME_DIR"
 all_is_well
+
+# ---- beside blkin live
+
+stop_part viewer INT
+stop_part relayd
+lttng destroy blkin >/dev/null
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+start_part live "$BUILD/bin/blkin" live
+wait_for 20 live "that all is well beside blkin live" live_is_well || exit 1
 
 # ---- what people see
 
