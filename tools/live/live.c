@@ -526,6 +526,7 @@ int live(int argc, char *argv[])
         free(service);
         return status;
     }
+    status = 1;
     say_open("blkin live", config_text(service->config, "log-level"));
     service->endpoint = endpoint_shown(config_text(service->config, "endpoint"));
     service->loop =
