@@ -70,6 +70,7 @@ struct readers {
     struct reader readers[READERS_MAX];
     struct counts gone;          /* of readers whose session is gone */
     uint64_t killed, lost_spans; /* readers that died, and what waited in them */
+    unsigned starts;             /* with these options */
     bool relay_is_up, is_ending, was_full;
     struct timer look;
 };
