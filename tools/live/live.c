@@ -272,6 +272,13 @@ static void session_stands_still(void *context, const struct reader *reader)
     }
 }
 
+static void session_is_gone(void *context, const struct reader *reader)
+{
+    struct service *service = context;
+
+    relay_sweep(&service->relay, reader->host, reader->session);
+}
+
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 static void relay_has_ended(void *context)
@@ -435,7 +442,8 @@ static bool open_parts(struct service *service, struct error *error)
     const struct relay_callbacks of_relay = {relay_is_up, relay_is_down, relay_has_listed,
                                              relay_has_failed, service};
     const struct tracing_callbacks of_tracing = {session_is_made, service};
-    const struct readers_callbacks of_readers = {session_stands_still, readers_have_ended, service};
+    const struct readers_callbacks of_readers = {session_stands_still, session_is_gone,
+                                                 readers_have_ended, service};
     struct relay_options relay;
     struct session_spec spec;
     struct readers_options readers;

@@ -227,6 +227,7 @@ static void end_reader(void *context)
 static void forget(struct reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
+    reader->readers->on.gone(reader->readers->on.context, reader);
     reader->is_used = false;
 }
 

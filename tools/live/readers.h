@@ -59,6 +59,7 @@ struct reader {
 
 struct readers_callbacks {
     void (*stalled)(void *context, const struct reader *reader);
+    void (*gone)(void *context, const struct reader *reader); /* its session has ended, it too */
     void (*all_ended)(void *context);
     void *context;
 };
