@@ -187,8 +187,7 @@ void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is
         give_up_trace(checkpoint);
     if (checkpoint->is_last || is_gone)
         hold_flush(checkpoint->hold);
-    else
-        hold_end_trace(checkpoint->hold, end_ns);
+    hold_end_trace(checkpoint->hold, end_ns);
 }
 
 bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
