@@ -30,6 +30,7 @@ struct sink {
     struct input_counts input;
     int64_t end_ns;   /* the trace's, as its packets tell, */
     int64_t until_ns; /* and as we were told */
+    bool is_starved; /* an event was lost for want of memory */
     bool flushes;   /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
@@ -316,6 +317,7 @@ static void use_event(struct sink *sink, const bt_message *message)
     if (decoded == DECODED_UNREADABLE)
         say_unreadable(sink, bt_event);
     if (decoded != DECODED) {
+        sink->is_starved |= decoded == DECODED_NO_MEMORY;
         sink->input.unreadable++;
         return;
     }
@@ -566,7 +568,15 @@ static bool finish_checkpoint(struct sink *sink)
 {
     struct error error;
 
-    if (!sink->hold || !is_settled(sink) || checkpoint_finish(sink->checkpoint, &error))
+    if (!sink->hold)
+        return true;
+    if (sink->is_starved || assembler_is_starved(sink->assembler)) {
+        checkpoint_begin_anew(sink->checkpoint);
+        sink_fail(sink->self, "there was no memory for all of the trace: run it again, and all of "
+                              "it is sent");
+        return false;
+    }
+    if (!is_settled(sink) || checkpoint_finish(sink->checkpoint, &error))
         return true;
     sink_fail(sink->self, "%s", error.text);
     return false;

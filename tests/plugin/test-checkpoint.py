@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# timeout: 3000
 """The parameter checkpoint: a recording that is read trace by trace, each by a babeltrace2 of its own, gives
 the spans of the whole one, whatever is killed; what cannot be said of a file is said clearly.
 
@@ -334,7 +335,7 @@ class Checkpoint(unittest.TestCase):
         expected, _ = self.whole(events)
         parts = list(cut(events, 5, 7, 50 * MS))
         chance = random.Random()
-        kills = longest = 0
+        kills, length = 0, 0.2
         while kills < KILLS:
             file, self.file = self.file, os.path.join(self.folder, f"checkpoint-{kills}")
             with Collector(default=faulty_collector.slow(0.001)) as collector:
@@ -349,13 +350,13 @@ class Checkpoint(unittest.TestCase):
                         begin = time.monotonic()
                         if chance.random() < 0.8:
                             try:
-                                run.process.wait(chance.uniform(0, 1.2 * max(longest, 0.2)))
+                                run.process.wait(chance.uniform(0, 1.1 * length))
                             except subprocess.TimeoutExpired:
                                 run.process.kill()
                                 kills += 1
                         run.end()
                         if run.status == 0:
-                            longest = max(longest, time.monotonic() - begin)
+                            length = time.monotonic() - begin
                             break
                         self.assertEqual(run.status, -signal.SIGKILL, run.said)
                 got = collections.Counter(collector.accepted)
