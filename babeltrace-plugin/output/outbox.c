@@ -488,9 +488,11 @@ static int64_t aside_due_ms(const struct outbox *outbox)
 struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
 {
     struct batch *batch = NULL;
+    enum outbox_way way;
 
     pthread_mutex_lock(&outbox->lock);
-    while (!batch && !is_done(outbox) && clock_ms() < until_ms) {
+    way = outbox->way;
+    while (!batch && !is_done(outbox) && clock_ms() < until_ms && outbox->way == way) {
         if (is_over(outbox))
             discard_all(outbox);
         if (outbox->is_spool_failing && clock_ms() >= outbox->spool_retry_ms && !is_late(outbox))
