@@ -334,7 +334,7 @@ static bool append(struct spool *spool, struct record_writing *writing,
                    struct error *error)
 {
     const uint64_t size =
-        sizeof(writing->head) + body->spans * sizeof(uint32_t) + body->text.length;
+        sizeof(writing->head) + body->spans * sizeof(uint32_t) + writing->text.length;
     struct segment *segment = begin_write(spool, size, may_drop, error);
 
     if (!segment)
@@ -364,7 +364,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
     pthread_mutex_lock(&spool->append_lock);
     done = append(spool, &writing, body, batch, may_drop, error);
     pthread_mutex_unlock(&spool->append_lock);
-    free(writing.starts);
+    record_release(&writing);
     return done;
 }
 
