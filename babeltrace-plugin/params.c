@@ -52,9 +52,13 @@ static const struct param_rule rules[] = {
     A_TEXT("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
     A_TEXT("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
     A_TEXT("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
+    A_TEXT("checkpoint", checkpoint, NULL),
+    A_TEXT("checkpoint-trace", checkpoint_trace, NULL),
+    A_BOOLEAN("checkpoint-flush", checkpoint_flush, false),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
+    A_TEXT("tap", exporter.tap, NULL),
     A_BOOLEAN("clock-correction", clock_correction, true),
     {.name = "closing-annotations", .type = PARAM_CLOSING, .offset = offsetof(struct params, closing)},
 };

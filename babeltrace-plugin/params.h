@@ -22,6 +22,9 @@ struct params {
     int64_t open_timeout_ms;
     int64_t max_open_spans;
     int64_t max_open_bytes;
+    const char *checkpoint;
+    const char *checkpoint_trace;
+    bool checkpoint_flush;
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;

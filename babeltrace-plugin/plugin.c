@@ -74,11 +74,21 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         [default: 60000]\n"
     "  flush-timeout-ms=N     deliver for at most N ms after an interruption [default: 5000]\n"
     "\n"
+    "Checkpoint: a recording in several traces, or a sink that is started again\n"
+    "  checkpoint=\"FILE\"      keep there what the next run has to know\n"
+    "  checkpoint-trace=\"NAME\"\n"
+    "                         the recorded trace that is read is a part of a recording,\n"
+    "                         called NAME; without it FILE is for a live session\n"
+    "  checkpoint-flush=yes   it is the last part: send what is open at its end\n"
+    "                         [default: no]\n"
+    "\n"
     "Account\n"
     "  stats-file=\"FILE\"      keep the counters of the account in FILE, as JSON\n"
     "  stats-period-ms=N      write it, and at log level INFO a line, each N ms [default: 5000]\n"
     "  prometheus-listen=\"[ADDRESS:]PORT\"\n"
     "                         show them at http://ADDRESS:PORT/metrics, for Prometheus\n"
-    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n");
+    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n"
+    "  tap=\"PATH\"             show the spans to who connects to this Unix socket, such as\n"
+    "                         blkin stat\n");
 
 #pragma GCC visibility pop

@@ -230,14 +230,15 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
     spans->pool_length++;
 }
 
-static struct open_span *find_surplus(struct cds_hlist_head *bucket, const struct event *event)
+static struct open_span *find_surplus(struct cds_hlist_head *bucket, uint64_t trace_id,
+                                      uint64_t span_id)
 {
     struct open_span *open, *oldest = NULL;
     unsigned alike = 0;
 
     cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
-        if (!is_of_span(event, open))
+        if (open->span.id != span_id || open->span.trace_id != trace_id)
             continue;
         alike++;
         if (!oldest || open->last_event_ns < oldest->last_event_ns)
@@ -268,10 +269,22 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         free_open_span(open);
         return NULL;
     }
-    *surplus = find_surplus(table_bucket(&spans->table, hash), event);
+    *surplus = find_surplus(table_bucket(&spans->table, hash), event->trace_id, event->span_id);
     table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
+}
+
+bool open_spans_put(struct open_spans *spans, struct open_span *open)
+{
+    const struct span *span = &open->span;
+    const uint64_t hash = hash_of(spans->table.seed, span->trace_id, span->id);
+
+    if (find_surplus(table_bucket(&spans->table, hash), span->trace_id, span->id))
+        return false;
+    table_add(&spans->table, &open->in_table, hash);
+    CDS_INIT_LIST_HEAD(&open->in_queue);
+    return true;
 }
 
 void queue_init(struct queue *queue, int64_t timeout_ns)

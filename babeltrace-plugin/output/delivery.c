@@ -6,6 +6,7 @@
 #include "delivery.h"
 
 #include "../monotonic.h"
+#include "tap.h"
 
 #define SMALLEST_BODY_BYTES 4096
 #define REPORT_PERIOD_MS    60000
@@ -321,6 +322,8 @@ static bool deliver_body(struct courier *courier)
 {
     struct body *body = &courier->body;
 
+    if (courier->tap)
+        tap_show(courier->tap, courier->encoder, body);
     return deliver(courier, (struct run){body, 0, body->count}) != RESULT_GIVEN_UP ||
            give_up(courier);
 }

@@ -35,6 +35,7 @@ __attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporte
 struct courier {
     struct outbox *outbox;
     struct transport *transport;
+    struct tap *tap; /* is shown each body once; NULL: none */
     struct encoder *encoder;
     struct body body;  /* what is being sent */
     size_t body_bytes; /* more are not sent at once, unless one span alone has them */

@@ -9,6 +9,7 @@
 #include "encoder.h"
 #include "http_url.h"
 #include "sender.h"
+#include "tap.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct exporter {
     struct encoder *encoder;
     struct outbox *outbox;
     struct transport *transport;
+    struct tap *tap; /* NULL: none */
     struct sender sender;
     struct reporter reporter; /* the graph's thread's */
     int64_t stop_ms;          /* CLOCK_NEVER before it is known that the end is near */
@@ -109,6 +111,8 @@ static bool set_up(struct exporter *exporter, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
+    if (options->tap && !(exporter->tap = tap_open(options->tap, error)))
+        return false;
     exporter->transport = open_transport(&options->transport, error);
     return exporter->transport != NULL;
 }
@@ -120,11 +124,14 @@ static bool start(struct exporter *exporter, struct error *error)
     exporter->sender.courier = (struct courier){
         .outbox = exporter->outbox,
         .transport = exporter->transport,
+        .tap = exporter->tap,
         .encoder = exporter->encoder,
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = exporter->reporter,
     };
+    exporter->sender.settled = exporter->callbacks.settled;
+    exporter->sender.context = exporter->callbacks.context;
     if (exporter->transport->warning)
         exporter->callbacks.report(exporter->callbacks.context, exporter->transport->warning);
     exporter->is_running = sender_start(&exporter->sender);
@@ -160,6 +167,8 @@ static void end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     end_thread(exporter, timeout_ms);
+    if (exporter->tap)
+        tap_end(exporter->tap);
     exporter->transport->free(exporter->transport);
 }
 
@@ -181,6 +190,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
     }
     /* these texts are the caller's, and need not live longer */
     exporter->options.transport = (struct transport_options){0};
+    exporter->options.tap = NULL;
     return exporter;
 }
 
@@ -209,6 +219,7 @@ void exporter_free(struct exporter *exporter)
         return;
     if (exporter->is_running)
         end(exporter, 0);
+    tap_free(exporter->tap);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)
@@ -242,6 +253,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
         say_dropping(exporter);
 }
 
+void exporter_skip(struct exporter *exporter)
+{
+    outbox_skip(exporter->outbox);
+}
+
 void exporter_heed_interruption(struct exporter *exporter)
 {
     (void)stop_if_interrupted(exporter);
@@ -272,5 +288,9 @@ void exporter_flush(struct exporter *exporter)
 
 struct exporter_counts exporter_counts(struct exporter *exporter)
 {
-    return outbox_counts(exporter->outbox);
+    struct exporter_counts counts = outbox_counts(exporter->outbox);
+
+    if (exporter->tap)
+        counts.tap_dropped = tap_dropped(exporter->tap);
+    return counts;
 }

@@ -37,6 +37,7 @@ struct exporter_options {
      */
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
+    const char *tap;          /* path of a socket, see tap.h; NULL: none */
 };
 
 /* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
@@ -45,10 +46,14 @@ typedef bool exporter_interrupted_fn(void *context);
 /* A message for the operator, from any thread. */
 typedef void exporter_report_fn(void *context, const char *message);
 
+/* Spans have got their outcome, in the order in which they came; on the sender's thread. */
+typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts);
+
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
     exporter_report_fn *report;
     void *context;
+    exporter_settled_fn *settled; /* NULL: nobody wants to know */
 };
 
 struct exporter;
@@ -59,6 +64,9 @@ struct exporter *exporter_new(const struct exporter_options *options,
 
 /* The span is copied, but its endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
+
+/* Only counts a span; before the first that is added. */
+void exporter_skip(struct exporter *exporter);
 
 /*
  * For who adds many spans at once: from an interruption on, what is not delivered within

@@ -33,6 +33,16 @@ static void finish(struct sender *sender)
         outbox_count_unsure(sender->courier.outbox);
 }
 
+static void say_settled(struct sender *sender)
+{
+    struct exporter_counts counts;
+
+    if (!sender->settled)
+        return;
+    counts = outbox_counts(sender->courier.outbox);
+    sender->settled(sender->context, &counts);
+}
+
 static void *run(void *context)
 {
     struct sender *sender = context;
@@ -43,6 +53,7 @@ static void *run(void *context)
     while ((batch = outbox_take(courier->outbox))) {
         deliver_batch(courier, batch);
         outbox_finish(courier->outbox, batch);
+        say_settled(sender);
     }
     finish(sender);
     outbox_end(courier->outbox);

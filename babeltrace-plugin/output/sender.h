@@ -15,6 +15,8 @@
 
 struct sender {
     struct courier courier; /* the thread's own from sender_start() to sender_join() */
+    void (*settled)(void *context, const struct exporter_counts *counts); /* after each batch */
+    void *context;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t is_probed_condition;

@@ -135,7 +135,7 @@ static bool deliver(struct exporter_counts *counts)
             .on_full = ON_FULL_BLOCK,
             .flush_timeout_ms = 10000,
         },
-        &(struct exporter_callbacks){never, take_report, NULL}, &error);
+        &(struct exporter_callbacks){never, take_report, NULL, NULL}, &error);
 
     if (!exporter) {
         CHECK(error.text[0]);

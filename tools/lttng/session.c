@@ -155,6 +155,8 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     channel->attr.overwrite = 0;
     channel->attr.subbuf_size = spec->subbuf_bytes;
     channel->attr.num_subbuf = spec->subbuf_count;
+    channel->attr.tracefile_size = spec->trace_file_bytes;
+    channel->attr.tracefile_count = spec->trace_file_count;
     channel->attr.switch_timer_interval = (unsigned int)spec->switch_timer_us;
     code = lttng_enable_channel(handle, channel);
     lttng_channel_destroy(channel);
@@ -355,6 +357,7 @@ static void add_losses(struct lttng_handle *handle, struct session_state *state)
     struct lttng_channel *channels = NULL;
     int count = lttng_list_channels(handle, &channels);
 
+    state->has_consumer = count != -LTTNG_ERR_NO_USTCONSUMERD;
     for (int i = 0; i < count; i++) {
         uint64_t events = 0, packets = 0;
 
@@ -403,6 +406,7 @@ bool session_below(const char *folder, struct session_places *places, struct err
     int count = list(&sessions);
 
     places->count = 0;
+    places->has_daemon = !no_daemon(count);
     if (count < 0)
         return refuse(error, "look for", folder, count);
     for (int i = 0; i < count; i++) {
@@ -467,10 +471,20 @@ bool session_stop(const char *name, struct error *error)
     return true;
 }
 
+/* LTTng 2.13's session daemon aborts when it is asked about data of a consumer that has died. */
+static bool has_consumer(const char *name)
+{
+    struct session_state state;
+    struct error ignored;
+
+    return session_look(name, &state, &ignored) && state.has_consumer;
+}
+
 bool session_destroy(const char *name, bool wait, struct error *error)
 {
     int code;
 
+    wait = wait && has_consumer(name);
     if (wait) {
         if (!session_stop(name, error))
             return false;

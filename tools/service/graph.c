@@ -385,3 +385,10 @@ enum graph_status graph_run(const struct graph_spec *spec)
     leave_signals();
     return status;
 }
+
+bool graph_can_run(void)
+{
+    static struct graph loaded; /* for as long as we live */
+
+    return find_plugins(&loaded);
+}

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static const char usage[] =
     "usage: blkin show [OPTION]... FILE|FOLDER|URL [TRACE-ID]\n"
@@ -38,10 +36,6 @@ static const char usage[] =
     "\n"
     "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
 
-#define DEFAULT_WIDTH 80
-#define MIN_WIDTH     60
-#define MAX_WIDTH     1000
-
 struct options {
     bool annotations;
     bool list;
@@ -49,29 +43,6 @@ struct options {
     const char *source;
     const char *id; /* NULL: the slowest one */
 };
-
-static size_t terminal_width(void)
-{
-    struct winsize size;
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-        return DEFAULT_WIDTH;
-    return size.ws_col < MIN_WIDTH ? MIN_WIDTH : size.ws_col;
-}
-
-static bool read_width(const char *text, size_t *width)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*end || value < MIN_WIDTH || value > MAX_WIDTH) {
-        fprintf(stderr, "blkin show: --width: expected a number of %d to %d, got \"%s\"\n",
-                MIN_WIDTH, MAX_WIDTH, text);
-        return false;
-    }
-    *width = value;
-    return true;
-}
 
 /* The exit status if there is nothing to do after this, or -1. */
 static int read_options(int argc, char *argv[], struct options *options)
@@ -92,7 +63,7 @@ static int read_options(int argc, char *argv[], struct options *options)
             options->list = true;
             break;
         case 'w':
-            if (!read_width(optarg, &options->width))
+            if (!read_width(argv[0], optarg, &options->width))
                 return 2;
             break;
         case 'A':
@@ -200,7 +171,7 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
         return 1;
     if (!trace_arrange(trace))
         return no_memory();
-    draw(trace, options->width ? options->width : terminal_width(), options->annotations);
+    draw(trace, options->width ? options->width : screen().width, options->annotations);
     if (!options->id && traces->count > 1)
         printf("\nThis is the slowest of %zu traces (--list lists them).\n", traces->count);
     return 0;
