@@ -232,7 +232,7 @@ mkdir "$WORK/lib"
 cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
 start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
 has program.provider "beside $WORK/lib/libblkin.so.1" 'a host without the provider'
-if [ "$BLKIN_ISOLATED" = namespaces ]; then
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
     has program.namespace 'other file systems' 'a program in a container'
 fi
