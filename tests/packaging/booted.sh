@@ -127,7 +127,7 @@ service() {
     check "blkin-$1: exposure below 3" systemd-analyze security --no-pager --threshold=29 "blkin-$1.service"
     check "blkin-$1: starts" start "$1"
     check "blkin-$1: a program's spans arrive" delivers "$1"
-    check "blkin-$1: status" timeout 10 blkin status
+    check "blkin-$1: status" timeout 10 blkin status "$1"
     check "blkin-$1: is its own user, and nothing more" unprivileged "$1"
     check "blkin-$1: its folders are its own" private
     check "blkin-$1: reload" systemctl reload "blkin-$1"
