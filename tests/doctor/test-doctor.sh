@@ -359,6 +359,7 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     mkdir "$WORK/full"
     mount -n -t tmpfs -o size=1m none "$WORK/full" || exit 1
     names disk.state 'only 1 MiB left' 'a full disk' --state-dir="$WORK/full/state"
+    names disk.spool 'only 1 MiB left' 'a full disk for the spool' --spool="$WORK/full/spool"
     umount "$WORK/full"
 fi
 chmod 755 "$BLKIN_RUNTIME_DIR"
