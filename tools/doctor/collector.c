@@ -65,7 +65,7 @@ static void explain_missing(const struct doctor *doctor)
 
     if (!find_file(path, sizeof(path))) {
         saw(doctor, LEVEL_BAD, "plugin.found", "babeltrace2 has no sink.blkin.zipkin: no %s", path);
-        mend(doctor, "install package babeltrace2-blkin, or set BABELTRACE_PLUGIN_PATH");
+        mend(doctor, "install package babeltrace2-plugin-blkin, or set BABELTRACE_PLUGIN_PATH");
         return;
     }
     (void)dlerror();
@@ -157,7 +157,7 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 }
 
 /* Not one that waits longer than we do. */
-#define PROBE_MS 5000
+#define PROBE_MS 3000
 
 void check_collector(const struct doctor *doctor)
 {

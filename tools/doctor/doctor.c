@@ -18,21 +18,21 @@
 static const char usage[] =
     "usage: blkin doctor [--section=live|rotate] [--json] [--KEY=VALUE]...\n"
     "\n"
-    "Says why no spans show up: looks at each part on the way from the programs to the\n"
-    "collector, and for each says what it saw, whether that is well, and what mends it.\n"
+    "Says why no spans show up: looks at each part on the way from the programs to\n"
+    "the collector, and says what it saw, whether that is well, and what mends it.\n"
     "Changes nothing.\n"
     "\n"
-    "  --section=NAME  what should run here: live or rotate (default: the one that does,\n"
-    "                  else live)\n"
+    "  --section=NAME  what should run here: live or rotate (default: the one that\n"
+    "                  does, else live)\n"
     "  --quiet         only what is not well\n"
     "  --json          as JSON, for programs\n"
     "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE     any key of blkin.conf(5), as for the command that should run\n"
     "  -h, --help      print this\n"
     "\n"
-    "Exit status: 0 all is well, perhaps with notes; 1 something is bad; 2 wrong usage.\n";
+    "Exit status: 0 nothing is bad; 1 something is; 2 wrong usage.\n";
 
-#define LIMIT_MS 10000
+#define LIMIT_MS 6000
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
@@ -97,7 +97,7 @@ static void take_over_errors(const struct doctor *patient, const char *program, 
 
     saw(patient, LEVEL_BAD, "config.file", "%.*s%s", length, first,
         first[length] && first[length + 1] ? "; and there is more" : "");
-    mend(patient, "blkin config check tells all; below, only the defaults are looked at");
+    mend(patient, "blkin config check tells all; what follows is without the file");
 }
 
 /* Which service should be here? That of which there is a socket. */
@@ -111,11 +111,26 @@ static const char *guess_section(const struct config *config)
     return access(rotate, F_OK) == 0 && access(live, F_OK) < 0 ? "rotate" : "live";
 }
 
+/* What is left to go on with when the file is wrong: environment and flags. */
+static int without_file(int argc, char *argv[])
+{
+    int count = 0;
+
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--config") == 0)
+            i++;
+        else if (strncmp(argv[i], "--config=", strlen("--config=")) != 0)
+            argv[count++] = argv[i];
+    }
+    argv[count] = NULL;
+    (void)setenv("BLKIN_CONFIG", "/dev/null", 1);
+    return count;
+}
+
 /* Returns NULL after it has said why, with the exit status. */
 static struct config *read_config(struct doctor *patient, int argc, char *argv[], int *status)
 {
     static struct config_request request = {NULL, usage, flags};
-    char *no_arguments[] = {argv[0], NULL};
     struct config *config;
     char said[2048];
     bool is_right;
@@ -127,9 +142,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     try_config(&request, argc, argv, said, sizeof(said), &is_right);
     if (!is_right) {
         take_over_errors(patient, argv[0], said);
-        (void)setenv("BLKIN_CONFIG", "/dev/null", 1);
-        argv = no_arguments;
-        argc = 1;
+        argc = without_file(argc, argv);
     }
     config = config_read(&request, argc, argv, status);
     if (!config)
@@ -247,6 +260,8 @@ int doctor(int argc, char *argv[])
     config = read_config(&patient, argc, argv, &status);
     if (config) {
         patient.config = config;
+        (void)snprintf(shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
+                       config_text(config, "session"));
         for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
             if (is_of_interest(&patient, &groups[i]))
                 group_run(&patient, &groups[i], LIMIT_MS);

@@ -123,7 +123,7 @@ void check_sessiond_answer(const struct doctor *doctor)
         mend(doctor, "systemctl restart lttng-sessiond");
         return;
     }
-    saw(doctor, LEVEL_OK, "sessiond.answers", "it answers, and has %d sessions", count);
+    saw(doctor, LEVEL_OK, "sessiond.answers", "it answers; sessions: %d", count);
 }
 
 /* ---- the session ------------------------------------------------------------------------------
@@ -417,7 +417,8 @@ static void take_consumer(void *context, struct process *process)
         *consumer = *process;
 }
 
-static void check_consumer(struct view *view)
+/* A session daemon that asks a stopped one for its channels waits for ever. */
+static bool check_consumer(struct view *view)
 {
     struct process consumer = {0};
 
@@ -425,7 +426,7 @@ static void check_consumer(struct view *view)
     if (consumer.pid && consumer.state != 'T') {
         saw(view->doctor, LEVEL_OK, "consumerd.runs", "lttng-consumerd runs (process %d)",
             (int)consumer.pid);
-        return;
+        return true;
     }
     if (consumer.pid) {
         saw(view->doctor, LEVEL_BAD, "consumerd.runs",
@@ -437,6 +438,7 @@ static void check_consumer(struct view *view)
             "no lttng-consumerd runs: nothing leaves the buffers");
         mend(view->doctor, "systemctl restart lttng-sessiond blkin-%s", view->doctor->section);
     }
+    return false;
 }
 
 /* "tcp4://127.0.0.1:5342/ [data: 5343]" */
@@ -451,7 +453,7 @@ static unsigned control_port(const char *path)
 
 void check_session(const struct doctor *doctor)
 {
-    struct view view = {.doctor = doctor, .name = config_text(doctor->config, "session")};
+    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
 
     if (!find_session(&view))
         return;
@@ -459,6 +461,10 @@ void check_session(const struct doctor *doctor)
     doctor->facts->relayd_port = control_port(view.session.path);
     check_mode(&view);
     check_state(&view);
+    if (view.session.enabled && !check_consumer(&view)) {
+        saw(doctor, LEVEL_SKIPPED, "session.channel", "not looked at: first mend consumerd.runs");
+        return;
+    }
     find_domain(&view);
     view.handle = lttng_create_handle(view.name, &view.domain);
     if (view.handle && is_enabled(&view)) {
@@ -467,8 +473,6 @@ void check_session(const struct doctor *doctor)
         check_contexts(&view);
         check_loss(&view);
     }
-    if (view.session.enabled)
-        check_consumer(&view);
     free(view.channels);
     lttng_destroy_handle(view.handle);
 }

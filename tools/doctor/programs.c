@@ -146,6 +146,28 @@ static void explain_without_provider(const struct process *process, struct reaso
     }
 }
 
+/* libblkin registers a child when it first records, unless it is told to keep out. */
+static void explain_forked(const struct process *process, struct reason *reason)
+{
+    char value[16];
+
+    if (process_variable(process->pid, "BLKIN_FORK", value, sizeof(value)) &&
+        strcmp(value, "off") == 0) {
+        reason->id = "program.forked";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "it was forked, LTTng's threads did not come along, and BLKIN_FORK=off is "
+                       "in its environment");
+        reason->mend =
+            "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself";
+    } else {
+        reason->level = LEVEL_NOTE;
+        reason->id = "program.idle";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "it was forked, and has begun no span since");
+        reason->mend = "it registers then; with BLKIN_FORK=now in its environment, at once";
+    }
+}
+
 static void explain_with_provider(const struct facts *facts, const struct process *process,
                                   struct reason *reason)
 {
@@ -157,18 +179,7 @@ static void explain_with_provider(const struct facts *facts, const struct proces
                        "it sees other file systems than lttng-sessiond (a container?)");
         reason->mend = "mount the host's /run/lttng and /dev/shm into the container";
     } else if (!has_lttng_threads(process->pid)) {
-        reason->id = "program.forked";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "it was forked, and LTTng's threads did not come along");
-        reason->mend = "see \"fork\" in doc/library.md: BLKIN_FORK=off must not be set, unless the "
-                       "program calls lttng_ust_before_fork() itself";
-    } else if (facts->sessiond_user != 0 && process->user != facts->sessiond_user) {
-        reason->id = "program.user";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "it is of user %u, and this lttng-sessiond of user %u, whose programs only "
-                       "register with it",
-                       (unsigned)process->user, (unsigned)facts->sessiond_user);
-        reason->mend = "use root's session daemon: systemctl start lttng-sessiond";
+        explain_forked(process, reason);
     } else if (has_other_home(facts, process->pid, home, sizeof(home))) {
         reason->id = "program.home";
         (void)snprintf(reason->text, sizeof(reason->text),

@@ -66,6 +66,7 @@ bool totals_load(struct totals *totals, const char *path)
     json_t *json = json_load_file(path, 0, NULL);
     const json_t *sinks = json_object_get(json, "counters");
     const char *last = json_string_value(json_object_get(json, "last_run"));
+    const char *current = json_string_value(json_object_get(json, "current"));
 
     *totals = (struct totals){.chunks_converted = 0};
     if (!sinks || !last) {
@@ -75,6 +76,8 @@ bool totals_load(struct totals *totals, const char *path)
     read_own(totals, json);
     read_sinks(&totals->sinks, sinks);
     (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
+    if (current)
+        (void)snprintf(totals->current, sizeof(totals->current), "%s", current);
     json_decref(json);
     return true;
 }

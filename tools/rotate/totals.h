@@ -23,6 +23,7 @@ struct totals {
     uint64_t sessions; /* made */
     uint64_t rotations_stuck;
     uint64_t children_failed;
+    char current[320]; /* PLACE/CHUNK, as far as the sink knows under way; "": none */
     char last_run[64]; /* of a sink that is in these sums: it is never added twice */
 };
 
