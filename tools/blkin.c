@@ -5,6 +5,7 @@
  */
 #include "config/command.h"
 #include "live/live.h"
+#include "rotate/rotate.h"
 #include "show/show.h"
 #include "stat/command.h"
 
@@ -26,6 +27,7 @@ struct command {
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
     {"blkin live", "record the programs of this host, and send their spans on", live},
+    {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},
 };
