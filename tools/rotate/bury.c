@@ -268,26 +268,48 @@ static bool metadata_from(const char *folder, const char *below, const char *to)
     return file_copy(from, to);
 }
 
+static bool metadata_of_chunks(const char *archives, const char *below, const char *to)
+{
+    const struct dirent *entry;
+    bool found = false;
+    DIR *folder = opendir(archives);
+
+    while (folder && !found && (entry = readdir(folder)) != NULL) {
+        char chunk[PATH_ROOM];
+
+        path_set(chunk, "%s/%s", archives, entry->d_name);
+        found = entry->d_name[0] != '.' && metadata_from(chunk, below, to);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+struct completing {
+    const char *chunk;
+    const char *shm, *saved, *archives; /* where metadata may be */
+};
+
 /*
  * The session daemon hands metadata to its consumer late, and with it dies what it has not handed
  * over. With buffers in our folder it is whole beside them.
  */
-static void complete_metadata(const char *chunk, const char *shm, const char *saved)
+static bool complete_metadata(void *context, const char *folder, const char *name)
 {
-    size_t count = 0;
-    char **traces = trace_folders(chunk, &count);
+    const struct completing *completing = context;
+    const char *below = folder + strlen(completing->chunk);
+    char whole[PATH_ROOM], there[PATH_ROOM];
 
-    for (size_t i = 0; traces && i < count; i++) {
-        const char *below = traces[i] + strlen(chunk);
-        char to[PATH_ROOM], whole[PATH_ROOM];
-
-        path_set(to, "%s/metadata.whole", traces[i]);
-        path_set(whole, "%s/metadata", traces[i]);
-        if (!(metadata_from(shm, below, to) || metadata_from(saved, below, to)) ||
-            rename(to, whole) != 0)
-            (void)unlink(to);
-    }
-    trace_folders_free(traces);
+    if (!is_stream(name))
+        return true;
+    path_set(whole, "%s/metadata.whole", folder);
+    path_set(there, "%s/metadata", folder);
+    if (!(metadata_from(completing->shm, below, whole) ||
+          metadata_from(completing->saved, below, whole) ||
+          (access(there, F_OK) != 0 && metadata_of_chunks(completing->archives, below, whole))) ||
+        rename(whole, there) != 0)
+        (void)unlink(whole);
+    return true;
 }
 
 static bool close_rests(const char *place, const char *shm, const char *archives,
@@ -310,8 +332,9 @@ static bool close_rests(const char *place, const char *shm, const char *archives
             path_set(from, "%s/%s", place, rests[i].name);
             new_name(archives, to);
             (void)tree_files(from, cut_stream, &has_failed);
+            (void)tree_files(from, complete_metadata,
+                             &(struct completing){from, shm, saved, archives});
             remove_empty(from);
-            complete_metadata(from, shm, saved);
             if (has_failed || rename(from, to) != 0) {
                 error_set(error, "cannot move %s to %s: %s", from, to, strerror(errno));
                 return false;
@@ -370,23 +393,6 @@ struct lacking {
     const char *archives; /* below that */
     size_t missing;
 };
-
-static bool metadata_of_chunks(const char *archives, const char *below, const char *to)
-{
-    const struct dirent *entry;
-    bool found = false;
-    DIR *folder = opendir(archives);
-
-    while (folder && !found && (entry = readdir(folder)) != NULL) {
-        char chunk[PATH_ROOM];
-
-        path_set(chunk, "%s/%s", archives, entry->d_name);
-        found = entry->d_name[0] != '.' && metadata_from(chunk, below, to);
-    }
-    if (folder)
-        closedir(folder);
-    return found;
-}
 
 /* Of a program that has ended LTTng may have removed it, and left the buffers. */
 static bool supply_metadata(void *context, const char *folder, const char *name)
