@@ -247,7 +247,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iq
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) -lm $(LDLIBS)
 $(call obj,tests/rotate/writer.c): flags = $(internal) $(public_flags)
 $(BUILD)/tests/rotate/writer: $(BUILD)/obj/tests/rotate/writer.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)

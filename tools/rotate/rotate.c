@@ -67,6 +67,7 @@ struct rotate {
     struct timer scan, step, watchdog;
     struct task bury_task, end_task;
     bool is_burying, is_ending, has_ended_sessions, was_finished, is_stopping, has_failed;
+    bool listed_after_end; /* the places in use were asked for after the sessions had ended */
     char burying[PLACE_MAX];
     int64_t bury_begun_ms; /* since then a dead place waits to be buried; 0: none does */
     enum work work;
@@ -503,7 +504,7 @@ static void listed(void *context, const void *result)
 
     if (result) {
         rotate->keeper.last = *(const struct keep_report *)result;
-        rotate->keeper.has_looked = true;
+        rotate->keeper.has_looked = rotate->work != END || rotate->listed_after_end;
     } else {
         say_state(rotate, BT_LOGGING_LEVEL_ERROR, "LTTng's session daemon does not answer");
     }
@@ -514,6 +515,7 @@ static void list_again(void *context)
 {
     struct rotate *rotate = context;
 
+    rotate->listed_after_end = rotate->has_ended_sessions;
     rotate->keeper.task.done = listed;
     rotate->keeper.task.context = rotate;
     if (!task_start(rotate->loop, &rotate->keeper.task, run_list, &rotate->store,
@@ -688,6 +690,7 @@ static bool open_all(struct rotate *rotate, struct error *error)
         rotate->metrics = metrics_open(rotate->loop, listen, page, rotate, error);
         if (!rotate->metrics)
             return false;
+        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(rotate->metrics));
     }
     rotate->converter.loop = rotate->loop;
     rotate->converter.store = &rotate->store;
