@@ -31,6 +31,7 @@ static void batch_reset(struct batch *batch)
     batch->next = NULL;
     batch->buffer.length = 0;
     batch->count = 0;
+    batch->offset = 0;
 }
 
 /* Of a span and its log, a multiple of 8. */
@@ -161,4 +162,13 @@ struct batch *queue_take(struct queue *queue, bool also_open)
         queue->bytes -= batch->buffer.length;
     }
     return batch;
+}
+
+void queue_put_back(struct queue *queue, struct batch *batch)
+{
+    batch->next = queue->first;
+    queue->first = batch;
+    if (!queue->last)
+        queue->last = batch;
+    queue->bytes += batch->buffer.length;
 }

@@ -208,7 +208,8 @@ bool options_of_readers(const struct config *config, const struct relay_options 
         .params = params_of_readers(config),
         .retry_us = (long)config_integer(config, "retry-us"),
         .flush_timeout_ms = config_integer(config, "flush-timeout-ms"),
-        .level = say_level(),
+        /* the line of progress is ours, too */
+        .level = say_level() == BT_LOGGING_LEVEL_INFO ? BT_LOGGING_LEVEL_WARNING : say_level(),
     };
     if (!options->params) {
         error_set(error, "out of memory");

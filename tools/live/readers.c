@@ -44,6 +44,20 @@ static const char *path_of(const struct reader *reader, const char *end, char pa
     return path;
 }
 
+/* file:PATH is a file for each run of a sink: the first one's, then PATH.2 ... */
+static bool set_endpoint(const struct reader *reader, bt_value *params)
+{
+    const bt_value *endpoint = bt_value_map_borrow_entry_value_const(params, "endpoint");
+    char text[4352];
+
+    if (!endpoint || strncmp(bt_value_string_get(endpoint), "file:", 5) != 0 ||
+        reader->readers->starts == 0)
+        return true;
+    (void)snprintf(text, sizeof(text), "%s.%u", bt_value_string_get(endpoint),
+                   reader->readers->starts + 1);
+    return set_text(params, "endpoint", text);
+}
+
 /* The sink's parameters, with what is this reader's own. NULL: out of memory. */
 static bt_value *params_of(const struct reader *reader)
 {
@@ -52,7 +66,8 @@ static bt_value *params_of(const struct reader *reader)
 
     if (bt_value_copy(reader->readers->options.params, &params) != BT_VALUE_COPY_STATUS_OK)
         return NULL;
-    if (set_text(params, "stats-file", path_of(reader, "json", path)) &&
+    if (set_endpoint(reader, params) &&
+        set_text(params, "stats-file", path_of(reader, "json", path)) &&
         set_text(params, "checkpoint", path_of(reader, "checkpoint", path)) &&
         set_text(params, "tap", path_of(reader, "tap", path)) &&
         bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", STATS_MS) ==
@@ -76,6 +91,7 @@ static int run_reader(void *context)
 
     output_lines_in_child(&reader->lines);
     privileges_give_up();
+    (void)prctl(PR_SET_NAME, "blkin-reader");
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
     (void)snprintf(url, sizeof(url), "%s/host/%s/%s", options->live_url, reader->host,
                    reader->session);
@@ -177,6 +193,7 @@ static void start(void *context)
     output_lines_started(&reader->lines);
     reader->pid = reader->child.pid;
     reader->starts++;
+    reader->readers->starts++;
     reader->is_renewed = false;
     watch_begin(&reader->watch, clock_ms());
     set_state(reader, READER_RUNNING);
@@ -210,6 +227,7 @@ static void end_reader(void *context)
 static void forget(struct reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
+    reader->readers->on.gone(reader->readers->on.context, reader);
     reader->is_used = false;
 }
 
@@ -339,6 +357,7 @@ static struct reader *add(struct readers *readers, const char *host, const char 
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%.160s/%.160s", host,
                    session);
     reader->lines.input.fd = -1;
+    reader->lines.dull = "events: "; /* its account: we add them up */
     reader->timer.context = reader;
     reader->child = (struct child){.ended = reader_ended, .context = reader};
     reader->unread_since_ns = wall_clock_ns();
@@ -475,6 +494,8 @@ void readers_reload(struct readers *readers, const struct readers_options *optio
     const bool is_other = !bt_value_is_equal(old->params, options->params) ||
                           old->retry_us != options->retry_us || old->level != options->level;
 
+    if (is_other)
+        readers->starts = 0;
     bt_value_put_ref(old->params);
     readers->options = *options;
     for (int i = 0; is_other && i < READERS_MAX; i++)

@@ -136,11 +136,14 @@ static int run_relayd(void *context)
     return errno == ENOENT ? 127 : 126;
 }
 
+/* On this host: the answer comes at once. */
 static bool listens(const struct relay_options *options, int port)
 {
+    const struct timeval limit = {0, 20000};
     struct sockaddr_in address;
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool is_there = fd >= 0 && resolve(options->host, port, &address) &&
+                          setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
                           connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 
     if (fd >= 0)

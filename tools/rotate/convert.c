@@ -380,7 +380,7 @@ void converter_open(struct converter *converter)
 {
     converter->lines.input.fd = -1;
     /* each chunk's account: `blkin status` has the sum */
-    converter->lines.unsaid = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
+    converter->lines.dull = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
     converter->retry = (struct timer){.due = retry, .context = converter};
     converter->watch = (struct timer){.due = watch, .context = converter};
     /* of one that was killed together with the service before */

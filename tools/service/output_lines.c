@@ -23,7 +23,7 @@ static void tell(struct output_lines *lines)
     lines->line[lines->length] = '\0';
     if (strncmp(line, "blkin: ", 7) == 0)
         line += 7;
-    if (*line && (!lines->unsaid || strncmp(line, lines->unsaid, strlen(lines->unsaid)) != 0))
+    if (*line && !(lines->dull && strncmp(line, lines->dull, strlen(lines->dull)) == 0))
         say_line(lines->source, line);
     lines->length = 0;
 }

@@ -13,7 +13,7 @@
 struct output_lines {
     struct loop *loop;
     char source[352];     /* who it is */
-    const char *unsaid;   /* lines that begin so are dropped; NULL: none */
+    const char *dull;     /* how lines begin that are not told; NULL: none */
     struct watched input; /* fd -1: it has ended, or has not begun */
     int child_fd;         /* the other end, until the child has it */
     char line[4096];
