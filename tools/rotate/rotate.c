@@ -580,9 +580,8 @@ static void end_service(void *context)
 }
 
 /* What a session is made of is of its making: such keys hold for the next one. */
-static void reload(void *context)
+static bool read_configuration(struct rotate *rotate)
 {
-    struct rotate *rotate = context;
     struct config *config;
 
     notify_reloading();
@@ -592,9 +591,16 @@ static void reload(void *context)
         rotate->config = config;
         rotate->converter.config = config;
         set_spec(rotate);
-        say(BT_LOGGING_LEVEL_INFO, "the configuration was read again");
     }
+    say(config ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING, "reload: %s",
+        config ? "the new configuration holds" : "the configuration is wrong, the old one holds");
     notify("READY=1");
+    return config != NULL;
+}
+
+static void reload(void *context)
+{
+    (void)read_configuration(context);
 }
 
 static void wake(void *context)
@@ -623,15 +629,14 @@ static json_t *answer(void *context, const char *request)
 
     if (strcmp(request, "status") == 0)
         return status_json(&status);
-    if (strcmp(request, "taps") == 0) {
-        const char *tap = config_text(rotate->config, "tap");
-
-        return tap ? json_pack("{s[s]}", "taps", tap) : json_pack("{s[]}", "taps");
-    }
-    if (strcmp(request, "reload") == 0) {
-        reload(rotate);
-        return json_pack("{sb}", "reloaded", 1);
-    }
+    if (strcmp(request, "taps") == 0)
+        return json_pack("[s]", rotate->converter.tap);
+    if (strcmp(request, "reload") == 0)
+        return read_configuration(rotate)
+                   ? json_pack("{ss}", "result", "the new configuration holds")
+                   : json_pack("{ss}", "error",
+                               "the configuration is wrong, the old one holds: see `blkin config "
+                               "check`, and what the service has said");
     return NULL;
 }
 
@@ -671,6 +676,8 @@ static bool open_folders(struct rotate *rotate, struct error *error)
                    state);
     (void)snprintf(converter->checkpoint, sizeof(converter->checkpoint),
                    "%.4000s/rotate.checkpoint", state);
+    (void)snprintf(converter->tap, sizeof(converter->tap), "%.100s/rotate.tap",
+                   config_text(rotate->config, "runtime-dir"));
     if (!totals_load(&rotate->totals, converter->totals_file))
         say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew",
             converter->totals_file);

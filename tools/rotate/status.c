@@ -42,22 +42,42 @@ static json_t *own_json(const struct totals *totals)
     return object;
 }
 
+static json_t *endpoint_json(const char *endpoint)
+{
+    char *shown = endpoint_shown(endpoint ? endpoint : "");
+    json_t *text = shown ? json_string(shown) : NULL;
+
+    free(shown);
+    return text;
+}
+
+static json_t *chunks_json(const struct rotate_status *status)
+{
+    const struct store *store = status->store;
+
+    return json_pack("{ss, sI, sI, sI, ss}", "output", store->output, "waiting",
+                     (json_int_t)store->count, "bytes", (json_int_t)store->bytes, "oldest_age_s",
+                     (json_int_t)oldest_age_s(store), "converting", status->current);
+}
+
+static json_t *lttng_json(const struct keep_report *report)
+{
+    return json_pack("{sI, sI}", "discarded_events", (json_int_t)report->discarded_events,
+                     "lost_packets", (json_int_t)report->lost_packets);
+}
+
 json_t *status_json(const struct rotate_status *status)
 {
     const struct keep_report *report = status->report;
     const bool records = status->has_looked && report->state == KEEP_RECORDS;
 
-    return json_pack("{ss, sI, ss, ss, ss, ss, s{ss, sI, sI, sI, ss}, so, s{sI, sI}, so, so}",
-                     "service", "rotate", "pid", (json_int_t)getpid(), "version", BLKIN_RELEASE,
-                     "state", status->has_looked ? states[report->state] : "starting", "session",
+    return json_pack("{ss, ss, sI, ss, ss, ss, so, so, so, so, so, so}", "mode", "rotate",
+                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+                     status->has_looked ? states[report->state] : "starting", "session",
                      records ? report->session : "", "error", records ? "" : report->error.text,
-                     "chunks", "output", status->store->output, "waiting",
-                     (json_int_t)status->store->count, "bytes", (json_int_t)status->store->bytes,
-                     "oldest_age_s", (json_int_t)oldest_age_s(status->store), "converting",
-                     status->current, "totals", own_json(status->totals), "lttng",
-                     "discarded_events", (json_int_t)report->discarded_events, "lost_packets",
-                     (json_int_t)report->lost_packets, "counters", counts_json(&status->counts),
-                     "messages", say_last());
+                     "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
+                     "totals", own_json(status->totals), "lttng", lttng_json(report), "counters",
+                     counts_json(&status->counts), "messages", say_last());
 }
 
 static void print_metric(struct printer *printer, const char *name, const char *kind,
