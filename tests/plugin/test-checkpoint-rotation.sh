@@ -8,7 +8,7 @@
 . "$SRC/tests/lib.sh"
 private_begin
 ROTATIONS=${ROTATIONS:-8}
-LOADS='span original layers steps'
+LOADS=(span original layers steps)
 
 chunks() {
     find "$WORK/recorded/archives" -mindepth 1 -maxdepth 1 -name '*T*' 2>/dev/null | sort -t- -k5,5n
@@ -45,13 +45,12 @@ lttng create rotated --output="$WORK/recorded" >/dev/null &&
     lttng enable-rotation -s rotated --timer=300000 >/dev/null &&
     lttng start rotated >/dev/null || fail "no session"
 start_stack || exit
-for load in $LOADS; do
-    start_part "load-$load" "$BUILD/tests/bench/bench-load" "$load" 1000000 300
+for load in "${LOADS[@]}"; do
+    start_part "load-$load" "$BUILD/tests/bench/bench-load" "$load" 1000000 100
 done
-start_part client "$BUILD/examples/client" --connect "$GATEWAY" --requests 1000000
+start_part client "$BUILD/examples/client" --connect "$GATEWAY" --requests 2000
 wait_for 60 - "$ROTATIONS rotations" enough_chunks || exit
-for part in client store-1 store-2 mapper gateway ${LOADS// / load-}; do
-    [ "$part" = span ] && part=load-span
+for part in client store-1 store-2 mapper gateway "${LOADS[@]/#/load-}"; do
     stop_part "$part" TERM 10
 done
 lttng stop rotated >/dev/null || fail "cannot stop the session"
