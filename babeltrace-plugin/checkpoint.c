@@ -38,9 +38,9 @@ struct checkpoint {
     int64_t next_ms;
     uint64_t spans; /* given out in this run */
     uint64_t digest;
-    uint64_t to_skip; /* so many of them, */
+    uint64_t to_skip;        /* so many of them, */
     uint64_t skipped_digest; /* if this is their digest */
-    bool is_other; /* it is not */
+    bool is_other;           /* it is not */
 
     pthread_mutex_t lock; /* of what follows */
     struct progress progress;
@@ -149,8 +149,8 @@ bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
 {
     if (checkpoint->is_other)
         return false;
-    checkpoint->digest = hash_mix(checkpoint->digest ^
-                                  hash_mix(span->trace_id ^ hash_mix(span->id + span->kind)));
+    checkpoint->digest =
+        hash_mix(checkpoint->digest ^ hash_mix(span->trace_id ^ hash_mix(span->id + span->kind)));
     if (++checkpoint->spans <= checkpoint->to_skip) {
         if (checkpoint->spans == checkpoint->to_skip &&
             checkpoint->digest != checkpoint->skipped_digest)
@@ -219,7 +219,8 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
     if (checkpoint->hold || (now_ms < checkpoint->next_ms && !at_once))
         return;
     checkpoint->next_ms = now_ms + checkpoint->period_ms;
-    if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, save, checkpoint, &error)) {
+    if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, save, checkpoint,
+                               &error)) {
         pthread_mutex_lock(&checkpoint->lock);
         count_error(checkpoint, error.text);
         pthread_mutex_unlock(&checkpoint->lock);
@@ -235,10 +236,11 @@ static void say_how_long(const struct checkpoint *checkpoint)
 
     clock_gettime(CLOCK_REALTIME, &now);
     seconds = (double)now.tv_sec - (double)then_ns / 1e9 + (double)now.tv_nsec / 1e9;
-    (void)snprintf(message, sizeof(message),
-                   "nobody has read for %.1f s: what was recorded meanwhile is lost, and counted as "
-                   "missing, as far as its threads go on",
-                   seconds > 0 ? seconds : 0);
+    (void)snprintf(
+        message, sizeof(message),
+        "nobody has read for %.1f s: what was recorded meanwhile is lost, and counted as "
+        "missing, as far as its threads go on",
+        seconds > 0 ? seconds : 0);
     checkpoint->callbacks.warn(checkpoint->callbacks.context, message);
 }
 

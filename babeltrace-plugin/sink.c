@@ -30,8 +30,8 @@ struct sink {
     struct input_counts input;
     int64_t end_ns;   /* the trace's, as its packets tell, */
     int64_t until_ns; /* and as we were told */
-    bool is_starved; /* an event was lost for want of memory */
-    bool flushes;   /* no other trace follows: what is open at the end is given out */
+    bool is_starved;  /* an event was lost for want of memory */
+    bool flushes;     /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
     bool ended;
@@ -170,11 +170,10 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
         inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
         return true;
     }
-    sink->exporter =
-        exporter_new(&params->exporter,
-                     &(struct exporter_callbacks){is_interrupted, warn, sink,
-                                                  sink->hold ? note_settled : NULL},
-                     error);
+    sink->exporter = exporter_new(
+        &params->exporter,
+        &(struct exporter_callbacks){is_interrupted, warn, sink, sink->hold ? note_settled : NULL},
+        error);
     return sink->exporter != NULL;
 }
 
@@ -330,9 +329,8 @@ static void use_event(struct sink *sink, const bt_message *message)
 /* How far the trace goes, also where nothing has happened. */
 static void use_packet_end(struct sink *sink, const bt_message *message)
 {
-    const bt_stream_class *class =
-        bt_stream_borrow_class_const(bt_packet_borrow_stream_const(
-            bt_message_packet_end_borrow_packet_const(message)));
+    const bt_stream_class *class = bt_stream_borrow_class_const(
+        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
     int64_t time_ns;
 
     if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&

@@ -237,8 +237,7 @@ static const struct endpoint *restore_new(struct endpoint_table *table, struct s
 
 const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader)
 {
-    const uint64_t reference =
-        state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
+    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
 
     if (!state_is_good(reader) || reference == NONE)
         return NULL;

@@ -32,7 +32,7 @@ struct line {
 struct hold {
     struct assembler *assembler;
     struct line line;
-    struct line before;      /* of the trace before */
+    struct line before; /* of the trace before */
     int64_t now_ns;
 };
 
