@@ -112,12 +112,12 @@ static void note(struct checkpoint *checkpoint, uint64_t settled)
                                 "killed, more than one batch will be sent twice");
 }
 
-void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts)
+void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts,
+                       uint64_t settled)
 {
     /* what was not delivered is to be sent again, and so is all that came after it */
     const uint64_t lost = counts->outcome[OUTCOME_UNDELIVERED] + counts->outcome[OUTCOME_DROPPED] +
                           counts->outcome[OUTCOME_NO_MEMORY];
-    const uint64_t settled = counts->spans - counts->waiting;
 
     pthread_mutex_lock(&checkpoint->lock);
     checkpoint->is_frozen |= lost > 0;

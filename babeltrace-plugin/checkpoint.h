@@ -54,8 +54,9 @@ struct hold *checkpoint_hold(struct checkpoint *checkpoint);
 /* For each span, in order: returns whether an earlier run has delivered it. */
 bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span);
 
-/* The sender's thread: after each batch. */
-void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts);
+/* From any thread, after each batch: the first `settled` spans have their outcome. */
+void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts,
+                       uint64_t settled);
 
 /* The spans did not come as they did in an earlier run: error is set. It is no use to go on. */
 bool checkpoint_has_failed(const struct checkpoint *checkpoint, struct error *error);

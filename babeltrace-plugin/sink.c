@@ -63,11 +63,11 @@ static void export_span(void *context, const struct span *span)
 }
 
 /* On the sender's thread. */
-static void note_settled(void *context, const struct exporter_counts *counts)
+static void note_settled(void *context, const struct exporter_counts *counts, uint64_t settled)
 {
     struct sink *sink = context;
 
-    checkpoint_settle(sink->checkpoint, counts);
+    checkpoint_settle(sink->checkpoint, counts, settled);
 }
 
 static bool is_interrupted(void *context)
@@ -542,7 +542,8 @@ static void end(struct sink *sink)
 static bool has_delivered(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
-    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED];
+    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
+                               out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
 
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",

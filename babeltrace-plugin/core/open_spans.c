@@ -146,15 +146,6 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     return NULL;
 }
 
-/* From one step of a span to another, or from the span: modulo 2^20. False: they are of two. */
-static bool is_step_of(uint64_t from_id, uint64_t id, uint64_t *number)
-{
-    const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
-
-    *number = (distance >> 44) * UINT64_C(0x7733d) & BLKIN_STEPS_MAX; /* BLKIN_ID_STEP's inverse */
-    return distance << 20 == 0;
-}
-
 static struct open_span *find_around(struct open_spans *spans, const struct open_span *step)
 {
     struct cds_hlist_head *bucket = bucket_of(spans, step->span.trace_id, step->span.parent_id);
@@ -175,12 +166,13 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
     uint64_t number;
 
     /* a step in a step: up to the span, and no further than steps are nested */
-    for (unsigned i = 0; i < 16 && is_step_of(at->span.parent_id, at->span.id, &number); i++) {
+    for (unsigned i = 0; i < 16 && blkin_step_number(at->span.parent_id, at->span.id, &number);
+         i++) {
         struct open_span *around = find_around(spans, at);
 
         if (!around)
             break;
-        if (is_step_of(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
+        if (blkin_step_number(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
             around->steps_given |= UINT64_C(1) << (number - 1);
         at = around;
     }
