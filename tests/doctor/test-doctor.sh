@@ -158,6 +158,20 @@ start_fake 202
 echo 'batch-span = 1' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:1: key "batch-span" is not known' 'a typo in blkin.conf' --config="$WORK/blkin.conf"
 
+# ---- versions
+
+mkdir "$WORK/bin"
+pretend_lttng() {
+    printf '#!/bin/sh\necho "lttng (LTTng Trace Control) %s - Name"\n' "$1" >"$WORK/bin/lttng"
+    chmod +x "$WORK/bin/lttng"
+}
+pretend_lttng 2.12.4
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
+    pretend_lttng 2.16.0
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+fi
+
 # ---- no session daemon, and one that is not for us
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
@@ -218,7 +232,7 @@ mkdir "$WORK/lib"
 cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
 start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
 has program.provider "beside $WORK/lib/libblkin.so.1" 'a host without the provider'
-if [ "$BLKIN_ISOLATED" = namespaces ]; then
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
     has program.namespace 'other file systems' 'a program in a container'
 fi
@@ -345,6 +359,7 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     mkdir "$WORK/full"
     mount -n -t tmpfs -o size=1m none "$WORK/full" || exit 1
     names disk.state 'only 1 MiB left' 'a full disk' --state-dir="$WORK/full/state"
+    names disk.spool 'only 1 MiB left' 'a full disk for the spool' --spool="$WORK/full/spool"
     umount "$WORK/full"
 fi
 chmod 755 "$BLKIN_RUNTIME_DIR"
