@@ -159,7 +159,7 @@ static void test_lines(void)
                " + 0 duplicate + 1 late + 0 of processes; missing: 0 events, 0 annotations and "
                "tags, 0 spans cut short; "
                "spans: 5 = 3 accepted + 0 refused + 0 invalid + 0 too large + 0 undelivered"
-               " + 1 dropped + 0 no memory + 0 skipped + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
+               " + 1 dropped + 0 no memory + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
                "also: 2 spans open");
     memset(&huge, 0xff, sizeof(huge)); /* the longest that there can be */
     counts_line(&huge, LINE_WHOLE, line);
