@@ -81,7 +81,7 @@ output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
 plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src)
 tool_src := $(wildcard tools/*.c tools/*/*.c)
-man_pages := $(wildcard tools/*.1 tools/*/*.1)
+man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
@@ -90,7 +90,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/service/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
@@ -154,16 +154,21 @@ $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
 
+tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 # the command links what it uses of the plugin; the sink itself comes with the plugin
 plugin_parts := $(BUILD)/obj/plugin.a
 $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -Itools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs))
+$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
+
+# what tests call of it; -iquote, as LTTng has a <lttng/session.h> too
+tool_obj := $(call obj,$(filter-out tools/blkin.c,$(tool_src)))
 
 # the headers as they are installed: <zipkin_c.h> and <blkin/zipkin_c.h>
 .PHONY: include pc FORCE
@@ -218,7 +223,7 @@ $(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
 # the same as it is installed: always anew, for LIBDIR may be another one
 $(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
 	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,$(LIBDIR)
+	$(call say,LD)$(link_filter) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR))
 
 .PHONY: no-nbdkit
 no-nbdkit:
@@ -238,7 +243,23 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
+tool_tests := $(BUILD)/tests/rotate/session
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
+	$(call pkg_cflags,$(tool_pkgs))
+$(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
+$(call obj,tests/rotate/writer.c): flags = $(internal) $(public_flags)
+$(BUILD)/tests/rotate/writer: $(BUILD)/obj/tests/rotate/writer.c.o $(lib) $(provider) | include
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
+# what the command is made of
+tool_test_obj := $(call obj,$(wildcard tests/service/*.c))
+$(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
+$(BUILD)/tests/service/%: $(BUILD)/obj/tests/service/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
@@ -326,7 +347,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(BUILD)/tests/rotate/writer $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
@@ -405,6 +426,11 @@ $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
+$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c) \
+	$(addprefix tools/config/,config.c file.c keys.c)
+$(BUILD)/fuzz/fuzz-config: included = %/config.c
+$(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
@@ -443,8 +469,8 @@ deps: ## install the packages that the tests need (Debian; else: list them); FOR
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
-scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* .ci/run) \
-	$(wildcard scripts/*.sh tests/*.sh)
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
+	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
 python_files := $(wildcard tests/*/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
@@ -458,7 +484,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
 		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -Ilibblkin $(public_flags) \
-			-Ibabeltrace-plugin -Itracepoints -Itools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
+			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
 format: ## format the C and C++ files
@@ -468,7 +494,8 @@ format: ## format the C and C++ files
 
 install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
-		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
+		$(DESTDIR)$(MANDIR)/man5
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
@@ -478,6 +505,7 @@ install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## inst
 	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
 	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/sink.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
@@ -497,15 +525,17 @@ uninstall: man ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
 		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so)
-	@for page in $(BUILD)/man/*.[13]; do \
+	@for page in $(BUILD)/man/*.[135]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
+
+include packaging/packaging.mk
 
 clean: ## remove build/
 	rm -rf $(BUILD)
 
 help: ## list the targets
 	@sed -n -e ':line' -e '/\\$$/{N;s/\\\n//;b line' -e '}' \
-		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile packaging/packaging.mk | expand -t 22
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -10,19 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum type { TEXT, INTEGER, CHOICE, BOOLEAN, CLOSING };
-
-struct rule {
-    const char *name;
-    enum type type;
-    size_t offset; /* in struct params */
-    int64_t min;
-    int64_t max;
-    int64_t default_integer;    /* of all types but TEXT */
-    const char *default_text;   /* NULL: not given */
-    const char *const *choices; /* in the order of their enum, ends in NULL */
-};
-
 #define DAY_MS INT64_C(86400000)
 #define KIB    INT64_C(1024)
 #define MIB    (1024 * KIB)
@@ -34,15 +21,15 @@ static const char *const compression[] = {"auto", "none", "gzip", NULL};
 /* clang-format off */
 #define AT(member) offsetof(struct params, member)
 #define A_TEXT(name, member, value) \
-    {name, TEXT, AT(member), 0, 0, 0, value, NULL}
+    {name, PARAM_TEXT, AT(member), 0, 0, 0, value, NULL}
 #define AN_INTEGER(name, member, min, max, value) \
-    {name, INTEGER, AT(member), min, max, value, NULL, NULL}
+    {name, PARAM_INTEGER, AT(member), min, max, value, NULL, NULL}
 #define A_CHOICE(name, member, choices, value) \
-    {name, CHOICE, AT(member), 0, 0, value, NULL, choices}
+    {name, PARAM_CHOICE, AT(member), 0, 0, value, NULL, choices}
 #define A_BOOLEAN(name, member, value) \
-    {name, BOOLEAN, AT(member), 0, 0, value, NULL, NULL}
+    {name, PARAM_BOOLEAN, AT(member), 0, 0, value, NULL, NULL}
 
-static const struct rule rules[] = {
+static const struct param_rule rules[] = {
     A_TEXT("endpoint", exporter.transport.endpoint, "http://localhost:9411/api/v2/spans"),
     AN_INTEGER("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
     AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
@@ -71,27 +58,31 @@ static const struct rule rules[] = {
     A_TEXT("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
     A_TEXT("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
     A_TEXT("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
+    A_TEXT("checkpoint", checkpoint, NULL),
+    A_TEXT("checkpoint-trace", checkpoint_trace, NULL),
+    A_BOOLEAN("checkpoint-flush", checkpoint_flush, false),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
+    A_TEXT("tap", exporter.tap, NULL),
     A_BOOLEAN("clock-correction", clock_correction, true),
-    {.name = "closing-annotations", .type = CLOSING, .offset = offsetof(struct params, closing)},
+    {.name = "closing-annotations", .type = PARAM_CLOSING, .offset = offsetof(struct params, closing)},
 };
 /* clang-format on */
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
-static void *member_of(struct params *params, const struct rule *rule)
+static void *member_of(struct params *params, const struct param_rule *rule)
 {
     return (char *)params + rule->offset;
 }
 
-static void set_text(struct params *params, const struct rule *rule, const char *value)
+static void set_text(struct params *params, const struct param_rule *rule, const char *value)
 {
     memcpy(member_of(params, rule), &value, sizeof(value));
 }
 
-static void set_integer(struct params *params, const struct rule *rule, int64_t value)
+static void set_integer(struct params *params, const struct param_rule *rule, int64_t value)
 {
     const int choice = (int)value; /* an enum is an int here: see the assertion */
     const bool boolean = value != 0;
@@ -100,10 +91,10 @@ static void set_integer(struct params *params, const struct rule *rule, int64_t 
                       sizeof(enum spool_fsync) == sizeof(int),
                   "choices are copied as int");
     switch (rule->type) {
-    case CHOICE:
+    case PARAM_CHOICE:
         memcpy(member_of(params, rule), &choice, sizeof(choice));
         break;
-    case BOOLEAN:
+    case PARAM_BOOLEAN:
         memcpy(member_of(params, rule), &boolean, sizeof(boolean));
         break;
     default:
@@ -135,7 +126,7 @@ static const char *type_name(const bt_value *value)
     }
 }
 
-static bool read_text(struct params *params, const struct rule *rule, const bt_value *value,
+static bool read_text(struct params *params, const struct param_rule *rule, const bt_value *value,
                       struct error *error)
 {
     if (!bt_value_is_string(value)) {
@@ -143,13 +134,18 @@ static bool read_text(struct params *params, const struct rule *rule, const bt_v
                   type_name(value));
         return false;
     }
+    if (rule->max && strlen(bt_value_string_get(value)) > (size_t)rule->max) {
+        error_set(error, "parameter \"%s\": expected up to %" PRId64 " bytes", rule->name,
+                  rule->max);
+        return false;
+    }
     set_text(params, rule, bt_value_string_get(value));
     return true;
 }
 
 /* The command line writes 5 as a signed and +5 as an unsigned integer: both are a number. */
-static bool read_integer(struct params *params, const struct rule *rule, const bt_value *value,
-                         struct error *error)
+static bool read_integer(struct params *params, const struct param_rule *rule,
+                         const bt_value *value, struct error *error)
 {
     int64_t integer;
 
@@ -173,7 +169,7 @@ static bool read_integer(struct params *params, const struct rule *rule, const b
     return true;
 }
 
-static bool read_choice(struct params *params, const struct rule *rule, const bt_value *value,
+static bool read_choice(struct params *params, const struct param_rule *rule, const bt_value *value,
                         struct error *error)
 {
     const char *given = bt_value_is_string(value) ? bt_value_string_get(value) : type_name(value);
@@ -192,8 +188,8 @@ static bool read_choice(struct params *params, const struct rule *rule, const bt
     return false;
 }
 
-static bool read_boolean(struct params *params, const struct rule *rule, const bt_value *value,
-                         struct error *error)
+static bool read_boolean(struct params *params, const struct param_rule *rule,
+                         const bt_value *value, struct error *error)
 {
     if (!bt_value_is_bool(value)) {
         error_set(error, "parameter \"%s\": expected yes or no, got %s", rule->name,
@@ -204,7 +200,7 @@ static bool read_boolean(struct params *params, const struct rule *rule, const b
     return true;
 }
 
-static bool add_closing(struct closing *closing, const struct rule *rule, struct text text,
+static bool add_closing(struct closing *closing, const struct param_rule *rule, struct text text,
                         struct error *error)
 {
     if (closing_add(closing, text))
@@ -218,8 +214,8 @@ static bool add_closing(struct closing *closing, const struct rule *rule, struct
 }
 
 /* An array of strings, or one string with commas in between. */
-static bool read_closing(struct params *params, const struct rule *rule, const bt_value *value,
-                         struct error *error)
+static bool read_closing(struct params *params, const struct param_rule *rule,
+                         const bt_value *value, struct error *error)
 {
     const uint64_t length = bt_value_is_array(value) ? bt_value_array_get_length(value) : 0;
     const char *text;
@@ -252,22 +248,35 @@ static bool read_closing(struct params *params, const struct rule *rule, const b
     return length > 0;
 }
 
-static bool read_value(struct params *params, const struct rule *rule, const bt_value *value,
+static bool read_value(struct params *params, const struct param_rule *rule, const bt_value *value,
                        struct error *error)
 {
     switch (rule->type) {
-    case TEXT:
+    case PARAM_TEXT:
         return read_text(params, rule, value, error);
-    case INTEGER:
+    case PARAM_INTEGER:
         return read_integer(params, rule, value, error);
-    case CHOICE:
+    case PARAM_CHOICE:
         return read_choice(params, rule, value, error);
-    case BOOLEAN:
+    case PARAM_BOOLEAN:
         return read_boolean(params, rule, value, error);
-    case CLOSING:
+    case PARAM_CLOSING:
         return read_closing(params, rule, value, error);
     }
     return false;
+}
+
+const struct param_rule *params_table(size_t *count)
+{
+    *count = RULES;
+    return rules;
+}
+
+bool param_check(const struct param_rule *rule, const bt_value *value, struct error *error)
+{
+    struct params scratch = {.closing = {.count = 0}};
+
+    return read_value(&scratch, rule, value, error);
 }
 
 struct reading {
@@ -310,9 +319,9 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
 
     *params = (struct params){.closing = {.count = 0}};
     for (size_t i = 0; i < RULES; i++) {
-        if (rules[i].type == TEXT)
+        if (rules[i].type == PARAM_TEXT)
             set_text(params, &rules[i], rules[i].default_text);
-        else if (rules[i].type != CLOSING)
+        else if (rules[i].type != PARAM_CLOSING)
             set_integer(params, &rules[i], rules[i].default_integer);
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);

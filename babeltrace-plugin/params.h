@@ -12,6 +12,7 @@
 
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Texts live as long as the parameter map. */
@@ -21,6 +22,9 @@ struct params {
     int64_t open_timeout_ms;
     int64_t max_open_spans;
     int64_t max_open_bytes;
+    const char *checkpoint;
+    const char *checkpoint_trace;
+    bool checkpoint_flush;
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;
@@ -32,5 +36,25 @@ struct params {
 /* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.
  */
 bool params_read(struct params *params, const bt_value *map, struct error *error);
+
+/* ---- the table, for who takes values from elsewhere, or has keys of its own of these types */
+
+enum param_type { PARAM_TEXT, PARAM_INTEGER, PARAM_CHOICE, PARAM_BOOLEAN, PARAM_CLOSING };
+
+struct param_rule {
+    const char *name;
+    enum param_type type;
+    size_t offset; /* in struct params */
+    int64_t min;
+    int64_t max;                /* of a text: bytes; 0: any number */
+    int64_t default_integer;    /* of all types but PARAM_TEXT */
+    const char *default_text;   /* NULL: not given */
+    const char *const *choices; /* in the order of their enum, ends in NULL */
+};
+
+const struct param_rule *params_table(size_t *count);
+
+/* Is the value as the rule wants it? Returns false with error set. */
+bool param_check(const struct param_rule *rule, const bt_value *value, struct error *error);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "sink.h"
 
+#include "blkin_base.h"
+
 /* babeltrace 2.0 finds a plugin by symbols that its macros do not export by themselves. */
 #pragma GCC visibility push(default)
 
@@ -13,6 +15,7 @@ BT_PLUGIN(blkin);
 BT_PLUGIN_DESCRIPTION("BlkKin: request traces of storage daemons, from LTTng to Zipkin");
 BT_PLUGIN_AUTHOR("The BlkKin authors");
 BT_PLUGIN_LICENSE("BSD-2-Clause");
+BT_PLUGIN_VERSION(BLKIN_VERSION_MAJOR, BLKIN_VERSION_MINOR, BLKIN_VERSION_PATCH, NULL);
 
 BT_PLUGIN_SINK_COMPONENT_CLASS(zipkin, sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(zipkin, sink_initialize);
@@ -71,6 +74,13 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         [default: 60000]\n"
     "  flush-timeout-ms=N     deliver for at most N ms after an interruption [default: 5000]\n"
     "\n"
+    "Checkpoint: a recording in several traces, or a sink that is started again\n"
+    "  checkpoint=\"FILE\"      keep there what the next run has to know\n"
+    "  checkpoint-trace=\"NAME\"\n"
+    "                         the recorded trace that is read is a part of a recording,\n"
+    "                         called NAME; without it FILE is for a live session\n"
+    "  checkpoint-flush=yes   it is the last part: send what is open at its end\n"
+    "                         [default: no]\n"
     "Spool\n"
     "  spool=\"DIR\"            what the collector does not take now is kept in files there,\n"
     "                         also for the next sink [default: none]\n"
@@ -87,6 +97,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "  stats-period-ms=N      write it, and at log level INFO a line, each N ms [default: 5000]\n"
     "  prometheus-listen=\"[ADDRESS:]PORT\"\n"
     "                         show them at http://ADDRESS:PORT/metrics, for Prometheus\n"
-    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n");
+    "                         [ADDRESS by default: 127.0.0.1, for this host only]\n"
+    "  tap=\"PATH\"             show the spans to who connects to this Unix socket, such as\n"
+    "                         blkin stat\n");
 
 #pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "sink.h"
 
 #include "account/account.h"
+#include "checkpoint.h"
 #include "core/assembler.h"
 #include "output/exporter.h"
 #include "params.h"
@@ -22,9 +23,13 @@ struct sink {
     struct streams *streams;
     struct event event; /* the one at hand: too large to be cleared each time */
     struct assembler *assembler;
-    struct exporter *exporter;
+    struct checkpoint *checkpoint; /* NULL: none is asked for */
+    struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
+    struct exporter *exporter;     /* NULL: there is nothing to do */
     struct account *account;
     struct input_counts input;
+    int64_t end_ns; /* the trace's, as its packets tell */
+    bool flushes;   /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
     bool ended;
@@ -49,7 +54,18 @@ static void export_span(void *context, const struct span *span)
 {
     struct sink *sink = context;
 
-    exporter_add(sink->exporter, span);
+    if (sink->hold && checkpoint_skips(sink->checkpoint, span))
+        exporter_skip(sink->exporter);
+    else
+        exporter_add(sink->exporter, span);
+}
+
+/* On the sender's thread. */
+static void note_settled(void *context, const struct exporter_counts *counts, uint64_t settled)
+{
+    struct sink *sink = context;
+
+    checkpoint_settle(sink->checkpoint, counts, settled);
 }
 
 static bool is_interrupted(void *context)
@@ -73,7 +89,7 @@ static struct exporter_counts delivery_counts(void *context)
 {
     struct sink *sink = context;
 
-    return exporter_counts(sink->exporter);
+    return sink->exporter ? exporter_counts(sink->exporter) : (struct exporter_counts){.spans = 0};
 }
 
 static void print_summary(const struct sink *sink, const struct counts *counts)
@@ -90,6 +106,7 @@ static void sink_free(struct sink *sink)
 {
     account_free(sink->account); /* shows the exporter's counters */
     exporter_free(sink->exporter);
+    checkpoint_free(sink->checkpoint);
     assembler_free(sink->assembler);
     streams_free(sink->streams);
     bt_message_iterator_put_ref(sink->iterator);
@@ -108,6 +125,42 @@ static bool open_account(struct sink *sink, const struct params *params, struct 
                                   .shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO},
         &(struct account_callbacks){delivery_counts, inform, warn, sink}, error);
     return sink->account != NULL;
+}
+
+/* Returns true also if there is none. */
+static bool open_checkpoint(struct sink *sink, const struct params *params, struct error *error)
+{
+    if (!params->checkpoint) {
+        if (params->checkpoint_trace || params->checkpoint_flush)
+            error_set(error,
+                      "checkpoint-trace and checkpoint-flush are of use with checkpoint=FILE "
+                      "only");
+        return !params->checkpoint_trace && !params->checkpoint_flush;
+    }
+    sink->checkpoint =
+        checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
+                                                     .trace = params->checkpoint_trace,
+                                                     .flush = params->checkpoint_flush,
+                                                     .period_ms = params->stats_period_ms},
+                        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, error);
+    if (!sink->checkpoint)
+        return false;
+    sink->hold = checkpoint_hold(sink->checkpoint);
+    sink->flushes = !sink->hold || params->checkpoint_flush;
+    return true;
+}
+
+static bool open_exporter(struct sink *sink, const struct params *params, struct error *error)
+{
+    if (sink->hold && checkpoint_is_done(sink->checkpoint)) {
+        inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
+        return true;
+    }
+    sink->exporter = exporter_new(
+        &params->exporter,
+        &(struct exporter_callbacks){is_interrupted, warn, sink, sink->hold ? note_settled : NULL},
+        error);
+    return sink->exporter != NULL;
 }
 
 static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
@@ -138,9 +191,9 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    sink->exporter = exporter_new(&params.exporter,
-                                  &(struct exporter_callbacks){is_interrupted, warn, sink}, error);
-    return sink->exporter && open_account(sink, &params, error);
+    sink->flushes = true;
+    return open_checkpoint(sink, &params, error) && open_exporter(sink, &params, error) &&
+           open_account(sink, &params, error);
 }
 
 bt_component_class_initialize_method_status
@@ -206,6 +259,8 @@ sink_graph_is_configured(bt_self_component_sink *self)
     struct sink *sink = sink_of(self);
     bt_self_component_port_input *port = bt_self_component_sink_borrow_input_port_by_index(self, 0);
 
+    if (!sink->exporter)
+        return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
     if (comes_from_live(bt_self_component_port_input_as_port_input(port))) {
         exporter_set_live(sink->exporter);
         account_watch(sink->account);
@@ -250,7 +305,24 @@ static void use_event(struct sink *sink, const bt_message *message)
         sink->input.unreadable++;
         return;
     }
-    assembler_add(sink->assembler, event);
+    if (sink->hold)
+        hold_add(sink->hold, event);
+    else
+        assembler_add(sink->assembler, event);
+}
+
+/* How far the trace goes, also where nothing has happened. */
+static void use_packet_end(struct sink *sink, const bt_message *message)
+{
+    const bt_stream_class *class = bt_stream_borrow_class_const(
+        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
+    int64_t time_ns;
+
+    if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
+        time_of_snapshot(bt_message_packet_end_borrow_default_clock_snapshot_const(message),
+                         &time_ns) &&
+        time_ns > sink->end_ns)
+        sink->end_ns = time_ns;
 }
 
 static void use_beacon(struct sink *sink, const bt_message *message)
@@ -295,7 +367,10 @@ static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *l
         return; /* counted, but no span of ours lacks anything */
     if (decoder)
         loss->origin = stream_decoder_origin(decoder);
-    assembler_note_loss(sink->assembler, loss);
+    if (sink->hold)
+        hold_note_loss(sink->hold, loss);
+    else
+        assembler_note_loss(sink->assembler, loss);
 }
 
 /* A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. */
@@ -340,6 +415,10 @@ static void use_message(struct sink *sink, const bt_message *message)
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
         use_discarded_packets(sink, message);
         break;
+    case BT_MESSAGE_TYPE_PACKET_END:
+        if (sink->hold)
+            use_packet_end(sink, message);
+        break;
     case BT_MESSAGE_TYPE_STREAM_BEGINNING:
         sink->input.streams_open++;
         break;
@@ -379,13 +458,31 @@ static void note_time(struct sink *sink, bt_message_array_const messages, uint64
         sink->input.trace_time_ns = time_ns;
 }
 
+static void look_at_checkpoint(struct sink *sink)
+{
+    struct checkpoint_counts counts;
+
+    if (!sink->checkpoint)
+        return;
+    counts = checkpoint_counts(sink->checkpoint);
+    sink->input.events_held = counts.events_held;
+    sink->input.spans_taken_over = counts.spans_taken_over;
+    sink->input.checkpoint_errors = counts.errors;
+    /* what is held is counted where it is used, in this run or the next */
+    if (sink->hold)
+        sink->input.events = sink->input.foreign + sink->input.unreadable +
+                             assembler_counts(sink->assembler)->events;
+}
+
 static void publish(struct sink *sink)
 {
+    look_at_checkpoint(sink);
     account_publish(sink->account, &sink->input, assembler_counts(sink->assembler));
 }
 
 static void publish_now(struct sink *sink)
 {
+    look_at_checkpoint(sink);
     account_publish_now(sink->account, &sink->input, assembler_counts(sink->assembler));
 }
 
@@ -398,7 +495,10 @@ static void flush(struct sink *sink)
         exporter_heed_interruption(sink->exporter);
 }
 
-/* Also when the graph was interrupted or has failed: what was read is delivered all the same. */
+/*
+ * Also when the graph was interrupted or has failed: what was read is delivered all the same. But
+ * not what is open in a trace that will be read again.
+ */
 static void end(struct sink *sink)
 {
     struct counts counts;
@@ -407,36 +507,75 @@ static void end(struct sink *sink)
     if (sink->ended)
         return;
     sink->ended = true;
-    flush(sink);
-    publish_now(sink);
-    if (!exporter_close(sink->exporter, &error))
-        say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
+    if (sink->exporter) {
+        if (!sink->hold)
+            flush(sink);
+        publish_now(sink);
+        if (!exporter_close(sink->exporter, &error))
+            say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
+    }
+    if (sink->checkpoint)
+        checkpoint_keep(sink->checkpoint, true);
+    look_at_checkpoint(sink);
     counts = account_end(sink->account, &sink->input, assembler_counts(sink->assembler));
     print_summary(sink, &counts);
     if (!counts_add_up(&counts))
         say(sink, BT_LOGGING_LEVEL_ERROR, "the account does not add up: this is a bug of ours");
 }
 
-static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
+/* Whether all has ended as it should: an error is set if not. */
+static bool has_delivered(struct sink *sink)
 {
-    struct exporter_counts out;
-    uint64_t kept;
+    const struct exporter_counts out = exporter_counts(sink->exporter);
+    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
+                               out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
 
-    flush(sink);
-    publish_now(sink);
-    exporter_flush(sink->exporter);
-    end(sink);
-    out = exporter_counts(sink->exporter);
-    kept = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
                   out.unsure);
-    else if (kept == out.spans)
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
-    else
+    else if (delivered != out.spans)
         sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
-                  out.spans - kept, out.spans);
-    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+                  out.spans - delivered, out.spans);
+    return !out.unsure && delivered == out.spans;
+}
+
+/* Of spans that the collector does not want, no further run would make it take one. */
+static bool is_settled(struct sink *sink)
+{
+    const struct exporter_counts out = exporter_counts(sink->exporter);
+
+    return !out.unsure && !out.outcome[OUTCOME_UNDELIVERED] && !out.outcome[OUTCOME_DROPPED] &&
+           !out.outcome[OUTCOME_NO_MEMORY];
+}
+
+static bool finish_checkpoint(struct sink *sink)
+{
+    struct error error;
+
+    if (!sink->hold || !is_settled(sink) || checkpoint_finish(sink->checkpoint, &error))
+        return true;
+    sink_fail(sink->self, "%s", error.text);
+    return false;
+}
+
+/* Without anything in it, the trace is gone but for its name: see checkpoint_end_trace(). */
+static bool is_gone(const struct sink *sink)
+{
+    return sink->input.events == 0 && sink->end_ns == 0;
+}
+
+static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
+{
+    if (sink->hold)
+        checkpoint_end_trace(sink->checkpoint, sink->end_ns, is_gone(sink));
+    if (sink->flushes)
+        flush(sink);
+    publish_now(sink);
+    exporter_flush(sink->exporter);
+    end(sink);
+    return finish_checkpoint(sink) && has_delivered(sink)
+               ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
+               : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
 /* To read on would only be to lose on: the trace is still there, so it is better to stop. */
@@ -444,6 +583,10 @@ static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
 {
     struct error error;
 
+    if (sink->hold && checkpoint_has_failed(sink->checkpoint, &error)) {
+        sink_fail(sink->self, "%s", error.text);
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    }
     if (!exporter_has_failed(sink->exporter, &error))
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
     sink_fail(sink->self, "the trace was not read to its end: cannot deliver: %s", error.text);
@@ -469,6 +612,8 @@ use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
         bt_message_put_ref(messages[i]);
     }
     publish(sink);
+    if (sink->checkpoint)
+        checkpoint_keep(sink->checkpoint, false);
     return go_on(sink);
 }
 
@@ -479,7 +624,7 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
     bt_message_array_const messages;
     uint64_t count;
 
-    if (sink->ended)
+    if (sink->ended || !sink->exporter)
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
     result = (bt_component_class_sink_consume_method_status)bt_message_iterator_next(
         sink->iterator, &messages, &count);
@@ -492,6 +637,8 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
         exporter_set_live(sink->exporter); /* a trace on disk never says so */
         publish(sink);
+        if (sink->checkpoint)
+            checkpoint_keep(sink->checkpoint, false);
         return is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
         return end_of_trace(sink);

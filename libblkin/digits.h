@@ -3,8 +3,8 @@
  * comes first. So there is no zero byte in a number, a text of the trace shows it, and no letters
  * have to be told from digits: half of the instructions of hexadecimal.
  *
- * Base 64 ('0' to 'o') in words of 48 bits, and for lengths; base 16 ('0' to '?') where the bits of
- * a tag's number are to be put at once.
+ * Base 64 ('0' to 'o') in words of 48 bits, and for lengths; base 16 ('0' to '?') in records of
+ * rare kinds: links, ports.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,8 +19,6 @@
 #if defined(__SSE2__) && !defined(BLKIN_PORTABLE)
 #include <emmintrin.h>
 #endif
-
-#define BLKIN_WORD_MASK UINT64_C(0xffffffffffff)
 
 /*
  * Eight digits of base 64: the lower 48 bits of the value. Two instructions where the processor has

@@ -124,9 +124,8 @@ static inline size_t span_room(const struct span *inside)
     return inside->depth ? SPAN_USED_MAX_OF_STEPS : SPAN_USED_MAX;
 }
 
-/* The id of the innermost open step, or the span's own; and of that around it, or the parent's. */
+/* The id of the innermost open step, or the span's own. */
 uint64_t blkin_open_id(const struct blkin_span *span);
-uint64_t blkin_open_parent_id(const struct blkin_span *span);
 
 static inline bool span_has_open_steps(const struct span *inside)
 {
@@ -142,7 +141,7 @@ static inline char *span_put_thread(char *at, const struct blkin_thread *thread)
 {
     memcpy(at, thread->digits, 8);
     memcpy(at + 3, thread->digits + 3, 8);
-    return at + 11;
+    return at + BLKIN_THREAD_SIZE;
 }
 
 /* The lowest bit of a thread's number is set in its streaming events. */

@@ -3,7 +3,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "config/command.h"
+#include "doctor/doctor.h"
+#include "live/live.h"
+#include "service/ask.h"
 #include "show/show.h"
+#include "stat/command.h"
 
 #include <locale.h>
 #include <stdint.h>
@@ -21,7 +26,13 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"blkin config", "check and show the configuration", config_command},
+    {"blkin doctor", "say why no spans show up, and what mends it", doctor},
+    {"blkin live", "record the programs of this host, and send their spans on", live},
+    {"blkin reload", "have a service read its configuration again", reload_command},
     {"blkin show", "print a trace as a timeline", show},
+    {"blkin stat", "statistics of spans, as top or of a file", stat_command},
+    {"blkin status", "how the services are that run", status_command},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

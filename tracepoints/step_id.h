@@ -12,6 +12,7 @@
 #ifndef BLKIN_STEP_ID_H
 #define BLKIN_STEP_ID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BLKIN_ID_STEP   UINT64_C(0x9e3779b97f4a7c15)
@@ -46,6 +47,19 @@ static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
         blkin_id_of_counter(blkin_counter_of_id(id) + number * (BLKIN_ID_STEP << 44));
 
     return step_id ? step_id : 1; /* once in 2^64: 0 is no id */
+}
+
+/*
+ * The number that makes id of another one's, modulo 2^20. Returns false if they are not of the same
+ * span.
+ */
+static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *number)
+{
+    const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
+
+    /* the inverse of BLKIN_ID_STEP modulo 2^20 */
+    *number = (distance >> 44) * UINT64_C(0x7733d) & BLKIN_STEPS_MAX;
+    return distance << 20 == 0;
 }
 
 #endif

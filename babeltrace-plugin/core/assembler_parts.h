@@ -31,6 +31,7 @@ struct assembler {
     assembler_sink_fn *sink;
     void *sink_context;
     struct assembler_counts counts;
+    uint64_t saves; /* states that were written: the last one's serial */
 };
 
 /* The event's endpoint, or NULL when out of memory. */
@@ -60,6 +61,8 @@ void assembler_finish(struct assembler *assembler, struct open_span *open);
 /* The last sequence number of each thread. Returns NULL when out of memory. */
 struct sequence_table *sequence_table_new(void);
 void sequence_table_free(struct sequence_table *table);
+void sequence_table_save(const struct sequence_table *table, struct state_writer *writer);
+void sequence_table_restore(struct sequence_table *table, struct state_reader *reader);
 
 /* Counts and notes events of its thread that are missing before this event of the span API. */
 void assembler_note_sequence(struct assembler *assembler, const struct event *event);

@@ -131,3 +131,72 @@ bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t real
     clock->offset_ns = offset_ns;
     return true;
 }
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+bool clock_is_of_use(const struct clock *clock, int64_t since_ns)
+{
+    for (unsigned i = 0; i < CLOCK_VOICES; i++) {
+        if (clock->voices[i].count && clock->voices[i].last_ns >= since_ns)
+            return true;
+    }
+    return false;
+}
+
+static void save_voice(const struct clock_voice *voice, struct state_writer *writer)
+{
+    state_put_number(writer, voice->count);
+    if (!voice->count)
+        return;
+    state_put_number(writer, voice->next);
+    state_put_signed(writer, voice->pid);
+    state_put_signed(writer, voice->last_ns);
+    for (unsigned i = 0; i < CLOCK_SAMPLES; i++) {
+        state_put_signed(writer, voice->samples[i].time_ns);
+        state_put_signed(writer, voice->samples[i].offset_ns);
+    }
+}
+
+void clock_save(const struct clock *clock, struct state_writer *writer)
+{
+    state_put_number(writer, clock->is_settled);
+    state_put_signed(writer, clock->offset_ns);
+    state_put_signed(writer, clock->since_ns);
+    state_put_signed(writer, clock->before_offset_ns);
+    for (unsigned i = 0; i < CLOCK_VOICES; i++)
+        save_voice(&clock->voices[i], writer);
+}
+
+/* INT64_MIN is none: see distance(). */
+static int64_t get_offset(struct state_reader *reader)
+{
+    const int64_t offset_ns = state_get_signed(reader);
+
+    if (offset_ns == INT64_MIN)
+        state_set_damaged(reader);
+    return offset_ns;
+}
+
+static void restore_voice(struct clock_voice *voice, struct state_reader *reader)
+{
+    *voice = (struct clock_voice){.count = (unsigned)state_get_limited(reader, CLOCK_SAMPLES + 1)};
+    if (!voice->count)
+        return;
+    voice->next = (unsigned)state_get_limited(reader, CLOCK_SAMPLES - 1);
+    voice->pid = state_get_signed(reader);
+    voice->last_ns = state_get_time(reader);
+    for (unsigned i = 0; i < CLOCK_SAMPLES; i++) {
+        voice->samples[i].time_ns = state_get_time(reader);
+        voice->samples[i].offset_ns = get_offset(reader);
+    }
+}
+
+void clock_restore(struct clock *clock, struct state_reader *reader)
+{
+    clock->is_settled = state_get_bool(reader);
+    clock->offset_ns = get_offset(reader);
+    clock->since_ns = state_get_time(reader);
+    clock->before_offset_ns = get_offset(reader);
+    for (unsigned i = 0; i < CLOCK_VOICES; i++)
+        restore_voice(&clock->voices[i], reader);
+}

@@ -24,6 +24,8 @@
 #ifndef BLKIN_CORE_CLOCK_H
 #define BLKIN_CORE_CLOCK_H
 
+#include "state.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -64,6 +66,12 @@ struct clock {
  * before.
  */
 bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns);
+
+void clock_save(const struct clock *clock, struct state_writer *writer);
+void clock_restore(struct clock *clock, struct state_reader *reader);
+
+/* Whether it knows of an offset, or something of a process that was heard of after since_ns. */
+bool clock_is_of_use(const struct clock *clock, int64_t since_ns);
 
 /* What to add to the times of a span that starts at start_ns, trace time. */
 static inline int64_t clock_offset(const struct clock *clock, int64_t start_ns)

@@ -18,6 +18,8 @@ struct entry {
     struct endpoint endpoint;
     struct text ip; /* as the service: points to the bytes after the struct */
     int64_t port;
+    uint64_t saved_in; /* a state's serial, */
+    uint32_t number;   /* and its number in there */
 };
 
 struct endpoint_table {
@@ -128,6 +130,7 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
     entry->ip = (struct text){bytes + service.length, ip.length};
     entry->port = port;
     entry->endpoint.port = checked_port(port);
+    entry->endpoint.hash = hash_of(0, service, ip, port);
     set_address(&entry->endpoint, entry->ip);
     return entry;
 }
@@ -182,4 +185,58 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
 {
     return endpoint == &table->overflow.endpoint;
+}
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+/* What a reference is: one of these, or FIRST + the endpoint's number. */
+enum { NONE, OVERFLOW, FIRST };
+
+void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
+                   struct state_writer *writer)
+{
+    struct entry *entry;
+
+    if (!endpoint || endpoint_is_overflow(table, endpoint)) {
+        state_put_number(writer, endpoint ? OVERFLOW : NONE);
+        return;
+    }
+    entry = (struct entry *)(uintptr_t)entry_of(endpoint);
+    if (entry->saved_in == writer->serial) {
+        state_put_number(writer, FIRST + (uint64_t)entry->number);
+        return;
+    }
+    entry->saved_in = writer->serial;
+    entry->number = writer->endpoints++;
+    state_put_number(writer, FIRST + (uint64_t)entry->number);
+    state_put_text(writer, endpoint->service);
+    state_put_text(writer, entry->ip);
+    state_put_signed(writer, entry->port);
+}
+
+static const struct endpoint *restore_new(struct endpoint_table *table, struct state_reader *reader)
+{
+    const struct text service = state_get_text(reader), ip = state_get_text(reader);
+    const int64_t port = state_get_signed(reader);
+    const struct endpoint *endpoint;
+
+    if (!state_is_good(reader))
+        return NULL;
+    endpoint = endpoint_get(table, service, ip, port);
+    if (!endpoint || !state_reader_number(&reader->endpoints, endpoint))
+        state_set_no_memory(reader);
+    return endpoint;
+}
+
+const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader)
+{
+    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
+
+    if (!state_is_good(reader) || reference == NONE)
+        return NULL;
+    if (reference == OVERFLOW)
+        return &table->overflow.endpoint;
+    if (reference - FIRST < reader->endpoints.count)
+        return reader->endpoints.things[reference - FIRST];
+    return restore_new(table, reader);
 }

@@ -6,6 +6,7 @@
 #ifndef BLKIN_CORE_ENDPOINT_H
 #define BLKIN_CORE_ENDPOINT_H
 
+#include "state.h"
 #include "text.h"
 
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct endpoint {
     char ipv4[16];
     char ipv6[46];
     uint16_t port;
+    uint64_t hash; /* of what it was made of: the same in each run */
 };
 
 struct endpoint_table;
@@ -48,6 +50,11 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
 /* Whether the endpoint is that of these values: an endpoint made by any table. */
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
+
+/* A reference to an endpoint of the table, or to none: NULL; and back. */
+void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
+                   struct state_writer *writer);
+const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader);
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
 

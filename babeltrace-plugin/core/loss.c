@@ -92,3 +92,52 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
     }
     return found;
 }
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+void losses_save(const struct losses *losses, struct state_writer *writer)
+{
+    const struct loss_ring *ring = losses->ring;
+    const unsigned count = ring ? ring->count : 0;
+
+    state_put_number(writer, losses->has_forgotten);
+    state_put_signed(writer, losses->forgotten_begin_ns);
+    state_put_signed(writer, losses->forgotten_end_ns);
+    state_put_number(writer, count);
+    /* the oldest first: of a ring that is full it is the next one's place */
+    for (unsigned i = 0; i < count; i++) {
+        const struct loss_interval *interval =
+            &ring->intervals[(ring->next + LOSSES_MAX - count + i) % LOSSES_MAX];
+
+        state_put_signed(writer, interval->begin_ns);
+        state_put_signed(writer, interval->end_ns);
+        state_put_signed(writer, interval->pid);
+        state_put_number(writer, interval->events);
+        state_put_number(writer, interval->packets);
+    }
+}
+
+void losses_restore(struct losses *losses, struct state_reader *reader)
+{
+    uint64_t count;
+
+    losses_destroy(losses);
+    losses_init(losses);
+    losses->has_forgotten = state_get_bool(reader);
+    losses->forgotten_begin_ns = state_get_signed(reader);
+    losses->forgotten_end_ns = state_get_signed(reader);
+    if (losses->has_forgotten)
+        losses->last_end_ns = losses->forgotten_end_ns;
+    count = state_get_limited(reader, LOSSES_MAX);
+    for (; count && state_is_good(reader); count--) {
+        struct loss_interval interval;
+
+        interval.begin_ns = state_get_signed(reader);
+        interval.end_ns = state_get_signed(reader);
+        interval.pid = state_get_signed(reader);
+        interval.events = state_get_number(reader);
+        interval.packets = state_get_number(reader);
+        if (state_is_good(reader) && !losses_add(losses, &interval))
+            state_set_no_memory(reader);
+    }
+}

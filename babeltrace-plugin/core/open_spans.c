@@ -146,15 +146,6 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
     return NULL;
 }
 
-/* From one step of a span to another, or from the span: modulo 2^20. False: they are of two. */
-static bool is_step_of(uint64_t from_id, uint64_t id, uint64_t *number)
-{
-    const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
-
-    *number = (distance >> 44) * UINT64_C(0x7733d) & BLKIN_STEPS_MAX; /* BLKIN_ID_STEP's inverse */
-    return distance << 20 == 0;
-}
-
 static struct open_span *find_around(struct open_spans *spans, const struct open_span *step)
 {
     struct cds_hlist_head *bucket = bucket_of(spans, step->span.trace_id, step->span.parent_id);
@@ -175,12 +166,13 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
     uint64_t number;
 
     /* a step in a step: up to the span, and no further than steps are nested */
-    for (unsigned i = 0; i < 16 && is_step_of(at->span.parent_id, at->span.id, &number); i++) {
+    for (unsigned i = 0; i < 16 && blkin_step_number(at->span.parent_id, at->span.id, &number);
+         i++) {
         struct open_span *around = find_around(spans, at);
 
         if (!around)
             break;
-        if (is_step_of(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
+        if (blkin_step_number(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
             around->steps_given |= UINT64_C(1) << (number - 1);
         at = around;
     }
@@ -238,14 +230,15 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
     spans->pool_length++;
 }
 
-static struct open_span *find_surplus(struct cds_hlist_head *bucket, const struct event *event)
+static struct open_span *find_surplus(struct cds_hlist_head *bucket, uint64_t trace_id,
+                                      uint64_t span_id)
 {
     struct open_span *open, *oldest = NULL;
     unsigned alike = 0;
 
     cds_hlist_for_each_entry_2(open, bucket, in_table)
     {
-        if (!is_of_span(event, open))
+        if (open->span.id != span_id || open->span.trace_id != trace_id)
             continue;
         alike++;
         if (!oldest || open->last_event_ns < oldest->last_event_ns)
@@ -276,10 +269,22 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         free_open_span(open);
         return NULL;
     }
-    *surplus = find_surplus(table_bucket(&spans->table, hash), event);
+    *surplus = find_surplus(table_bucket(&spans->table, hash), event->trace_id, event->span_id);
     table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
+}
+
+bool open_spans_put(struct open_spans *spans, struct open_span *open)
+{
+    const struct span *span = &open->span;
+    const uint64_t hash = hash_of(spans->table.seed, span->trace_id, span->id);
+
+    if (find_surplus(table_bucket(&spans->table, hash), span->trace_id, span->id))
+        return false;
+    table_add(&spans->table, &open->in_table, hash);
+    CDS_INIT_LIST_HEAD(&open->in_queue);
+    return true;
 }
 
 void queue_init(struct queue *queue, int64_t timeout_ns)

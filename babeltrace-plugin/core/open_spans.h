@@ -90,6 +90,9 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
                                  const struct endpoint *endpoint, struct source *source,
                                  struct open_span **surplus);
 
+/* A span that is filled already. Returns false if there are ALIKE_MAX of its ids. */
+bool open_spans_put(struct open_spans *spans, struct open_span *open);
+
 /* Takes it out of the table. */
 void open_spans_remove(struct open_spans *spans, struct open_span *open);
 

@@ -86,7 +86,7 @@ bool recent_has_client(const struct recent_table *table, const struct span *span
 
 static uint64_t hash_of_shared(const struct span *span)
 {
-    return hash_mix(span->trace_id ^ hash_mix(span->id ^ (uint64_t)(uintptr_t)span->endpoint));
+    return hash_mix(span->trace_id ^ hash_mix(span->id ^ span->endpoint->hash));
 }
 
 void recent_note_shared(struct recent_table *table, const struct span *span)
@@ -107,4 +107,51 @@ bool recent_has_shared(const struct recent_table *table, const struct span *span
         return false;
     hash = hash_of_shared(span);
     return hash >> 32 && table->shared[hash & (RECENT_SHARED_PLACES - 1)] == (uint32_t)(hash >> 32);
+}
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+/* Each of the three ends with 0, which stands for a place that is free. */
+void recent_save(const struct recent_table *table, const struct endpoint_table *endpoints,
+                 struct state_writer *writer)
+{
+    for (size_t i = 0; i < RECENT_PLACES; i++) {
+        if (table->streamed[i])
+            state_put_number(writer, table->streamed[i]);
+    }
+    state_put_number(writer, 0);
+    for (size_t i = 0; i < RECENT_PLACES; i++) {
+        if (!table->clients[i].hash)
+            continue;
+        state_put_number(writer, table->clients[i].hash);
+        endpoint_save(endpoints, table->clients[i].endpoint, writer);
+    }
+    state_put_number(writer, 0);
+    for (uint64_t i = 0; table->shared && i < RECENT_SHARED_PLACES; i++) {
+        if (table->shared[i])
+            state_put_number(writer, (uint64_t)table->shared[i] << 32 | i);
+    }
+    state_put_number(writer, 0);
+}
+
+void recent_restore(struct recent_table *table, struct endpoint_table *endpoints,
+                    struct state_reader *reader)
+{
+    uint64_t hash;
+
+    while ((hash = state_get_number(reader)))
+        table->streamed[hash & (RECENT_PLACES - 1)] = hash;
+    while ((hash = state_get_number(reader))) {
+        table->clients[hash & (RECENT_PLACES - 1)] =
+            (struct client){hash, endpoint_restore(endpoints, reader)};
+        table->has_clients = true;
+    }
+    while ((hash = state_get_number(reader))) {
+        if (!table->shared)
+            table->shared = calloc(RECENT_SHARED_PLACES, sizeof(*table->shared));
+        if (!table->shared)
+            state_set_no_memory(reader);
+        else
+            table->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
+    }
 }

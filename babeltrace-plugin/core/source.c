@@ -127,3 +127,87 @@ struct source *source_get(struct source_table *table, const struct origin *origi
     *recent = source;
     return source;
 }
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+/* What a reference is: one of these, or FIRST + the source's number. */
+enum { NONE, OVERFLOW, FIRST };
+
+void source_save(const struct source_table *table, struct source *source,
+                 struct state_writer *writer)
+{
+    if (source == &table->overflow) {
+        state_put_number(writer, OVERFLOW);
+        return;
+    }
+    if (source->saved_in == writer->serial) {
+        state_put_number(writer, FIRST + (uint64_t)source->number);
+        return;
+    }
+    source->saved_in = writer->serial;
+    source->number = writer->sources++;
+    state_put_number(writer, FIRST + (uint64_t)source->number);
+    state_put_text(writer, source->host);
+    state_put_signed(writer, source->clock);
+    losses_save(&source->losses, writer);
+    losses_save(&source->gaps, writer);
+    clock_save(&source->correction, writer);
+}
+
+static struct source *restore_new(struct source_table *table, struct state_reader *reader)
+{
+    struct origin origin = {.host = state_get_text(reader)};
+    struct source *source;
+
+    origin.clock = state_get_signed(reader);
+    if (!state_is_good(reader))
+        return NULL;
+    source = source_get(table, &origin);
+    if (source->is_overflow || !state_reader_number(&reader->sources, source)) {
+        state_set_no_memory(reader);
+        return NULL;
+    }
+    losses_restore(&source->losses, reader);
+    losses_restore(&source->gaps, reader);
+    clock_restore(&source->correction, reader);
+    return source;
+}
+
+struct source *source_restore(struct source_table *table, struct state_reader *reader)
+{
+    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->sources.count);
+
+    if (!state_is_good(reader) || reference == NONE)
+        return NULL;
+    if (reference == OVERFLOW)
+        return &table->overflow;
+    if (reference - FIRST < reader->sources.count)
+        return (struct source *)(uintptr_t)reader->sources.things[reference - FIRST];
+    return restore_new(table, reader);
+}
+
+static bool is_of_use(const struct source *source, int64_t since_ns)
+{
+    return source->losses.last_end_ns >= since_ns || source->gaps.last_end_ns >= since_ns ||
+           clock_is_of_use(&source->correction, since_ns);
+}
+
+void sources_save(const struct source_table *table, int64_t since_ns, struct state_writer *writer)
+{
+    struct source *source;
+
+    for (size_t i = 0; i <= table->sources.mask; i++) {
+        cds_hlist_for_each_entry_2(source, &table->sources.buckets[i], in_table)
+        {
+            if (source->saved_in != writer->serial && is_of_use(source, since_ns))
+                source_save(table, source, writer);
+        }
+    }
+    state_put_number(writer, NONE);
+}
+
+void sources_restore(struct source_table *table, struct state_reader *reader)
+{
+    while (source_restore(table, reader))
+        ;
+}

@@ -42,6 +42,39 @@ void sequence_table_free(struct sequence_table *table)
     free(table);
 }
 
+/* Ends with thread 0, which there is none of. */
+void sequence_table_save(const struct sequence_table *table, struct state_writer *writer)
+{
+    for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
+        const struct place *place = &table->places[i];
+
+        if (!place->thread)
+            continue;
+        state_put_number(writer, place->thread);
+        state_put_number(writer, place->sequence);
+        state_put_signed(writer, place->time_ns);
+    }
+    state_put_number(writer, 0);
+}
+
+static struct place *place_of(struct sequence_table *table, uint64_t thread)
+{
+    return &table->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
+}
+
+void sequence_table_restore(struct sequence_table *table, struct state_reader *reader)
+{
+    uint64_t thread;
+
+    while ((thread = state_get_number(reader))) {
+        struct place *place = place_of(table, thread);
+
+        place->thread = thread;
+        place->sequence = state_get_number(reader);
+        place->time_ns = state_get_signed(reader);
+    }
+}
+
 static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
                  const struct loss_interval *interval)
 {
@@ -71,7 +104,7 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
 static uint64_t missing_before(struct sequence_table *table, const struct event *event,
                                int64_t *since_ns)
 {
-    struct place *place = &table->places[hash_mix(event->thread) & (SEQUENCE_PLACES - 1)];
+    struct place *place = place_of(table, event->thread);
     uint64_t missing = 0;
 
     if (place->thread == event->thread && event->sequence > place->sequence &&

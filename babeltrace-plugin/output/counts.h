@@ -23,6 +23,7 @@ enum outcome {
     OUTCOME_UNDELIVERED, /* given up: the collector was not to be reached in time */
     OUTCOME_DROPPED,     /* the queue was full */
     OUTCOME_NO_MEMORY,   /* to keep or to encode it */
+    OUTCOME_SKIPPED,     /* an earlier run has delivered it: exporter_skip() */
     OUTCOME_SPOOLED,     /* it is on disk, and in the spool's account from now on */
     OUTCOMES
 };
@@ -49,6 +50,7 @@ struct exporter_counts {
     uint64_t unsure;   /* accepted by a file whose end failed: maybe not in it */
     uint64_t requests; /* attempts to send something */
     uint64_t retries;  /* of these, repetitions after a failure */
+    uint64_t tap_dropped; /* not shown to a reader of the tap */
     struct spool_counts spool;
 };
 

@@ -6,6 +6,7 @@
 #include "delivery.h"
 
 #include "../monotonic.h"
+#include "tap.h"
 
 #define SMALLEST_BODY_BYTES 4096
 #define REPORT_PERIOD_MS    60000
@@ -423,6 +424,8 @@ static bool deliver_body(struct courier *courier)
 {
     struct body *body = &courier->body;
 
+    if (courier->tap)
+        tap_show(courier->tap, courier->encoder, body);
     return deliver(courier, (struct run){body, 0, body->count}) != RESULT_GIVEN_UP ||
            give_up(courier);
 }
@@ -452,6 +455,8 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
 
         if (body->count && !put_run(courier, (struct run){body, 0, body->count}, error))
             return false;
+        if (courier->tap && body->count)
+            tap_show(courier->tap, courier->encoder, body);
         count_cut(courier, cuts);
         batch->offset = next;
     }
@@ -473,4 +478,17 @@ void deliver_record(struct courier *courier, struct spool_record *record)
     if (result == RESULT_GIVEN_UP && !spool_is_stopped(courier->spool) && give_up(courier))
         settle_spans(courier, OUTCOME_UNDELIVERED, record->left);
     courier->record = NULL;
+}
+
+/* The number first: what is lost later is in the counters too soon then, not too late. */
+void say_settled(struct courier *courier)
+{
+    struct exporter_counts counts;
+    uint64_t settled;
+
+    if (!courier->settled)
+        return;
+    settled = outbox_settled(courier->outbox);
+    counts = outbox_counts(courier->outbox);
+    courier->settled(courier->context, &counts, settled);
 }

@@ -49,6 +49,10 @@ struct courier {
     struct batch *batch;
     struct spool_record *record;
     struct transport *transport;
+    struct tap *tap; /* is shown each body once; NULL: none */
+    /* After each batch, see exporter.h; NULL: nobody wants to know. */
+    void (*settled)(void *context, const struct exporter_counts *counts, uint64_t settled);
+    void *context;
     struct encoder *encoder;
     struct body body;  /* what is being sent */
     size_t body_bytes; /* more are not sent at once, unless one span alone has them */
@@ -69,5 +73,8 @@ void deliver_record(struct courier *courier, struct spool_record *record);
 /* Puts what is left of the batch into the spool. Returns false, with error set, if it takes not all
  * of it. */
 bool spool_batch(struct courier *courier, struct batch *batch, struct error *error);
+
+/* Tells who wants to know. */
+void say_settled(struct courier *courier);
 
 #endif

@@ -10,6 +10,7 @@
 #include "http_url.h"
 #include "sender.h"
 #include "spool_threads.h"
+#include "tap.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct exporter {
     struct encoder *encoder;
     struct outbox *outbox;
     struct transport *transport;
+    struct tap *tap; /* NULL: none */
     struct sender sender;
     struct spool *spool; /* NULL: none; then these two as well */
     struct spool_threads *spool_threads;
@@ -133,6 +135,8 @@ static bool set_up(struct exporter *exporter, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
+    if (options->tap && !(exporter->tap = tap_open(options->tap, error)))
+        return false;
     if (options->spool.folder) {
         exporter->spool = spool_open(&options->spool, exporter->outbox, error);
         if (!exporter->spool)
@@ -196,10 +200,13 @@ static bool start(struct exporter *exporter, struct error *error)
         .outbox = exporter->outbox,
         .spool = exporter->spool,
         .transport = exporter->transport,
+        .tap = exporter->tap,
         .encoder = exporter->encoder,
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = &exporter->reporter,
+        .settled = exporter->callbacks.settled,
+        .context = exporter->callbacks.context,
     };
     if (exporter->spool && !prepare_spool(exporter, error)) {
         exporter->transport->free(exporter->transport);
@@ -239,6 +246,8 @@ static void end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     end_thread(exporter, timeout_ms);
+    if (exporter->tap)
+        tap_end(exporter->tap);
     exporter->transport->free(exporter->transport);
 }
 
@@ -260,6 +269,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
     }
     /* these texts are the caller's, and need not live longer */
     exporter->options.transport = (struct transport_options){0};
+    exporter->options.tap = NULL;
     exporter->options.spool.folder = NULL;
     return exporter;
 }
@@ -305,6 +315,7 @@ void exporter_free(struct exporter *exporter)
         return;
     if (exporter->is_running)
         end(exporter, 0);
+    tap_free(exporter->tap);
     spool_threads_free(exporter->spool_threads);
     spool_free(exporter->spool);
     outbox_free(exporter->outbox);
@@ -342,6 +353,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
         say_dropping(exporter);
 }
 
+void exporter_skip(struct exporter *exporter)
+{
+    outbox_skip(exporter->outbox);
+}
+
 void exporter_heed_interruption(struct exporter *exporter)
 {
     (void)stop_if_interrupted(exporter);
@@ -376,7 +392,12 @@ void exporter_flush(struct exporter *exporter)
 
 struct exporter_counts exporter_counts(struct exporter *exporter)
 {
-    return exporter->spool ? spool_counts(exporter->spool) : outbox_counts(exporter->outbox);
+    struct exporter_counts counts =
+        exporter->spool ? spool_counts(exporter->spool) : outbox_counts(exporter->outbox);
+
+    if (exporter->tap)
+        counts.tap_dropped = tap_dropped(exporter->tap);
+    return counts;
 }
 
 uint64_t exporter_settled(struct exporter *exporter)

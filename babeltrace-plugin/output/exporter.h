@@ -38,6 +38,7 @@ struct exporter_options {
      */
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
+    const char *tap;          /* path of a socket, see tap.h; NULL: none */
 
     /*
      * What the collector does not take now, or not fast enough for one who does not wait, is put
@@ -52,10 +53,15 @@ typedef bool exporter_interrupted_fn(void *context);
 /* A message for the operator, from any thread. */
 typedef void exporter_report_fn(void *context, const char *message);
 
+/* The first `settled` spans have their outcome; from a thread that delivers, after each batch. */
+typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts,
+                                 uint64_t settled);
+
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
     exporter_report_fn *report;
     void *context;
+    exporter_settled_fn *settled; /* NULL: nobody wants to know */
 };
 
 struct exporter;
@@ -66,6 +72,9 @@ struct exporter *exporter_new(const struct exporter_options *options,
 
 /* The span is copied, but its endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
+
+/* Only counts a span; before the first that is added. */
+void exporter_skip(struct exporter *exporter);
 
 /*
  * For who adds many spans at once: from an interruption on, what is not delivered within

@@ -315,6 +315,13 @@ enum outbox_added outbox_add(struct outbox *outbox, const struct span *span)
     return added;
 }
 
+void outbox_skip(struct outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    count_lost(outbox, OUTCOME_SKIPPED);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
 static bool holds(const struct outbox *outbox, enum outbox_state state)
 {
     switch (state) {

@@ -52,6 +52,9 @@ enum outbox_added {
 
 enum outbox_added outbox_add(struct outbox *outbox, const struct span *span);
 
+/* An earlier run has delivered it. */
+void outbox_skip(struct outbox *outbox);
+
 enum outbox_state {
     OUTBOX_HAS_ROOM,
     OUTBOX_IS_EMPTY,  /* every span has its outcome */

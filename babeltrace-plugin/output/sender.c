@@ -45,6 +45,7 @@ static bool deliver_next(struct courier *courier)
         return !outbox_is_done(courier->outbox);
     deliver_batch(courier, batch);
     outbox_finish(courier->outbox, batch);
+    say_settled(courier);
     return true;
 }
 

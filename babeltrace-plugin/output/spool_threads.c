@@ -67,6 +67,7 @@ static void put_in(struct courier *courier, struct batch *batch, int64_t *failin
 
     if (spool_batch(courier, batch, &error)) {
         outbox_finish(courier->outbox, batch);
+        say_settled(courier);
         say_lost(courier);
         *failing_since_ms = CLOCK_NEVER;
         return;

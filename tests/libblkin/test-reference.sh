@@ -42,7 +42,7 @@ sed '/^\/\* Returns the calling thread/d' "$SRC/libblkin/blkin.h" >"$work/blkin.
     fail "a function without a comment is accepted"
 
 # each command has a page with the options of its --help, which fits a screen
-for page in "$SRC"/tools/*.1 "$SRC"/tools/*/*.1; do
+for page in "$SRC"/tools/*.1 "$SRC"/tools/*/*.[15]; do
     sed 's/@VERSION@/0.0/; s/@RELEASED@/2000-01-01/' "$page" >"$work/${page##*/}"
 done
 "$BUILD/bin/blkin" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p' >"$work/commands"
@@ -61,13 +61,13 @@ while read -r command; do
 done <"$work/commands"
 
 if type -P groff >/dev/null; then
-    for page in "$work"/*.[13]; do
+    for page in "$work"/*.[135]; do
         said=$(groff -man -ww -z -Tutf8 "$page" 2>&1)
         [ -z "$said" ] || fail "groff: $page: $said"
     done
 fi
 if type -P mandoc >/dev/null; then
-    mandoc -T lint -W warning "$work"/*.[13] || fail "mandoc: see above"
+    mandoc -T lint -W warning "$work"/*.[135] || fail "mandoc: see above"
 fi
 if type -P man >/dev/null; then
     for page in blkin.h.3 blkin_span_begin.3 blkin.1 blkin-show.1; do

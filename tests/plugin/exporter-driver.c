@@ -5,13 +5,14 @@
  *
  * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
  * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
- * more bytes if in big=N:BYTES; with noise=BYTES each has a tag of so many random digits.
+ * more bytes if in big=N:BYTES; with noise=BYTES each has a tag of so many random digits; with
+ * per-trace=N every N of them are a trace.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
  * "spool-" before), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in
  * place of 0), pace:US (after each span), settled (from now on "settled N" is printed: all spans
- * below N are), flush, close. Messages for the operator go to stderr. Status 1: the exporter did
- * not start.
+ * below N are), pause (until a line comes on stdin), flush, close. Messages for the operator go to
+ * stderr. Status 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,6 +39,7 @@ static struct exporter_options options = {
 
 static const char *bad = "";
 static const char *big = "";
+static int64_t spans_per_trace = INT64_MAX;
 static struct exporter *exporter;
 static uint64_t added;
 static uint64_t first_number;
@@ -51,7 +53,8 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_ACCEPTED] = "accepted",       [OUTCOME_REFUSED] = "refused",
     [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
-    [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SPOOLED] = "spooled",
+    [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
+    [OUTCOME_SPOOLED] = "spooled",
 };
 
 static void fail(const char *what, const char *argument)
@@ -152,7 +155,7 @@ static void add(uint64_t number)
 {
     static const struct endpoint endpoint = {.service = {"driver", 6}, .port = 1};
     struct span span = {
-        .trace_id = 1,
+        .trace_id = number / (uint64_t)spans_per_trace + 1,
         .id = number + 1,
         .endpoint = &endpoint,
         .start_ns = INT64_C(1735732800000000000),
@@ -238,6 +241,9 @@ static void take_step(const char *step)
         is_interrupted = true;
     } else if (strncmp(step, "say:", 4) == 0) {
         fprintf(stderr, "%s\n", step + 4);
+    } else if (strcmp(step, "pause") == 0) {
+        while (getchar() != '\n' && !feof(stdin))
+            ;
     } else if (strcmp(step, "flush") == 0) {
         exporter_flush(exporter);
     } else if (strcmp(step, "close") == 0) {
@@ -271,6 +277,8 @@ static void set_option(const char *name, const char *value)
         {"endpoint", &options.transport.endpoint, NULL},
         {"bad", &bad, NULL},
         {"big", &big, NULL},
+        {"tap", &options.tap, NULL},
+        {"per-trace", NULL, &spans_per_trace},
         {"tls-ca", &options.transport.tls_ca, NULL},
         {"tls-cert", &options.transport.tls_cert, NULL},
         {"tls-key", &options.transport.tls_key, NULL},
@@ -345,17 +353,18 @@ static void print(void)
     for (int i = 0; i < OUTCOMES; i++)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
     printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
-           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
+           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"tap_dropped\": %" PRIu64
            ", \"failed\": %s, \"slowest_add_ms\": %" PRId64,
            counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
-           exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms);
+           counts.tap_dropped, exporter_has_failed(exporter, &error) ? "true" : "false",
+           slowest_add_ms);
     print_spool(&counts.spool);
     printf("}\n");
 }
 
 int main(int argc, char **argv)
 {
-    const struct exporter_callbacks callbacks = {interrupted, report, NULL};
+    const struct exporter_callbacks callbacks = {interrupted, report, NULL, NULL};
     struct error error;
     int i = 1;
 

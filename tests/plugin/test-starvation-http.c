@@ -148,7 +148,7 @@ static bool deliver(struct exporter_counts *counts)
             .on_full = ON_FULL_BLOCK,
             .flush_timeout_ms = 10000,
         },
-        &(struct exporter_callbacks){never, take_report, NULL}, &error);
+        &(struct exporter_callbacks){never, take_report, NULL, NULL}, &error);
 
     if (!exporter) {
         CHECK(error.text[0]);
@@ -228,7 +228,7 @@ static struct exporter *open_spooling(const char *endpoint)
             .flush_timeout_ms = 100,
             .spool = {.folder = folder, .bytes = 1 << 30, .age_ms = 1000000, .senders = 2},
         },
-        &(struct exporter_callbacks){never, take_report, NULL}, &error);
+        &(struct exporter_callbacks){.interrupted = never, .report = take_report}, &error);
 
     if (!exporter)
         CHECK(error.text[0]);

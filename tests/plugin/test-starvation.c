@@ -189,7 +189,7 @@ static bool set_up(struct run *run)
             .on_full = ON_FULL_BLOCK,
             .flush_timeout_ms = 10000,
         },
-        &(struct exporter_callbacks){never, ignore, run}, &error);
+        &(struct exporter_callbacks){never, ignore, run, NULL}, &error);
     if (!run->exporter)
         CHECK(strstr(error.text, "out of memory"));
     return run->exporter != NULL;

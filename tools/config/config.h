@@ -24,8 +24,8 @@ struct config_flag {
 };
 
 struct config_request {
-    const char *section;             /* "live"; NULL: only what is for all commands */
-    const char *usage;               /* printed by --help */
+    const char *section; /* one of keys.c's: "live"; NULL: only what is for all commands */
+    const char *usage;   /* printed by --help */
     const struct config_flag *flags; /* ends with a NULL name; NULL: none */
 };
 
@@ -33,7 +33,7 @@ struct config;
 
 /*
  * Reads the configuration. argv[0] is how messages begin. Returns NULL, after it has printed the
- * usage or what is wrong, with *status as the exit status: 0 or 2. config_free() frees it.
+ * usage or all that is wrong, with *status as the exit status: 0 or 2. config_free() frees it.
  */
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
                            int *status);
@@ -50,6 +50,9 @@ const char *config_operand(const struct config *config, int i);
 const char *config_text(const struct config *config, const char *key); /* NULL: not given */
 int64_t config_integer(const struct config *config, const char *key);
 bool config_boolean(const struct config *config, const char *key);
+
+/* The file that was read; NULL: the default one is not there. */
+const char *config_path(const struct config *config);
 
 /* Where the value is from: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default". */
 const char *config_origin(const struct config *config, const char *key);

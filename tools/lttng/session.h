@@ -29,6 +29,8 @@ struct session_spec {
     /* live */
     uint64_t live_timer_us;
     char relay_url[512]; /* net://127.0.0.1:5342:5343 */
+    uint64_t trace_file_bytes; /* the relay daemon keeps as many of these files for each CPU and */
+    uint64_t trace_file_count; /* user; 0: all */
     /* rotated */
     char output[4096];
     char shm_path[4096]; /* "": none */
@@ -58,18 +60,36 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
 /* What was lost by LTTng so far, as `lttng list` tells; is it there, and active? */
 struct session_state {
     bool is_there, is_active;
+    bool has_consumer; /* else LTTng's consumer daemon has died: the session records no more, and
+                        * none can be made until the session daemon is started anew */
     uint64_t discarded_events, lost_packets;
 };
 
 /* Returns false with error set: no daemon. */
 bool session_look(const char *name, struct session_state *state, struct error *error);
 
+/* The sessions that record into a folder or below it. A plain type: a task's result. */
+#define SESSION_PLACES 12
+struct session_places {
+    bool has_daemon;
+    size_t count;
+    struct session_place {
+        char name[256];
+        char path[4096];
+        bool is_active;
+    } places[SESSION_PLACES];
+};
+
+/* Returns false with error set: no daemon, or too many. */
+bool session_below(const char *folder, struct session_places *places, struct error *error);
+
 /* Rotates now, and waits for the end of it. Returns false with error set. */
 bool session_rotate(const char *name, struct error *error);
 
+/* Does not wait for what the buffers hold. */
 bool session_stop(const char *name, struct error *error);
 
-/* wait: until all is written. Without, a stuck buffer cannot make it hang. */
+/* wait: until all is written, for ever if a buffer is stuck. Without, nothing makes it hang. */
 bool session_destroy(const char *name, bool wait, struct error *error);
 
 #endif

@@ -8,6 +8,7 @@
 #define BLKIN_TOOLS_GRAPH_H
 
 #include <babeltrace2/babeltrace.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct graph_spec {
@@ -30,5 +31,11 @@ enum graph_status {                       /* as of babeltrace2(1) */
  * where it is installed.
  */
 enum graph_status graph_run(const struct graph_spec *spec);
+
+/*
+ * Are all plugins there? Says so if not. It loads them: where it was called, children of this
+ * process start at once.
+ */
+bool graph_can_run(void);
 
 #endif

@@ -27,7 +27,8 @@ void loop_free(struct loop *loop);
 bool loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* ---- descriptors: `ready` is called while poll(2) says so */
+/* ---- descriptors: `ready` is called while poll(2) says so, or once too often: they do not block
+ */
 
 struct watched {
     int fd;
@@ -84,7 +85,8 @@ typedef bool task_fn(const void *argument, void *result);
 struct task {
     void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
     void *context;
-    struct child child; /* the loop's, as is all below */
+    struct loop *loop; /* the loop's, as is all below */
+    struct child child;
     struct watched pipe;
     struct timer deadline;
     char *result;

@@ -12,35 +12,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static const char usage[] =
     "usage: blkin show [OPTION]... FILE|FOLDER|URL [TRACE-ID]\n"
     "\n"
-    "Prints a trace as a timeline: every span below its parent, with its service, name, start,\n"
-    "duration and a bar. Spans with an error are marked with \"!\". The last line names the span "
-    "of\n"
-    "the longest self time: its duration without the times in which a child was under way.\n"
+    "Prints a trace as a timeline: every span below its parent, with service, name,\n"
+    "start, duration and a bar; \"!\" marks an error. The last line names the span of\n"
+    "the longest self time: its duration without the times in which a child was\n"
+    "under way.\n"
     "\n"
-    "  FILE      Zipkin v2 JSON, such as the sink's output with endpoint=\"file:PATH\"; -: stdin\n"
-    "  URL       the same from a server, such as http://localhost:9411/api/v2/trace/ID, or the\n"
-    "            address of a trace's page in Zipkin's web interface\n"
+    "  FILE      Zipkin v2 JSON, as of the sink with endpoint=\"file:PATH\"; -: stdin\n"
+    "  URL       the same from a server, as http://localhost:9411/api/v2/trace/ID, or\n"
+    "            the address of a trace's page in Zipkin's web interface\n"
     "  FOLDER    a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
-    "  TRACE-ID  which trace, if there are several; its first digits will do. Without it the one\n"
-    "            that took longest is shown\n"
+    "  TRACE-ID  which trace, if there are several; its first digits will do.\n"
+    "            Without it the one that took longest is shown\n"
     "\n"
     "  -a, --annotations  also print annotations, tags and endpoints\n"
     "  -l, --list         list the traces, one line each\n"
-    "  -w, --width=N      use lines of N columns (default: the terminal's; 80 if it is none)\n"
+    "  -w, --width=N      use lines of N columns (default: the terminal's, or 80)\n"
     "      --ascii        draw with ASCII characters, whatever the locale can do\n"
     "  -h, --help         print this\n"
     "\n"
-    "Exit status: 0 printed; 1 it could not be read, or has no such trace; 2 wrong usage.\n";
-
-#define DEFAULT_WIDTH 80
-#define MIN_WIDTH     60
-#define MAX_WIDTH     1000
+    "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
 
 struct options {
     bool annotations;
@@ -49,29 +43,6 @@ struct options {
     const char *source;
     const char *id; /* NULL: the slowest one */
 };
-
-static size_t terminal_width(void)
-{
-    struct winsize size;
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-        return DEFAULT_WIDTH;
-    return size.ws_col < MIN_WIDTH ? MIN_WIDTH : size.ws_col;
-}
-
-static bool read_width(const char *text, size_t *width)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*end || value < MIN_WIDTH || value > MAX_WIDTH) {
-        fprintf(stderr, "blkin show: --width: expected a number of %d to %d, got \"%s\"\n",
-                MIN_WIDTH, MAX_WIDTH, text);
-        return false;
-    }
-    *width = value;
-    return true;
-}
 
 /* The exit status if there is nothing to do after this, or -1. */
 static int read_options(int argc, char *argv[], struct options *options)
@@ -92,7 +63,7 @@ static int read_options(int argc, char *argv[], struct options *options)
             options->list = true;
             break;
         case 'w':
-            if (!read_width(optarg, &options->width))
+            if (!read_width(argv[0], optarg, &options->width))
                 return 2;
             break;
         case 'A':
@@ -200,7 +171,7 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
         return 1;
     if (!trace_arrange(trace))
         return no_memory();
-    draw(trace, options->width ? options->width : terminal_width(), options->annotations);
+    draw(trace, options->width ? options->width : screen().width, options->annotations);
     if (!options->id && traces->count > 1)
         printf("\nThis is the slowest of %zu traces (--list lists them).\n", traces->count);
     return 0;

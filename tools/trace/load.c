@@ -16,12 +16,6 @@
 /* Two of these still add up to an int64_t. */
 #define MAX_TIME (INT64_C(1) << 61)
 
-struct reader {
-    const char *source;
-    struct span_list *list;
-    size_t room;
-};
-
 bool id_parse(const char *text, char id[33])
 {
     const size_t length = strlen(text);
@@ -63,9 +57,8 @@ static bool span_id(const json_t *object, const char *key, char id[17])
     return true;
 }
 
-static bool add_span(struct reader *reader, const json_t *object)
+static bool add_span(struct span_list *list, const json_t *object, const char *source)
 {
-    struct span_list *list = reader->list;
     struct span span = {
         .shared = json_is_true(json_object_get(object, "shared")),
         .start = time_member(object, "timestamp"),
@@ -84,41 +77,46 @@ static bool add_span(struct reader *reader, const json_t *object)
         fprintf(stderr,
                 "blkin: %s: item %zu is not a Zipkin v2 span: expected an object with a traceId of "
                 "at most 32 and an id of at most 16 hexadecimal digits\n",
-                reader->source, list->count + 1);
+                source, list->count + 1);
         return false;
     }
     /* Its own parent, or one of zeros: a root, as Zipkin sees it. */
     if (!span_id(object, "parentId", span.parent) || strcmp(span.parent, span.id) == 0 ||
         strspn(span.parent, "0") == 16)
         span.parent[0] = '\0';
-    if (list->count == reader->room) {
-        const size_t room = reader->room ? reader->room * 2 : 64;
+    if (list->count == list->room) {
+        const size_t room = list->room ? list->room * 2 : 64;
         struct span *grown = reallocarray(list->spans, room, sizeof(*grown));
 
         if (!grown) {
-            fprintf(stderr, "blkin: %s: out of memory\n", reader->source);
+            fprintf(stderr, "blkin: %s: out of memory\n", source);
             return false;
         }
         list->spans = grown;
-        reader->room = room;
+        list->room = room;
     }
     list->spans[list->count++] = span;
     return true;
 }
 
-static bool add_spans(struct reader *reader, const json_t *json, int lists)
+static bool add_spans(struct span_list *list, const json_t *json, const char *source, int lists)
 {
     size_t i;
     const json_t *item;
 
     if (!json_is_array(json) || lists == 0)
-        return add_span(reader, json);
+        return add_span(list, json, source);
     json_array_foreach(json, i, item)
     {
-        if (!add_spans(reader, item, lists - 1))
+        if (!add_spans(list, item, source, lists - 1))
             return false;
     }
     return true;
+}
+
+bool spans_add(struct span_list *list, const json_t *json, const char *source)
+{
+    return add_spans(list, json, source, 2);
 }
 
 static void complain(const char *source, const struct bytes *bytes, size_t before,
@@ -146,7 +144,7 @@ static size_t skip_space(const struct bytes *bytes, size_t position)
     return position;
 }
 
-static bool parse(struct reader *reader, const struct bytes *bytes)
+static bool parse(struct span_list *list, const struct bytes *bytes, const char *source)
 {
     size_t position = skip_space(bytes, 0);
 
@@ -156,16 +154,16 @@ static bool parse(struct reader *reader, const struct bytes *bytes)
                                   JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &error);
 
         if (!json) {
-            complain(reader->source, bytes, position, &error);
+            complain(source, bytes, position, &error);
             return false;
         }
-        json_array_append_new(reader->list->documents, json);
-        if (!add_spans(reader, json, 2))
+        json_array_append_new(list->documents, json);
+        if (!spans_add(list, json, source))
             return false;
         position = skip_space(bytes, position + (size_t)error.position);
     }
-    if (reader->list->count == 0) {
-        fprintf(stderr, "blkin: %s: no spans in it\n", reader->source);
+    if (list->count == 0) {
+        fprintf(stderr, "blkin: %s: no spans in it\n", source);
         return false;
     }
     return true;
@@ -173,12 +171,12 @@ static bool parse(struct reader *reader, const struct bytes *bytes)
 
 bool spans_load(const char *source, struct span_list *list)
 {
-    struct reader reader = {strcmp(source, "-") == 0 ? "standard input" : source, list, 0};
+    const char *shown = strcmp(source, "-") == 0 ? "standard input" : source;
     struct bytes bytes;
     bool loaded;
 
-    *list = (struct span_list){NULL, 0, json_array()};
-    loaded = read_source(source, &bytes) && parse(&reader, &bytes);
+    *list = (struct span_list){.documents = json_array()};
+    loaded = read_source(source, &bytes) && parse(list, &bytes, shown);
     free(bytes.data);
     return loaded;
 }

@@ -28,6 +28,7 @@ struct span {
 struct span_list {
     struct span *spans;
     size_t count;
+    size_t room;
     json_t *documents;
 };
 
@@ -38,6 +39,12 @@ struct span_list {
  */
 bool spans_load(const char *source, struct span_list *list);
 void spans_free(struct span_list *list);
+
+/*
+ * Adds a span, a list of them or a list of lists, which must live as long. Reports what is wrong as
+ * something of that source, and returns false.
+ */
+bool spans_add(struct span_list *list, const json_t *json, const char *source);
 
 /* Lower-cases the hexadecimal digits of text and pads them to 16, or 32. False if it is no id. */
 bool id_parse(const char *text, char id[33]);

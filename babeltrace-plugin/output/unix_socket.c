@@ -1,0 +1,117 @@
+/*
+ * Listening Unix sockets.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "unix_socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 8
+
+static bool set_address(struct sockaddr_un *address, const char *path, struct error *error)
+{
+    const size_t length = strlen(path);
+
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (length == 0 || length >= sizeof(address->sun_path)) {
+        error_set(error, "socket \"%s\": expected a path of 1 to %zu bytes, got %zu", path,
+                  sizeof(address->sun_path) - 1, length);
+        return false;
+    }
+    memcpy(address->sun_path, path, length);
+    return true;
+}
+
+static int new_socket(void)
+{
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static bool is_same(const struct sockaddr_un *address, const struct stat *before)
+{
+    struct stat now;
+
+    return lstat(address->sun_path, &now) == 0 && now.st_dev == before->st_dev &&
+           now.st_ino == before->st_ino;
+}
+
+/* What has the name is in the way: is it a socket that is of no use to anybody? Then it goes. */
+static bool remove_stale(const struct sockaddr_un *address, struct error *error)
+{
+    struct stat found;
+    int fd, answer;
+
+    if (lstat(address->sun_path, &found) < 0)
+        return errno == ENOENT;
+    if (!S_ISSOCK(found.st_mode)) {
+        error_set(error, "socket \"%s\": the file exists and is no socket", address->sun_path);
+        return false;
+    }
+    fd = new_socket();
+    answer =
+        fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
+    if (fd >= 0)
+        close(fd);
+    if (answer != ECONNREFUSED && answer != ENOENT) {
+        error_set(error, "socket \"%s\": somebody listens there already; each sink needs its own",
+                  address->sun_path);
+        return false;
+    }
+    return !is_same(address, &found) || unlink(address->sun_path) == 0 || errno == ENOENT;
+}
+
+static bool bind_and_listen(struct unix_socket *listening)
+{
+    const struct sockaddr *address = (const struct sockaddr *)&listening->address;
+
+    /* the mode of the socket before bind(2) is that of the file */
+    return fchmod(listening->fd, S_IRUSR | S_IWUSR) == 0 &&
+           bind(listening->fd, address, sizeof(listening->address)) == 0 &&
+           lstat(listening->address.sun_path, &listening->made) == 0 &&
+           listen(listening->fd, BACKLOG) == 0;
+}
+
+bool unix_socket_listen(struct unix_socket *listening, const char *path, struct error *error)
+{
+    listening->fd = -1;
+    if (!set_address(&listening->address, path, error))
+        return false;
+    error->text[0] = '\0';
+    if (remove_stale(&listening->address, error)) {
+        listening->fd = new_socket();
+        if (listening->fd >= 0 && bind_and_listen(listening))
+            return true;
+    }
+    if (!error->text[0])
+        error_set(error, "socket \"%s\": cannot listen: %s", path, strerror(errno));
+    if (listening->fd >= 0)
+        close(listening->fd);
+    return false;
+}
+
+void unix_socket_close(struct unix_socket *listening)
+{
+    if (is_same(&listening->address, &listening->made))
+        (void)unlink(listening->address.sun_path);
+    close(listening->fd);
+}
+
+int unix_socket_connect(const char *path, struct error *error)
+{
+    struct sockaddr_un address;
+    int fd;
+
+    if (!set_address(&address, path, error))
+        return -1;
+    fd = new_socket();
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    error_set(error, "socket \"%s\": cannot connect: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# The configuration: what wins, and that each mistake is named with its file, line, key and what was
+# expected.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+unset BLKIN_CONFIG
+work=$(mktemp -d "$TMPDIR/config.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+file=$work/blkin.conf
+export HOME=$work/home XDG_RUNTIME_DIR='' XDG_STATE_HOME=''
+status=0
+
+wrong() {
+    echo "test-config.sh: $*" >&2
+    status=1
+}
+
+blkin() {
+    timeout 20 "$BUILD/bin/blkin" "$@"
+}
+
+# given: the file, from standard input
+given() {
+    cat >"$file"
+}
+
+# says LINE TEXT: the file of standard input is refused, and these are among the lines said.
+says() {
+    given
+    blkin config check "$file" >"$work/out" 2>"$work/err"
+    [ $? -eq 1 ] || wrong "$2: status is not 1"
+    grep -qxF "blkin config: $file:$1: $2" "$work/err" || {
+        wrong "expected: $file:$1: $2"
+        cat "$work/err" >&2
+    }
+}
+
+# shows LINE ARGUMENT...: among what "blkin config show" prints
+shows() {
+    local line=$1
+    shift
+    blkin config show --config="$file" "$@" >"$work/out" 2>&1 || wrong "config show fails: $(<"$work/out")"
+    grep -qxF -- "$line" "$work/out" || {
+        wrong "config show $*: expected: $line"
+        cat "$work/out" >&2
+    }
+}
+
+# ---- each mistake
+
+says 2 'key "batch-span" is not known: did you mean "batch-spans"?' <<<$'\nbatch-span = 1'
+says 1 'key "batch_spans" is not known: did you mean "batch-spans"?' <<<'batch_spans = 1'
+says 1 'key "quux" is not known: see "blkin config keys"' <<<'quux = 1'
+says 3 'section "lvie" is not known: did you mean "live"?' <<<$'# a comment\n[lvie]\nretry-us = 2000'
+says 4 '"batch-spans" is given twice: line 2 has it' <<<$'[live]\nbatch-spans = 1\n[live]\nbatch-spans = 2'
+says 1 'parameter "batch-spans": expected 1 to 100000, got "many"' <<<'batch-spans = many'
+says 1 'parameter "batch-spans": expected 1 to 100000, got 0' <<<'batch-spans = 0'
+says 1 'parameter "batch-spans": expected 1 to 100000, got "10K"' <<<'batch-spans = 10K'
+says 1 'parameter "queue-bytes": expected 8192 to 1099511627776, got 9223372036854775807' \
+    <<<'queue-bytes = 99999999T'
+says 1 'parameter "on-full": expected one of "auto", "block", "drop-oldest", got never' <<<'on-full = never'
+says 1 'parameter "clock-correction": expected yes or no, got "maybe"' <<<'clock-correction = maybe'
+says 1 'parameter "closing-annotations": expected up to 16 annotations of 1 to 63 bytes, got "" as number 2' \
+    <<<'closing-annotations = a,,b'
+says 1 'parameter "subbuf-bytes": expected a power of 2, got 512000' <<<'subbuf-bytes = 500K'
+says 1 'parameter "session": expected up to 255 bytes' <<<"session = $(printf %0256d 0)"
+says 1 'parameter "session": expected a text, got nothing' <<<'session ='
+says 2 '"rotate-ms" means nothing in [live]: it belongs in [rotate]' <<<$'[live]\nrotate-ms = 1000'
+says 1 'expected KEY = VALUE' <<<'batch-spans 5'
+says 3 'expected [SECTION]' <<<$'session = a\n\n[live'
+says 2 'it is too long' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
+says 2 'it has a byte of zero: is this a text file?' < <(printf 'session = a\nfilter = a\0b\n')
+says 1 'key "a???b" is not known: see "blkin config keys"' < <(printf 'a\033\007\177b = 1\n')
+says 1 'endpoint "x://host": expected http://HOST[:PORT]/api/v2/spans: Unsupported URL scheme' <<<'endpoint = x://host'
+# all of them, and none is repeated
+given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[rotate]\nrotate-ms = 1'
+blkin config check "$file" 2>"$work/err" && wrong "a file with four mistakes is accepted"
+[ "$(grep -c "^blkin config: $file:[1246]: " "$work/err")" = 4 ] && [ "$(wc -l <"$work/err")" = 4 ] ||
+    wrong "expected four mistakes, got: $(<"$work/err")"
+
+# credentials are not shown
+given <<<'endpoint = http://user:hush@host/'
+blkin config check "$file" >"$work/out" 2>&1 && wrong "a URL with a password is accepted"
+grep -q "$file:1: .*basic-auth-file" "$work/out" || wrong "a password in a URL: $(<"$work/out")"
+grep -q hush "$work/out" && wrong "a password is shown"
+given <<<'endpoint = http://host/path?token=hush'
+shows "endpoint = http://host/path?(not shown) ; $file:1"
+
+# a named file must be there, the default may be absent
+blkin config check "$work/none" 2>"$work/err" && wrong "a file that is not there is accepted"
+grep -qxF "blkin config: $work/none cannot be read: No such file or directory" "$work/err" ||
+    wrong "no such file: $(<"$work/err")"
+BLKIN_CONFIG=$work/none blkin config check 2>/dev/null && wrong "BLKIN_CONFIG is not there, and that is accepted"
+blkin config check "$work" 2>/dev/null && wrong "a folder is accepted"
+[ -e /etc/blkin/blkin.conf ] || blkin config check >/dev/null || wrong "without a file: status is not 0"
+
+# the environment and flags
+BLKIN_BATCH_SPANS=0 blkin config check 2>"$work/err" && wrong "BLKIN_BATCH_SPANS=0 is accepted"
+grep -qF 'BLKIN_BATCH_SPANS: parameter "batch-spans": expected 1 to 100000, got 0' "$work/err" ||
+    wrong "BLKIN_BATCH_SPANS=0: $(<"$work/err")"
+blkin config show --batch-span=0 2>/dev/null && wrong "an abbreviated key is out of range, and accepted"
+blkin config show --bacth-spans=1 2>"$work/err"
+{ [ $? -eq 2 ] && grep -qF 'did you mean "--batch-spans"?' "$work/err"; } || wrong "--bacth-spans: $(<"$work/err")"
+blkin config show --section=live --rotate-ms=1000 2>"$work/err" && wrong "a key of rotate is accepted for live"
+grep -qF -- '--rotate-ms: it is of "blkin rotate"' "$work/err" || wrong "--rotate-ms: $(<"$work/err")"
+blkin config show --all=1 2>/dev/null && wrong "--all=1 is accepted"
+blkin config show --batch-spans 2>/dev/null && wrong "--batch-spans without a value is accepted"
+
+# ---- what wins
+
+given <<<$'batch-spans = 1\nqueue-bytes = 2M\n[live]\nbatch-spans = 2\n[rotate]\nbatch-spans = 3'
+shows "batch-spans = 1 ; $file:1"
+shows "queue-bytes = 2097152 ; $file:2" --section=live
+shows "batch-spans = 2 ; $file:4" --section=live
+shows "batch-spans = 3 ; $file:6" --section=rotate
+BLKIN_BATCH_SPANS=4 shows "batch-spans = 4 ; BLKIN_BATCH_SPANS" --section=live
+BLKIN_BATCH_SPANS=4 shows "batch-spans = 5 ; --batch-spans" --section=live --batch-spans=5
+BLKIN_BATCH_SPANS=4 shows "batch-spans = 6 ; --batch-spans" --batch-spans 5 --batch-spans=6
+BLKIN_CONFIG=$work/none shows "batch-spans = 1 ; $file:1"
+# nothing: not given
+given <<<$'tls-ca = /ca\n[live]\ntls-ca ='
+shows "tls-ca = /ca ; $file:1"
+blkin config show --config="$file" --section=live | grep tls-ca && wrong "tls-ca is still given"
+
+# ---- how it may be written
+
+says 3 'parameter "retry-us": expected 1000 to 3600000000, got "0x"' \
+    < <(printf '\xef\xbb\xbf; comment\r\n\t[live]\r\n  retry-us=0x\r\n')
+given < <(printf '\xef\xbb\xbfsession:a\r\n  filter = $ctx.procname == "nbd#1" ; why\r\nexpose-relayd = ON')
+shows 'session = a ; '"$file:1"
+shows 'filter = $ctx.procname == "nbd#1" ; '"$file:2"
+shows 'expose-relayd = yes ; '"$file:3"
+given <<<$'filter = " a "\nbasic-auth-env = "A"'
+shows "filter =  a  ; $file:1"
+long=/$(printf %03000d 0)
+given <<<"output = $long"
+shows "output = $long ; $file:1"
+
+# ---- defaults that depend on others
+
+given <<<$'state-dir = /state\nsession = mine'
+shows "output = /state/rotate ; default" --all
+shows "follow = */mine ; default" --all
+
+# ---- the example has each key with its default, and the page each key of the commands
+
+example=$SRC/packaging/blkin.conf
+blkin config keys | sed 's/ .*//' >"$work/keys"
+[ "$(wc -l <"$work/keys")" -gt 40 ] || wrong "blkin config keys has only: $(<"$work/keys")"
+sed -n 's/^#\([a-z-]*\) =.*/\1/p' "$example" | sort | diff - <(sort "$work/keys") ||
+    wrong "packaging/blkin.conf (<) has other keys than there are (>)"
+blkin config check "$example" >/dev/null || wrong "packaging/blkin.conf is refused"
+sed 's/^#\([a-z-]* =\)/\1/' "$example" >"$file"
+cp "$example" "$work/example"
+for section in live rotate; do
+    for one in "$work/example" "$file"; do
+        BLKIN_RUNTIME_DIR=/run/blkin BLKIN_STATE_DIR=/var/lib/blkin \
+            blkin config show --config="$one" --all --section=$section | sed 's/ ; .*//' >"$one.$section" 2>/dev/null ||
+            wrong "config show of $one fails"
+        
+    done
+    diff "$work/example.$section" "$file.$section" || wrong "packaging/blkin.conf (>) has other defaults than there are (<)"
+done
+while read -r key _ section _; do
+    [[ $(blkin config keys | sed -n "/^endpoint /q; s/^$key .*/own/p") != own ]] ||
+        grep -qF ".B ${key//-/\\-}" "$SRC/tools/config/blkin.conf.5" || wrong "blkin.conf.5 does not have $key"
+done < <(blkin config keys)
+exit "$status"

@@ -1,0 +1,60 @@
+/*
+ * Makes numbered spans at a steady rate: "n" with the tag i = FIRST, FIRST + 1, ... How many it has
+ * made is in the file PROGRESS at all times, as 8 bytes.
+ *
+ *     writer FIRST COUNT PER_SECOND PROGRESS
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_NS 1000000
+
+static void make(int64_t i)
+{
+    struct blkin_span span;
+
+    blkin_span_begin(&span, "n", BLKIN_INTERNAL, NULL);
+    blkin_span_tag_int64(&span, "i", i);
+    blkin_span_end(&span);
+}
+
+int main(int argc, char *argv[])
+{
+    const int64_t first = argc == 5 ? atoll(argv[1]) : 0, count = argc == 5 ? atoll(argv[2]) : 0;
+    const double per_tick = argc == 5 ? atof(argv[3]) * TICK_NS / 1e9 : 0;
+    const int file = argc == 5 ? open(argv[4], O_RDWR | O_CREAT, 0600) : -1;
+    volatile int64_t *made;
+    struct timespec next;
+
+    if (file < 0 || ftruncate(file, sizeof(*made)) < 0 || blkin_init() != 0)
+        return 2;
+    made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (made == MAP_FAILED)
+        return 2;
+    *made = 0;
+    blkin_set_service(&(const struct blkin_endpoint){"10.0.0.1", 6789, "writer"});
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (int64_t tick = 1; *made < count; tick++) {
+        next.tv_nsec += TICK_NS;
+        if (next.tv_nsec >= 1000000000) {
+            next.tv_nsec -= 1000000000;
+            next.tv_sec++;
+        }
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) != 0)
+            ;
+        while (*made < count && (double)*made < (double)tick * per_tick) {
+            make(first + *made);
+            *made = *made + 1;
+        }
+    }
+    return 0;
+}

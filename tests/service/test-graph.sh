@@ -1,0 +1,77 @@
+#!/bin/bash
+# babeltrace2's graph as the services run it: recorded traces, a live session, what ends it, and what it says when
+# something is missing.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+
+export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+graph=$BUILD/tests/service/graph
+record() {
+    "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
+}
+# The program ends by itself with STATUS, and one line of it begins so.
+ends() {
+    local name=$1 expected=$2 text=$3 status
+    wait_part "$name" 20
+    status=$?
+    [ "$status" -eq "$expected" ] || {
+        show_log "$name"
+        fail "$name ended with status $status, expected $expected"
+    }
+    grep -q "^$text" "$WORK/$name.log" || {
+        show_log "$name"
+        fail "$name does not say: $text"
+    }
+}
+
+private_begin
+start_sessiond || exit 1
+
+# Two traces of one run of the sink.
+for i in 1 2; do
+    start_session "work$i" --output="$WORK/trace$i" || exit 1
+done
+record 1000
+for i in 1 2; do
+    lttng destroy "work$i" >/dev/null || fail "lttng destroy"
+done
+mapfile -t folders < <(find "$WORK/trace1" "$WORK/trace2" -name metadata -printf '%h\n')
+start_part recorded "$graph" "file:$WORK/recorded.json" "${folders[@]}"
+ends recorded 0 'blkin: events: 2002 = .* spans: 2000 = 2000 accepted' # two sessions: each event twice
+
+# What is missing, in one line that names it.
+closed=
+free_port closed
+start_part no-relayd "$graph" "file:$WORK/no1.json" "net://127.0.0.1:$closed/host/h/s"
+ends no-relayd 1 "blkin: .*net://127.0.0.1:$closed/host/h/s: .*onnection refused"
+mkdir "$WORK/no-ctf"
+echo 'no CTF' >"$WORK/no-ctf/metadata"
+start_part no-ctf "$graph" "file:$WORK/no2.json" "$WORK/no-ctf"
+ends no-ctf 1 "blkin: cannot read the trace $WORK/no-ctf: "
+start_part no-collector "$graph" "http://127.0.0.1:$closed/api/v2/spans" "${folders[@]}"
+ends no-collector 1 "blkin: cannot start the sink: no collector is there: http://127.0.0.1:$closed"
+start_part no-plugin env BABELTRACE_PLUGIN_PATH="$WORK" "$graph" "file:$WORK/no.json" "${folders[@]}"
+ends no-plugin 1 "blkin: BlkKin's plugin for babeltrace2 is not found"
+
+# A live session is read until one signal comes, also while the relay daemon hangs; what was read is delivered.
+start_relayd || exit 1
+for signal in INT TERM STOP; do
+    start_live_session "live-$signal" || exit 1
+    start_part collector "$graph" "file:$WORK/$signal.json" "$LIVE_URL"
+    wait_attached || exit 1
+    record 100
+    is_read() {
+        [ "$(grep -c '"id":' "$WORK/$signal.json")" -ge 1 ]
+    }
+    wait_for 20 collector "the first spans" is_read || exit 1
+    if [ $signal = STOP ]; then
+        kill -s STOP "${private_pid[relayd]}"
+        kill -s TERM "${private_pid[collector]}"
+    else
+        kill -s $signal "${private_pid[collector]}"
+    fi
+    ends collector 2 'blkin: events: [1-9].* spans: [1-9]'
+done
+kill -s CONT "${private_pid[relayd]}"

@@ -1,0 +1,279 @@
+/*
+ * The event loop: times, descriptors, children, tasks and signals.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "monotonic.h"
+#include "service/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct loop *loop;
+static char log_text[256]; /* what happened, a letter each */
+
+static void note(void *context)
+{
+    strcat(log_text, context);
+}
+
+static void stop(void *context)
+{
+    (void)context;
+    loop_stop(loop);
+}
+
+static void begin(void)
+{
+    static const struct loop_signals signals = {stop, stop, NULL};
+
+    log_text[0] = '\0';
+    loop = loop_new(&signals);
+    CHECK(loop != NULL);
+}
+
+static void end(void)
+{
+    loop_free(loop);
+}
+
+/* Whatever does not happen: the test ends. */
+static void run_for(int64_t ms)
+{
+    struct timer limit = {.due = stop};
+
+    timer_set(loop, &limit, ms);
+    CHECK(loop_run(loop));
+    timer_clear(loop, &limit);
+}
+
+static void test_times(void)
+{
+    struct timer a = {note, (char[]){"a"}, 0, NULL};
+    struct timer b = {note, (char[]){"b"}, 0, NULL};
+    struct timer c = {note, (char[]){"c"}, 0, NULL};
+    struct timer d = {note, (char[]){"d"}, 0, NULL};
+    const int64_t before_ms = clock_ms();
+
+    begin();
+    timer_set(loop, &b, 20);
+    timer_set(loop, &c, 30);
+    timer_set(loop, &a, 500);
+    timer_set(loop, &a, 1); /* anew */
+    timer_set(loop, &d, 5);
+    timer_clear(loop, &d);
+    timer_clear(loop, &d);
+    run_for(60);
+    CHECK_TEXT(log_text, "abc");
+    CHECK(clock_ms() - before_ms >= 60);
+    end();
+}
+
+/* ---- descriptors ---- */
+
+struct pair {
+    struct watched a, b;
+    int to_a, to_b;
+};
+
+static void unwatch_other(void *context, short events)
+{
+    struct pair *pair = context;
+
+    CHECK(events & POLLIN);
+    strcat(log_text, "x");
+    loop_unwatch(loop, &pair->a);
+    loop_unwatch(loop, &pair->b);
+    loop_stop(loop);
+}
+
+static void test_descriptors(void)
+{
+    struct pair pair;
+    int fds[2];
+
+    begin();
+    CHECK(pipe(fds) == 0);
+    pair.a = (struct watched){fds[0], POLLIN, unwatch_other, &pair, NULL};
+    pair.to_a = fds[1];
+    CHECK(pipe(fds) == 0);
+    pair.b = (struct watched){fds[0], POLLIN, unwatch_other, &pair, NULL};
+    pair.to_b = fds[1];
+    loop_watch(loop, &pair.a);
+    loop_watch(loop, &pair.b);
+    CHECK(write(pair.to_a, "1", 1) == 1 && write(pair.to_b, "1", 1) == 1);
+    run_for(5000);
+    CHECK_TEXT(log_text, "x"); /* both were ready; the first has put out the second */
+    end();
+    close(pair.a.fd);
+    close(pair.b.fd);
+    close(pair.to_a);
+    close(pair.to_b);
+}
+
+/* ---- children ---- */
+
+static int status_of_child;
+
+static void child_ended(void *context, int status)
+{
+    struct child *child = context;
+
+    CHECK(child->pid == 0);
+    status_of_child = status;
+    loop_stop(loop);
+}
+
+/* Default signals, and none of the loop's descriptors: the loop's own is the first one free. */
+static int look_around(void *argument)
+{
+    struct sigaction action;
+    sigset_t blocked;
+    int signal_of_death = 0;
+
+    if (sigprocmask(SIG_SETMASK, NULL, &blocked) != 0 || sigismember(&blocked, SIGTERM))
+        return 1;
+    if (sigaction(SIGUSR1, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+        return 2;
+    if (prctl(PR_GET_PDEATHSIG, &signal_of_death) != 0 || signal_of_death != SIGKILL)
+        return 3;
+    if (write(*(int *)argument, "1", 1) >= 0 || errno != EBADF)
+        return 4;
+    return 42;
+}
+
+static void test_children(void)
+{
+    struct child child = {.ended = child_ended, .context = &child};
+    char *program[] = {"sh", "-c", "kill -9 $$", NULL};
+    char *missing[] = {"no-such-program-of-ours", NULL};
+    int fds[2];
+    struct watched watched = {-1, POLLIN, NULL, NULL, NULL};
+
+    begin();
+    (void)signal(SIGUSR1, SIG_IGN);
+    CHECK(pipe(fds) == 0);
+    watched.fd = fds[1];
+    watched.events = 0;
+    loop_watch(loop, &watched);
+    CHECK(child_start(loop, &child, look_around, &fds[1]) && child.pid > 0);
+    run_for(5000);
+    CHECK(WIFEXITED(status_of_child) && WEXITSTATUS(status_of_child) == 42);
+    loop_unwatch(loop, &watched);
+    close(fds[0]);
+    close(fds[1]);
+    CHECK(child_exec(loop, &child, program));
+    run_for(5000);
+    CHECK(WIFSIGNALED(status_of_child) && WTERMSIG(status_of_child) == SIGKILL);
+    CHECK(child_exec(loop, &child, missing));
+    run_for(5000);
+    CHECK(WIFEXITED(status_of_child) && WEXITSTATUS(status_of_child) == 127);
+    end();
+}
+
+/* ---- tasks ---- */
+
+struct numbers {
+    int value[TASK_RESULT_MAX / sizeof(int)];
+};
+
+static bool count_up(const void *argument, void *result)
+{
+    struct numbers *numbers = result;
+
+    for (size_t i = 0; i < sizeof(numbers->value) / sizeof(int); i++)
+        numbers->value[i] = *(const int *)argument + (int)i;
+    return true;
+}
+
+static bool fail(const void *argument, void *result)
+{
+    (void)argument;
+    *(int *)result = 1;
+    return false;
+}
+
+static bool hang(const void *argument, void *result)
+{
+    (void)argument;
+    (void)result;
+    pause();
+    return true;
+}
+
+static bool be_killed(const void *argument, void *result)
+{
+    (void)argument;
+    (void)result;
+    return raise(SIGKILL) == 0;
+}
+
+static const void *is_done; /* "yes": with a result */
+
+static void task_done(void *context, const void *result)
+{
+    const size_t last = TASK_RESULT_MAX / sizeof(int) - 1;
+
+    (void)context;
+    is_done = result ? "yes" : "no";
+    if (result)
+        CHECK(((const struct numbers *)result)->value[last] == 7 + (int)last);
+    loop_stop(loop);
+}
+
+static void check_task(task_fn *run, const char *expected, int64_t limit_ms)
+{
+    struct task task = {.done = task_done};
+    const int argument = 7;
+
+    is_done = "not at all";
+    CHECK(task_start(loop, &task, run, &argument, TASK_RESULT_MAX, limit_ms));
+    run_for(5000);
+    CHECK_TEXT((const char *)is_done, expected);
+}
+
+static void test_tasks(void)
+{
+    begin();
+    check_task(count_up, "yes", 4000);
+    check_task(fail, "no", 4000);
+    check_task(be_killed, "no", 4000);
+    check_task(hang, "no", 20);
+    check_task(count_up, "yes", 4000); /* what has hung is not in the way */
+    end();
+}
+
+/* ---- signals ---- */
+
+static void test_signals(void)
+{
+    static char ended[] = "e";
+    struct loop_signals signals = {note, note, ended};
+    struct timer limit = {.due = stop};
+
+    log_text[0] = '\0';
+    loop = loop_new(&signals);
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGINT);
+    kill(getpid(), SIGHUP);
+    timer_set(loop, &limit, 20);
+    CHECK(loop_run(loop));
+    CHECK_TEXT(log_text, "eee");
+    end();
+}
+
+int main(void)
+{
+    test_times();
+    test_descriptors();
+    test_children();
+    test_tasks();
+    test_signals();
+    return check_status();
+}

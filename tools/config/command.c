@@ -1,0 +1,159 @@
+/*
+ * blkin config: checks and shows the configuration.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "command.h"
+
+#include "config.h"
+#include "keys.h"
+#include "output/http_url.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: blkin config check [FILE]\n"
+    "       blkin config show [--section=NAME] [--all] [--KEY=VALUE]...\n"
+    "       blkin config keys\n"
+    "\n"
+    "  check  is the configuration right? Each mistake is named, with its line\n"
+    "  show   print the keys that are set, with values, and where each is from\n"
+    "  keys   list all keys: default, section, and what a value may be\n"
+    "\n"
+    "  --section=NAME   what holds for the command of this name: live, rotate or stat\n"
+    "  --all            also print the keys that have their default\n"
+    "  --config=FILE    instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  --KEY=VALUE      as for the command itself: a flag wins over the environment\n"
+    "                   (BLKIN_KEY), and that over the file\n"
+    "  -h, --help       print this\n"
+    "\n"
+    "Exit status: 0 all is right; 1 it is not; 2 wrong usage.\n";
+
+static int check(int argc, char *argv[])
+{
+    const struct config_request request = {NULL, usage, NULL};
+    struct config *config;
+    int status;
+
+    if (argc == 2 && argv[1][0] != '-') {
+        if (setenv("BLKIN_CONFIG", argv[1], 1) < 0) {
+            fprintf(stderr, "%s: out of memory\n", argv[0]);
+            return 1;
+        }
+        argc = 1;
+    }
+    config = config_read(&request, argc, argv, &status);
+    if (!config)
+        return status ? 1 : 0;
+    if (config_operands(config) > 0) {
+        fprintf(stderr, "%s: expected one FILE to check\n", argv[0]);
+        status = 2;
+    } else if (config_path(config)) {
+        printf("%s: all is right\n", config_path(config));
+    } else {
+        puts("there is no configuration file: the defaults hold");
+    }
+    config_free(config);
+    return status;
+}
+
+static void print_value(const struct config *config, const struct param_rule *rule)
+{
+    const char *text;
+    char *shown;
+
+    if (rule->type == PARAM_INTEGER) {
+        printf("%s = %" PRId64, rule->name, config_integer(config, rule->name));
+        return;
+    }
+    if (rule->type == PARAM_BOOLEAN) {
+        printf("%s = %s", rule->name, config_boolean(config, rule->name) ? "yes" : "no");
+        return;
+    }
+    text = config_text(config, rule->name);
+    if (strcmp(rule->name, "endpoint") == 0 && (shown = endpoint_shown(text)) != NULL) {
+        printf("%s = %s%s", rule->name, shown, strchr(text, '?') ? "?(not shown)" : "");
+        free(shown);
+    } else {
+        printf("%s = %s", rule->name, text ? text : "");
+    }
+}
+
+static int show(int argc, char *argv[])
+{
+    const char *section = NULL;
+    bool all = false;
+    const struct config_flag flags[] = {
+        {"section", NULL, &section}, {"all", &all, NULL}, {NULL, NULL, NULL}};
+    struct config_request request = {NULL, usage, flags};
+    struct config *config;
+    int status;
+
+    config = config_read(&request, argc, argv, &status);
+    if (!config)
+        return status;
+    if (config_operands(config) > 0 ||
+        (section && (*section == '\0' || key_find_section(section) < 0))) {
+        fprintf(stderr, "%s: expected %s\n", argv[0],
+                section ? "--section=live, rotate or stat" : "no argument");
+        config_free(config);
+        return 2;
+    }
+    if (section) {
+        request.section = section;
+        config_free(config);
+        config = config_read(&request, argc, argv, &status);
+    }
+    for (int key = 0; config && key_rule(key); key++) {
+        const struct param_rule *rule = key_rule(key);
+        const char *origin = config_origin(config, rule->name);
+        const int only = key_only_section(key);
+
+        if ((strcmp(origin, "default") == 0 && !all) ||
+            (section && only && strcmp(key_section(only), section) != 0))
+            continue;
+        print_value(config, rule);
+        printf(" ; %s\n", origin);
+    }
+    config_free(config);
+    return status;
+}
+
+static int list_keys(void)
+{
+    char expected[128], value[128], section[32];
+
+    for (int key = 0; key_rule(key); key++) {
+        const struct param_rule *rule = key_rule(key);
+
+        key_expected(rule, expected, sizeof(expected));
+        key_default(rule, value, sizeof(value));
+        (void)snprintf(section, sizeof(section), "[%s]", key_section(key_only_section(key)));
+        printf("%-20s %-34s %-8s %s\n", rule->name, *value ? value : "-",
+               key_only_section(key) ? section : "-", expected);
+    }
+    return 0;
+}
+
+int config_command(int argc, char *argv[])
+{
+    const char *command = argc > 1 ? argv[1] : "";
+
+    if (strcmp(command, "-h") == 0 || strcmp(command, "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (argc > 1)
+        argv[1] = argv[0];
+    if (strcmp(command, "check") == 0)
+        return check(argc - 1, argv + 1);
+    if (strcmp(command, "show") == 0)
+        return show(argc - 1, argv + 1);
+    if (strcmp(command, "keys") == 0 && argc == 2)
+        return list_keys();
+    fprintf(stderr, "%s: expected check, show or keys\n%s", argv[0], usage);
+    return 2;
+}

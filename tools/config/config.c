@@ -1,0 +1,502 @@
+/*
+ * The configuration of a command.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "config.h"
+
+#include "file.h"
+#include "keys.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_FILE "/etc/blkin/blkin.conf"
+#define FLAGS_MAX    16
+
+struct setting {
+    bt_value *value; /* NULL: not given, and there is no default */
+    char *origin;    /* NULL: the default */
+};
+
+struct config {
+    const struct config_request *request;
+    int argc;
+    char **argv;
+    int first_operand;
+    int section;
+    const char *path;
+    bool has_file;
+    const char *flags[KEYS_MAX]; /* of the command line, which come last */
+    unsigned errors;
+    struct setting settings[KEYS_MAX];
+    unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */
+};
+
+/* One line on the standard error, whatever bytes are in it. */
+__attribute__((format(printf, 2, 3))) static void report(struct config *config, const char *format,
+                                                         ...)
+{
+    char text[2048];
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof(text), format, values);
+    va_end(values);
+    for (char *c = text; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
+    fprintf(stderr, "%s: %s\n", config->argv[0], text);
+    config->errors++;
+}
+
+/* ---- one value ---------------------------------------------------------------------------------
+ */
+
+static void clear(struct setting *setting)
+{
+    bt_value_put_ref(setting->value);
+    free(setting->origin);
+    *setting = (struct setting){NULL, NULL};
+}
+
+/* Without a value, a text that has no default is not given. */
+static bool is_unset(const struct param_rule *rule, const char *text)
+{
+    return *text == '\0' && !rule->default_text &&
+           (rule->type == PARAM_TEXT || rule->type == PARAM_CLOSING);
+}
+
+/* With apply false it is only checked, as it is for another command. */
+static void set(struct config *config, int key, const char *text, const char *origin, bool apply)
+{
+    struct setting *setting = &config->settings[key];
+    bt_value *value = NULL;
+    struct error error = {""};
+
+    if (!is_unset(key_rule(key), text)) {
+        value = key_value(key_rule(key), text, &error);
+        if (!value) {
+            report(config, "%s: %s", origin, error.text);
+            return;
+        }
+    }
+    if (!apply) {
+        bt_value_put_ref(value);
+        return;
+    }
+    clear(setting);
+    setting->value = value;
+    setting->origin = value ? strdup(origin) : NULL;
+    if (value && !setting->origin)
+        report(config, "out of memory");
+}
+
+/* ---- the file ----------------------------------------------------------------------------------
+ */
+
+static void unknown(struct config *config, const char *origin, const char *what, const char *name,
+                    const char *like)
+{
+    if (like)
+        report(config, "%s: %s \"%.64s\" is not known: did you mean \"%s\"?", origin, what, name,
+               like);
+    else
+        report(config, "%s: %s \"%.64s\" is not known: see \"blkin config keys\"", origin, what,
+               name);
+}
+
+/* Is there such a section, does the key belong there, and is it there for the first time? */
+static bool is_in_place(struct config *config, const char *origin, unsigned line,
+                        const char *section_name, int key)
+{
+    const int section = key_find_section(section_name);
+    const int only = key_only_section(key);
+
+    if (section < 0) {
+        unknown(config, origin, "section", section_name, key_section_like(section_name));
+        return false;
+    }
+    if (section && only && only != section) {
+        report(config, "%s: \"%s\" means nothing in [%s]: it belongs in [%s]", origin,
+               key_rule(key)->name, section_name, key_section(only));
+        return false;
+    }
+    if (config->lines[section][key]) {
+        report(config, "%s: \"%s\" is given twice: line %u has it", origin, key_rule(key)->name,
+               config->lines[section][key]);
+        return false;
+    }
+    config->lines[section][key] = line;
+    return true;
+}
+
+static void take_entry(void *context, unsigned line, const char *section, const char *name,
+                       const char *value)
+{
+    struct config *config = context;
+    const int key = key_find(name);
+    char origin[PATH_MAX + 16];
+
+    (void)snprintf(origin, sizeof(origin), "%s:%u", config->path, line);
+    if (key < 0)
+        unknown(config, origin, "key", name, key_like(name));
+    else if (is_in_place(config, origin, line, section, key))
+        set(config, key, value, origin,
+            *section == '\0' || key_find_section(section) == config->section);
+}
+
+static void take_bad_line(void *context, unsigned line, const char *why)
+{
+    struct config *config = context;
+
+    report(config, "%s:%u: %s", config->path, line, why);
+}
+
+/* Of the default file it is no error that it is not there. */
+static void read_file(struct config *config)
+{
+    const struct config_lines lines = {take_entry, take_bad_line, config};
+    const char *path = config->path ? config->path : getenv("BLKIN_CONFIG");
+    const bool is_named = path && *path;
+    struct error error = {""};
+    size_t size;
+    char *bytes;
+
+    config->path = is_named ? path : DEFAULT_FILE;
+    bytes = config_file_read(config->path, &size, &error);
+    config->has_file = bytes != NULL;
+    if (bytes)
+        config_file_parse(bytes, size, &lines);
+    else if (is_named || (errno != ENOENT && errno != ENOTDIR))
+        report(config, "%s%s", error.text,
+               is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
+    free(bytes);
+}
+
+/* ---- environment and flags ---------------------------------------------------------------------
+ */
+
+static void read_environment(struct config *config)
+{
+    char name[64];
+
+    for (int key = 0; key_rule(key); key++) {
+        const char *value;
+
+        (void)snprintf(name, sizeof(name), "BLKIN_%s", key_rule(key)->name);
+        for (char *c = name; *c; c++)
+            *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+        value = getenv(name);
+        if (value)
+            set(config, key, value, name, true);
+    }
+}
+
+static void apply_flags(struct config *config)
+{
+    char origin[64];
+
+    for (int key = 0; key_rule(key); key++) {
+        const int only = key_only_section(key);
+
+        if (!config->flags[key])
+            continue;
+        (void)snprintf(origin, sizeof(origin), "--%s", key_rule(key)->name);
+        if (only && config->section && only != config->section)
+            report(config, "%s: it is of \"blkin %s\"", origin, key_section(only));
+        else
+            set(config, key, config->flags[key], origin, true);
+    }
+}
+
+/* What getopt_long(3) returns: a key, or FLAG + i, or one of these. */
+enum { FIRST_KEY = 1000, FIRST_FLAG = 2000, FILE_FLAG = 3000 };
+
+static void list_options(const struct config *config, struct option *options)
+{
+    const struct config_flag *flags = config->request->flags;
+
+    *options++ = (struct option){"help", no_argument, NULL, 'h'};
+    *options++ = (struct option){"config", required_argument, NULL, FILE_FLAG};
+    for (int key = 0; key_rule(key); key++)
+        *options++ = (struct option){key_rule(key)->name, required_argument, NULL, FIRST_KEY + key};
+    for (int i = 0; flags && flags[i].name; i++) {
+        assert(i < FLAGS_MAX);
+        *options++ = (struct option){
+            flags[i].name, flags[i].value ? required_argument : no_argument, NULL, FIRST_FLAG + i};
+    }
+    *options = (struct option){NULL, 0, NULL, 0};
+}
+
+static void take_flag(struct config *config, int option, const char *value)
+{
+    const struct config_flag *flag = &config->request->flags[option - FIRST_FLAG];
+
+    if (flag->is_given)
+        *flag->is_given = true;
+    if (flag->value)
+        *flag->value = value;
+}
+
+static void wrong_option(struct config *config, int option, char *argument)
+{
+    char name[64];
+
+    if (option == ':') {
+        report(config, "%s: expected a value: %s=VALUE", argument, argument);
+        return;
+    }
+    if (optopt >= FIRST_KEY) {
+        report(config, "%s: expected no value", argument);
+        return;
+    }
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
+    if (strncmp(name, "--", 2) == 0 && key_like(name + 2))
+        report(config, "option \"%s\" is not known: did you mean \"--%s\"?", name,
+               key_like(name + 2));
+    else
+        report(config, "option \"%s\" is not known: see %s --help", name, config->argv[0]);
+}
+
+/* Returns false if it was --help. */
+static bool read_command_line(struct config *config)
+{
+    struct option options[KEYS_MAX + FLAGS_MAX + 3];
+    int option;
+
+    list_options(config, options);
+    optind = 0; /* glibc's: from the beginning */
+    opterr = 0;
+    while ((option = getopt_long(config->argc, config->argv, ":h", options, NULL)) != -1) {
+        if (option == 'h')
+            return false;
+        if (option == FILE_FLAG)
+            config->path = optarg;
+        else if (option >= FIRST_FLAG)
+            take_flag(config, option, optarg);
+        else if (option >= FIRST_KEY && option < FIRST_KEY + KEYS_MAX)
+            config->flags[option - FIRST_KEY] = optarg;
+        else
+            wrong_option(config, option, config->argv[optind - 1]);
+    }
+    config->first_operand = optind;
+    return true;
+}
+
+/* ---- defaults ----------------------------------------------------------------------------------
+ */
+
+static bool can_make(const char *folder, const char *parent)
+{
+    return access(folder, W_OK) == 0 || (errno == ENOENT && access(parent, W_OK) == 0);
+}
+
+static const char *home(void)
+{
+    const char *given = getenv("HOME");
+    const struct passwd *user = given && *given ? NULL : getpwuid(getuid());
+
+    return user ? user->pw_dir : given && *given ? given : "/";
+}
+
+/* Of one that depends on the machine or on another key; NULL: there is none. */
+static char *made_default(const struct config *config, const char *name)
+{
+    const char *folder;
+    char *text = NULL;
+    int length = 0;
+
+    if (strcmp(name, "state-dir") == 0) {
+        folder = getenv("XDG_STATE_HOME");
+        if (can_make("/var/lib/blkin", "/var/lib"))
+            return strdup("/var/lib/blkin");
+        length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
+                                   : asprintf(&text, "%s/.local/state/blkin", home());
+    } else if (strcmp(name, "runtime-dir") == 0) {
+        folder = getenv("XDG_RUNTIME_DIR");
+        if (can_make("/run/blkin", "/run"))
+            return strdup("/run/blkin");
+        length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
+                                   : asprintf(&text, "%s/run", config_text(config, "state-dir"));
+    } else if (strcmp(name, "output") == 0) {
+        length = asprintf(&text, "%s/rotate", config_text(config, "state-dir"));
+    } else if (strcmp(name, "follow") == 0) {
+        length = asprintf(&text, "*/%s", config_text(config, "session"));
+    }
+    return length < 0 ? NULL : text;
+}
+
+static bt_value *default_of(const struct config *config, int key)
+{
+    const struct param_rule *rule = key_rule(key);
+    bt_value *value = NULL;
+    char text[256];
+    char *made;
+
+    if (rule->type == PARAM_INTEGER)
+        return bt_value_integer_signed_create_init(rule->default_integer);
+    if (rule->type == PARAM_BOOLEAN)
+        return bt_value_bool_create_init(rule->default_integer != 0);
+    if (rule->type == PARAM_CHOICE || rule->default_text) {
+        key_default(rule, text, sizeof(text));
+        return bt_value_string_create_init(text);
+    }
+    made = key_is_sinks(key) ? NULL : made_default(config, rule->name);
+    if (made)
+        value = bt_value_string_create_init(made);
+    free(made);
+    return value;
+}
+
+/* state-dir first: others are below it. */
+static void fill_in_defaults(struct config *config)
+{
+    const int first = key_find("state-dir");
+
+    if (!config->settings[first].value)
+        config->settings[first].value = default_of(config, first);
+    for (int key = 0; key_rule(key); key++) {
+        const struct param_rule *rule = key_rule(key);
+
+        if (config->settings[key].value)
+            continue;
+        config->settings[key].value = default_of(config, key);
+        if (!config->settings[key].value && (!key_is_sinks(key) || rule->type == PARAM_INTEGER ||
+                                             rule->type == PARAM_BOOLEAN || rule->default_text)) {
+            report(config, "out of memory");
+            return;
+        }
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------
+ */
+
+struct config *config_read(const struct config_request *request, int argc, char *argv[],
+                           int *status)
+{
+    struct config *config = calloc(1, sizeof(*config));
+
+    *status = 2;
+    if (!config) {
+        fprintf(stderr, "%s: out of memory\n", argv[0]);
+        return NULL;
+    }
+    config->request = request;
+    config->argc = argc;
+    config->argv = argv;
+    config->section = request->section ? key_find_section(request->section) : 0;
+    assert(config->section >= 0);
+    if (!read_command_line(config)) {
+        fputs(request->usage, stdout);
+        config_free(config);
+        *status = 0;
+        return NULL;
+    }
+    read_file(config);
+    read_environment(config);
+    apply_flags(config);
+    fill_in_defaults(config);
+    if (config->errors) {
+        config_free(config);
+        return NULL;
+    }
+    *status = 0;
+    return config;
+}
+
+struct config *config_read_again(const struct config *config)
+{
+    int status;
+
+    return config_read(config->request, config->argc, config->argv, &status);
+}
+
+void config_free(struct config *config)
+{
+    if (!config)
+        return;
+    for (int key = 0; key < KEYS_MAX; key++)
+        clear(&config->settings[key]);
+    free(config);
+}
+
+const char *config_path(const struct config *config)
+{
+    return config->has_file ? config->path : NULL;
+}
+
+int config_operands(const struct config *config)
+{
+    return config->argc - config->first_operand;
+}
+
+const char *config_operand(const struct config *config, int i)
+{
+    return config->argv[config->first_operand + i];
+}
+
+static const bt_value *value_of(const struct config *config, const char *name,
+                                enum bt_value_type type)
+{
+    const int key = key_find(name);
+    const bt_value *value = key < 0 ? NULL : config->settings[key].value;
+
+    if (key < 0 || (value && bt_value_get_type(value) != type)) {
+        fprintf(stderr, "%s: bug: there is no key \"%s\" of this type\n", config->argv[0], name);
+        abort();
+    }
+    return value;
+}
+
+const char *config_text(const struct config *config, const char *key)
+{
+    const bt_value *value = value_of(config, key, BT_VALUE_TYPE_STRING);
+
+    return value ? bt_value_string_get(value) : NULL;
+}
+
+int64_t config_integer(const struct config *config, const char *key)
+{
+    return bt_value_integer_signed_get(value_of(config, key, BT_VALUE_TYPE_SIGNED_INTEGER));
+}
+
+bool config_boolean(const struct config *config, const char *key)
+{
+    return bt_value_bool_get(value_of(config, key, BT_VALUE_TYPE_BOOL));
+}
+
+const char *config_origin(const struct config *config, const char *key)
+{
+    const int found = key_find(key);
+    const struct setting *setting = &config->settings[found < 0 ? 0 : found];
+
+    assert(found >= 0);
+    return setting->origin ? setting->origin : "default";
+}
+
+bt_value *config_sink_params(const struct config *config)
+{
+    bt_value *map = bt_value_map_create();
+
+    for (int key = 0; map && key_rule(key); key++) {
+        const struct setting *setting = &config->settings[key];
+
+        if (key_is_sinks(key) && setting->origin &&
+            bt_value_map_insert_entry(map, key_rule(key)->name, setting->value) !=
+                BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+            BT_VALUE_PUT_REF_AND_RESET(map);
+    }
+    return map;
+}

@@ -1,0 +1,338 @@
+/*
+ * The table of keys.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "keys.h"
+
+#include "output/http_url.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define KIB     INT64_C(1024)
+#define GIB     (KIB * KIB * KIB)
+#define HOUR_US INT64_C(3600000000)
+#define DAY_MS  INT64_C(86400000)
+
+static const char *const sections[KEY_SECTIONS] = {"", "live", "rotate", "stat"};
+enum { ALL, LIVE, ROTATE };
+
+static const char *const levels[] = {"none", "error", "warning", "info", NULL};
+enum { LEVEL_WARNING = 2 };
+
+struct key {
+    struct param_rule rule;
+    int section;
+};
+
+/* clang-format off */
+#define A_TEXT(section, name, max, value) \
+    {{name, PARAM_TEXT, 0, 0, max, 0, value, NULL}, section}
+#define AN_INTEGER(section, name, min, max, value) \
+    {{name, PARAM_INTEGER, 0, min, max, value, NULL, NULL}, section}
+#define A_CHOICE(section, name, choices, value) \
+    {{name, PARAM_CHOICE, 0, 0, 0, value, NULL, choices}, section}
+#define A_BOOLEAN(section, name, value) \
+    {{name, PARAM_BOOLEAN, 0, 0, 0, value, NULL, NULL}, section}
+
+/* The lengths of texts are those of struct session_spec. A text without a default has one that
+ * depends on the machine or on other keys: see config.c. */
+static const struct key own[] = {
+    A_TEXT(ALL, "session", 255, "blkin"),
+    A_TEXT(ALL, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
+    A_TEXT(ALL, "filter", 1023, ""),
+    AN_INTEGER(ALL, "subbuf-bytes", 4 * KIB, GIB, 512 * KIB),
+    AN_INTEGER(ALL, "subbuf-count", 2, 65536, 8),
+    A_TEXT(ALL, "runtime-dir", 80, NULL), /* names of Unix sockets are short */
+    A_TEXT(ALL, "state-dir", 4000, NULL),
+    A_CHOICE(ALL, "log-level", levels, LEVEL_WARNING),
+    AN_INTEGER(LIVE, "live-timer-us", 1000, HOUR_US, 200000),
+    AN_INTEGER(LIVE, "retry-us", 1000, HOUR_US, 50000),
+    A_TEXT(LIVE, "relayd", 255, "own"),
+    A_TEXT(LIVE, "relayd-address", 255, "127.0.0.1"),
+    AN_INTEGER(LIVE, "relayd-control-port", 1, 65535, 5342),
+    AN_INTEGER(LIVE, "relayd-data-port", 1, 65535, 5343),
+    AN_INTEGER(LIVE, "relayd-live-port", 1, 65535, 5344),
+    A_BOOLEAN(LIVE, "expose-relayd", false),
+    A_TEXT(LIVE, "follow", 1023, NULL),
+    AN_INTEGER(ROTATE, "rotate-ms", 100, DAY_MS, 5000),
+    AN_INTEGER(ROTATE, "rotate-bytes", 0, KIB * GIB, 0),
+    A_TEXT(ROTATE, "output", 4000, NULL),
+    AN_INTEGER(ROTATE, "max-disk-bytes", KIB * KIB, KIB * KIB * GIB, 10 * GIB),
+    A_TEXT(ROTATE, "shm-path", 4000, ""),
+};
+/* clang-format on */
+
+#define OWN ((int)(sizeof(own) / sizeof(own[0])))
+
+const char *key_section(int section)
+{
+    return sections[section];
+}
+
+int key_find_section(const char *name)
+{
+    for (int i = 0; i < KEY_SECTIONS; i++) {
+        if (strcmp(sections[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const struct param_rule *key_rule(int key)
+{
+    size_t count;
+    const struct param_rule *sinks = params_table(&count);
+
+    if (key < OWN)
+        return &own[key].rule;
+    return (size_t)(key - OWN) < count && key < KEYS_MAX ? &sinks[key - OWN] : NULL;
+}
+
+int key_find(const char *name)
+{
+    for (int key = 0; key_rule(key); key++) {
+        if (strcmp(key_rule(key)->name, name) == 0)
+            return key;
+    }
+    return -1;
+}
+
+bool key_is_sinks(int key)
+{
+    return key >= OWN;
+}
+
+int key_only_section(int key)
+{
+    return key_is_sinks(key) ? ALL : own[key].section;
+}
+
+/* ---- what was meant ----------------------------------------------------------------------------
+ */
+
+#define LIKE_MAX 64
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance: how many characters to put in, take out or replace; _ is as good as -. */
+static unsigned distance(const char *given, const char *name)
+{
+    unsigned row[LIKE_MAX];
+    const size_t width = strlen(name);
+
+    if (width >= LIKE_MAX || strlen(given) >= LIKE_MAX)
+        return LIKE_MAX;
+    for (unsigned i = 0; i <= width; i++)
+        row[i] = i;
+    for (; *given; given++) {
+        unsigned diagonal = row[0]++;
+
+        for (size_t i = 0; i < width; i++) {
+            const char c = *given == '_' ? '-' : *given;
+            const unsigned replaced = diagonal + (c != name[i]);
+
+            diagonal = row[i + 1];
+            row[i + 1] = least(replaced, least(row[i], row[i + 1]) + 1);
+        }
+    }
+    return row[width];
+}
+
+/* A third of it may be wrong, and two letters that have changed places. */
+static bool is_nearer(const char *given, const char *name, unsigned *nearest)
+{
+    const unsigned away = distance(given, name);
+
+    if (away >= *nearest || (away > 2 && away * 3 > strlen(name)))
+        return false;
+    *nearest = away;
+    return true;
+}
+
+const char *key_like(const char *name)
+{
+    const char *like = NULL;
+    unsigned nearest = LIKE_MAX;
+
+    for (int key = 0; key_rule(key); key++) {
+        if (is_nearer(name, key_rule(key)->name, &nearest))
+            like = key_rule(key)->name;
+    }
+    return like;
+}
+
+const char *key_section_like(const char *name)
+{
+    const char *like = NULL;
+    unsigned nearest = LIKE_MAX;
+
+    for (int i = 1; i < KEY_SECTIONS; i++) {
+        if (is_nearer(name, sections[i], &nearest))
+            like = sections[i];
+    }
+    return like;
+}
+
+/* ---- values ------------------------------------------------------------------------------------
+ */
+
+static bool counts_bytes(const struct param_rule *rule)
+{
+    const char *end = strrchr(rule->name, '-');
+
+    return rule->type == PARAM_INTEGER && end && strcmp(end, "-bytes") == 0;
+}
+
+void key_expected(const struct param_rule *rule, char *text, size_t size)
+{
+    size_t length = 0;
+
+    *text = '\0';
+    switch (rule->type) {
+    case PARAM_TEXT:
+        (void)snprintf(text, size, "text");
+        break;
+    case PARAM_CLOSING:
+        (void)snprintf(text, size, "texts, separated by commas");
+        break;
+    case PARAM_INTEGER:
+        (void)snprintf(text, size, "%" PRId64 " to %" PRId64 "%s", rule->min, rule->max,
+                       counts_bytes(rule) ? ", or with K, M, G or T" : "");
+        break;
+    case PARAM_BOOLEAN:
+        (void)snprintf(text, size, "yes or no");
+        break;
+    case PARAM_CHOICE:
+        for (int i = 0; rule->choices[i] && length < size; i++)
+            length += (size_t)snprintf(text + length, size - length, "%s%s",
+                                       i == 0 ? "" : (rule->choices[i + 1] ? ", " : " or "),
+                                       rule->choices[i]);
+        break;
+    }
+}
+
+void key_default(const struct param_rule *rule, char *text, size_t size)
+{
+    switch (rule->type) {
+    case PARAM_TEXT:
+        (void)snprintf(text, size, "%s", rule->default_text ? rule->default_text : "");
+        break;
+    case PARAM_INTEGER:
+        (void)snprintf(text, size, "%" PRId64, rule->default_integer);
+        break;
+    case PARAM_BOOLEAN:
+        (void)snprintf(text, size, "%s", rule->default_integer ? "yes" : "no");
+        break;
+    case PARAM_CHOICE:
+        (void)snprintf(text, size, "%s", rule->choices[rule->default_integer]);
+        break;
+    case PARAM_CLOSING:
+        *text = '\0';
+        break;
+    }
+}
+
+/* Numbers of bytes may end in K, M, G or T: of 1024. */
+static bool read_integer(const struct param_rule *rule, const char *text, int64_t *value)
+{
+    static const char units[] = "KMGT";
+    const char *unit;
+    char *end;
+
+    if (*text != '-' && *text != '+' && (*text < '0' || *text > '9'))
+        return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10); /* too large: the largest, which no range has */
+    if (end == text)
+        return false;
+    if (*end && counts_bytes(rule) && (unit = strchr(units, *end)) != NULL) {
+        for (int64_t i = unit - units; i >= 0; i--)
+            *value = *value > INT64_MAX / KIB ? INT64_MAX : *value < 0 ? *value : *value * KIB;
+        end++;
+    }
+    return *end == '\0';
+}
+
+static bool read_boolean(const char *text, bool *value)
+{
+    static const char *const names[][2] = {
+        {"no", "yes"}, {"false", "true"}, {"off", "on"}, {"0", "1"}};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        *value = strcasecmp(text, names[i][1]) == 0;
+        if (*value || strcasecmp(text, names[i][0]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A URL that no sink would take is said where it is given. */
+static bool check_endpoint(const char *text, struct error *error)
+{
+    struct http_url url;
+
+    if (strncmp(text, "file:", strlen("file:")) == 0)
+        return true;
+    if (!http_url_parse(&url, text, error))
+        return false;
+    http_url_free(&url);
+    return true;
+}
+
+static bt_value *text_value(const struct param_rule *rule, const char *text, struct error *error)
+{
+    if (*text == '\0' && rule->default_text && *rule->default_text) {
+        error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
+        return NULL;
+    }
+    if (strcmp(rule->name, "endpoint") == 0 && !check_endpoint(text, error))
+        return NULL;
+    error_set(error, "out of memory");
+    return bt_value_string_create_init(text);
+}
+
+/* LTTng takes no other sub-buffers, and says only that they are invalid. */
+static bool is_right_number(const struct param_rule *rule, int64_t value, struct error *error)
+{
+    if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||
+        (value & (value - 1)) == 0)
+        return true;
+    error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64, rule->name, value);
+    return false;
+}
+
+bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error)
+{
+    bt_value *value = NULL;
+    char expected[128];
+    int64_t integer;
+    bool boolean;
+
+    key_expected(rule, expected, sizeof(expected));
+    error_set(error, "parameter \"%s\": expected %s, got \"%.64s\"", rule->name, expected, text);
+    if (rule->type == PARAM_INTEGER) {
+        if (!read_integer(rule, text, &integer) || !is_right_number(rule, integer, error))
+            return NULL;
+        value = bt_value_integer_signed_create_init(integer);
+    } else if (rule->type == PARAM_BOOLEAN) {
+        if (!read_boolean(text, &boolean))
+            return NULL;
+        value = bt_value_bool_create_init(boolean);
+    } else if ((value = text_value(rule, text, error)) == NULL) {
+        return NULL;
+    }
+    if (!value)
+        error_set(error, "out of memory");
+    else if (param_check(rule, value, error))
+        return value;
+    bt_value_put_ref(value);
+    return NULL;
+}

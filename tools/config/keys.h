@@ -1,0 +1,43 @@
+/*
+ * The table of keys: those of the commands and, under the same names, the sink's parameters.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_KEYS_H
+#define BLKIN_TOOLS_KEYS_H
+
+#include "params.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define KEY_SECTIONS 4 /* the first is what is for all commands */
+#define KEYS_MAX     128
+
+/* The name of a section; of the first it is "". */
+const char *key_section(int section);
+/* -1: there is none of this name. */
+int key_find_section(const char *name);
+
+/* In the order of the man page: first the commands', then the sink's. NULL: no more. */
+const struct param_rule *key_rule(int key);
+int key_find(const char *name); /* -1 */
+bool key_is_sinks(int key);
+
+/* The only section that it has a meaning in, beside the first; 0: all. */
+int key_only_section(int key);
+
+/* The known name that was probably meant, or NULL. */
+const char *key_like(const char *name);
+const char *key_section_like(const char *name);
+
+/* What a value may be, such as "1 to 100000" or "auto, block or drop-oldest". */
+void key_expected(const struct param_rule *rule, char *text, size_t size);
+
+/* The default as it would be given; "" if there is none, or for one that depends on the machine. */
+void key_default(const struct param_rule *rule, char *text, size_t size);
+
+/* A new value of the type that the rule wants. Returns NULL with error set. */
+bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error);
+
+#endif

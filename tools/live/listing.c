@@ -1,0 +1,73 @@
+/*
+ * Which live sessions does a relay daemon have? babeltrace2's plugin knows how to ask.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "listing.h"
+
+#include <babeltrace2/babeltrace.h>
+
+static const char *text_of(const bt_value *map, const char *key)
+{
+    const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
+
+    return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
+}
+
+static int64_t integer_of(const bt_value *map, const char *key)
+{
+    const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
+
+    if (value && bt_value_is_signed_integer(value))
+        return bt_value_integer_signed_get(value);
+    return value && bt_value_is_unsigned_integer(value)
+               ? (int64_t)bt_value_integer_unsigned_get(value)
+               : 0;
+}
+
+static void take(const bt_value *sessions, struct listing *listing)
+{
+    const uint64_t count = bt_value_array_get_length(sessions);
+
+    for (uint64_t i = 0; i < count && listing->count < LISTED_MAX; i++) {
+        const bt_value *map = bt_value_array_borrow_element_by_index_const(sessions, i);
+        struct listed_session *session = &listing->sessions[listing->count++];
+
+        (void)snprintf(session->host, sizeof(session->host), "%s", text_of(map, "target-hostname"));
+        (void)snprintf(session->name, sizeof(session->name), "%s", text_of(map, "session-name"));
+        session->viewers = integer_of(map, "client-count");
+        session->streams = integer_of(map, "stream-count");
+    }
+    listing->has_more = count > LISTED_MAX;
+}
+
+static bt_query_executor *make_query(const bt_plugin *ctf, const char *url)
+{
+    bt_value *params = bt_value_map_create();
+    bt_query_executor *query = NULL;
+
+    if (params &&
+        bt_value_map_insert_string_entry(params, "url", url) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+        query = bt_query_executor_create(
+            bt_component_class_source_as_component_class_const(
+                bt_plugin_borrow_source_component_class_by_name_const(ctf, "lttng-live")),
+            "sessions", params);
+    bt_value_put_ref(params);
+    return query;
+}
+
+bool listing_ask(const void *url, void *listing)
+{
+    const bt_plugin *ctf = NULL;
+    const bt_value *sessions = NULL;
+    bt_query_executor *query;
+
+    if (bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &ctf) !=
+        BT_PLUGIN_FIND_STATUS_OK)
+        return false;
+    query = make_query(ctf, url);
+    if (!query || bt_query_executor_query(query, &sessions) != BT_QUERY_EXECUTOR_QUERY_STATUS_OK)
+        return false;
+    take(sessions, listing);
+    return true;
+}

@@ -1,0 +1,14 @@
+/*
+ * Which live sessions does a relay daemon have?
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_LIVE_LISTING_H
+#define BLKIN_LIVE_LISTING_H
+
+#include "relay.h"
+
+/* For a task: url is net://HOST:PORT. It returns false if the daemon is not there. */
+bool listing_ask(const void *url, void *listing);
+
+#endif

@@ -1,0 +1,537 @@
+/*
+ * blkin live: keeps a live session, its relay daemon and its readers running.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "live.h"
+
+#include "account/prometheus.h"
+#include "account/stats_file.h"
+#include "monotonic.h"
+#include "options.h"
+#include "output/http_url.h"
+#include "service/control.h"
+#include "service/graph.h"
+#include "service/metrics.h"
+#include "service/notify.h"
+#include "service/say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: blkin live [OPTION]...\n"
+    "\n"
+    "Records the traces of this host's programs in a live session, and sends their spans on\n"
+    "as they come. Runs until SIGTERM or SIGINT; then all that was recorded is delivered.\n"
+    "\n"
+    "  --endpoint=URL       where to: http://HOST:PORT of a Zipkin collector, or file:PATH\n"
+    "  --session=NAME       of the session [blkin]\n"
+    "  --relayd=HOST:PORT   use a relay daemon that runs [own: one is started, on loopback]\n"
+    "  --follow=GLOBS       also read these, as HOST/SESSION [*/SESSION]\n"
+    "  --log-level=LEVEL    none, error, warning or info [warning]\n"
+    "  --config=FILE        instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  --KEY=VALUE          any other key: `blkin config keys` lists them\n"
+    "  -h, --help           print this\n"
+    "\n"
+    "Without LTTng's session daemon or a collector it waits for them. `blkin status` tells how\n"
+    "it is, `blkin doctor` what is wrong. Exit status: 0 it was ended by a signal; 1 it could\n"
+    "not run; 2 wrong usage or configuration.\n";
+
+#define DRAIN_LOOK_MS    100
+#define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
+#define NOTIFY_PERIOD_MS 1000
+
+struct service {
+    struct config *config;
+    struct loop *loop;
+    struct control *control;
+    struct metrics *metrics;
+    struct stats_file stats_file; /* its path is NULL if there is none */
+    char *endpoint;
+    struct utsname host;
+    struct relay relay;
+    struct tracing tracing;
+    struct readers readers;
+    struct timer tick, drain, watchdog;
+    int64_t start_ns, ended_ns, drain_until_ms, next_stats_ms;
+    bool is_ready, is_ending, is_draining;
+    int status;
+};
+
+static void start_drain(void *context);
+
+/* ---- how it is ------------------------------------------------------------------------------- */
+
+static struct run_info run_info(const struct service *service)
+{
+    const int64_t now_ns = wall_clock_ns();
+
+    return (struct run_info){.endpoint = service->endpoint,
+                             .start_ns = service->start_ns,
+                             .events_ns = now_ns,
+                             .now_ns = now_ns,
+                             .has_ended = false};
+}
+
+static const char *state_text(const struct service *service)
+{
+    return service->is_ending ? "ending" : service->is_ready ? "running" : "starting";
+}
+
+static json_t *status_json(struct service *service)
+{
+    const struct counts counts = readers_counts(&service->readers);
+
+    return json_pack(
+        "{ss, ss, sI, ss, so, ss, so, so, so, so, so, s{sI, sI, sI}, so}", "mode", "live",
+        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", state_text(service),
+        "started", json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
+        json_time(counts.input.trace_time_ns), "relayd", relay_json(&service->relay), "session",
+        tracing_json(&service->tracing), "readers", readers_json(&service->readers), "counters",
+        counts_json(&counts), "lost", "readers_died", (json_int_t)service->readers.killed,
+        "spans_with_them", (json_int_t)service->readers.lost_spans, "sessions_stalled",
+        (json_int_t)(service->tracing.names - 1), "messages", say_last());
+}
+
+/* After the counters that each sink has. */
+static char *page(void *context)
+{
+    struct service *service = context;
+    const struct counts counts = readers_counts(&service->readers);
+    const struct run_info info = run_info(service);
+    char *text = prometheus_page(&counts, &info);
+    char *whole = NULL;
+
+    if (text &&
+        asprintf(&whole,
+                 "%s"
+                 "# HELP blkin_readers Sessions that are read now.\n"
+                 "# TYPE blkin_readers gauge\nblkin_readers %u\n"
+                 "# HELP blkin_readers_died_total Readers that died and were started again.\n"
+                 "# TYPE blkin_readers_died_total counter\nblkin_readers_died_total %" PRIu64 "\n"
+                 "# HELP blkin_relayd_starts_total Starts of the relay daemon.\n"
+                 "# TYPE blkin_relayd_starts_total counter\nblkin_relayd_starts_total %u\n"
+                 "# HELP blkin_session_active Is our session recording?\n"
+                 "# TYPE blkin_session_active gauge\nblkin_session_active %d\n"
+                 "# HELP blkin_sessions_stalled_total Sessions given up as they stood still.\n"
+                 "# TYPE blkin_sessions_stalled_total counter\nblkin_sessions_stalled_total %u\n",
+                 text, readers_running(&service->readers), service->readers.killed,
+                 service->relay.starts, service->tracing.state == TRACING_ACTIVE,
+                 service->tracing.names - 1) < 0)
+        whole = NULL;
+    free(text);
+    return whole;
+}
+
+static void write_stats(struct service *service, bool has_ended)
+{
+    const struct counts counts = readers_counts(&service->readers);
+    struct run_info info = run_info(service);
+    struct error error;
+
+    info.has_ended = has_ended;
+    if (service->stats_file.path && !stats_file_write(&service->stats_file, &counts, &info, &error))
+        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+}
+
+static void say_progress(struct service *service)
+{
+    const struct counts counts = readers_counts(&service->readers);
+    const int64_t now_ns = wall_clock_ns();
+    char line[COUNTS_LINE_MAX], distance[48] = "";
+
+    if (say_level() > BT_LOGGING_LEVEL_INFO)
+        return;
+    if (counts.input.trace_time_ns)
+        (void)snprintf(distance, sizeof(distance), ", %.1f s behind",
+                       (double)(now_ns - counts.input.trace_time_ns) / 1e9);
+    counts_line(&counts, LINE_SHORT, line);
+    fprintf(stderr, "blkin live: running for %" PRId64 " s%s: %s\n",
+            (now_ns - service->start_ns) / 1000000000, distance, line);
+}
+
+static void tell_systemd(struct service *service)
+{
+    notify("STATUS=%s: session %s, %u readers", state_text(service),
+           service->tracing.state == TRACING_ACTIVE ? "active" : "not active",
+           readers_running(&service->readers));
+}
+
+/* As ready as it can be: also without a session daemon. */
+static void be_ready(struct service *service)
+{
+    if (service->is_ready || service->is_ending)
+        return;
+    service->is_ready = true;
+    if (service->tracing.state == TRACING_ACTIVE)
+        fprintf(stderr, "blkin live: recording: session \"%s\", spans go to %s\n",
+                service->tracing.spec.name, service->endpoint);
+    notify("READY=1");
+}
+
+static void tick(void *context)
+{
+    struct service *service = context;
+
+    timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
+    if (tracing_was_tried(&service->tracing))
+        be_ready(service);
+    tell_systemd(service);
+    if (clock_ms() < service->next_stats_ms)
+        return;
+    service->next_stats_ms = clock_ms() + config_integer(service->config, "stats-period-ms");
+    write_stats(service, false);
+    say_progress(service);
+}
+
+static void feed_watchdog(void *context)
+{
+    struct service *service = context;
+
+    notify("WATCHDOG=1");
+    timer_set(service->loop, &service->watchdog, notify_watchdog_ms());
+}
+
+/* ---- what the parts tell --------------------------------------------------------------------- */
+
+static void relay_is_up(void *context)
+{
+    struct service *service = context;
+
+    say(BT_LOGGING_LEVEL_INFO, "the relay daemon is up");
+    readers_relay_up(&service->readers);
+    if (service->is_ending)
+        return;
+    readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
+    tracing_relay_up(&service->tracing);
+}
+
+static void relay_is_down(void *context)
+{
+    struct service *service = context;
+
+    if (!service->relay.options.is_own)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the relay daemon is gone, or does not answer: what is recorded until it is back is "
+            "lost");
+    readers_relay_down(&service->readers);
+    tracing_relay_down(&service->tracing);
+}
+
+static bool lists(const struct listing *listing, const char *host, const char *session)
+{
+    for (int i = 0; i < listing->count; i++) {
+        if (strcmp(listing->sessions[i].host, host) == 0 &&
+            strcmp(listing->sessions[i].name, session) == 0)
+            return true;
+    }
+    return listing->has_more;
+}
+
+static void relay_has_listed(void *context, const struct listing *listing)
+{
+    struct service *service = context;
+
+    readers_listed(&service->readers, listing);
+    if (!service->is_ending)
+        tracing_is_listed(&service->tracing,
+                          lists(listing, service->host.nodename, service->tracing.spec.name));
+}
+
+static void relay_has_failed(void *context, const struct error *error)
+{
+    struct service *service = context;
+
+    say(BT_LOGGING_LEVEL_ERROR, "%s", error->text);
+    service->status = 1;
+    loop_stop(service->loop);
+}
+
+static void session_is_made(void *context)
+{
+    struct service *service = context;
+
+    readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
+    relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name);
+    be_ready(service);
+}
+
+static void session_stands_still(void *context, const struct reader *reader)
+{
+    struct service *service = context;
+
+    if (strcmp(reader->session, service->tracing.spec.name) == 0 &&
+        service->relay.state == RELAY_UP && tracing_is_stalled(&service->tracing)) {
+        readers_retire(&service->readers, reader->session);
+        readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
+    }
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+static void relay_has_ended(void *context)
+{
+    struct service *service = context;
+
+    loop_stop(service->loop);
+}
+
+static void session_is_destroyed(void *context)
+{
+    struct service *service = context;
+
+    relay_end(&service->relay, relay_has_ended);
+}
+
+static void readers_have_ended(void *context)
+{
+    struct service *service = context;
+
+    tracing_destroy(&service->tracing, session_is_destroyed);
+}
+
+/* Trace time goes on also when a session is stopped: once it has passed the end, all is read. */
+static void drain(void *context)
+{
+    struct service *service = context;
+    const bool is_read = readers_have_read(&service->readers, service->ended_ns);
+
+    if (!is_read && clock_ms() < service->drain_until_ms) {
+        timer_set(service->loop, &service->drain, DRAIN_LOOK_MS);
+        return;
+    }
+    if (!is_read)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "not all that was recorded could be read in time: the rest is lost");
+    service->is_draining = false;
+    readers_end(&service->readers);
+}
+
+static void start_drain(void *context)
+{
+    struct service *service = context;
+
+    service->is_draining = true;
+    service->ended_ns = wall_clock_ns();
+    service->drain_until_ms =
+        clock_ms() + DRAIN_EXTRA_MS + config_integer(service->config, "flush-timeout-ms");
+    service->drain = (struct timer){.due = drain, .context = service};
+    if (service->relay.state == RELAY_UP && service->tracing.state >= TRACING_ACTIVE)
+        timer_set(service->loop, &service->drain, DRAIN_LOOK_MS);
+    else
+        drain(service);
+}
+
+/* The second time, without waiting for the rest. */
+static void end(void *context)
+{
+    struct service *service = context;
+
+    if (service->is_draining)
+        service->drain_until_ms = 0;
+    if (service->is_ending)
+        return;
+    service->is_ending = true;
+    notify("STOPPING=1");
+    tell_systemd(service);
+    tracing_stop(&service->tracing, start_drain);
+}
+
+/* ---- another configuration ------------------------------------------------------------------- */
+
+static json_t *reload_service(struct service *service)
+{
+    struct config *config = config_read_again(service->config);
+    struct readers_options options;
+    struct error error;
+    const char *key;
+
+    if (!config)
+        return json_pack("{ss}", "error",
+                         "the configuration is wrong, the old one holds: see `blkin config check`, "
+                         "and what the service has said");
+    say_open("blkin live", config_text(config, "log-level"));
+    if (!options_of_readers(config, &service->relay.options, &options, &error)) {
+        config_free(config);
+        return json_pack("{ss}", "error", error.text);
+    }
+    key = options_need_restart(service->config, config);
+    if (key) {
+        bt_value_put_ref(options.params);
+        say_open("blkin live", config_text(service->config, "log-level"));
+        config_free(config);
+        return json_pack("{ss+}", "error",
+                         "the old configuration holds: for another value of this key the service "
+                         "must be restarted: ",
+                         key);
+    }
+    readers_reload(&service->readers, &options);
+    config_free(service->config);
+    service->config = config;
+    free(service->endpoint);
+    service->endpoint = endpoint_shown(config_text(config, "endpoint"));
+    return json_pack("{ss}", "result", "the new configuration holds");
+}
+
+static json_t *reload_and_say(struct service *service)
+{
+    json_t *answer;
+    const char *problem;
+
+    notify_reloading();
+    answer = reload_service(service);
+    problem = json_string_value(json_object_get(answer, "error"));
+    say(problem ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "reload: %s",
+        problem ? problem : "the new configuration holds");
+    notify("READY=1");
+    return answer;
+}
+
+static void reload(void *context)
+{
+    json_decref(reload_and_say(context));
+}
+
+static json_t *answer(void *context, const char *request)
+{
+    struct service *service = context;
+
+    if (strcmp(request, "status") == 0)
+        return status_json(service);
+    if (strcmp(request, "reload") == 0)
+        return reload_and_say(service);
+    if (strcmp(request, "taps") == 0)
+        return readers_taps(&service->readers);
+    return NULL;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static bool open_displays(struct service *service, struct error *error)
+{
+    const char *where = config_text(service->config, "prometheus-listen");
+    const char *file = config_text(service->config, "stats-file");
+
+    service->control = control_open(service->loop, config_text(service->config, "runtime-dir"),
+                                    "live", answer, service, error);
+    if (!service->control)
+        return false;
+    if (where) {
+        service->metrics = metrics_open(service->loop, where, page, service, error);
+        if (!service->metrics)
+            return false;
+        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(service->metrics));
+    }
+    return !file || stats_file_open(&service->stats_file, file, error);
+}
+
+static bool open_parts(struct service *service, struct error *error)
+{
+    const struct relay_callbacks of_relay = {relay_is_up, relay_is_down, relay_has_listed,
+                                             relay_has_failed, service};
+    const struct tracing_callbacks of_tracing = {session_is_made, service};
+    const struct readers_callbacks of_readers = {session_stands_still, readers_have_ended, service};
+    struct relay_options relay;
+    struct session_spec spec;
+    struct readers_options readers;
+    char note[256];
+
+    if (!options_of_relay(service->config, &relay, error) ||
+        !options_of_session(service->config, &relay, &spec, error) ||
+        !open_displays(service, error) ||
+        !options_of_readers(service->config, &relay, &readers, error))
+        return false;
+    (void)snprintf(note, sizeof(note), "%s/live.session",
+                   config_text(service->config, "runtime-dir"));
+    readers_begin(&service->readers, service->loop, &readers, &of_readers);
+    tracing_begin(&service->tracing, service->loop, &spec, note, relay.is_own, &of_tracing);
+    relay_begin(&service->relay, service->loop, &relay, &of_relay);
+    return true;
+}
+
+static void begin_timers(struct service *service)
+{
+    service->tick = (struct timer){.due = tick, .context = service};
+    timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
+    service->watchdog = (struct timer){.due = feed_watchdog, .context = service};
+    if (notify_watchdog_ms())
+        timer_set(service->loop, &service->watchdog, 0);
+}
+
+static void print_summary(struct service *service)
+{
+    const struct counts counts = readers_counts(&service->readers);
+    char line[COUNTS_LINE_MAX];
+
+    if (say_level() == BT_LOGGING_LEVEL_NONE || !service->is_ending)
+        return;
+    counts_line(&counts, LINE_WHOLE, line);
+    fprintf(stderr, "blkin live: %s\n", line);
+    if (!counts_add_up(&counts))
+        fputs("blkin live: the account does not add up: this is a bug of ours\n", stderr);
+}
+
+static int run(struct service *service)
+{
+    struct error error;
+
+    if (!open_parts(service, &error)) {
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        return 1;
+    }
+    begin_timers(service);
+    if (service->status == 0 && !loop_run(service->loop)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
+        service->status = 1;
+    }
+    print_summary(service);
+    if (service->is_ending)
+        write_stats(service, true);
+    return service->status;
+}
+
+static void free_service(struct service *service)
+{
+    metrics_close(service->metrics);
+    stats_file_close(&service->stats_file);
+    if (service->control)
+        control_close(service->control);
+    if (service->loop)
+        loop_free(service->loop);
+    bt_value_put_ref(service->readers.options.params);
+    config_free(service->config);
+    free(service->endpoint);
+    free(service);
+}
+
+int live(int argc, char *argv[])
+{
+    const struct config_request request = {"live", usage, NULL};
+    struct service *service = calloc(1, sizeof(*service));
+    int status = 1;
+
+    if (!service) {
+        fprintf(stderr, "%s: out of memory\n", argv[0]);
+        return 1;
+    }
+    service->stats_file.fd = -1;
+    service->start_ns = wall_clock_ns();
+    service->config = config_read(&request, argc, argv, &status);
+    if (!service->config) {
+        free(service);
+        return status;
+    }
+    say_open("blkin live", config_text(service->config, "log-level"));
+    service->endpoint = endpoint_shown(config_text(service->config, "endpoint"));
+    service->loop =
+        loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
+    if (service->endpoint && service->loop && uname(&service->host) == 0 && graph_can_run())
+        status = run(service);
+    free_service(service);
+    return status;
+}

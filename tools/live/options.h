@@ -1,0 +1,28 @@
+/*
+ * The configuration of `blkin live`, as its parts want it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_LIVE_OPTIONS_H
+#define BLKIN_LIVE_OPTIONS_H
+
+#include "config/config.h"
+#include "readers.h"
+#include "relay.h"
+#include "tracing.h"
+
+/* All return false with error set. */
+bool options_of_relay(const struct config *config, struct relay_options *options,
+                      struct error *error);
+bool options_of_session(const struct config *config, const struct relay_options *relay,
+                        struct session_spec *spec, struct error *error);
+bool options_of_readers(const struct config *config, const struct relay_options *relay,
+                        struct readers_options *options, struct error *error);
+
+/*
+ * What a running `blkin live` cannot take over of another configuration: the first key that
+ * differs, or NULL.
+ */
+const char *options_need_restart(const struct config *old, const struct config *wanted);
+
+#endif

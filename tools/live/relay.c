@@ -1,0 +1,375 @@
+/*
+ * The relay daemon.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "relay.h"
+
+#include "listing.h"
+#include "service/say.h"
+#include "sweep.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LISTENS_MS     50   /* how often to look whether ours listens already */
+#define STARTED_MS     5000 /* it must by then */
+#define LIST_MS        1000
+#define LIST_SOON_MS   250 /* while nothing is there */
+#define LIST_LIMIT_MS  3000
+#define RESTART_MS     250 /* then twice as long each time */
+#define RESTART_MAX_MS 30000
+#define END_MS         5000
+
+static void start(void *context);
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+static const char *bracketed(const char *host, char *text, size_t size)
+{
+    (void)snprintf(text, size, strchr(host, ':') ? "[%s]" : "%s", host);
+    return text;
+}
+
+void relay_url(const struct relay_options *options, char *url, size_t size)
+{
+    char host[300];
+
+    (void)snprintf(url, size, "%s://%s:%d:%d", strchr(options->host, ':') ? "net6" : "net",
+                   bracketed(options->host, host, sizeof(host)), options->control_port,
+                   options->data_port);
+}
+
+void relay_live_url(const struct relay_options *options, char *url, size_t size)
+{
+    char host[300];
+
+    (void)snprintf(url, size, "net://%s:%d", bracketed(options->host, host, sizeof(host)),
+                   options->live_port);
+}
+
+/* IPv4, as babeltrace2 knows no other for viewers. Returns false if the name is none of ours. */
+static bool resolve(const char *host, int port, struct sockaddr_in *address)
+{
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+        return false;
+    memcpy(address, found->ai_addr, sizeof(*address));
+    address->sin_port = htons((uint16_t)port);
+    freeaddrinfo(found);
+    return true;
+}
+
+/* ---- our own: may it be started? ------------------------------------------------------------- */
+
+/* Returns 0, or why nobody could listen there. */
+static int try_port(const struct relay_options *options, int port)
+{
+    struct sockaddr_in address;
+    const int one = 1;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int cause = 0;
+
+    if (!resolve(options->host, port, &address))
+        cause = EADDRNOTAVAIL;
+    else if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+             bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 1) != 0)
+        cause = errno;
+    if (fd >= 0)
+        close(fd);
+    return cause;
+}
+
+static bool check_ports(const struct relay_options *options, struct error *error)
+{
+    const struct {
+        const char *key;
+        int port;
+    } ports[] = {{"relayd-control-port", options->control_port},
+                 {"relayd-data-port", options->data_port},
+                 {"relayd-live-port", options->live_port}};
+
+    for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+        const int cause = try_port(options, ports[i].port);
+
+        if (cause == 0)
+            continue;
+        error_set(
+            error, "%s %d: cannot listen at %s: %s%s", ports[i].key, ports[i].port, options->host,
+            strerror(cause),
+            cause == EADDRINUSE
+                ? ": another relay daemon has it? End that one, use it (relayd=HOST:PORT), or "
+                  "give other ports"
+                : "");
+        return false;
+    }
+    return true;
+}
+
+/* ---- our own: running ------------------------------------------------------------------------ */
+
+static int run_relayd(void *context)
+{
+    const struct relay *relay = context;
+    const struct relay_options *o = &relay->options;
+    char control[320], data[320], live[320];
+    char output[sizeof(o->output)];
+    char *arguments[] = {"lttng-relayd", "-C", control, "-D", data, "-L", live, "-o", output, NULL};
+
+    output_lines_in_child(&relay->lines);
+    (void)snprintf(control, sizeof(control), "tcp://%s:%d", o->host, o->control_port);
+    (void)snprintf(data, sizeof(data), "tcp://%s:%d", o->host, o->data_port);
+    (void)snprintf(live, sizeof(live), "tcp://%s:%d", o->host, o->live_port);
+    (void)snprintf(output, sizeof(output), "%s", o->output);
+    (void)umask(077);
+    (void)execvp(arguments[0], arguments);
+    return errno == ENOENT ? 127 : 126;
+}
+
+/* On this host: the answer comes at once. */
+static bool listens(const struct relay_options *options, int port)
+{
+    const struct timeval limit = {0, 20000};
+    struct sockaddr_in address;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_there = fd >= 0 && resolve(options->host, port, &address) &&
+                          setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
+                          connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_there;
+}
+
+static void set_state(struct relay *relay, enum relay_state state)
+{
+    relay->state = state;
+    relay->since_ns = wall_clock_ns();
+}
+
+static void come_up(struct relay *relay)
+{
+    set_state(relay, RELAY_UP);
+    relay->failures = 0;
+    relay->on.up(relay->on.context);
+}
+
+static void go_down(struct relay *relay)
+{
+    const bool was_up = relay->state == RELAY_UP;
+
+    set_state(relay, RELAY_DOWN);
+    relay->listing.count = 0;
+    relay->has_listed = false;
+    if (was_up)
+        relay->on.down(relay->on.context);
+}
+
+static void list(void *context);
+
+static void list_in(struct relay *relay, int64_t ms)
+{
+    relay->timer.due = list;
+    timer_set(relay->loop, &relay->timer, ms);
+}
+
+static void look_whether_it_listens(void *context)
+{
+    struct relay *relay = context;
+    const struct relay_options *options = &relay->options;
+
+    if (listens(options, options->live_port) && listens(options, options->control_port) &&
+        listens(options, options->data_port)) {
+        come_up(relay);
+        list_in(relay, 0);
+    } else if (wall_clock_ns() - relay->since_ns > STARTED_MS * INT64_C(1000000)) {
+        say(BT_LOGGING_LEVEL_ERROR, "lttng-relayd does not listen after %d s: it is ended",
+            STARTED_MS / 1000);
+        (void)kill(relay->child.pid, SIGKILL);
+    } else {
+        timer_set(relay->loop, &relay->timer, LISTENS_MS);
+    }
+}
+
+static void restart_later(struct relay *relay)
+{
+    int64_t ms = RESTART_MS;
+
+    for (unsigned i = 0; i < relay->failures && ms < RESTART_MAX_MS; i++)
+        ms *= 2;
+    relay->failures++;
+    relay->timer.due = start;
+    timer_set(relay->loop, &relay->timer, ms < RESTART_MAX_MS ? ms : RESTART_MAX_MS);
+}
+
+static void say_end(int status)
+{
+    if (WIFEXITED(status))
+        say(BT_LOGGING_LEVEL_WARNING, "lttng-relayd has ended with status %d: it is started again",
+            WEXITSTATUS(status));
+    else
+        say(BT_LOGGING_LEVEL_WARNING, "lttng-relayd was killed by signal %d: it is started again",
+            WTERMSIG(status));
+}
+
+static void relayd_ended(void *context, int status)
+{
+    struct relay *relay = context;
+    struct error error;
+
+    output_lines_close(&relay->lines);
+    timer_clear(relay->loop, &relay->timer);
+    if (relay->is_ending) {
+        relay->ended(relay->on.context);
+        return;
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+        error_set(&error, "lttng-relayd is not installed, or not on PATH: its package is "
+                          "lttng-tools");
+        relay->on.failed(relay->on.context, &error);
+        return;
+    }
+    say_end(status);
+    go_down(relay);
+    restart_later(relay);
+}
+
+static void start(void *context)
+{
+    struct relay *relay = context;
+    struct error error;
+
+    if (!check_ports(&relay->options, &error)) {
+        if (relay->starts == 0)
+            relay->on.failed(relay->on.context, &error);
+        else
+            restart_later(relay);
+        return;
+    }
+    relay_sweep(relay, NULL, NULL);
+    if (!output_lines_open(&relay->lines, relay->loop)) {
+        restart_later(relay);
+        return;
+    }
+    if (!child_start(relay->loop, &relay->child, run_relayd, relay)) {
+        output_lines_started(&relay->lines);
+        output_lines_close(&relay->lines);
+        restart_later(relay);
+        return;
+    }
+    output_lines_started(&relay->lines);
+    relay->starts++;
+    set_state(relay, RELAY_STARTING);
+    relay->timer.due = look_whether_it_listens;
+    timer_set(relay->loop, &relay->timer, 10);
+}
+
+/* ---- its sessions ---------------------------------------------------------------------------- */
+
+static void has_listed(void *context, const void *result)
+{
+    struct relay *relay = context;
+
+    relay->is_listing = false;
+    if (relay->is_ending || (relay->options.is_own && relay->state != RELAY_UP))
+        return;
+    if (!result) {
+        if (!relay->options.is_own)
+            go_down(relay);
+        list_in(relay, LIST_SOON_MS);
+        return;
+    }
+    relay->listing = *(const struct listing *)result;
+    if (relay->listing.has_more && !relay->has_listed)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the relay daemon has more than %d sessions: only that many are looked at", LISTED_MAX);
+    relay->has_listed = true;
+    if (relay->state != RELAY_UP)
+        come_up(relay);
+    relay->on.listed(relay->on.context, &relay->listing);
+    list_in(relay, relay->listing.count ? LIST_MS : LIST_SOON_MS);
+}
+
+static void list(void *context)
+{
+    struct relay *relay = context;
+    char url[320];
+
+    if (relay->is_listing)
+        return;
+    relay_live_url(&relay->options, url, sizeof(url));
+    relay->task.done = has_listed;
+    relay->task.context = relay;
+    relay->is_listing = task_start(relay->loop, &relay->task, listing_ask, url,
+                                   sizeof(struct listing), LIST_LIMIT_MS);
+    if (!relay->is_listing)
+        list_in(relay, LIST_MS);
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+void relay_begin(struct relay *relay, struct loop *loop, const struct relay_options *options,
+                 const struct relay_callbacks *callbacks)
+{
+    *relay = (struct relay){.loop = loop, .options = *options, .on = *callbacks};
+    relay->child = (struct child){.ended = relayd_ended, .context = relay};
+    relay->timer.context = relay;
+    relay->lines.input.fd = -1;
+    (void)snprintf(relay->lines.source, sizeof(relay->lines.source), "lttng-relayd");
+    set_state(relay, RELAY_DOWN);
+    if (options->is_own)
+        start(relay);
+    else
+        list(relay);
+}
+
+static void kill_relayd(void *context)
+{
+    struct relay *relay = context;
+
+    (void)kill(relay->child.pid, SIGKILL);
+}
+
+void relay_end(struct relay *relay, void (*ended)(void *context))
+{
+    relay->is_ending = true;
+    relay->ended = ended;
+    timer_clear(relay->loop, &relay->timer);
+    if (!relay->child.pid) {
+        ended(relay->on.context);
+        return;
+    }
+    (void)kill(relay->child.pid, SIGTERM);
+    relay->timer.due = kill_relayd;
+    timer_set(relay->loop, &relay->timer, END_MS);
+}
+
+/* ---- what it keeps -----------------------------------------------------------------------------
+ */
+
+void relay_sweep(struct relay *relay, const char *host, const char *session)
+{
+    if (relay->options.is_own)
+        sweep(relay->loop, relay->options.output, host, session);
+}
+
+json_t *relay_json(const struct relay *relay)
+{
+    static const char *const states[] = {"down", "starting", "up"};
+    char url[320];
+
+    relay_live_url(&relay->options, url, sizeof(url));
+    return json_pack("{ss, ss, so, sb, sI, sI}", "url", url, "state", states[relay->state], "since",
+                     json_time(relay->since_ns), "own", relay->options.is_own, "pid",
+                     (json_int_t)relay->child.pid, "starts", (json_int_t)relay->starts);
+}

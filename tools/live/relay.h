@@ -1,0 +1,77 @@
+/*
+ * The relay daemon: our own, or one that runs; and which sessions there are on it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_LIVE_RELAY_H
+#define BLKIN_LIVE_RELAY_H
+
+#include "error.h"
+#include "service/loop.h"
+#include "service/output_lines.h"
+
+#include <jansson.h>
+
+struct relay_options {
+    bool is_own;
+    char host[256]; /* ours: what it listens at; of an IPv6 address without brackets */
+    int control_port, data_port, live_port;
+    char output[4096]; /* ours: its folder */
+};
+
+#define LISTED_MAX 96 /* sessions that are looked at */
+
+struct listed_session {
+    char host[256], name[256];
+    int64_t viewers, streams;
+};
+
+struct listing {
+    int count;
+    bool has_more;
+    struct listed_session sessions[LISTED_MAX];
+};
+
+/* It has come up, gone down, or told which sessions it has. */
+struct relay_callbacks {
+    void (*up)(void *context);
+    void (*down)(void *context);
+    void (*listed)(void *context, const struct listing *listing);
+    void (*failed)(void *context, const struct error *error); /* ours cannot be started at all */
+    void *context;
+};
+
+enum relay_state { RELAY_DOWN, RELAY_STARTING, RELAY_UP };
+
+struct relay {
+    struct loop *loop;
+    struct relay_options options;
+    struct relay_callbacks on;
+    enum relay_state state;
+    unsigned starts, failures; /* failures: in a row */
+    int64_t since_ns;
+    struct child child;
+    struct output_lines lines;
+    struct timer timer; /* to start it, to look whether it listens, or to list */
+    struct task task;
+    bool is_listing, has_listed, is_ending;
+    struct listing listing; /* the last one */
+    void (*ended)(void *context);
+};
+
+void relay_begin(struct relay *relay, struct loop *loop, const struct relay_options *options,
+                 const struct relay_callbacks *callbacks);
+
+/* Calls ended() when it is gone; at once, if it is not ours. */
+void relay_end(struct relay *relay, void (*ended)(void *context));
+
+/* Where sessions stream to, and where viewers ask. */
+void relay_url(const struct relay_options *options, char *url, size_t size);
+void relay_live_url(const struct relay_options *options, char *url, size_t size);
+
+/* Deletes in a child what ours has kept of sessions of this name that have ended; NULL: of all. */
+void relay_sweep(struct relay *relay, const char *host, const char *session);
+
+json_t *relay_json(const struct relay *relay);
+
+#endif

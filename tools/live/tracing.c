@@ -1,0 +1,430 @@
+/*
+ * The session that we record.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "tracing.h"
+
+#include "monotonic.h"
+#include "service/say.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WATCH_MS        250  /* for the session daemon's socket: one stat(2) or two */
+#define LOOK_MS         2000 /* at the session */
+#define LOOK_SOON_MS    500  /* for a session daemon that has gone */
+#define RETRY_MS        1000 /* then twice as long each time */
+#define RETRY_MAX_MS    30000
+#define LIMIT_MS        10000 /* for what LTTng is asked */
+#define UNLISTED_MAX_MS 2500
+#define STALL_PERIOD_NS INT64_C(30000000000)
+
+/* ---- the session daemon ---------------------------------------------------------------------- */
+
+static uint64_t mark_of(const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) != 0)
+        return 0;
+    return (uint64_t)status.st_ino * 1000003 + (uint64_t)status.st_ctim.tv_sec * 1000 +
+           (uint64_t)status.st_ctim.tv_nsec / 1000000;
+}
+
+/* Of the sockets that liblttng-ctl may choose: each session daemon makes them anew. */
+static uint64_t daemon_mark(void)
+{
+    const char *home = getenv("LTTNG_HOME");
+    char path[4096];
+
+    if (!home)
+        home = getenv("HOME");
+    (void)snprintf(path, sizeof(path), "%s/.lttng/client-lttng-sessiond", home ? home : "");
+    return mark_of("/run/lttng/client-lttng-sessiond") * 31 + mark_of(path);
+}
+
+/* ---- making it ------------------------------------------------------------------------------- */
+
+struct making {
+    struct session_spec spec;
+    bool is_anew;       /* one that is there is dead */
+    char leftover[256]; /* a session of ours from an earlier run; empty: none */
+};
+
+/* One whose relay daemon has died never delivers again: only destroying it helps. */
+static bool make_session(const void *argument, void *result)
+{
+    const struct making *making = argument;
+    struct session_answer *answer = result;
+    struct error ignored;
+
+    if (making->leftover[0])
+        (void)session_destroy(making->leftover, false, &ignored);
+    session_ensure(&making->spec, answer);
+    if (making->is_anew &&
+        (answer->result == SESSION_ADOPTED || answer->result == SESSION_FAILED)) {
+        (void)session_destroy(making->spec.name, false, &ignored);
+        session_ensure(&making->spec, answer);
+    }
+    return true;
+}
+
+static void set_state(struct tracing *tracing, enum tracing_state state)
+{
+    if (tracing->state != state)
+        tracing->since_ns = wall_clock_ns();
+    tracing->state = state;
+}
+
+/* Said once, until it is something else. */
+static void complain(struct tracing *tracing, enum tracing_state state, const struct error *error)
+{
+    if (tracing->state != state || strcmp(tracing->error.text, error->text) != 0)
+        say(BT_LOGGING_LEVEL_WARNING, "%s", error->text);
+    set_state(tracing, state);
+    tracing->error = *error;
+}
+
+static void try_again_later(struct tracing *tracing)
+{
+    int64_t ms = RETRY_MS;
+
+    for (unsigned i = 0; i < tracing->failures && ms < RETRY_MAX_MS; i++)
+        ms *= 2;
+    tracing->failures++;
+    timer_set(tracing->loop, &tracing->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
+}
+
+static void read_note(const struct tracing *tracing, char name[256])
+{
+    const int fd = open(tracing->note, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const ssize_t length = fd >= 0 ? read(fd, name, 255) : 0;
+
+    name[length > 0 ? length : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+static void write_note(const struct tracing *tracing)
+{
+    const int fd = open(tracing->note, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd >= 0) {
+        (void)!write(fd, tracing->spec.name, strlen(tracing->spec.name));
+        close(fd);
+    }
+}
+
+static void is_made(struct tracing *tracing, const struct session_answer *answer)
+{
+    tracing->makings++;
+    tracing->failures = 0;
+    tracing->unlisted_since_ms = 0;
+    tracing->error.text[0] = '\0';
+    if (tracing->was_created)
+        write_note(tracing);
+    say(BT_LOGGING_LEVEL_INFO, "session \"%s\": %s, active", tracing->spec.name,
+        answer->result == SESSION_CREATED ? "created" : "was there");
+    set_state(tracing, TRACING_ACTIVE);
+    tracing->on.made(tracing->on.context);
+}
+
+static void make(struct tracing *tracing);
+static void end_now(struct tracing *tracing);
+
+static void has_made(void *context, const void *result)
+{
+    static const struct error hung = {"LTTng's session daemon does not answer: it is asked again; "
+                                      "if it stays so, restart it (SIGKILL)"};
+    struct tracing *tracing = context;
+    const struct session_answer *answer = result;
+
+    tracing->is_busy = false;
+    tracing->was_tried = true;
+    tracing->was_created |= answer && answer->result == SESSION_CREATED;
+    if (tracing->ended) {
+        end_now(tracing);
+    } else if (tracing->is_dead) {
+        make(tracing); /* the relay daemon has gone while it was made */
+    } else if (answer && answer->result <= SESSION_ADOPTED) {
+        is_made(tracing, answer);
+    } else if (answer && answer->result == SESSION_NO_DAEMON) {
+        complain(tracing, TRACING_NO_DAEMON, &answer->error);
+    } else {
+        complain(tracing, TRACING_FAILED, answer ? &answer->error : &hung);
+        try_again_later(tracing);
+    }
+}
+
+static void make(struct tracing *tracing)
+{
+    struct making making = {.spec = tracing->spec, .is_anew = tracing->is_dead};
+
+    if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
+        return;
+    if (tracing->makings == 0) {
+        read_note(tracing, making.leftover);
+        if (strcmp(making.leftover, tracing->spec.name) == 0) {
+            tracing->was_created = true;
+            making.leftover[0] = '\0';
+        }
+    }
+    tracing->is_dead = false;
+    tracing->task.done = has_made;
+    tracing->task.context = tracing;
+    tracing->is_busy = task_start(tracing->loop, &tracing->task, make_session, &making,
+                                  sizeof(struct session_answer), LIMIT_MS);
+    if (!tracing->is_busy)
+        try_again_later(tracing);
+}
+
+/* ---- looking after it ------------------------------------------------------------------------ */
+
+static bool look_at_session(const void *argument, void *result)
+{
+    struct error ignored;
+
+    return session_look(argument, result, &ignored);
+}
+
+static void make_again(struct tracing *tracing, const char *why)
+{
+    say(BT_LOGGING_LEVEL_WARNING, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
+    set_state(tracing, TRACING_NOT_YET);
+    make(tracing);
+}
+
+static void has_looked(void *context, const void *result)
+{
+    static const struct error gone = {"LTTng's session daemon is gone, or does not answer: what is "
+                                      "recorded until it is back is lost"};
+    struct tracing *tracing = context;
+    const struct session_state *state = result;
+    const bool is_restarted = tracing->is_daemon_new;
+
+    tracing->is_busy = tracing->is_daemon_new = false;
+    if (tracing->ended) {
+        end_now(tracing);
+        return;
+    }
+    if (tracing->state < TRACING_ACTIVE)
+        return;
+    if (!state) {
+        complain(tracing, TRACING_NO_DAEMON, &gone);
+        return;
+    }
+    tracing->discarded_events = state->discarded_events;
+    tracing->lost_packets = state->lost_packets;
+    if (!state->is_there) {
+        make_again(tracing, is_restarted ? "LTTng's session daemon was restarted"
+                                         : "somebody has destroyed it");
+    } else if (!state->is_active && tracing->state == TRACING_ACTIVE) {
+        say(BT_LOGGING_LEVEL_WARNING,
+            "session \"%s\": somebody has stopped it; to go on: lttng start %s", tracing->spec.name,
+            tracing->spec.name);
+        set_state(tracing, TRACING_STOPPED);
+    } else if (state->is_active && tracing->state == TRACING_STOPPED) {
+        say(BT_LOGGING_LEVEL_WARNING, "session \"%s\": it was started again", tracing->spec.name);
+        set_state(tracing, TRACING_ACTIVE);
+    }
+}
+
+static void look(struct tracing *tracing)
+{
+    if (tracing->is_busy)
+        return;
+    tracing->task.done = has_looked;
+    tracing->task.context = tracing;
+    tracing->is_busy = task_start(tracing->loop, &tracing->task, look_at_session,
+                                  tracing->spec.name, sizeof(struct session_state), LIMIT_MS);
+}
+
+/* A session daemon that has come has none of our sessions. */
+static void watch(void *context)
+{
+    struct tracing *tracing = context;
+    const uint64_t mark = daemon_mark();
+
+    timer_set(tracing->loop, &tracing->look, WATCH_MS);
+    if (tracing->ended)
+        return;
+    if (mark != tracing->daemon_mark && !tracing->is_busy) {
+        tracing->daemon_mark = mark;
+        tracing->is_daemon_new = true;
+        if (tracing->state == TRACING_ACTIVE || tracing->state == TRACING_STOPPED)
+            look(tracing);
+        else if (tracing->relay_is_up)
+            timer_set(tracing->loop, &tracing->retry, WATCH_MS);
+    }
+    if (clock_ms() < tracing->next_look_ms)
+        return;
+    tracing->next_look_ms =
+        clock_ms() + (tracing->state == TRACING_NO_DAEMON ? LOOK_SOON_MS : LOOK_MS);
+    if (tracing->state >= TRACING_ACTIVE)
+        look(tracing);
+    else if (tracing->state == TRACING_NO_DAEMON && mark)
+        make(tracing);
+}
+
+static void retry(void *context)
+{
+    make(context);
+}
+
+void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
+                   const char *note, bool is_new_relay, const struct tracing_callbacks *callbacks)
+{
+    *tracing = (struct tracing){.loop = loop, .spec = *spec, .on = *callbacks, .names = 1};
+    (void)snprintf(tracing->first_name, sizeof(tracing->first_name), "%s", spec->name);
+    (void)snprintf(tracing->note, sizeof(tracing->note), "%s", note);
+    tracing->since_ns = wall_clock_ns();
+    tracing->is_dead = is_new_relay;
+    tracing->daemon_mark = daemon_mark();
+    tracing->retry = (struct timer){.due = retry, .context = tracing};
+    tracing->look = (struct timer){.due = watch, .context = tracing};
+    timer_set(loop, &tracing->look, WATCH_MS);
+}
+
+void tracing_relay_up(struct tracing *tracing)
+{
+    tracing->relay_is_up = true;
+    tracing->failures = 0;
+    make(tracing);
+}
+
+void tracing_relay_down(struct tracing *tracing)
+{
+    tracing->relay_is_up = false;
+    tracing->is_dead = true;
+    timer_clear(tracing->loop, &tracing->retry);
+    set_state(tracing, TRACING_NOT_YET);
+}
+
+void tracing_is_listed(struct tracing *tracing, bool is_listed)
+{
+    const int64_t now_ms = clock_ms();
+
+    if (is_listed || tracing->state != TRACING_ACTIVE) {
+        tracing->unlisted_since_ms = 0;
+    } else if (tracing->unlisted_since_ms == 0) {
+        tracing->unlisted_since_ms = now_ms;
+    } else if (now_ms - tracing->unlisted_since_ms > UNLISTED_MAX_MS && !tracing->is_busy) {
+        tracing->unlisted_since_ms = now_ms;
+        tracing->is_dead = true;
+        make_again(tracing, "the relay daemon does not have it any more");
+    }
+}
+
+static void has_destroyed_stalled(void *context, const void *result)
+{
+    struct tracing *tracing = context;
+
+    (void)result;
+    tracing->is_destroying = false;
+}
+
+static bool destroy_session(const void *name, void *result)
+{
+    struct error *error = result;
+
+    return session_destroy(name, false, error);
+}
+
+static void destroy_stalled(struct tracing *tracing)
+{
+    if (tracing->is_destroying)
+        return;
+    (void)snprintf(tracing->destroy_name, sizeof(tracing->destroy_name), "%s", tracing->spec.name);
+    tracing->destroying.done = has_destroyed_stalled;
+    tracing->destroying.context = tracing;
+    tracing->is_destroying = task_start(tracing->loop, &tracing->destroying, destroy_session,
+                                        tracing->destroy_name, sizeof(struct error), LIMIT_MS);
+}
+
+bool tracing_is_stalled(struct tracing *tracing)
+{
+    if (tracing->state != TRACING_ACTIVE || tracing->is_busy ||
+        wall_clock_ns() - tracing->since_ns < STALL_PERIOD_NS * (tracing->names > 1))
+        return false;
+    destroy_stalled(tracing);
+    (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
+                   ++tracing->names);
+    say(BT_LOGGING_LEVEL_WARNING,
+        "session \"%s\" stands still: going on in session \"%s\"; what was recorded and not read "
+        "by then is lost",
+        tracing->destroy_name, tracing->spec.name);
+    set_state(tracing, TRACING_NOT_YET);
+    make(tracing);
+    return true;
+}
+
+bool tracing_was_tried(const struct tracing *tracing)
+{
+    return tracing->was_tried;
+}
+
+/* ---- ending it ------------------------------------------------------------------------------- */
+
+static void has_ended(void *context, const void *result)
+{
+    struct tracing *tracing = context;
+
+    (void)result;
+    tracing->ended(tracing->on.context);
+}
+
+static bool stop_session(const void *name, void *result)
+{
+    struct error *error = result;
+
+    return session_stop(name, error);
+}
+
+static void end_now(struct tracing *tracing)
+{
+    tracing->ending.done = has_ended;
+    tracing->ending.context = tracing;
+    if (!tracing->was_created ||
+        !task_start(tracing->loop, &tracing->ending, tracing->end, tracing->spec.name,
+                    sizeof(struct error), LIMIT_MS / 2))
+        tracing->ended(tracing->on.context);
+}
+
+/* What is under way comes first: it may make the session. */
+static void end_by(struct tracing *tracing, task_fn *run, void (*ended)(void *context))
+{
+    tracing->ended = ended;
+    tracing->end = run;
+    timer_clear(tracing->loop, &tracing->retry);
+    if (!tracing->is_busy)
+        end_now(tracing);
+}
+
+void tracing_stop(struct tracing *tracing, void (*ended)(void *context))
+{
+    end_by(tracing, stop_session, ended);
+}
+
+void tracing_destroy(struct tracing *tracing, void (*ended)(void *context))
+{
+    timer_clear(tracing->loop, &tracing->look);
+    (void)unlink(tracing->note);
+    end_by(tracing, destroy_session, ended);
+}
+
+json_t *tracing_json(const struct tracing *tracing)
+{
+    static const char *const states[] = {"not yet", "no session daemon", "failed", "active",
+                                         "stopped"};
+
+    return json_pack("{ss, ss, so, sb, sI, sI, sI, ss*}", "name", tracing->spec.name, "state",
+                     states[tracing->state], "since", json_time(tracing->since_ns), "created",
+                     tracing->was_created, "made", (json_int_t)tracing->makings, "discarded_events",
+                     (json_int_t)tracing->discarded_events, "lost_packets",
+                     (json_int_t)tracing->lost_packets, "error",
+                     tracing->error.text[0] ? tracing->error.text : NULL);
+}

@@ -1,0 +1,77 @@
+/*
+ * The session that we record: made when both daemons are there, looked after, made anew when it is
+ * dead, ended with us.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_LIVE_TRACING_H
+#define BLKIN_LIVE_TRACING_H
+
+#include "lttng/session.h"
+#include "service/loop.h"
+
+#include <jansson.h>
+
+enum tracing_state {
+    TRACING_NOT_YET,   /* no relay daemon, or not tried */
+    TRACING_NO_DAEMON, /* no session daemon */
+    TRACING_FAILED,    /* said why, tried again later */
+    TRACING_ACTIVE,
+    TRACING_STOPPED /* by somebody with `lttng stop` */
+};
+
+struct tracing_callbacks {
+    void (*made)(void *context); /* created or adopted, after it was not there */
+    void *context;
+};
+
+struct tracing {
+    struct loop *loop;
+    struct session_spec spec; /* its name may be another one than the configuration's */
+    char first_name[256];
+    char note[4096]; /* the file that says what we have created */
+    struct tracing_callbacks on;
+    enum tracing_state state;
+    int64_t since_ns;
+    bool relay_is_up, is_dead, was_created, was_tried;
+    unsigned makings, names, failures;
+    int64_t unlisted_since_ms; /* 0: the relay daemon has it */
+    uint64_t discarded_events, lost_packets;
+    struct error error;   /* of TRACING_FAILED and TRACING_NO_DAEMON */
+    uint64_t daemon_mark; /* changes when a session daemon starts or ends in order */
+    struct timer look, retry;
+    int64_t next_look_ms;
+    struct task task, destroying, ending;
+    bool is_busy, is_destroying, is_daemon_new;
+    char destroy_name[256];
+    task_fn *end;
+    void (*ended)(void *context);
+};
+
+/*
+ * note: a file of ours in the runtime folder. is_new_relay: the relay daemon starts with us, so a
+ * session that streams there already is dead.
+ */
+void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
+                   const char *note, bool is_new_relay, const struct tracing_callbacks *callbacks);
+
+void tracing_relay_up(struct tracing *tracing);
+void tracing_relay_down(struct tracing *tracing);
+
+/* The relay daemon has told whether it has the session: one that it has not, is dead. */
+void tracing_is_listed(struct tracing *tracing, bool is_listed);
+
+/* Its stream stands still: goes on in a new session of another name, at most each 30 s. Returns
+ * whether it does so now. */
+bool tracing_is_stalled(struct tracing *tracing);
+
+/* Is it tried at least once, so that the service is as ready as it can be? */
+bool tracing_was_tried(const struct tracing *tracing);
+
+/* Both call ended(): one stops what was created here, the other one destroys it. */
+void tracing_stop(struct tracing *tracing, void (*ended)(void *context));
+void tracing_destroy(struct tracing *tracing, void (*ended)(void *context));
+
+json_t *tracing_json(const struct tracing *tracing);
+
+#endif

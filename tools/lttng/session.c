@@ -1,0 +1,498 @@
+/*
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "lttng/session.h"
+
+#include <lttng/lttng.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHANNEL "blkin"
+#define POLL_US 50000
+
+/* ---- what all need */
+
+static bool no_daemon(int code)
+{
+    return code == -LTTNG_ERR_NO_SESSIOND;
+}
+
+/* code: as liblttng-ctl returns it, negative. Returns false. */
+static bool refuse(struct error *error, const char *what, const char *name, int code)
+{
+    if (no_daemon(code))
+        error_set(error,
+                  "no LTTng session daemon answers: start lttng-sessiond; to reach root's, be "
+                  "in group \"tracing\"");
+    else
+        error_set(error, "cannot %s LTTng session \"%s\": %s", what, name, lttng_strerror(code));
+    return false;
+}
+
+static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type buffers)
+{
+    struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = buffers};
+
+    return lttng_create_handle(name, &domain);
+}
+
+static enum lttng_buffer_type buffers_of(const struct session_spec *spec)
+{
+    return spec->mode == SESSION_LIVE ? LTTNG_BUFFER_PER_UID : LTTNG_BUFFER_PER_PID;
+}
+
+/* ---- is the session that is there ours? */
+
+/* The host, the control and the data port, of "net://HOST:5342:5343" as of the "tcp4://HOST:5342/
+ * [data: 5343]" that LTTng makes of it. */
+struct relay {
+    char host[256];
+    unsigned long ports[2];
+};
+
+static void parse_relay(const char *url, struct relay *relay)
+{
+    const char *host = strstr(url, "://");
+    size_t length;
+
+    host = host == NULL ? url : host + 3;
+    length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/ ");
+    (void)snprintf(relay->host, sizeof(relay->host), "%.*s", (int)length, host);
+    relay->ports[0] = 5342;
+    relay->ports[1] = 5343;
+    host += strnlen(relay->host, length);
+    for (size_t i = 0; i < 2 && *(host += strcspn(host, "0123456789")) != '\0'; i++)
+        relay->ports[i] = strtoul(host, (char **)(uintptr_t)&host, 10);
+}
+
+static bool same_relay(const char *url, const char *path)
+{
+    struct relay wanted, there;
+
+    parse_relay(url, &wanted);
+    parse_relay(path, &there);
+    return strcmp(wanted.host, there.host) == 0 && wanted.ports[0] == there.ports[0] &&
+           wanted.ports[1] == there.ports[1];
+}
+
+static bool has_other_buffers(const struct session_spec *spec)
+{
+    struct lttng_domain *domains = NULL;
+    int count = lttng_list_domains(spec->name, &domains);
+    bool other = false;
+
+    for (int i = 0; i < count; i++)
+        other |= domains[i].type == LTTNG_DOMAIN_UST && domains[i].buf_type != buffers_of(spec);
+    free(domains);
+    return other;
+}
+
+/* One whose making was cut off has none: it gets it. After its first start it cannot. */
+static bool has_channel(struct lttng_handle *handle)
+{
+    struct lttng_channel *channels = NULL;
+    int count = lttng_list_channels(handle, &channels);
+    bool found = false;
+
+    for (int i = 0; i < count; i++)
+        found |= strcmp(channels[i].name, CHANNEL) == 0;
+    free(channels);
+    return found;
+}
+
+/* Returns what is other about it, or NULL. */
+static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
+{
+    if (there->snapshot_mode)
+        return "is a snapshot session";
+    if (spec->mode == SESSION_LIVE && there->live_timer_interval == 0)
+        return "is no live session";
+    if (spec->mode == SESSION_ROTATED && there->live_timer_interval != 0)
+        return "is a live session";
+    if (spec->mode == SESSION_LIVE ? !same_relay(spec->relay_url, there->path)
+                                   : strcmp(spec->output, there->path) != 0)
+        return "has another output";
+    if (has_other_buffers(spec))
+        return spec->mode == SESSION_LIVE ? "has buffers per process" : "has buffers per user";
+    return NULL;
+}
+
+/* ---- making one */
+
+static int create(const struct session_spec *spec)
+{
+    struct lttng_session_descriptor *descriptor =
+        spec->mode == SESSION_LIVE
+            ? lttng_session_descriptor_live_network_create(spec->name, spec->relay_url, NULL,
+                                                           spec->live_timer_us)
+            : lttng_session_descriptor_local_create(spec->name, spec->output);
+    int code;
+
+    if (descriptor == NULL)
+        return -LTTNG_ERR_INVALID;
+#ifdef LTTNG_HAS_TRACE_FORMATS /* since 2.16, with CTF 2 as default: see Makefile */
+    (void)lttng_session_descriptor_set_trace_format(descriptor, LTTNG_TRACE_FORMAT_CTF_1_8);
+#endif
+    code = (int)lttng_create_session_ext(descriptor);
+    lttng_session_descriptor_destroy(descriptor);
+    if (code != LTTNG_OK)
+        return -code;
+    return spec->shm_path[0] != '\0' ? lttng_set_session_shm_path(spec->name, spec->shm_path) : 0;
+}
+
+static int enable_channel(const struct session_spec *spec, struct lttng_handle *handle)
+{
+    struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = buffers_of(spec)};
+    struct lttng_channel *channel = lttng_channel_create(&domain);
+    int code;
+
+    if (channel == NULL)
+        return -LTTNG_ERR_NOMEM;
+    (void)snprintf(channel->name, sizeof(channel->name), "%s", CHANNEL);
+    channel->enabled = 1;
+    channel->attr.overwrite = 0;
+    channel->attr.subbuf_size = spec->subbuf_bytes;
+    channel->attr.num_subbuf = spec->subbuf_count;
+    channel->attr.tracefile_size = spec->trace_file_bytes;
+    channel->attr.tracefile_count = spec->trace_file_count;
+    channel->attr.switch_timer_interval = (unsigned int)spec->switch_timer_us;
+    code = lttng_enable_channel(handle, channel);
+    lttng_channel_destroy(channel);
+    return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;
+}
+
+static int add_contexts(struct lttng_handle *handle)
+{
+    static const enum lttng_event_context_type types[] = {
+        LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME};
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        struct lttng_event_context context = {.ctx = types[i]};
+        int code = lttng_add_context(handle, &context, NULL, CHANNEL);
+
+        /* once it was started it has them, and LTTng refuses all */
+        if (code < 0 && code != -LTTNG_ERR_UST_CONTEXT_EXIST &&
+            code != -LTTNG_ERR_TRACE_ALREADY_STARTED)
+            return code;
+    }
+    return 0;
+}
+
+static int enable_event(struct lttng_handle *handle, const char *name, size_t length,
+                        const char *filter)
+{
+    struct lttng_event *event = lttng_event_create();
+    int code;
+
+    if (event == NULL)
+        return -LTTNG_ERR_NOMEM;
+    event->type = LTTNG_EVENT_TRACEPOINT;
+    event->loglevel_type = LTTNG_EVENT_LOGLEVEL_ALL;
+    event->loglevel = -1;
+    (void)snprintf(event->name, sizeof(event->name), "%.*s", (int)length, name);
+    code = filter[0] != '\0' ? lttng_enable_event_with_filter(handle, event, CHANNEL, filter)
+                             : lttng_enable_event(handle, event, CHANNEL);
+    lttng_event_destroy(event);
+    return code == -LTTNG_ERR_UST_EVENT_ENABLED ? 0 : code;
+}
+
+static int enable_events(const struct session_spec *spec, struct lttng_handle *handle)
+{
+    const char *name = spec->events;
+
+    while (*(name += strspn(name, ", ")) != '\0') {
+        size_t length = strcspn(name, ", ");
+        int code = enable_event(handle, name, length, spec->filter);
+
+        if (code < 0)
+            return code;
+        name += length;
+    }
+    return 0;
+}
+
+static int add_schedule(const char *name, struct lttng_rotation_schedule *schedule,
+                        enum lttng_rotation_status status)
+{
+    if (schedule == NULL)
+        return -LTTNG_ERR_NOMEM;
+    if (status == LTTNG_ROTATION_STATUS_OK)
+        status = lttng_session_add_rotation_schedule(name, schedule);
+    lttng_rotation_schedule_destroy(schedule);
+    return status == LTTNG_ROTATION_STATUS_OK ||
+                   status == LTTNG_ROTATION_STATUS_SCHEDULE_ALREADY_SET
+               ? 0
+               : -LTTNG_ERR_INVALID;
+}
+
+static int add_schedules(const struct session_spec *spec)
+{
+    struct lttng_rotation_schedule *schedule;
+    int code = 0;
+
+    if (spec->mode != SESSION_ROTATED)
+        return 0;
+    if (spec->rotate_period_us > 0) {
+        schedule = lttng_rotation_schedule_periodic_create();
+        code = add_schedule(
+            spec->name, schedule,
+            lttng_rotation_schedule_periodic_set_period(schedule, spec->rotate_period_us));
+    }
+    if (code == 0 && spec->rotate_bytes > 0) {
+        schedule = lttng_rotation_schedule_size_threshold_create();
+        code = add_schedule(
+            spec->name, schedule,
+            lttng_rotation_schedule_size_threshold_set_threshold(schedule, spec->rotate_bytes));
+    }
+    return code;
+}
+
+/* Stopped and not yet rotated to the end: LTTng refuses until it is. */
+static int start(const char *name)
+{
+    int code;
+
+    while ((code = lttng_start_tracing(name)) == -LTTNG_ERR_ROTATION_PENDING)
+        (void)usleep(POLL_US);
+    return code == -LTTNG_ERR_TRACE_ALREADY_STARTED ? 0 : code;
+}
+
+/* All of it is tolerated to be there already: the making of a session may have been cut off. */
+static bool equip(const struct session_spec *spec, struct lttng_handle *handle, struct error *error)
+{
+    int code;
+
+    if ((code = enable_channel(spec, handle)) < 0)
+        return refuse(error, "make a channel in", spec->name, code);
+    if ((code = add_contexts(handle)) < 0)
+        return refuse(error, "add contexts to", spec->name, code);
+    if ((code = enable_events(spec, handle)) < 0)
+        return refuse(error, "enable events in", spec->name, code);
+    if ((code = add_schedules(spec)) < 0)
+        return refuse(error, "set the rotation of", spec->name, code);
+    if ((code = start(spec->name)) < 0)
+        return refuse(error, "start", spec->name, code);
+    return true;
+}
+
+/* The sessions, to be freed. Returns their number, or less than 0 as liblttng-ctl does. */
+static int list(struct lttng_session **sessions)
+{
+    int count;
+
+    *sessions = NULL;
+    count = lttng_list_sessions(sessions);
+    return count == -LTTNG_ERR_NO_SESSION ? 0 : count;
+}
+
+static const struct lttng_session *find(const struct lttng_session *sessions, int count,
+                                        const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(sessions[i].name, name) == 0)
+            return &sessions[i];
+    return NULL;
+}
+
+static enum session_result make(const struct session_spec *spec, struct lttng_handle *handle,
+                                struct error *error)
+{
+    int code = create(spec);
+
+    if (code < 0) {
+        (void)refuse(error, "create", spec->name, code);
+        return no_daemon(code) ? SESSION_NO_DAEMON : SESSION_FAILED;
+    }
+    if (equip(spec, handle, error))
+        return SESSION_CREATED;
+    (void)lttng_destroy_session_no_wait(spec->name); /* half a session would be adopted next time */
+    return SESSION_FAILED;
+}
+
+static enum session_result adopt(const struct session_spec *spec, const struct lttng_session *there,
+                                 struct lttng_handle *handle, struct error *error)
+{
+    const char *other = difference(spec, there);
+
+    if (other == NULL && there->enabled && !has_channel(handle))
+        other = "has no channel \"" CHANNEL "\"";
+    if (other != NULL) {
+        error_set(
+            error,
+            "LTTng session \"%s\" is there already and %s (%s): give another name as session, "
+            "or run: lttng destroy %s",
+            spec->name, other, there->path, spec->name);
+        return SESSION_OTHER;
+    }
+    return equip(spec, handle, error) ? SESSION_ADOPTED : SESSION_FAILED;
+}
+
+void session_ensure(const struct session_spec *spec, struct session_answer *answer)
+{
+    struct lttng_session *sessions;
+    struct lttng_handle *handle = open_domain(spec->name, buffers_of(spec));
+    const struct lttng_session *there;
+    int count = list(&sessions);
+
+    answer->error.text[0] = '\0';
+    if (count < 0 || handle == NULL) {
+        (void)refuse(&answer->error, "look for", spec->name, count < 0 ? count : -LTTNG_ERR_NOMEM);
+        answer->result = no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
+    } else if ((there = find(sessions, count, spec->name)) == NULL) {
+        answer->result = make(spec, handle, &answer->error);
+    } else {
+        answer->result = adopt(spec, there, handle, &answer->error);
+    }
+    if (handle != NULL)
+        lttng_destroy_handle(handle);
+    free(sessions);
+}
+
+/* ---- looking */
+
+static void add_losses(struct lttng_handle *handle, struct session_state *state)
+{
+    struct lttng_channel *channels = NULL;
+    int count = lttng_list_channels(handle, &channels);
+
+    state->has_consumer = count != -LTTNG_ERR_NO_USTCONSUMERD;
+    for (int i = 0; i < count; i++) {
+        uint64_t events = 0, packets = 0;
+
+        (void)lttng_channel_get_discarded_event_count(&channels[i], &events);
+        (void)lttng_channel_get_lost_packet_count(&channels[i], &packets);
+        state->discarded_events += events;
+        state->lost_packets += packets;
+    }
+    free(channels);
+}
+
+bool session_look(const char *name, struct session_state *state, struct error *error)
+{
+    struct lttng_session *sessions;
+    struct lttng_handle *handle;
+    const struct lttng_session *there;
+    int count = list(&sessions);
+
+    memset(state, 0, sizeof(*state));
+    if (count < 0)
+        return refuse(error, "look for", name, count);
+    there = find(sessions, count, name);
+    if (there != NULL) {
+        state->is_there = true;
+        state->is_active = there->enabled != 0;
+        handle = open_domain(name, LTTNG_BUFFER_PER_UID); /* looking, any will do */
+        if (handle != NULL) {
+            add_losses(handle, state);
+            lttng_destroy_handle(handle);
+        }
+    }
+    free(sessions);
+    return true;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+bool session_below(const char *folder, struct session_places *places, struct error *error)
+{
+    struct lttng_session *sessions;
+    int count = list(&sessions);
+
+    places->count = 0;
+    places->has_daemon = !no_daemon(count);
+    if (count < 0)
+        return refuse(error, "look for", folder, count);
+    for (int i = 0; i < count; i++) {
+        struct session_place *place = &places->places[places->count];
+
+        if (!is_below(sessions[i].path, folder))
+            continue;
+        if (places->count == SESSION_PLACES) {
+            error_set(error, "more than %d LTTng sessions record below %s: destroy some",
+                      SESSION_PLACES, folder);
+            free(sessions);
+            return false;
+        }
+        (void)snprintf(place->name, sizeof(place->name), "%s", sessions[i].name);
+        (void)snprintf(place->path, sizeof(place->path), "%s", sessions[i].path);
+        place->is_active = sessions[i].enabled != 0;
+        places->count++;
+    }
+    free(sessions);
+    return true;
+}
+
+/* ---- rotating and ending */
+
+/* An automatic rotation may be under way: then ours comes after it. */
+static int begin_rotation(const char *name, struct lttng_rotation_handle **handle)
+{
+    int code;
+
+    while ((code = lttng_rotate_session(name, NULL, handle)) == -LTTNG_ERR_ROTATION_PENDING)
+        (void)usleep(POLL_US);
+    return code;
+}
+
+bool session_rotate(const char *name, struct error *error)
+{
+    struct lttng_rotation_handle *handle = NULL;
+    enum lttng_rotation_state state = LTTNG_ROTATION_STATE_ONGOING;
+    enum lttng_rotation_status status = LTTNG_ROTATION_STATUS_OK;
+    int code = begin_rotation(name, &handle);
+
+    if (code < 0)
+        return refuse(error, "rotate", name, code);
+    while (status == LTTNG_ROTATION_STATUS_OK && state == LTTNG_ROTATION_STATE_ONGOING) {
+        status = lttng_rotation_handle_get_state(handle, &state);
+        if (state == LTTNG_ROTATION_STATE_ONGOING)
+            (void)usleep(POLL_US);
+    }
+    lttng_rotation_handle_destroy(handle);
+    if (status == LTTNG_ROTATION_STATUS_OK && state == LTTNG_ROTATION_STATE_COMPLETED)
+        return true;
+    error_set(error, "the rotation of LTTng session \"%s\" did not complete", name);
+    return false;
+}
+
+bool session_stop(const char *name, struct error *error)
+{
+    int code = lttng_stop_tracing_no_wait(name);
+
+    if (code < 0 && code != -LTTNG_ERR_TRACE_ALREADY_STOPPED)
+        return refuse(error, "stop", name, code);
+    return true;
+}
+
+/* LTTng 2.13's session daemon aborts when it is asked about data of a consumer that has died. */
+static bool has_consumer(const char *name)
+{
+    struct session_state state;
+    struct error ignored;
+
+    return session_look(name, &state, &ignored) && state.has_consumer;
+}
+
+bool session_destroy(const char *name, bool wait, struct error *error)
+{
+    int code;
+
+    wait = wait && has_consumer(name);
+    if (wait) {
+        if (!session_stop(name, error))
+            return false;
+        while (lttng_data_pending(name) > 0)
+            (void)usleep(POLL_US);
+    }
+    code = wait ? lttng_destroy_session(name) : lttng_destroy_session_no_wait(name);
+    if (code < 0 && code != -LTTNG_ERR_SESS_NOT_FOUND)
+        return refuse(error, "destroy", name, code);
+    return true;
+}

@@ -1,0 +1,386 @@
+/*
+ * What a session leaves that died.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "bury.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CRASH_TIME_S 120
+
+/* ---- is it quiet? ---------------------------------------------------------------------------- */
+
+static bool note_newest(void *context, const char *folder, const char *name)
+{
+    time_t *newest = context;
+    char path[PATH_ROOM];
+    struct stat status;
+
+    path_set(path, "%s/%s", folder, name);
+    if (lstat(path, &status) == 0 && status.st_mtime > *newest)
+        *newest = status.st_mtime;
+    return true;
+}
+
+static bool opens_below(const char *fds, const char *path)
+{
+    const size_t length = strlen(path);
+    const struct dirent *entry;
+    bool opens = false;
+    DIR *folder = opendir(fds);
+
+    while (folder && !opens && (entry = readdir(folder)) != NULL) {
+        char link[PATH_ROOM], target[PATH_ROOM] = "";
+
+        path_set(link, "%s/%s", fds, entry->d_name);
+        if (readlink(link, target, sizeof(target) - 1) > 0)
+            opens = strncmp(target, path, length) == 0 && target[length] == '/';
+    }
+    if (folder)
+        closedir(folder);
+    return opens;
+}
+
+static bool is_open(const char *path)
+{
+    const struct dirent *entry;
+    bool opens = false;
+    DIR *processes = opendir("/proc");
+
+    while (processes && !opens && (entry = readdir(processes)) != NULL) {
+        char fds[PATH_ROOM];
+
+        path_set(fds, "/proc/%s/fd", entry->d_name);
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            opens = opens_below(fds, path);
+    }
+    if (processes)
+        closedir(processes);
+    return opens;
+}
+
+bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s)
+{
+    char path[PATH_ROOM];
+    time_t newest = 0;
+    int64_t age_s;
+
+    path_set(path, "%s/%s", store->output, place);
+    (void)tree_files(path, note_newest, &newest);
+    age_s = (int64_t)time(NULL) - (int64_t)newest;
+    /* after the wall clock was set back it is younger than nothing */
+    return (age_s < 0 || age_s >= quiet_s) && !is_open(path);
+}
+
+/* ---- unfinished packets ---------------------------------------------------------------------- */
+
+/* LTTng's index of a stream's packets, CTF_INDEX 1.x: all numbers are big-endian. */
+#define INDEX_MAGIC 0xC1F1DCC1
+
+struct index_head {
+    uint32_t magic, major, minor, entry_size;
+};
+
+struct index_entry {
+    uint64_t offset, packet_bits;
+};
+
+/* The length of the stream up to the last packet that is whole and in the index; index: how much of
+ * that is. Returns false if there is no index. */
+static bool whole_packets(int index, uint64_t stream_bytes, uint64_t *bytes, uint64_t *index_bytes)
+{
+    struct index_head head;
+    struct index_entry entry;
+
+    if (pread(index, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+        be32toh(head.magic) != INDEX_MAGIC || be32toh(head.entry_size) < sizeof(entry))
+        return false;
+    *bytes = 0;
+    *index_bytes = sizeof(head);
+    while (pread(index, &entry, sizeof(entry), (off_t)*index_bytes) == (ssize_t)sizeof(entry)) {
+        const uint64_t end = be64toh(entry.offset) + be64toh(entry.packet_bits) / 8;
+        char last;
+
+        if (end <= *bytes || end > stream_bytes ||
+            pread(index, &last, 1, (off_t)(*index_bytes + be32toh(head.entry_size) - 1)) != 1)
+            break;
+        *bytes = end;
+        *index_bytes += be32toh(head.entry_size);
+    }
+    return true;
+}
+
+/* The index is written after its packet, and the packet leaves the buffer after that. */
+static bool cut_stream(void *context, const char *folder, const char *name)
+{
+    bool *has_failed = context;
+    char path[PATH_ROOM], index_path[PATH_ROOM];
+    uint64_t bytes, index_bytes;
+    struct stat status;
+    int index;
+
+    path_set(path, "%s/%s", folder, name);
+    path_set(index_path, "%s/index/%s.idx", folder, name);
+    index = open(index_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (index < 0)
+        return true;
+    if (lstat(path, &status) == 0 &&
+        whole_packets(index, (uint64_t)status.st_size, &bytes, &index_bytes)) {
+        if (truncate(path, (off_t)bytes) != 0 || ftruncate(index, (off_t)index_bytes) != 0)
+            *has_failed = true;
+    }
+    close(index);
+    return true;
+}
+
+/* ---- chunks that were under way -------------------------------------------------------------- */
+
+/* In the order in which LTTng has written them; -1: none of LTTng's. */
+static int age_of(const char *name)
+{
+    if (strcmp(name, ".tmp_old_chunk") == 0)
+        return 0;
+    if (strcmp(name, "ust") == 0)
+        return 1; /* the first chunk of all */
+    if (name[0] >= '0' && name[0] <= '9')
+        return 2;
+    return strcmp(name, ".tmp_new_chunk") == 0 ? 3 : -1;
+}
+
+struct rest {
+    char name[CHUNK_MAX];
+    int age;
+};
+
+static int by_age(const void *a, const void *b)
+{
+    const struct rest *one = a, *other = b;
+
+    return one->age != other->age ? one->age - other->age : strcmp(one->name, other->name);
+}
+
+#define RESTS_MAX 8
+
+static size_t list_rests(const char *place, struct rest rests[RESTS_MAX])
+{
+    const struct dirent *entry;
+    size_t count = 0;
+    DIR *folder = opendir(place);
+
+    while (folder && count < RESTS_MAX && (entry = readdir(folder)) != NULL) {
+        const int age = age_of(entry->d_name);
+
+        if (age < 0 || strlen(entry->d_name) >= CHUNK_MAX)
+            continue;
+        rests[count].age = age;
+        (void)snprintf(rests[count++].name, CHUNK_MAX, "%s", entry->d_name);
+    }
+    if (folder)
+        closedir(folder);
+    qsort(rests, count, sizeof(*rests), by_age);
+    return count;
+}
+
+/* After all of LTTng's, and never one that another chunk has had: by it is known what was sent. */
+static void new_name(const char *archives, char path[PATH_ROOM])
+{
+    static uint64_t last;
+    struct timespec now;
+    uint64_t us;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    last = us > last ? us : last + 1;
+    path_set(path, "%s/dead-%" PRIu64, archives, last);
+}
+
+static bool close_rests(const char *place, const char *archives, struct error *error)
+{
+    struct rest rests[RESTS_MAX];
+    size_t count;
+
+    while ((count = list_rests(place, rests)) > 0) {
+        for (size_t i = 0; i < count; i++) {
+            char from[PATH_ROOM], to[PATH_ROOM];
+            bool has_failed = false;
+
+            path_set(from, "%s/%s", place, rests[i].name);
+            new_name(archives, to);
+            (void)tree_files(from, cut_stream, &has_failed);
+            if (has_failed || rename(from, to) != 0) {
+                error_set(error, "cannot move %s to %s: %s", from, to, strerror(errno));
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+struct copying {
+    const char *from; /* what is copied is below it */
+    const char *to;
+    bool has_failed;
+};
+
+static bool copy_metadata(void *context, const char *folder, const char *name)
+{
+    struct copying *copying = context;
+    char from[PATH_ROOM], to[PATH_ROOM], part[PATH_ROOM];
+
+    if (strcmp(name, "metadata") != 0)
+        return true;
+    path_set(part, "%s/%s.part", copying->to, folder + strlen(copying->from));
+    path_set(to, "%s/%s", copying->to, folder + strlen(copying->from));
+    path_set(from, "%s/metadata", folder);
+    if (access(to, F_OK) == 0)
+        return true;
+    if (!folder_make(part) || (path_set(to, "%s/metadata", part), !file_copy(from, to)))
+        copying->has_failed = true;
+    path_set(to, "%s/%s", copying->to, folder + strlen(copying->from));
+    if (!copying->has_failed && rename(part, to) != 0)
+        copying->has_failed = true;
+    return !copying->has_failed;
+}
+
+bool bury_prepare(const struct store *store, const char *place, struct error *error)
+{
+    char shm[PATH_ROOM], to[PATH_ROOM];
+    struct copying copying = {shm, to, false};
+
+    path_set(shm, "%s/%s", store->shm, place);
+    path_set(to, "%s/%s/.metadata", store->output, place);
+    if (store->shm[0] == '\0' || access(shm, F_OK) != 0)
+        return true;
+    (void)tree_files(shm, copy_metadata, &copying);
+    if (copying.has_failed)
+        error_set(error, "cannot copy metadata from %s to %s: %s", shm, to, strerror(errno));
+    return !copying.has_failed;
+}
+
+struct lacking {
+    const char *shm;      /* of the place */
+    const char *place;    /* below OUTPUT */
+    const char *archives; /* below that */
+    size_t missing;
+};
+
+static bool metadata_from(const char *folder, const char *below, const char *to)
+{
+    char from[PATH_ROOM];
+
+    path_set(from, "%s%s/metadata", folder, below);
+    return file_copy(from, to);
+}
+
+static bool metadata_of_chunks(const char *archives, const char *below, const char *to)
+{
+    const struct dirent *entry;
+    bool found = false;
+    DIR *folder = opendir(archives);
+
+    while (folder && !found && (entry = readdir(folder)) != NULL) {
+        char chunk[PATH_ROOM];
+
+        path_set(chunk, "%s/%s", archives, entry->d_name);
+        found = entry->d_name[0] != '.' && metadata_from(chunk, below, to);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* Of a program that has ended LTTng may have removed it, and left the buffers. */
+static bool supply_metadata(void *context, const char *folder, const char *name)
+{
+    struct lacking *lacking = context;
+    const char *below = folder + strlen(lacking->shm);
+    char to[PATH_ROOM], saved[PATH_ROOM];
+
+    (void)name;
+    path_set(to, "%s/metadata", folder);
+    path_set(saved, "%s/.metadata", lacking->place);
+    if (access(to, F_OK) != 0 && !metadata_from(saved, below, to) &&
+        !metadata_of_chunks(lacking->archives, below, to)) {
+        (void)unlink(to);
+        lacking->missing++;
+    }
+    return true;
+}
+
+static int run_crash(const char *shm, const char *to)
+{
+    const pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        (void)alarm(CRASH_TIME_S);
+        (void)execlp("lttng-crash", "lttng-crash", "-x", to, shm, (char *)NULL);
+        _exit(errno == ENOENT ? 127 : 126);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+static bool read_buffers(const struct store *store, const char *place, const char *archives,
+                         struct error *error)
+{
+    char shm[PATH_ROOM], path[PATH_ROOM], part[PATH_ROOM], to[PATH_ROOM];
+    struct lacking lacking = {shm, path, archives, 0};
+    int status;
+
+    path_set(shm, "%s/%s", store->shm, place);
+    path_set(path, "%s/%s", store->output, place);
+    path_set(part, "%s/.crash", path);
+    if (store->shm[0] == '\0' || access(shm, F_OK) != 0)
+        return true;
+    (void)tree_files(shm, supply_metadata, &lacking);
+    status = tree_remove(part) ? run_crash(shm, part) : -1;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        error_set(error, "cannot read the buffers in %s: %s", shm,
+                  WIFEXITED(status) && WEXITSTATUS(status) == 127
+                      ? "there is no lttng-crash: install lttng-tools"
+                      : "lttng-crash has failed");
+        return false;
+    }
+    new_name(archives, to);
+    if (access(part, F_OK) == 0 && rename(part, to) != 0) {
+        error_set(error, "cannot move %s to %s: %s", part, to, strerror(errno));
+        return false;
+    }
+    if (lacking.missing)
+        fprintf(stderr,
+                "blkin rotate: %zu buffers in %s are lost: LTTng has removed what tells "
+                "how to read them\n",
+                lacking.missing, shm);
+    return tree_remove(shm);
+}
+
+bool bury(const struct store *store, const char *place, struct error *error)
+{
+    char path[PATH_ROOM], archives[PATH_ROOM], saved[PATH_ROOM];
+
+    path_set(path, "%s/%s", store->output, place);
+    path_set(archives, "%s/archives", path);
+    path_set(saved, "%s/.metadata", path);
+    if (mkdir(archives, 0700) != 0 && errno != EEXIST) {
+        error_set(error, "cannot make %s: %s", archives, strerror(errno));
+        return false;
+    }
+    return close_rests(path, archives, error) && read_buffers(store, place, archives, error) &&
+           tree_remove(saved);
+}

@@ -1,0 +1,31 @@
+/*
+ * What a session leaves that died: its unfinished chunks, and what lay in its buffers.
+ *
+ * Both functions may take long: they are for a child. Each can be interrupted at any time and
+ * called again.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ROTATE_BURY_H
+#define BLKIN_TOOLS_ROTATE_BURY_H
+
+#include "store.h"
+
+/*
+ * Of a session whose consumer daemon has died, and which is there still: keeps what LTTng removes
+ * when the session or a program ends, and what is needed to read the buffers.
+ */
+bool bury_prepare(const struct store *store, const char *place, struct error *error);
+
+/* Does anybody still write there? As far as can be seen: nothing has changed for so long, and none
+ * of the processes that we may look at has a file of it open. */
+bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s);
+
+/*
+ * Makes closed chunks of all that is in a place in which no session records any more: what the
+ * consumer daemon had written of unfinished packets is cut off, as the buffers have them whole;
+ * `lttng-crash` reads these. Returns false with error set.
+ */
+bool bury(const struct store *store, const char *place, struct error *error);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * Folders of files.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "folders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void path_set(char path[PATH_ROOM], const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(path, PATH_ROOM, format, values);
+    va_end(values);
+}
+
+static FTS *open_tree(const char *path)
+{
+    char *paths[] = {(char *)(uintptr_t)path, NULL};
+
+    return fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+}
+
+uint64_t tree_bytes(const char *path)
+{
+    FTS *tree = open_tree(path);
+    uint64_t bytes = 0;
+    FTSENT *entry;
+
+    while (tree && (entry = fts_read(tree)) != NULL) {
+        if (entry->fts_info == FTS_F || entry->fts_info == FTS_D)
+            bytes += (uint64_t)entry->fts_statp->st_blocks * 512;
+    }
+    if (tree)
+        (void)fts_close(tree);
+    return bytes;
+}
+
+static bool remove_entry(const FTSENT *entry)
+{
+    switch (entry->fts_info) {
+    case FTS_D:
+        return true;
+    case FTS_DP:
+        return rmdir(entry->fts_accpath) == 0 || errno == ENOENT;
+    case FTS_NS:
+    case FTS_DNR:
+    case FTS_ERR:
+        errno = entry->fts_errno;
+        return errno == ENOENT;
+    default:
+        return unlink(entry->fts_accpath) == 0 || errno == ENOENT;
+    }
+}
+
+bool tree_remove(const char *path)
+{
+    FTS *tree = open_tree(path);
+    int cause = tree ? 0 : errno;
+    FTSENT *entry;
+
+    while (tree && (entry = fts_read(tree)) != NULL) {
+        if (!remove_entry(entry))
+            cause = errno;
+    }
+    if (tree)
+        (void)fts_close(tree);
+    errno = cause;
+    return cause == 0;
+}
+
+bool tree_files(const char *path, tree_file_fn *call, void *context)
+{
+    FTS *tree = open_tree(path);
+    bool goes_on = tree != NULL;
+    FTSENT *entry;
+
+    while (goes_on && (entry = fts_read(tree)) != NULL) {
+        char folder[PATH_ROOM];
+
+        if (entry->fts_info != FTS_F)
+            continue;
+        path_set(folder, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1),
+                 entry->fts_path);
+        goes_on = call(context, folder, entry->fts_name);
+    }
+    if (tree)
+        (void)fts_close(tree);
+    return goes_on;
+}
+
+bool folder_make(const char *path)
+{
+    char part[PATH_ROOM];
+
+    path_set(part, "%s", path);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
+            return false;
+        *slash = '/';
+    }
+    return mkdir(part, 0700) == 0 || errno == EEXIST;
+}
+
+bool folder_own(const char *path, const char *key, struct error *error)
+{
+    struct stat status;
+
+    if (!folder_make(path))
+        error_set(error, "%s \"%s\": cannot make the folder: %s", key, path, strerror(errno));
+    else if (lstat(path, &status) != 0)
+        error_set(error, "%s \"%s\": %s", key, path, strerror(errno));
+    else if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
+        error_set(error, "%s \"%s\": expected a folder of our own that nobody else can write", key,
+                  path);
+    else
+        return true;
+    return false;
+}
+
+bool file_copy(const char *from, const char *to)
+{
+    const int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t n = out < 0 ? -1 : 1;
+
+    while (n > 0)
+        n = sendfile(out, in, NULL, 1 << 20);
+    if (in >= 0)
+        close(in);
+    if (out >= 0 && close(out) != 0)
+        n = -1;
+    return n == 0;
+}
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+struct found {
+    char **traces;
+    size_t count, room;
+};
+
+static bool note_trace(void *context, const char *folder, const char *name)
+{
+    struct found *found = context;
+
+    if (strcmp(name, "metadata") != 0)
+        return true;
+    if (found->count + 1 >= found->room) {
+        char **more = reallocarray(found->traces, 2 * found->room + 16, sizeof(*found->traces));
+
+        if (!more)
+            return false;
+        found->traces = more;
+        found->room = 2 * found->room + 16;
+    }
+    found->traces[found->count] = strdup(folder);
+    return found->traces[found->count++] != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **trace_folders(const char *path, size_t *count)
+{
+    struct found found = {calloc(1, sizeof(char *)), 0, 1};
+    const bool whole = found.traces && tree_files(path, note_trace, &found);
+
+    if (found.traces)
+        found.traces[found.count] = NULL;
+    if (!whole) {
+        trace_folders_free(found.traces);
+        return NULL;
+    }
+    /* the same order each time: the checkpoint counts spans as they come */
+    qsort(found.traces, found.count, sizeof(*found.traces), by_name);
+    *count = found.count;
+    return found.traces;
+}
+
+void trace_folders_free(char **traces)
+{
+    for (size_t i = 0; traces && traces[i]; i++)
+        free(traces[i]);
+    free(traces);
+}

@@ -1,0 +1,44 @@
+/*
+ * Folders of files: how large, remove them, what traces are in them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ROTATE_FOLDERS_H
+#define BLKIN_TOOLS_ROTATE_FOLDERS_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PATH_ROOM 4352
+
+/* A path that does not fit is cut, and is then not there. */
+__attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const char *format, ...);
+
+/* The files in it, in bytes of disk. */
+uint64_t tree_bytes(const char *path);
+
+/* Returns false with errno set. What is not there is removed. */
+bool tree_remove(const char *path);
+
+/* Calls for each file; stops and returns false when that does. */
+typedef bool tree_file_fn(void *context, const char *folder, const char *name);
+bool tree_files(const char *path, tree_file_fn *call, void *context);
+
+/* Makes the folders of a path too, 0700. Returns false with errno set. */
+bool folder_make(const char *path);
+
+/* The folder is there, is ours, and nobody else can write there. */
+bool folder_own(const char *path, const char *key, struct error *error);
+
+/* Copies a file. Returns false with errno set. */
+bool file_copy(const char *from, const char *to);
+
+/* The folders below path that hold a file "metadata": a list that ends with NULL, to be freed by
+ * trace_folders_free(). NULL: out of memory, or it cannot be read. */
+char **trace_folders(const char *path, size_t *count);
+void trace_folders_free(char **traces);
+
+#endif

@@ -1,0 +1,394 @@
+/*
+ * babeltrace2's graph, in this process.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "graph.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+struct graph {
+    const struct graph_spec *spec;
+    bt_graph *graph;
+    const bt_plugin *ctf, *utils, *blkin;
+    const bt_plugin_set *installed; /* where blkin is from, if not from the environment */
+    const bt_component_filter *muxer;
+    const bt_component_sink *sink;
+};
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* The library only tells by which of its functions an error went. */
+static bool is_of_library(const bt_error_cause *cause)
+{
+    return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
+           strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0;
+}
+
+/* Without ": iter-addr=0x..., ..." and the like, which is for those who debug babeltrace2. */
+static size_t useful_length(const char *message)
+{
+    static const char *const noise[] = {"-addr=0x", "-status="};
+    size_t length = strlen(message);
+
+    for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
+        const char *at = strstr(message, noise[i]);
+
+        while (at && at > message && *at != ':')
+            at--;
+        if (at && (size_t)(at - message) < length)
+            length = (size_t)(at - message);
+    }
+    while (length && strchr(".\n", message[length - 1]))
+        length--;
+    return length;
+}
+
+static void print_cause(const bt_error_cause *cause, const char *joint)
+{
+    const char *message = bt_error_cause_get_message(cause);
+
+    fputs(joint, stderr);
+    for (size_t i = 0, length = useful_length(message); i < length; i++)
+        fputc(message[i] == '\n' ? ' ' : message[i], stderr);
+}
+
+/* What has happened first, then what followed from it. */
+static void print_error(const char *what)
+{
+    const bt_error *error = bt_current_thread_take_error();
+    const uint64_t count = error ? bt_error_get_cause_count(error) : 0;
+    const char *joint = ": ";
+
+    fprintf(stderr, "blkin: %s", what);
+    for (uint64_t i = 0; i < count; i++) {
+        const bt_error_cause *cause = bt_error_borrow_cause_by_index(error, i);
+
+        if (is_of_library(cause) && i > 0)
+            continue;
+        print_cause(cause, joint);
+        joint = "; ";
+    }
+    fputc('\n', stderr);
+    if (error)
+        bt_error_release(error);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static bt_interrupter *interrupter;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    bt_interrupter_set(interrupter);
+}
+
+/* By way of SIGINT, which the sink extends: see signals.h of the plugin. */
+static void on_end(int number)
+{
+    (void)number;
+    (void)raise(SIGINT);
+}
+
+static bool take_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+
+    interrupter = bt_interrupter_create();
+    if (!interrupter)
+        return false;
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    action.sa_handler = on_end;
+    (void)sigaction(SIGTERM, &action, NULL);
+    return true;
+}
+
+static void leave_signals(void)
+{
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    BT_INTERRUPTER_PUT_REF_AND_RESET(interrupter);
+}
+
+/* ---- plugins --------------------------------------------------------------------------------- */
+
+static const bt_plugin *find_plugin(const char *name)
+{
+    const bt_plugin *plugin = NULL;
+
+    (void)bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin);
+    return plugin;
+}
+
+static const bt_plugin *find_installed(struct graph *graph)
+{
+    if (bt_plugin_find_all_from_dir(PLUGIN_DIR, BT_FALSE, BT_FALSE, &graph->installed) !=
+        BT_PLUGIN_FIND_ALL_FROM_DIR_STATUS_OK)
+        return NULL;
+    for (uint64_t i = 0; i < bt_plugin_set_get_plugin_count(graph->installed); i++) {
+        const bt_plugin *plugin = bt_plugin_set_borrow_plugin_by_index_const(graph->installed, i);
+
+        if (strcmp(bt_plugin_get_name(plugin), "blkin") == 0) {
+            bt_plugin_get_ref(plugin);
+            return plugin;
+        }
+    }
+    return NULL;
+}
+
+static bool find_plugins(struct graph *graph)
+{
+    graph->ctf = find_plugin("ctf");
+    graph->utils = find_plugin("utils");
+    if (!graph->ctf || !graph->utils) {
+        print_error("babeltrace2's own plugins ctf and utils are not found: is the package "
+                    "libbabeltrace2-0 whole?");
+        return false;
+    }
+    (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE, &graph->blkin);
+    if (!graph->blkin)
+        graph->blkin = find_installed(graph);
+    if (!graph->blkin) {
+        print_error("BlkKin's plugin for babeltrace2 is not found, neither in " PLUGIN_DIR
+                    " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there");
+        return false;
+    }
+    return true;
+}
+
+/* ---- components ------------------------------------------------------------------------------ */
+
+/* Before the sources, as only it knows what an interruption is while something blocks. */
+static bool add_sink(struct graph *graph)
+{
+    const bt_component_class_sink *class =
+        bt_plugin_borrow_sink_component_class_by_name_const(graph->blkin, "zipkin");
+
+    if (!class || bt_graph_add_sink_component(graph->graph, class, "sink", graph->spec->sink_params,
+                                              graph->spec->level,
+                                              &graph->sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+        print_error("cannot start the sink");
+        return false;
+    }
+    return true;
+}
+
+/* To the muxer's free port: it grows a new one each time. */
+static bool connect_source(struct graph *graph, const bt_component_source *source)
+{
+    for (uint64_t i = 0; i < bt_component_source_get_output_port_count(source); i++) {
+        const uint64_t last = bt_component_filter_get_input_port_count(graph->muxer) - 1;
+
+        if (bt_graph_connect_ports(
+                graph->graph, bt_component_source_borrow_output_port_by_index_const(source, i),
+                bt_component_filter_borrow_input_port_by_index_const(graph->muxer, last),
+                NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+            return false;
+    }
+    return true;
+}
+
+/* {inputs: [input]}; NULL: out of memory. */
+static bt_value *source_params(const char *input)
+{
+    bt_value *params = bt_value_map_create();
+    bt_value *inputs;
+
+    if (params &&
+        bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) ==
+            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
+        bt_value_array_append_string_element(inputs, input) ==
+            BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK)
+        return params;
+    bt_value_put_ref(params);
+    return NULL;
+}
+
+/* What they would log comes as the causes of an error, too. */
+static bt_logging_level level_of_source(const struct graph *graph)
+{
+    const bt_logging_level level = graph->spec->level;
+
+    return level <= BT_LOGGING_LEVEL_DEBUG ? level : BT_LOGGING_LEVEL_FATAL;
+}
+
+/* No two of them have the same name. */
+static const bt_component_source *add_source(struct graph *graph, const char *class_name,
+                                             const char *name, const bt_value *params)
+{
+    const bt_component_source *source = NULL;
+
+    (void)bt_graph_add_source_component(
+        graph->graph, bt_plugin_borrow_source_component_class_by_name_const(graph->ctf, class_name),
+        name, params, level_of_source(graph), &source);
+    return source;
+}
+
+static void print_input_error(const char *what, const char *input)
+{
+    char text[4352];
+
+    (void)snprintf(text, sizeof(text), "%s %s", what, input);
+    print_error(text);
+}
+
+static bool add_live(struct graph *graph)
+{
+    const char *url = graph->spec->live_url;
+    bt_value *params = source_params(url);
+    const bt_component_source *source = NULL;
+    bool is_connected;
+
+    if (params &&
+        bt_value_map_insert_string_entry(params, "session-not-found-action", "continue") ==
+            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+        source = add_source(graph, "lttng-live", "live", params);
+    bt_value_put_ref(params);
+    is_connected = source && bt_graph_connect_ports(
+                                 graph->graph,
+                                 bt_component_source_borrow_output_port_by_index_const(source, 0),
+                                 bt_component_sink_borrow_input_port_by_index_const(graph->sink, 0),
+                                 NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
+    if (!is_connected)
+        print_input_error("cannot read", url);
+    return is_connected;
+}
+
+static bool add_trace(struct graph *graph, const char *folder, unsigned number)
+{
+    bt_value *params = source_params(folder);
+    const bt_component_source *source = NULL;
+    char name[32];
+    bool is_connected;
+
+    (void)snprintf(name, sizeof(name), "trace-%u", number);
+    if (params)
+        source = add_source(graph, "fs", name, params);
+    bt_value_put_ref(params);
+    is_connected = source && connect_source(graph, source);
+    if (!is_connected)
+        print_input_error("cannot read the trace", folder);
+    return is_connected;
+}
+
+/* Each of its streams is an open file. */
+static void raise_limit_of_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool add_traces(struct graph *graph)
+{
+    const bt_component_class_filter *class =
+        bt_plugin_borrow_filter_component_class_by_name_const(graph->utils, "muxer");
+
+    raise_limit_of_files();
+    if (!class ||
+        bt_graph_add_filter_component(graph->graph, class, "muxer", NULL, level_of_source(graph),
+                                      &graph->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+        print_error("cannot start babeltrace2's muxer");
+        return false;
+    }
+    for (unsigned i = 0; graph->spec->traces[i]; i++) {
+        if (!add_trace(graph, graph->spec->traces[i], i))
+            return false;
+    }
+    if (bt_graph_connect_ports(
+            graph->graph, bt_component_filter_borrow_output_port_by_index_const(graph->muxer, 0),
+            bt_component_sink_borrow_input_port_by_index_const(graph->sink, 0),
+            NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+        return true;
+    print_error("cannot connect the traces with the sink");
+    return false;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static bool build(struct graph *graph)
+{
+    graph->graph = bt_graph_create(0);
+    if (!graph->graph ||
+        bt_graph_add_interrupter(graph->graph, interrupter) != BT_GRAPH_ADD_INTERRUPTER_STATUS_OK) {
+        print_error("cannot make babeltrace2's graph");
+        return false;
+    }
+    return find_plugins(graph) && add_sink(graph) &&
+           (graph->spec->live_url ? add_live(graph) : add_traces(graph));
+}
+
+static void wait_us(long us)
+{
+    const struct timespec time = {us / 1000000, us % 1000000 * 1000};
+
+    (void)nanosleep(&time, NULL); /* a signal ends it */
+}
+
+static enum graph_status run(struct graph *graph)
+{
+    bt_graph_run_status status;
+
+    do {
+        status = bt_graph_run(graph->graph);
+        if (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter))
+            wait_us(graph->spec->retry_us);
+    } while (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter));
+    if (status == BT_GRAPH_RUN_STATUS_OK)
+        return GRAPH_ENDED;
+    if (bt_interrupter_is_set(interrupter))
+        return GRAPH_INTERRUPTED;
+    if (graph->spec->live_url)
+        print_input_error("reading ended:", graph->spec->live_url);
+    else
+        print_error("reading failed");
+    return GRAPH_FAILED;
+}
+
+/* The sink ends with the graph: it delivers what was read. */
+static void end(struct graph *graph)
+{
+    bt_graph_put_ref(graph->graph);
+    bt_current_thread_clear_error();
+    bt_plugin_put_ref(graph->blkin);
+    bt_plugin_set_put_ref(graph->installed);
+    bt_plugin_put_ref(graph->utils);
+    bt_plugin_put_ref(graph->ctf);
+}
+
+enum graph_status graph_run(const struct graph_spec *spec)
+{
+    struct graph graph = {.spec = spec};
+    enum graph_status status = GRAPH_FAILED;
+
+    if (!take_signals()) {
+        print_error("cannot make babeltrace2's interrupter");
+        return GRAPH_FAILED;
+    }
+    if (build(&graph))
+        status = run(&graph);
+    else if (bt_interrupter_is_set(interrupter))
+        status = GRAPH_INTERRUPTED;
+    end(&graph);
+    leave_signals();
+    return status;
+}
+
+bool graph_can_run(void)
+{
+    static struct graph loaded; /* for as long as we live */
+
+    return find_plugins(&loaded);
+}

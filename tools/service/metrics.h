@@ -1,0 +1,22 @@
+/*
+ * The page for Prometheus, served by a service's loop.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_METRICS_H
+#define BLKIN_TOOLS_METRICS_H
+
+#include "account/metrics_server.h"
+#include "loop.h"
+
+struct metrics;
+
+/* Listens at "[ADDRESS:]PORT". Returns NULL with error set. */
+struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_fn *page,
+                             void *context, struct error *error);
+const char *metrics_url(const struct metrics *metrics);
+
+/* NULL is allowed. */
+void metrics_close(struct metrics *metrics);
+
+#endif

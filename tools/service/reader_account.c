@@ -1,0 +1,96 @@
+/*
+ * The accounts of readers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "reader_account.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void counter_set(const struct counter *counter, struct counts *counts, uint64_t value)
+{
+    memcpy((char *)counts + counter->offset, &value, sizeof(value));
+}
+
+/* "2026-11-21T11:33:27.981Z"; 0 if it is none. */
+static int64_t time_of(const json_t *json)
+{
+    const char *text = json_string_value(json);
+    const char *rest;
+    struct tm tm = {0};
+
+    if (!text)
+        return 0;
+    rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (!rest || *rest != '.')
+        return 0;
+    return (int64_t)timegm(&tm) * 1000000000 + strtol(rest + 1, NULL, 10) * 1000000;
+}
+
+static void read_counters(const json_t *json, struct counts *counts)
+{
+    for (size_t i = 0; i < counters_count; i++)
+        counter_set(&counters[i], counts,
+                    (uint64_t)json_integer_value(json_object_get(json, counters[i].name)));
+}
+
+bool reader_account_read(const char *path, struct reader_account *account)
+{
+    json_t *json = json_load_file(path, 0, NULL);
+    const json_t *values = json_object_get(json, "counters");
+    const char *state = json_string_value(json_object_get(json, "state"));
+    const bool is_whole = values && state;
+
+    if (is_whole) {
+        *account =
+            (struct reader_account){.events_ns = time_of(json_object_get(json, "events_as_of")),
+                                    .pid = (long)json_integer_value(json_object_get(json, "pid")),
+                                    .has_ended = strcmp(state, "ended") == 0};
+        read_counters(values, &account->counts);
+        account->counts.input.trace_time_ns = time_of(json_object_get(json, "trace_time"));
+    }
+    json_decref(json);
+    return is_whole;
+}
+
+void counts_add(struct counts *sum, const struct counts *part)
+{
+    const int64_t time_ns = part->input.trace_time_ns;
+    int64_t *earliest = &sum->input.trace_time_ns;
+
+    for (size_t i = 0; i < counters_count; i++)
+        counter_set(&counters[i], sum,
+                    counter_value(&counters[i], sum) + counter_value(&counters[i], part));
+    if (time_ns && (*earliest == 0 || time_ns < *earliest))
+        *earliest = time_ns;
+}
+
+uint64_t counts_bury(struct counts *counts)
+{
+    const uint64_t waited = counts->output.waiting;
+
+    for (size_t i = 0; i < counters_count; i++) {
+        if (counters[i].kind == GAUGE)
+            counter_set(&counters[i], counts, 0);
+    }
+    counts->output.outcome[OUTCOME_UNDELIVERED] += waited;
+    counts->input.trace_time_ns = 0;
+    return waited;
+}
+
+json_t *counts_json(const struct counts *counts)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; object && i < counters_count; i++) {
+        if (json_object_set_new(object, counters[i].name,
+                                json_integer((json_int_t)counter_value(&counters[i], counts))) !=
+            0) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return object;
+}

@@ -1,0 +1,45 @@
+/*
+ * What is shown: of an interval, or of all that a file has.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_STAT_REPORT_H
+#define BLKIN_TOOLS_STAT_REPORT_H
+
+#include "../trace/open_traces.h"
+#include "../trace/statistics.h"
+#include "options.h"
+
+#include <jansson.h>
+
+#define SERVICES_MAX 2
+
+struct report {
+    bool is_live;
+    double seconds;   /* that the spans are of */
+    uint64_t spans;   /* that were seen */
+    uint64_t passed;  /* that the sinks had */
+    uint64_t dropped; /* of these: the taps' readers were too slow */
+    uint32_t share;   /* 1/share of the traces is asked for */
+    size_t taps;      /* sinks that are read */
+    struct open_traces_counts traces;
+    const struct statistics *statistics;
+    const char *account_names[SERVICES_MAX]; /* of the services that run */
+    const json_t *accounts[SERVICES_MAX];    /* their counters; NULL: not known */
+};
+
+/* How many times as many spans passed as were seen. */
+double report_scale(const struct report *report);
+
+/* The rows that are asked for, sorted; free(3) them. Returns NULL when out of memory. */
+const struct statistics_row **report_rows(const struct report *report,
+                                          const struct options *options, size_t *count);
+
+/* All self time that is in the statistics, in us. */
+double report_self_sum(const struct report *report);
+
+/* These write to the standard output. Out of memory: they return false. */
+bool print_table(const struct report *report, const struct options *options);
+bool print_json(const struct report *report, const struct options *options);
+
+#endif

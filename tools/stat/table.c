@@ -1,0 +1,347 @@
+/*
+ * The report as a table that fits the terminal.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "report.h"
+
+#include "../text.h"
+#include "account.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LABEL_WISH 24
+#define CELL_WIDTH 7
+#define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
+
+struct cell {
+    char text[16];
+};
+
+struct table {
+    const struct report *report;
+    size_t label;
+    int detail; /* columns of no more than this are shown */
+    double self_sum;
+};
+
+/* ---- cells: six characters, three of them digits that mean something */
+
+static struct cell number_cell(double value)
+{
+    struct cell cell;
+
+    snprintf(cell.text, sizeof(cell.text),
+             value < 9.995      ? "%.2f"
+             : value < 99.95    ? "%.1f"
+             : value < 999999.5 ? "%.0f"
+                                : "%.3gM",
+             value < 999999.5 ? value : value / 1e6);
+    return cell;
+}
+
+static struct cell count_cell(uint64_t value)
+{
+    struct cell cell;
+
+    if (value >= 1000000)
+        return number_cell((double)value);
+    snprintf(cell.text, sizeof(cell.text), "%" PRIu64, value);
+    return cell;
+}
+
+static struct cell scaled_cell(double value, const char *unit)
+{
+    struct cell cell;
+
+    snprintf(cell.text, sizeof(cell.text),
+             value < 9.995   ? "%.2f%s"
+             : value < 99.95 ? "%.1f%s"
+                             : "%.0f%s",
+             value, unit);
+    return cell;
+}
+
+static struct cell days_cell(double days)
+{
+    struct cell cell;
+
+    snprintf(cell.text, sizeof(cell.text), days < 99999.5 ? "%.0fd" : "%.0ed", days);
+    return cell;
+}
+
+static struct cell time_cell(const struct histogram *histogram, double q)
+{
+    const double us = (double)histogram_quantile(histogram, q);
+    struct cell cell = {"-"};
+
+    if (histogram->count == 0)
+        return cell;
+    if (us >= 99999.5e6)
+        return days_cell(us / 86400e6);
+    if (us >= 999500)
+        return scaled_cell(us / 1e6, "s");
+    if (us >= 1000)
+        return scaled_cell(us / 1e3, "ms");
+    snprintf(cell.text, sizeof(cell.text), "%.0fus", us);
+    return cell;
+}
+
+/* ---- columns */
+
+static struct cell spans_cell(const struct table *table, const struct statistics_row *row)
+{
+    (void)table;
+    return count_cell(row->spans);
+}
+
+static struct cell rate_cell(const struct table *table, const struct statistics_row *row)
+{
+    const struct report *report = table->report;
+
+    return report->seconds > 0
+               ? number_cell((double)row->spans * report_scale(report) / report->seconds)
+               : (struct cell){"-"};
+}
+
+static struct cell errors_cell(const struct table *table, const struct statistics_row *row)
+{
+    (void)table;
+    return count_cell(row->errors);
+}
+
+static struct cell share_cell(const struct table *table, const struct statistics_row *row)
+{
+    struct cell cell = {"-"};
+
+    if (table->self_sum > 0)
+        snprintf(cell.text, sizeof(cell.text), "%.1f", row->self.sum * 100 / table->self_sum);
+    return cell;
+}
+
+static const struct column {
+    const char *title;
+    int detail; /* 0: shown on any terminal, 1: from 80 columns on, 2: on a wide one */
+    struct cell (*cell)(const struct table *table, const struct statistics_row *row);
+    size_t histogram; /* without a cell(): of this histogram */
+    double q;
+} columns_of_table[] = {
+#define DURATION offsetof(struct statistics_row, duration)
+#define SELF     offsetof(struct statistics_row, self)
+    {"spans", 2, spans_cell, 0, 0},   {"rate/s", 0, rate_cell, 0, 0},
+    {"errors", 0, errors_cell, 0, 0}, {"p50", 0, NULL, DURATION, 0.5},
+    {"p90", 1, NULL, DURATION, 0.9},  {"p99", 0, NULL, DURATION, 0.99},
+    {"max", 0, NULL, DURATION, 1},    {"self50", 2, NULL, SELF, 0.5},
+    {"self90", 2, NULL, SELF, 0.9},   {"self99", 0, NULL, SELF, 0.99},
+    {"selfmx", 2, NULL, SELF, 1},     {"self%", 1, share_cell, 0, 0},
+};
+
+static struct cell cell_of(const struct table *table, const struct column *column,
+                           const struct statistics_row *row)
+{
+    if (column->cell)
+        return column->cell(table, row);
+    return time_cell((const struct histogram *)((const char *)row + column->histogram), column->q);
+}
+
+/* ---- lines */
+
+static void put_titles(const struct table *table)
+{
+    put_spaces(table->label - put("service: span", table->label));
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (columns_of_table[i].detail <= table->detail)
+            printf("%*s", CELL_WIDTH, columns_of_table[i].title);
+    }
+    putchar('\n');
+}
+
+static size_t label_columns(const struct statistics_row *row)
+{
+    return columns(row->service) + 2 + columns(row->name);
+}
+
+static size_t put_label(const struct table *table, const struct statistics_row *row)
+{
+    const size_t half = table->label / 2;
+    size_t taken;
+
+    if (row->is_other)
+        return put("(all other names)", table->label);
+    taken = columns(row->service) + 2 < half ? columns(row->service) : half - 2;
+    taken = put(row->service, label_columns(row) > table->label ? taken : table->label);
+    fputs(": ", stdout);
+    return taken + 2 + put(row->name[0] ? row->name : "(no name)", table->label - taken - 2);
+}
+
+static void put_cells(const struct table *table, const struct statistics_row *row)
+{
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (columns_of_table[i].detail <= table->detail)
+            printf("%*s", CELL_WIDTH, cell_of(table, &columns_of_table[i], row).text);
+    }
+    putchar('\n');
+}
+
+/* What there is no room for, as one row. Out of memory: returns false. */
+static bool put_rest(const struct table *table, const struct statistics_row **rows, size_t count)
+{
+    struct statistics_row rest = {.service = ""};
+    bool done = true;
+    char label[64];
+
+    for (size_t i = 0; done && i < count; i++)
+        done = statistics_merge_row(&rest, rows[i]);
+    snprintf(label, sizeof(label), "(%zu more)", count);
+    put_spaces(table->label - put(label, table->label));
+    put_cells(table, &rest);
+    statistics_clear_row(&rest);
+    return done;
+}
+
+static size_t lines_of(size_t length, size_t width)
+{
+    return length ? (length + width - 1) / width : 1;
+}
+
+/* Whole, over several lines if need be; returns how many. */
+static size_t put_whole(const char *text, size_t width)
+{
+    fputs(text, stdout);
+    putchar('\n');
+    return lines_of(strlen(text), width);
+}
+
+static size_t put_time_and_totals(const struct report *report, size_t width)
+{
+    char text[512];
+    size_t length = 0;
+    uint64_t errors = 0;
+    const time_t now = time(NULL);
+    struct tm local;
+
+    for (size_t i = 0; i < statistics_count(report->statistics); i++)
+        errors += statistics_row(report->statistics, i)->errors;
+    if (report->is_live && localtime_r(&now, &local))
+        length = strftime(text, sizeof(text), "%H:%M:%S  ", &local);
+    length += (size_t)snprintf(
+        text + length, sizeof(text) - length,
+        "%" PRIu64 " span%s in %.1f s, %" PRIu64 " with an error; %" PRIu64 " trace%s",
+        report->spans, report->spans == 1 ? "" : "s", report->seconds, errors,
+        report->traces.complete, report->traces.complete == 1 ? "" : "s");
+    if (report->is_live)
+        snprintf(text + length, sizeof(text) - length, "; %zu sink%s", report->taps,
+                 report->taps == 1 ? "" : "s");
+    return put_whole(text, width);
+}
+
+/* What the figures are not: whole. */
+static size_t put_limits(const struct report *report, size_t width)
+{
+    char text[512];
+    size_t lines = 0;
+
+    if (report->share > 1 || report->dropped) {
+        size_t length =
+            (size_t)snprintf(text, sizeof(text), "seen: %" PRIu64 " of %" PRIu64 " spans",
+                             report->spans, report->passed);
+
+        if (report->share > 1)
+            length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                       ", of 1/%" PRIu32 " of the traces", report->share);
+        if (report->dropped)
+            length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                       ", as %" PRIu64 " came too fast", report->dropped);
+        snprintf(text + length, sizeof(text) - length, "; rates are estimates");
+        lines += put_whole(text, width);
+    }
+    if (report->traces.early) {
+        snprintf(text, sizeof(text),
+                 "%" PRIu64 " traces did not fit into memory until they were complete: their self "
+                 "times may be too long",
+                 report->traces.early);
+        lines += put_whole(text, width);
+    }
+    return lines;
+}
+
+static size_t put_account(const struct report *report, int i, size_t width)
+{
+    char line[ACCOUNT_LINE_MAX];
+
+    account_line(report->account_names[i], report->accounts[i], line);
+    return put_whole(line, width);
+}
+
+static size_t put_head(const struct report *report, size_t width)
+{
+    size_t lines = put_time_and_totals(report, width) + put_limits(report, width);
+
+    for (int i = 0; i < SERVICES_MAX; i++) {
+        if (report->accounts[i])
+            lines += put_account(report, i, width);
+    }
+    putchar('\n');
+    return lines + 1;
+}
+
+static size_t width_of_cells(int detail)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        width += columns_of_table[i].detail <= detail ? CELL_WIDTH : 0;
+    return width;
+}
+
+static struct table layout(const struct report *report, const struct statistics_row **rows,
+                           size_t count, size_t width)
+{
+    struct table table = {report, LABEL_WISH, 2, report_self_sum(report)};
+    size_t room;
+
+    while (table.detail > 0 && width_of_cells(table.detail) + LABEL_WISH > width)
+        table.detail--;
+    room = width - width_of_cells(table.detail);
+    for (size_t i = 0; i < count; i++)
+        table.label = label_columns(rows[i]) > table.label ? label_columns(rows[i]) : table.label;
+    if (table.label > room)
+        table.label = room;
+    return table;
+}
+
+bool print_table(const struct report *report, const struct options *options)
+{
+    const struct screen seen = screen();
+    const size_t width = options->width ? options->width : seen.width;
+    size_t count, shown, room = SIZE_MAX;
+    const struct statistics_row **rows = report_rows(report, options, &count);
+    struct table table;
+    bool done = rows != NULL;
+
+    if (!done)
+        return false;
+    if (report->is_live && seen.rows)
+        fputs("\033[H\033[2J", stdout);
+    shown = put_head(report, width) + 1;
+    if (report->is_live && seen.rows)
+        room = seen.rows > shown + 3 ? seen.rows - shown - 1 : 2;
+    shown = count <= room ? count : room - 1;
+    table = layout(report, rows, count, width);
+    put_titles(&table);
+    for (size_t i = 0; i < shown; i++) {
+        put_spaces(table.label - put_label(&table, rows[i]));
+        put_cells(&table, rows[i]);
+    }
+    if (shown < count)
+        done = put_rest(&table, rows + shown, count - shown);
+    if (report->is_live && !seen.rows)
+        putchar('\n');
+    free(rows);
+    return done;
+}

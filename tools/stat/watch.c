@@ -1,0 +1,339 @@
+/*
+ * The live part of blkin stat.
+ *
+ * What a span itself tells is counted when it comes; its self time when its trace is complete. If
+ * there is more than can be read, a share of the traces is asked for, the same one of all taps.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "watch.h"
+
+#include "monotonic.h"
+#include "report.h"
+#include "service/control.h"
+#include "tap_reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TAPS_MAX  256
+#define SHARE_MAX 1024U
+
+/* Of the time: with more a share of half as many traces is asked for, with less of twice as many.
+ */
+#define BUSY_MUCH   0.8
+#define BUSY_LITTLE 0.3
+
+static const char *const services[SERVICES_MAX] = {"live", "rotate"};
+
+struct watch {
+    const struct options *options;
+    const char *folder; /* of the services' sockets; NULL: one tap only */
+    struct statistics *statistics;
+    struct open_traces *traces;
+    struct span_list spans; /* of one line */
+    struct tap_reader *taps[TAPS_MAX];
+    size_t taps_count;
+    json_t *accounts[SERVICES_MAX];
+    uint32_t share;
+    bool has_broken;      /* some tap */
+    uint64_t spans_count; /* these three of the interval */
+    uint64_t passed;
+    uint64_t dropped;
+    int64_t begin_ms;
+    double busy_s; /* CPU time of this process before the interval */
+};
+
+/* ---- taps */
+
+static bool use_line(void *context, const struct tap_line *line)
+{
+    struct watch *watch = context;
+    const int64_t now_ms = clock_ms();
+    bool done;
+
+    watch->spans.count = 0;
+    done = spans_add(&watch->spans, line->spans, "tap");
+    for (size_t i = 0; done && i < watch->spans.count; i++)
+        done = statistics_add_span(watch->statistics, &watch->spans.spans[i]) &&
+               open_traces_add(watch->traces, &watch->spans.spans[i], now_ms);
+    watch->spans_count += watch->spans.count;
+    watch->passed += line->passed;
+    watch->dropped += line->dropped;
+    return done;
+}
+
+static bool add_tap(struct watch *watch, const char *path, struct error *error)
+{
+    struct tap_reader *tap;
+
+    for (size_t i = 0; i < watch->taps_count; i++) {
+        if (strcmp(tap_reader_path(watch->taps[i]), path) == 0)
+            return true;
+    }
+    if (watch->taps_count == TAPS_MAX) {
+        error_set(error, "there are more than %d taps", TAPS_MAX);
+        return false;
+    }
+    tap = tap_reader_open(path, error);
+    if (!tap)
+        return false;
+    if (watch->share > 1)
+        tap_reader_ask(tap, watch->share);
+    watch->taps[watch->taps_count++] = tap;
+    return true;
+}
+
+static void remove_tap(struct watch *watch, size_t i)
+{
+    tap_reader_close(watch->taps[i]);
+    watch->taps[i] = watch->taps[--watch->taps_count];
+}
+
+static void read_tap(struct watch *watch, size_t i)
+{
+    struct error error;
+
+    switch (tap_reader_read(watch->taps[i], use_line, watch, &error)) {
+    case TAP_BROKEN:
+        fprintf(stderr, "blkin stat: %s\n", error.text);
+        watch->has_broken = true;
+        remove_tap(watch, i);
+        break;
+    case TAP_ENDED:
+        remove_tap(watch, i);
+        break;
+    case TAP_GOES_ON:
+        break;
+    }
+}
+
+/* Until there is something to read, or it is time. Returns false if it cannot wait any more. */
+static bool read_taps(struct watch *watch, int64_t until_ms)
+{
+    struct pollfd fds[TAPS_MAX];
+    const int64_t now_ms = clock_ms();
+    const size_t count = watch->taps_count;
+    int ready;
+
+    for (size_t i = 0; i < count; i++)
+        fds[i] = (struct pollfd){tap_reader_fd(watch->taps[i]), POLLIN, 0};
+    ready = poll(fds, count, until_ms > now_ms ? (int)(until_ms - now_ms) : 0);
+    if (ready < 0 && errno != EINTR) {
+        perror("blkin stat: cannot wait");
+        return false;
+    }
+    /* from the last one on, as one that is removed gets the last one's place */
+    for (size_t i = count; ready > 0 && i-- > 0;) {
+        if (fds[i].revents)
+            read_tap(watch, i);
+    }
+    return true;
+}
+
+/* ---- services */
+
+/* Asks a service, of which one that is not there is no error. Returns whether it answers. */
+static bool ask_service(struct watch *watch, int service)
+{
+    struct error error;
+    json_t *status = control_ask(watch->folder, services[service], "status", &error);
+    json_t *taps = status ? control_ask(watch->folder, services[service], "taps", &error) : NULL;
+    const json_t *list = taps, *path;
+    size_t i;
+
+    if (json_is_object(taps))
+        list = json_object_get(taps, "taps");
+    json_decref(watch->accounts[service]);
+    watch->accounts[service] = json_incref(json_object_get(status, "counters"));
+    json_array_foreach(list, i, path)
+    {
+        /* one whose sink has ended in between is no trouble */
+        if (json_is_string(path))
+            (void)add_tap(watch, json_string_value(path), &error);
+    }
+    json_decref(taps);
+    json_decref(status);
+    return status != NULL;
+}
+
+static bool ask_services(struct watch *watch)
+{
+    bool one_answers = false;
+
+    for (int i = 0; i < SERVICES_MAX; i++)
+        one_answers |= ask_service(watch, i);
+    return one_answers;
+}
+
+/* ---- intervals */
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Too fast: half as many traces. Slow enough: twice as many. */
+static void choose_share(struct watch *watch, double busy)
+{
+    uint32_t share = watch->share;
+
+    if ((watch->dropped || busy > BUSY_MUCH) && share < SHARE_MAX)
+        share *= 2;
+    else if (!watch->dropped && busy < BUSY_LITTLE && share > 1)
+        share /= 2;
+    if (share == watch->share)
+        return;
+    watch->share = share;
+    for (size_t i = 0; i < watch->taps_count; i++)
+        tap_reader_ask(watch->taps[i], share);
+}
+
+static void begin_interval(struct watch *watch)
+{
+    statistics_clear(watch->statistics);
+    watch->spans_count = watch->passed = watch->dropped = 0;
+    watch->begin_ms = clock_ms();
+    watch->busy_s = cpu_seconds();
+}
+
+static bool show(struct watch *watch, double seconds)
+{
+    struct report report = {
+        .is_live = true,
+        .seconds = seconds,
+        .spans = watch->spans_count,
+        .passed = watch->passed,
+        .dropped = watch->dropped,
+        .share = watch->share,
+        .taps = watch->taps_count,
+        .traces = open_traces_counts(watch->traces),
+        .statistics = watch->statistics,
+    };
+
+    for (int i = 0; i < SERVICES_MAX; i++) {
+        report.account_names[i] = services[i];
+        report.accounts[i] = watch->accounts[i];
+    }
+    return watch->options->json ? print_json(&report, watch->options)
+                                : print_table(&report, watch->options);
+}
+
+/* Returns false if it cannot be shown. */
+static bool end_interval(struct watch *watch, bool is_last)
+{
+    const int64_t now_ms = clock_ms();
+    const double seconds = (double)(now_ms - watch->begin_ms) / 1000;
+    const double busy = (cpu_seconds() - watch->busy_s) / seconds;
+    const bool done = is_last ? open_traces_close_all(watch->traces)
+                              : open_traces_close_quiet(watch->traces, now_ms);
+
+    if (!done || !show(watch, seconds)) {
+        fputs("blkin stat: out of memory\n", stderr);
+        return false;
+    }
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("blkin stat: cannot write");
+        return false;
+    }
+    choose_share(watch, busy);
+    return true;
+}
+
+/* Until the end of the interval, or of the one tap. Returns false if it cannot go on. */
+static bool run_interval(struct watch *watch)
+{
+    const int64_t end_ms = watch->begin_ms + watch->options->interval_ms;
+
+    while (clock_ms() < end_ms && (watch->folder || watch->taps_count)) {
+        if (!read_taps(watch, end_ms))
+            return false;
+    }
+    return true;
+}
+
+static int run(struct watch *watch)
+{
+    bool is_last;
+
+    do {
+        begin_interval(watch);
+        if (!run_interval(watch))
+            return 1;
+        is_last = watch->options->once || (!watch->folder && !watch->taps_count);
+        if (watch->folder && !ask_services(watch) && !watch->taps_count) {
+            fprintf(stderr, "blkin stat: the service has ended\n");
+            is_last = true;
+        }
+        if (!end_interval(watch, is_last))
+            return 1;
+    } while (!is_last);
+    return watch->has_broken;
+}
+
+/* ---- beginning and end */
+
+static bool begin(struct watch *watch, const struct options *options)
+{
+    *watch = (struct watch){.options = options, .share = 1};
+    watch->statistics = statistics_new();
+    if (watch->statistics)
+        watch->traces = open_traces_new(watch->statistics);
+    if (!watch->traces)
+        fputs("blkin stat: out of memory\n", stderr);
+    return watch->traces != NULL;
+}
+
+static void end(struct watch *watch)
+{
+    while (watch->taps_count)
+        remove_tap(watch, watch->taps_count - 1);
+    for (int i = 0; i < SERVICES_MAX; i++)
+        json_decref(watch->accounts[i]);
+    open_traces_free(watch->traces);
+    statistics_free(watch->statistics);
+    spans_free(&watch->spans);
+}
+
+int watch_tap(const struct options *options, const char *path)
+{
+    struct watch watch;
+    struct error error;
+    int status = 1;
+
+    if (begin(&watch, options)) {
+        if (add_tap(&watch, path, &error))
+            status = run(&watch);
+        else
+            fprintf(stderr, "blkin stat: %s; is a sink with tap=\"%s\" running?\n", error.text,
+                    path);
+    }
+    end(&watch);
+    return status;
+}
+
+int watch_services(const struct options *options, const char *folder)
+{
+    struct watch watch;
+    int status = 1;
+
+    if (begin(&watch, options)) {
+        watch.folder = folder;
+        if (ask_services(&watch))
+            status = run(&watch);
+        else
+            fprintf(stderr,
+                    "blkin stat: no service answers in \"%s\": start \"blkin live\" or \"blkin "
+                    "rotate\", name its --runtime-dir, or give a FILE, FOLDER, URL or SOCKET\n",
+                    folder);
+    }
+    end(&watch);
+    return status;
+}
