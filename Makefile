@@ -394,7 +394,7 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
 # sink's do.
 tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py \
-	tests/plugin/test-spool.py
+	tests/plugin/test-spool.py tests/stat/test-tap.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread all tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
@@ -417,10 +417,12 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_flags = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_flags =
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-packed: $(core_src)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: $(core_src)
+$(BUILD)/fuzz/fuzz-checkpoint: $(wildcard babeltrace-plugin/checkpoint*.c)
+$(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # tables that are large so that hardly anything meets in them: small, so that things do meet, and
 # because to zero 590 KiB would take most of the time
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
 	-DSEQUENCE_PLACES=16 -DALIKE_MAX=4
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
 	output/zipkin_json.c)
@@ -483,7 +485,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -Ilibblkin $(public_flags) \
 			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 

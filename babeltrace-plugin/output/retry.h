@@ -10,7 +10,7 @@
 #include "../core/hash.h"
 
 #define RETRY_FIRST_MS   100
-#define RETRY_LONGEST_MS 10000
+#define RETRY_LONGEST_MS 1500 /* a collector that is back gets spans within 2 s */
 
 struct retry {
     unsigned failures; /* in a row */

@@ -93,6 +93,25 @@ compare_before() {
     rm -rf "$WORK"/{now,before} "$WORK"/{now,before}.{blkin.zipkin,utils.dummy}
 }
 
+# With a tap: nobody reads it, or one reader does, as fast as it can.
+tapped() {
+    [ "$1" = untapped ] || start_part reader "$PYTHON" "$SRC/tests/bench/tap_reader.py" "$WORK/tap"
+    viewer "$1" blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",tap=\"$WORK/tap\""
+    [ "$1" = untapped ] || wait_part reader 10 || die "the reader of the tap failed"
+}
+
+compare_tap() {
+    record_trace plain "$spans" "$pace" span || exit 1
+    ln -s plain "$WORK/untapped"
+    ln -s plain "$WORK/tapped"
+    in_turns 'ours plain' 'tapped untapped'
+    in_turns 'ours plain' 'tapped tapped'
+    printf 'sink %s %s\n' tap_none_cpu "$(least "$WORK/plain.blkin.zipkin" 1)" \
+        tap_unread_cpu "$(least "$WORK/untapped.blkin.zipkin" 1)" \
+        tap_read_cpu "$(least "$WORK/tapped.blkin.zipkin" 1)"
+    rm -rf "$WORK"/{plain,tapped,untapped}{,.blkin.zipkin}
+}
+
 # What a babeltrace2 takes for its start and its end.
 start() {
     local spans=10 i
@@ -125,6 +144,7 @@ far=$(part_address far)
 stop_part far
 compare original
 compare span
+compare_tap
 start
 compare_before span span 1
 compare_before steps layers 3

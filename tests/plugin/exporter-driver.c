@@ -5,8 +5,8 @@
  *
  * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
  * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
- * more bytes if in big=N:BYTES; with noise=BYTES each has a tag of so many random digits; with
- * per-trace=N every N of them are a trace.
+ * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace, with noise=BYTES each
+ * has a tag of so many random digits.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
  * "spool-" before), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in

@@ -26,21 +26,22 @@
 static const char usage[] =
     "usage: blkin live [OPTION]...\n"
     "\n"
-    "Records the traces of this host's programs in a live session, and sends their spans on\n"
-    "as they come. Runs until SIGTERM or SIGINT; then all that was recorded is delivered.\n"
+    "Records the traces of this host's programs in a live session, and sends their\n"
+    "spans on as they come. Runs until SIGTERM or SIGINT; then what was recorded is\n"
+    "delivered.\n"
     "\n"
-    "  --endpoint=URL       where to: http://HOST:PORT of a Zipkin collector, or file:PATH\n"
-    "  --session=NAME       of the session [blkin]\n"
-    "  --relayd=HOST:PORT   use a relay daemon that runs [own: one is started, on loopback]\n"
-    "  --follow=GLOBS       also read these, as HOST/SESSION [*/SESSION]\n"
-    "  --log-level=LEVEL    none, error, warning or info [warning]\n"
-    "  --config=FILE        instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE          any other key: `blkin config keys` lists them\n"
-    "  -h, --help           print this\n"
+    "  --endpoint=URL      a Zipkin collector's http://HOST:PORT, or file:PATH\n"
+    "  --session=NAME      of the session [blkin]\n"
+    "  --relayd=HOST:PORT  a relay daemon that runs [own: starts one, on loopback]\n"
+    "  --follow=GLOBS      also read these, as HOST/SESSION [*/SESSION]\n"
+    "  --log-level=LEVEL   none, error, warning or info [warning]\n"
+    "  --config=FILE       instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  --KEY=VALUE         any other key: `blkin config keys` lists them\n"
+    "  -h, --help          print this\n"
     "\n"
-    "Without LTTng's session daemon or a collector it waits for them. `blkin status` tells how\n"
-    "it is, `blkin doctor` what is wrong. Exit status: 0 it was ended by a signal; 1 it could\n"
-    "not run; 2 wrong usage or configuration.\n";
+    "Without LTTng's session daemon or a collector it waits for them. `blkin status`\n"
+    "tells how it is, `blkin doctor` what is wrong. Exit status: 0 ended by a signal;\n"
+    "1 it could not run; 2 wrong usage or configuration.\n";
 
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
@@ -272,6 +273,13 @@ static void session_stands_still(void *context, const struct reader *reader)
     }
 }
 
+static void session_is_gone(void *context, const struct reader *reader)
+{
+    struct service *service = context;
+
+    relay_sweep(&service->relay, reader->host, reader->session);
+}
+
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 static void relay_has_ended(void *context)
@@ -435,7 +443,8 @@ static bool open_parts(struct service *service, struct error *error)
     const struct relay_callbacks of_relay = {relay_is_up, relay_is_down, relay_has_listed,
                                              relay_has_failed, service};
     const struct tracing_callbacks of_tracing = {session_is_made, service};
-    const struct readers_callbacks of_readers = {session_stands_still, readers_have_ended, service};
+    const struct readers_callbacks of_readers = {session_stands_still, session_is_gone,
+                                                 readers_have_ended, service};
     struct relay_options relay;
     struct session_spec spec;
     struct readers_options readers;
@@ -526,6 +535,7 @@ int live(int argc, char *argv[])
         free(service);
         return status;
     }
+    status = 1;
     say_open("blkin live", config_text(service->config, "log-level"));
     service->endpoint = endpoint_shown(config_text(service->config, "endpoint"));
     service->loop =

@@ -21,7 +21,6 @@
 #define PATH_SIZE      192
 #define RESTART_MS     100 /* then twice as long each time */
 #define RESTART_MAX_MS 5000
-#define LONG_RUN_NS    INT64_C(10000000000) /* who has run for that long has not failed at once */
 #define LOOK_MS        1000
 #define STATS_MS       500 /* how often they write */
 #define STUCK_NS       INT64_C(5000000000)
@@ -44,6 +43,20 @@ static const char *path_of(const struct reader *reader, const char *end, char pa
     return path;
 }
 
+/* file:PATH is a file for each run of a sink: the first one's, then PATH.2 ... */
+static bool set_endpoint(const struct reader *reader, bt_value *params)
+{
+    const bt_value *endpoint = bt_value_map_borrow_entry_value_const(params, "endpoint");
+    char text[4352];
+
+    if (!endpoint || strncmp(bt_value_string_get(endpoint), "file:", 5) != 0 ||
+        reader->readers->starts == 0)
+        return true;
+    (void)snprintf(text, sizeof(text), "%s.%u", bt_value_string_get(endpoint),
+                   reader->readers->starts + 1);
+    return set_text(params, "endpoint", text);
+}
+
 /* The sink's parameters, with what is this reader's own. NULL: out of memory. */
 static bt_value *params_of(const struct reader *reader)
 {
@@ -52,7 +65,8 @@ static bt_value *params_of(const struct reader *reader)
 
     if (bt_value_copy(reader->readers->options.params, &params) != BT_VALUE_COPY_STATUS_OK)
         return NULL;
-    if (set_text(params, "stats-file", path_of(reader, "json", path)) &&
+    if (set_endpoint(reader, params) &&
+        set_text(params, "stats-file", path_of(reader, "json", path)) &&
         set_text(params, "checkpoint", path_of(reader, "checkpoint", path)) &&
         set_text(params, "tap", path_of(reader, "tap", path)) &&
         bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", STATS_MS) ==
@@ -110,6 +124,8 @@ static uint64_t close_account(struct reader *reader, pid_t pid)
 
     if (read_stats(reader, &account) && account.pid == pid)
         reader->now = account;
+    if (reader->is_attached || reader->now.counts.input.trace_time_ns)
+        reader->failures = 0; /* it has worked */
     lost = counts_bury(&reader->now.counts);
     counts_add(&reader->before, &reader->now.counts);
     reader->now = (struct reader_account){.pid = 0};
@@ -178,6 +194,7 @@ static void start(void *context)
     output_lines_started(&reader->lines);
     reader->pid = reader->child.pid;
     reader->starts++;
+    reader->readers->starts++;
     reader->is_renewed = false;
     watch_begin(&reader->watch, clock_ms());
     set_state(reader, READER_RUNNING);
@@ -211,6 +228,7 @@ static void end_reader(void *context)
 static void forget(struct reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
+    reader->readers->on.gone(reader->readers->on.context, reader);
     reader->is_used = false;
 }
 
@@ -261,7 +279,6 @@ static void reader_ended(void *context, int status)
     struct reader *reader = context;
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
-    const int64_t ran_ns = wall_clock_ns() - reader->since_ns;
     const uint64_t lost = close_account(reader, reader->pid);
 
     timer_clear(readers->loop, &reader->timer);
@@ -282,8 +299,6 @@ static void reader_ended(void *context, int status)
         start(reader);
         renew_next(readers);
     } else {
-        if (ran_ns > LONG_RUN_NS)
-            reader->failures = 0;
         start_later(reader);
     }
 }
@@ -477,6 +492,8 @@ void readers_reload(struct readers *readers, const struct readers_options *optio
     const bool is_other = !bt_value_is_equal(old->params, options->params) ||
                           old->retry_us != options->retry_us || old->level != options->level;
 
+    if (is_other)
+        readers->starts = 0;
     bt_value_put_ref(old->params);
     readers->options = *options;
     for (int i = 0; is_other && i < READERS_MAX; i++)

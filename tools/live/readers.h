@@ -59,6 +59,7 @@ struct reader {
 
 struct readers_callbacks {
     void (*stalled)(void *context, const struct reader *reader);
+    void (*gone)(void *context, const struct reader *reader); /* its session has ended, it too */
     void (*all_ended)(void *context);
     void *context;
 };
@@ -70,6 +71,7 @@ struct readers {
     struct reader readers[READERS_MAX];
     struct counts gone;          /* of readers whose session is gone */
     uint64_t killed, lost_spans; /* readers that died, and what waited in them */
+    unsigned starts;             /* with these options */
     bool relay_is_up, is_ending, was_full;
     struct timer look;
 };

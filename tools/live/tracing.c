@@ -202,6 +202,9 @@ static void has_looked(void *context, const void *result)
 {
     static const struct error gone = {"LTTng's session daemon is gone, or does not answer: what is "
                                       "recorded until it is back is lost"};
+    static const struct error headless = {
+        "LTTng's consumer daemon has died, and the session daemon starts no other: nothing is "
+        "recorded until lttng-sessiond is restarted"};
     struct tracing *tracing = context;
     const struct session_state *state = result;
     const bool is_restarted = tracing->is_daemon_new;
@@ -222,6 +225,9 @@ static void has_looked(void *context, const void *result)
     if (!state->is_there) {
         make_again(tracing, is_restarted ? "LTTng's session daemon was restarted"
                                          : "somebody has destroyed it");
+    } else if (!state->has_consumer) {
+        complain(tracing, TRACING_FAILED, &headless);
+        try_again_later(tracing);
     } else if (!state->is_active && tracing->state == TRACING_ACTIVE) {
         say(BT_LOGGING_LEVEL_WARNING,
             "session \"%s\": somebody has stopped it; to go on: lttng start %s", tracing->spec.name,

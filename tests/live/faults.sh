@@ -1,0 +1,205 @@
+#!/bin/bash
+# faults.sh SCENARIO COUNT: kills a part under `blkin live` COUNT times while a program records. Each time it must be
+# back at work at most 2 s after the part is (spans made from then on arrive), and what was lost must be counted and
+# said. Prints a line of JSON.
+#
+#   reader     the child that runs babeltrace2: SIGKILL       abort    the same: SIGABRT, as by a corrupted packet
+#   relayd     its relay daemon                               live     `blkin live` itself, started again
+#   sessiond   LTTng's session daemon, started again          consumerd   LTTng's consumer daemon, likewise:
+#              the session must be active 2 s after that, and spans come 2 s after the program has found the daemon
+#   collector  away for a second                              traced   another program that records
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+scenario=$1 count=$2
+rate=${RATE-2000}
+
+number() { # in a file of 8 bytes
+    od -An -t d8 "$1" 2>/dev/null | tr -d ' '
+}
+now_ms() {
+    echo $((${EPOCHREALTIME/[.,]/} / 1000))
+}
+
+# In the account of all `blkin live` so far that a part of the spans is lost.
+said_lost=0
+note_account() {
+    local lost
+    lost=$(status '.counters | .events_missing + .spans_undelivered + .spans_dropped + .lttng_events_discarded')
+    said_lost=$((said_lost + ${lost:-0}))
+}
+
+start_collector_part() {
+    start_server collector "$PYTHON" "$SRC/tests/live/collector.py" "$port" "$WORK/collected" || exit 1
+}
+
+# Each sets back_ms: when the part was back.
+fault_reader() {
+    local pid
+    pid=$(status '.readers[0].pid')
+    kill -s "${1-KILL}" "$pid" || fail "there is no reader"
+    back_ms=$(now_ms)
+}
+fault_abort() {
+    fault_reader ABRT
+}
+fault_relayd() {
+    kill -s KILL "$(status .relayd.pid)" || fail "there is no relay daemon"
+    is_down() {
+        ! listening "$RELAYD_LIVE"
+    }
+    wait_for 10 live "the end of the relay daemon" is_down || exit 1
+    wait_for 10 live "another relay daemon" listening "$RELAYD_LIVE" || exit 1
+    back_ms=$(now_ms)
+}
+fault_live() {
+    note_account
+    kill -s KILL "${private_pid[live]}"
+    wait_part live 10 2>/dev/null
+    cat "$WORK/live.log" >>"$WORK/earlier.log"
+    is_down() {
+        ! listening "$RELAYD_LIVE"
+    }
+    wait_for 10 - "the end of its relay daemon" is_down || exit 1
+    start_live "${options[@]}"
+    back_ms=$(now_ms)
+}
+lttng_daemons() {
+    local parent=${private_pid[sessiond]}
+    pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent"
+}
+restart_sessiond() {
+    local others
+    others=$(lttng_daemons)
+    kill -s KILL "${private_pid[sessiond]}"
+    wait_part sessiond 10 2>/dev/null
+    # shellcheck disable=SC2086 # a list
+    kill -KILL $others 2>/dev/null
+    are_gone() {
+        # shellcheck disable=SC2086
+        [ -z "$others" ] || ! kill -0 $others 2>/dev/null
+    }
+    wait_for 10 - "the end of LTTng's daemons" are_gone || exit 1
+    start_sessiond || exit 1
+    active_from=$(now_ms)
+    is_active() {
+        status_is .session.state active
+    }
+    wait_for 20 live "another session" is_active || exit 1
+    ((($(now_ms) - active_from) > 2000)) && late=$((late + 1))
+    # A program looks for a session daemon that was killed each 5 s, LTTng has decided.
+    is_registered() {
+        lttng list --userspace 2>/dev/null | grep -q "PID: ${private_pid[writer]} "
+    }
+    wait_for 20 writer "the program at the session daemon" is_registered || exit 1
+    back_ms=$(now_ms)
+}
+fault_sessiond() {
+    restart_sessiond
+}
+fault_consumerd() {
+    # shellcheck disable=SC2046 # a list
+    kill -s KILL $(lttng_daemons | while read -r pid; do
+        grep -q consumerd "/proc/$pid/cmdline" && echo "$pid"
+    done) || fail "there is no consumer daemon"
+    is_noticed() { # sometimes the session daemon aborts then
+        status_is '.session.state != "active"' true
+    }
+    wait_for 20 live "a word about the consumer daemon" is_noticed || exit 1
+    restart_sessiond
+}
+fault_collector() {
+    stop_part collector KILL >/dev/null 2>&1
+    sleep 1
+    start_collector_part
+    back_ms=$(now_ms)
+}
+fault_traced() {
+    start_part other "$BUILD/tests/rotate/writer" 1000000000 1000000000 "$rate" "$WORK/other"
+    has_made() {
+        [ "$(number "$WORK/other")" -gt $((RANDOM % 500)) ] 2>/dev/null
+    }
+    wait_for 10 other "its first spans" has_made || exit 1
+    stop_part other KILL >/dev/null 2>&1
+    back_ms=$(now_ms)
+}
+
+private_begin
+choose_live_places
+free_port port
+start_collector_part
+options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100)
+start_sessiond || exit 1
+start_live "${options[@]}"
+wait_read || exit 1
+start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 "$rate" "$WORK/made"
+got_from() { # has a span with at least this number arrived?
+    local latest
+    latest=$(number "$WORK/collected/latest")
+    [ "${latest:-0}" -ge "$1" ] && [ "${latest:-0}" -lt 1000000000 ] || [ "$scenario" = traced ] && [ "$(highest_of_writer)" -ge "$1" ]
+}
+highest_of_writer() {
+    "$PYTHON" - "$WORK/collected/got" <<'END'
+import array, os, sys
+numbers = array.array("q")
+with open(sys.argv[1], "rb") as file:
+    file.seek(-min(80000, os.path.getsize(sys.argv[1])) // 8 * 8, 2)
+    numbers.frombytes(file.read())
+print(max((n for n in numbers if n < 10**9), default=-1))
+END
+}
+wait_for 20 live "the first spans" got_from 100 || exit 1
+
+longest=0 late=0
+for ((i = 0; i < count; i++)); do
+    "fault_$scenario"
+    from=$(number "$WORK/made")
+    wait_for 30 live "spans after the fault" got_from $((from + 1)) || exit 1
+    took=$(($(now_ms) - back_ms))
+    ((took > longest)) && longest=$took
+    ((took > 2000)) && late=$((late + 1))
+    sleep 0.$((RANDOM % 9))
+done
+
+stop_part writer KILL >/dev/null 2>&1
+made=$(number "$WORK/made")
+note_account
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+check_sum
+cat "$WORK/live.log" >>"$WORK/earlier.log"
+read -r got twice < <("$PYTHON" - "$WORK/collected/got" "$made" <<'END'
+import array, os, sys
+numbers = array.array("q")
+with open(sys.argv[1], "rb") as file:
+    numbers.frombytes(file.read())
+writers = [n for n in numbers if n < 10**9]
+unique = sorted(set(writers))
+print(len(unique), len(writers) - len(unique))
+if os.environ.get("SHOW_GAPS"):
+    last = -1
+    for n in unique + [int(sys.argv[2])]:
+        if n != last + 1:
+            print("gap", last + 1, n - 1, file=sys.stderr)
+        last = n
+END
+)
+final=$(sed -n 's/^blkin live: events: .* missing: \([0-9]*\) events.*/\1/p' "$WORK/live.log" | tail -n 1)
+lost=$((made - got))
+printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d, "made": %d, "delivered": %d, "twice": %d, "lost": %d, "counted": %d, "missing_of_last": %s}\n' \
+    "$scenario" "$count" "$longest" "$late" "$made" "$got" "$twice" "$lost" "$said_lost" "${final:-null}"
+[ -z "${KEEP_LOG-}" ] || cp "$WORK/earlier.log" "$KEEP_LOG"
+says() {
+    grep -q "$1" "$WORK/earlier.log" || fail "it has not said: $1"
+}
+case $scenario in
+reader | abort) says 'its reader was killed by signal .* it is started again, and what is recorded until it reads is lost' ;;
+relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
+live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
+sessiond) says "session daemon was restarted: it is made anew\|session daemon is gone" ;;
+consumerd) says "consumer daemon has died\|session daemon is gone" ;;
+esac
+[ "$late" = 0 ] || fail "$late of $count times it was later than 2 s"

@@ -1,0 +1,67 @@
+# live.sh: what the tests of `blkin live` share; to be sourced after lib.sh.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+blkin=$BUILD/bin/blkin
+export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+
+# Ports and folders of a `blkin live`, in LIVE_OPTIONS.
+choose_live_places() {
+    free_port RELAYD_CONTROL
+    free_port RELAYD_DATA
+    free_port RELAYD_LIVE
+    LIVE_OPTIONS=(--runtime-dir="$WORK/run" --state-dir="$WORK/state" --config="$WORK/blkin.conf"
+        --relayd-control-port="$RELAYD_CONTROL" --relayd-data-port="$RELAYD_DATA"
+        --relayd-live-port="$RELAYD_LIVE")
+    [ -e "$WORK/blkin.conf" ] || : >"$WORK/blkin.conf"
+}
+
+# start_live OPTION...: waits for nothing.
+start_live() {
+    start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"
+}
+
+# status FILTER: of `blkin status --json`, by jq.
+status() {
+    timeout 10 "$blkin" status --json --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" live 2>/dev/null |
+        jq -r "$1"
+}
+
+status_is() {
+    [ "$(status "$1")" = "$2" ]
+}
+
+# is_read [SESSION]: is our own session, or that one, attached to?
+is_read() {
+    [ "$(status "[.readers[] | select(.attached and .session == \"${1-$(uname -n)/blkin}\")] | length")" = 1 ]
+}
+
+wait_read() {
+    wait_for 20 live "a reader of the session ${1-}" is_read "$@"
+}
+
+# counter NAME: of all readers together.
+counter() {
+    status ".counters.$1"
+}
+
+counter_is() {
+    [ "$(counter "$1")" -ge "$2" ] 2>/dev/null
+}
+
+live_says() {
+    grep -q "^blkin live: $1" "$WORK/live.log"
+}
+
+must_say() {
+    live_says "$1" || {
+        show_log live 40
+        fail "it does not say: $1"
+    }
+}
+
+# check_sum: the last line of an ended one adds up.
+check_sum() {
+    must_say 'events: [0-9]'
+    ! live_says 'the account does not add up' || fail "the account does not add up"
+}

@@ -1,0 +1,62 @@
+#!/bin/bash
+# Sessions of other hosts on one relay daemon are found, read and forgotten as they come and go: that of a "host" with
+# another name and a session daemon of its own, and one that `follow` names; one that nobody asks for is left alone.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+
+private_begin
+unshare --uts --mount true 2>/dev/null || skip "no namespaces for another host"
+choose_live_places
+start_sessiond || exit 1
+start_live --endpoint="file:$WORK/spans.json" --follow='*/blkin,*/extra-*'
+wait_read || exit 1
+
+# A host: its daemons' /run/lttng and shared memory are its own. It records 100 spans when it is told to, then waits.
+cat >"$WORK/host.sh" <<'END'
+. "$SRC/tests/lib.sh"
+RELAYD_CONTROL=$1 RELAYD_DATA=$2 WORK=$3
+mount -t tmpfs host /run/lttng && mount -t tmpfs host /dev/shm && hostname other-host || exit 1
+export LTTNG_HOME=$WORK
+lttng-sessiond --no-kernel --daemonize >"$WORK/sessiond.log" 2>&1
+start_live_session blkin || exit 1
+until [ -e "$WORK/go" ]; do sleep 0.1; done
+"$BUILD/tests/libblkin/killed" 100 2>/dev/null
+until [ -e "$WORK/leave" ]; do sleep 0.1; done
+lttng destroy blkin
+END
+mkdir "$WORK/host"
+start_part host unshare --uts --mount --pid --fork --kill-child bash "$WORK/host.sh" "$RELAYD_CONTROL" "$RELAYD_DATA" "$WORK/host"
+wait_read other-host/blkin || {
+    show_log host
+    exit 1
+}
+touch "$WORK/host/go"
+wait_for 20 live "the other host's spans" counter_is spans_accepted 100 || exit 1
+
+# Two more of this host: one is followed.
+start_live_session extra-1 && start_live_session ignored || exit 1
+wait_read "$(uname -n)/extra-1" || exit 1
+"$BUILD/tests/libblkin/killed" 50 2>/dev/null # in both that are followed here
+wait_for 20 live "spans of two sessions" counter_is spans_accepted 200 || exit 1
+status_is '[.readers[].session | select(endswith("ignored"))] | length' 0 || fail "it reads what nobody asked for"
+
+# They go: the counters do not fall.
+touch "$WORK/host/leave"
+lttng destroy extra-1 >/dev/null
+is_alone() {
+    status_is '[.readers[].session] | length' 1
+}
+wait_for 30 live "the end of the other readers" is_alone || exit 1
+counter_is spans_accepted 200 || fail "the counter has fallen to $(counter spans_accepted)"
+grep -qE 'died|killed' "$WORK/live.log" && fail "a reader was killed: $(cat "$WORK/live.log")"
+has_no_files() {
+    [ -z "$(find "$WORK/state/relayd" -mindepth 2 -maxdepth 2 -name '*extra-1*' -o -path '*/other-host/*' -name 'blkin-*')" ]
+}
+wait_for 20 live "the deletion of what the relay daemon has kept" has_no_files || exit 1
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+check_sum

@@ -1,0 +1,136 @@
+#!/bin/bash
+# `blkin live` does by itself what takes seven commands by hand: the spans of the example stack arrive; status tells
+# how it is; another configuration is taken over; SIGTERM loses nothing; what is missing has its message.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+requests=20
+
+# refused STATUS TEXT OPTION...: it ends by itself, and says why.
+refused() {
+    local expected=$1 text=$2
+    shift 2
+    start_live "$@"
+    wait_part live 10
+    local got=$?
+    [ "$got" = "$expected" ] || fail "$*: exit status $got, expected $expected"
+    grep -qF -- "$text" "$WORK/live.log" || {
+        show_log live
+        fail "$*: it does not say: $text"
+    }
+}
+
+private_begin
+choose_live_places
+
+# ---- what is wrong from the start
+refused 2 'no-such-key' --no-such-key=1
+refused 1 'is not on loopback: lttng-relayd has neither passwords nor TLS' --relayd-address=0.0.0.0
+refused 1 'is not on loopback' --relayd-address="$(uname -n).invalid"
+refused 1 'relayd "nowhere:0": expected "own" or HOST[:PORT]' --relayd=nowhere:0
+refused 1 'session "a/b": expected 1 to 200 characters, without /' --session=a/b
+start_part taken "$PYTHON" -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); time.sleep(100)' "$RELAYD_DATA"
+wait_for 10 taken "a taken port" listening "$RELAYD_DATA" || exit 1
+refused 1 "relayd-data-port $RELAYD_DATA: cannot listen at 127.0.0.1: Address already in use"
+stop_part taken >/dev/null
+BABELTRACE_PLUGIN_PATH=$WORK refused 1 "BlkKin's plugin for babeltrace2 is not found"
+start_part live env PATH=/nowhere "$blkin" live "${LIVE_OPTIONS[@]}"
+wait_part live 10
+[ $? = 1 ] && live_says 'lttng-relayd is not installed' || fail "without lttng-relayd: $(cat "$WORK/live.log")"
+"$blkin" status --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "status of nothing"
+grep -q 'neither `blkin live` nor `blkin rotate` runs here' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
+
+# ---- without a session daemon it waits, and is ready all the same
+notify=$WORK/notify
+start_part notify "$PYTHON" -u -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])
+while True: print(s.recv(4096).decode(), flush=True)' "$notify"
+wait_for 10 notify "a socket" test -S "$notify" || exit 1
+cat >"$WORK/blkin.conf" <<END
+endpoint = file:$WORK/spans.json
+idle-timeout-ms = 1000
+[live]
+prometheus-listen = 0
+END
+metrics=
+free_port metrics
+NOTIFY_SOCKET=$notify WATCHDOG_USEC=400000 start_live --prometheus-listen="$metrics"
+notified() {
+    grep -q "^$1" "$WORK/notify.log"
+}
+wait_for 20 live "a word about the session daemon" live_says 'no LTTng session daemon answers' || exit 1
+wait_for 20 live "READY=1" notified 'READY=1' || exit 1
+wait_for 20 live "WATCHDOG=1" notified 'WATCHDOG=1' || exit 1
+wait_for 20 live "STATUS=" notified 'STATUS=running: session not active' || exit 1
+status_is .session.state 'no session daemon' || fail "the session is $(status .session.state)"
+refused_second() {
+    start_part second "$blkin" live "${LIVE_OPTIONS[@]}"
+    wait_part second 10
+    grep -q "another \`blkin live\` runs, process ${private_pid[live]}" "$WORK/second.log"
+}
+refused_second || fail "a second one: $(cat "$WORK/second.log")"
+
+# ---- it comes
+start_sessiond || exit 1
+came=$EPOCHREALTIME
+wait_read || exit 1
+awk -v came="$came" -v now="$EPOCHREALTIME" 'BEGIN {exit !(now - came <= 4)}' ||
+    fail "the session was read only $came to $EPOCHREALTIME"
+start_stack && run_client "$requests" || exit 1
+spans=$(stack_spans "$requests")
+wait_for 20 live "$spans spans" counter_is spans_accepted "$spans" || exit 1
+
+# what status and the page for Prometheus tell is one account
+curl -fsS "http://127.0.0.1:$metrics/metrics" >"$WORK/page" || fail "no page"
+for line in "blkin_spans_accepted_total $spans" 'blkin_session_active 1' 'blkin_readers 1' 'blkin_relayd_starts_total 1'; do
+    grep -qx "$line" "$WORK/page" || fail "the page does not say: $line"
+done
+"$blkin" status --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/readable" || fail "blkin status"
+grep -q "spans accepted *$spans" "$WORK/readable" || fail "status: $(cat "$WORK/readable")"
+
+# a child has no privilege, and nobody sees what is private
+reader=$(status '.readers[0].pid')
+grep -q '^NoNewPrivs:.1' "/proc/$reader/status" || fail "the reader can get privileges"
+grep -q '^CapEff:.0000000000000000' "/proc/$reader/status" || fail "the reader has capabilities"
+grep -q '^Max core file size *0 ' "/proc/$reader/limits" || fail "the reader may dump core"
+relayd=$(status .relayd.pid)
+for port in "$RELAYD_CONTROL" "$RELAYD_DATA" "$RELAYD_LIVE"; do
+    grep -q "0100007F:$(printf %04X "$port") 00000000:0000 0A" /proc/net/tcp || fail "relayd is not on loopback only"
+done
+for private in "$WORK/run" "$WORK/state" "$WORK/state/relayd"; do
+    [ "$(stat -c %a "$private")" = 700 ] || fail "$private has mode $(stat -c %a "$private")"
+done
+[ "$(stat -c %a "$WORK/run/live.sock")" = 600 ] || fail "the socket has mode $(stat -c %a "$WORK/run/live.sock")"
+
+# ---- another configuration
+echo 'no-such-key = 1' >>"$WORK/blkin.conf"
+"$blkin" reload --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "a wrong configuration was taken"
+grep -q 'the configuration is wrong, the old one holds' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"
+sed -i 's/no-such-key = 1/session = other/' "$WORK/blkin.conf"
+"$blkin" reload --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "another session was taken"
+grep -q 'must be restarted: session' "$WORK/said" || fail "reload says: $(cat "$WORK/said")"
+sed -i "/session = other/d; s|spans.json|more.json|" "$WORK/blkin.conf"
+"$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" || fail "reload"
+has_new_reader() {
+    status_is '.readers[0].starts' 2 && is_read
+}
+wait_for 20 live "a reader with the new configuration" has_new_reader || exit 1
+check_traces "$WORK/spans.json" "$requests" || exit 1
+
+# ---- SIGTERM: all that was recorded before it is read and delivered
+start_part writer "$BUILD/tests/rotate/writer" 0 20000 20000 "$WORK/made"
+wait_part writer 20 || fail "the writer"
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+[ "$(grep -o '"name":"n"' "$WORK/more.json" | wc -l)" = 20000 ] ||
+    fail "$(grep -o '"name":"n"' "$WORK/more.json" | wc -l) of 20000 spans were delivered"
+check_sum
+must_say "events: .* spans: $((spans + 20000)) = $((spans + 20000)) accepted"
+notified 'STOPPING=1' || fail "systemd was not told of the end"
+lttng list 2>/dev/null | grep -q blkin && fail "it has left its session"
+kill -0 "$relayd" 2>/dev/null && fail "it has left its relay daemon"
+[ -z "$(find "$WORK/run" -name '*.sock' -o -name live.session)" ] || fail "it has left: $(ls "$WORK/run")"

@@ -1,0 +1,45 @@
+#!/bin/bash
+# A program dies in the middle of a record, and its session stands still for ever: `blkin live` says so, and goes on in
+# another session. Then all of that is cleaned up, also after SIGKILL.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+
+private_begin
+choose_live_places
+start_sessiond || exit 1
+options=(--endpoint="file:$WORK/spans.json")
+start_live "${options[@]}"
+wait_read || exit 1
+start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 1000 "$WORK/made"
+wait_for 20 live "the first spans" counter_is spans_accepted 500 || exit 1
+"$BUILD/tests/libblkin/killed" 10 mid-record 2>/dev/null
+wait_for 40 live "a word about the session" live_says 'session "blkin" stands still: going on in session "blkin-2"' || exit 1
+wait_for 10 live "a reader of the other session" is_read "$(uname -n)/blkin-2" || exit 1
+status_is .session.name blkin-2 || fail "status tells of session $(status .session.name)"
+accepted=$(counter spans_accepted)
+wait_for 10 live "spans of the other session" counter_is spans_accepted $((accepted + 1000)) || exit 1
+retired() {
+    [ "$(status '[.readers[] | select(.state == "reading")] | length')" = 1 ]
+}
+wait_for 20 live "the end of the first reader" retired || exit 1
+status_is .lost.sessions_stalled 1 || fail "it is not counted"
+
+# killed, and started again: one session, that of the configuration
+kill -s KILL "${private_pid[live]}"
+wait_part live 5 2>/dev/null
+is_down() {
+    ! listening "$RELAYD_LIVE"
+}
+wait_for 10 - "the end of its relay daemon" is_down || exit 1
+start_live "${options[@]/spans.json/more.json}"
+wait_read || exit 1
+lttng list 2>/dev/null | grep -q 'blkin-2' && fail "the other session is there still"
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+check_sum
+lttng list 2>/dev/null | grep -q 'blkin' && fail "a session is there still"
+exit 0
