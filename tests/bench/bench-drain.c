@@ -58,7 +58,7 @@ static struct exporter *open_exporter(const char *to, int64_t senders)
                       .age_ms = INT64_C(86400000),
                       .senders = senders},
         },
-        &(struct exporter_callbacks){never, say_nothing, NULL}, &error);
+        &(struct exporter_callbacks){.interrupted = never, .report = say_nothing}, &error);
 
     if (!exporter)
         fail(error.text);
