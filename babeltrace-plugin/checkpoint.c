@@ -126,15 +126,21 @@ void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_coun
     pthread_mutex_unlock(&checkpoint->lock);
 }
 
-/* All of them are sent in the next run: twice is better than never. */
-static void begin_anew(struct checkpoint *checkpoint)
+/* Twice is better than never. */
+void checkpoint_begin_anew(struct checkpoint *checkpoint)
 {
     pthread_mutex_lock(&checkpoint->lock);
-    checkpoint->is_other = checkpoint->is_frozen = true;
+    checkpoint->is_frozen = true;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     if (!checkpoint_file_note(&checkpoint->file, &checkpoint->progress, true))
         count_error(checkpoint, "the checkpoint's progress cannot be written");
     pthread_mutex_unlock(&checkpoint->lock);
+}
+
+static void find_other(struct checkpoint *checkpoint)
+{
+    checkpoint->is_other = true;
+    checkpoint_begin_anew(checkpoint);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -148,7 +154,7 @@ bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
     if (++checkpoint->spans <= checkpoint->to_skip) {
         if (checkpoint->spans == checkpoint->to_skip &&
             checkpoint->digest != checkpoint->skipped_digest)
-            begin_anew(checkpoint);
+            find_other(checkpoint);
         return true;
     }
     pthread_mutex_lock(&checkpoint->lock);
@@ -187,8 +193,7 @@ void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is
         give_up_trace(checkpoint);
     if (checkpoint->is_last || is_gone)
         hold_flush(checkpoint->hold);
-    else
-        hold_end_trace(checkpoint->hold, end_ns);
+    hold_end_trace(checkpoint->hold, end_ns);
 }
 
 bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
@@ -196,7 +201,7 @@ bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
     struct progress progress = checkpoint->progress;
 
     if (checkpoint->spans < checkpoint->to_skip)
-        begin_anew(checkpoint);
+        find_other(checkpoint);
     if (checkpoint_has_failed(checkpoint, error))
         return false;
     progress.phase = PROGRESS_DONE;

@@ -6,6 +6,7 @@
 #include "config/command.h"
 #include "doctor/doctor.h"
 #include "live/live.h"
+#include "rotate/rotate.h"
 #include "service/ask.h"
 #include "show/show.h"
 #include "stat/command.h"
@@ -30,6 +31,7 @@ static const struct command commands[] = {
     {"blkin doctor", "say why no spans show up, and what mends it", doctor},
     {"blkin live", "record the programs of this host, and send their spans on", live},
     {"blkin reload", "have a service read its configuration again", reload_command},
+    {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},
     {"blkin status", "how the services are that run", status_command},

@@ -19,7 +19,7 @@ set_up_environment() {
 # doctor ARGUMENT...: into $WORK/doctor.json; as: what starts it as another user
 as=() status=0
 doctor() {
-    "${as[@]}" timeout 60 "$BUILD/bin/blkin" doctor --json "$@" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
+    "${as[@]}" timeout -k 5 60 "$BUILD/bin/blkin" doctor --json "$@" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
     status=$?
     [ -s "$WORK/doctor.json" ] || fail "blkin doctor says nothing (status $status): $(<"$WORK/doctor.err")"
 }
@@ -158,6 +158,20 @@ start_fake 202
 echo 'batch-span = 1' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:1: key "batch-span" is not known' 'a typo in blkin.conf' --config="$WORK/blkin.conf"
 
+# ---- versions
+
+mkdir "$WORK/bin"
+pretend_lttng() {
+    printf '#!/bin/sh\necho "lttng (LTTng Trace Control) %s - Name"\n' "$1" >"$WORK/bin/lttng"
+    chmod +x "$WORK/bin/lttng"
+}
+pretend_lttng 2.12.4
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
+    pretend_lttng 2.16.0
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+fi
+
 # ---- no session daemon, and one that is not for us
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
@@ -218,7 +232,7 @@ mkdir "$WORK/lib"
 cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
 start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
 has program.provider "beside $WORK/lib/libblkin.so.1" 'a host without the provider'
-if [ "$BLKIN_ISOLATED" = namespaces ]; then
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
     has program.namespace 'other file systems' 'a program in a container'
 fi
@@ -299,23 +313,26 @@ start_viewer
 stop_part store
 start_registered
 all_is_well
-elsewhere_port=''
-free_port elsewhere_port
-start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$elsewhere_port" -D tcp://127.0.0.1:0 -L tcp://127.0.0.1:0 \
-    -o "$WORK/other-relayd"
-wait_for 20 other-relayd "the other relay daemon's port" listening "$elsewhere_port" || exit 1
-BLKIN_RELAYD_CONTROL_PORT=$elsewhere_port names relayd.address 'can be reached from other hosts' \
+other_control='' other_data='' other_live=''
+free_port other_control
+free_port other_data
+free_port other_live
+start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp://127.0.0.1:$other_data" \
+    -L "tcp://127.0.0.1:$other_live" -o "$WORK/other-relayd"
+wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'can be reached from other hosts' \
     'a relay daemon that all can reach'
 stop_part other-relayd
-BLKIN_RELAYD_CONTROL_PORT=$elsewhere_port names relayd.port "goes to port $RELAYD_CONTROL" \
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "goes to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
 
 # ---- the plugin
 
 BABELTRACE_PLUGIN_PATH='' names plugin.found 'babeltrace2 has no sink.blkin.zipkin' 'no plugin'
 mkdir "$WORK/plugins"
-head -c 5000 "$BUILD/plugins/babeltrace-plugin-blkin.so" >"$WORK/plugins/babeltrace-plugin-blkin.so"
-BABELTRACE_PLUGIN_PATH=$WORK/plugins names plugin.found 'it cannot be loaded' 'a plugin that cannot be loaded'
+sed 's/libcurl\.so\.4/libcurl.so.0/' "$BUILD/plugins/babeltrace-plugin-blkin.so" >"$WORK/plugins/babeltrace-plugin-blkin.so"
+BABELTRACE_PLUGIN_PATH=$WORK/plugins names plugin.found 'it cannot be loaded: libcurl.so.0: cannot open' \
+    'a plugin without what it depends on'
 
 # ---- the collector
 
@@ -342,12 +359,35 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     mkdir "$WORK/full"
     mount -n -t tmpfs -o size=1m none "$WORK/full" || exit 1
     names disk.state 'only 1 MiB left' 'a full disk' --state-dir="$WORK/full/state"
+    names disk.spool 'only 1 MiB left' 'a full disk for the spool' --spool="$WORK/full/spool"
     umount "$WORK/full"
 fi
 chmod 755 "$BLKIN_RUNTIME_DIR"
 names service.folder 'has mode 755' 'a runtime-dir that others may look into'
 chmod 700 "$BLKIN_RUNTIME_DIR"
 all_is_well
+
+# ---- beside blkin live
+
+stop_part viewer INT
+stop_part relayd
+lttng destroy blkin >/dev/null
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+start_part live "$BUILD/bin/blkin" live
+wait_for 20 live "that all is well beside blkin live" live_is_well || exit 1
 
 # ---- what people see
 

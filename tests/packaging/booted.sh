@@ -127,7 +127,7 @@ service() {
     check "blkin-$1: exposure below 3" systemd-analyze security --no-pager --threshold=29 "blkin-$1.service"
     check "blkin-$1: starts" start "$1"
     check "blkin-$1: a program's spans arrive" delivers "$1"
-    check "blkin-$1: status" timeout 10 blkin status
+    check "blkin-$1: status" timeout 10 blkin status "$1"
     check "blkin-$1: is its own user, and nothing more" unprivileged "$1"
     check "blkin-$1: its folders are its own" private
     check "blkin-$1: reload" systemctl reload "blkin-$1"
@@ -151,7 +151,8 @@ version_is() {
 
 # what the operator has set is kept; nobody else reads it
 configuration_kept() {
-    grep -q '^# by the operator$' /etc/blkin/blkin.conf && [ "$(stat -c '%U:%G %a' /etc/blkin/blkin.conf)" = "root:blkin 640" ]
+    grep -q '^# by the operator$' /etc/blkin/blkin.conf &&
+        [ "$(stat -c '%U:%G %a' /etc/blkin/blkin.conf)" = "root:blkin 640" ]
 }
 
 completes() {
@@ -173,11 +174,12 @@ ldconfig
 files >/tmp/before
 
 check "the version before is installed" apt_get install /root/debs/older/*.deb
-check "neither service is enabled, or runs" eval '! systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-rotate &&
-    state_is live inactive && state_is rotate inactive'
+check "neither service is enabled, or runs" eval '! systemctl -q is-enabled blkin-live &&
+    ! systemctl -q is-enabled blkin-rotate && state_is live inactive && state_is rotate inactive'
 check "configuration is its readers' only" eval '[ "$(stat -c "%U:%G %a" /etc/blkin /etc/blkin/blkin.conf | xargs)" = \
     "root:blkin 750 root:blkin 640" ]'
-check "the user is a system user in the group tracing" eval '[[ " $(id -nG blkin) " == *" tracing "* ]] && [ "$(id -u blkin)" -lt 1000 ]'
+check "the user is a system user in the group tracing" eval '
+    [[ " $(id -nG blkin) " == *" tracing "* ]] && [ "$(id -u blkin)" -lt 1000 ]'
 echo '# by the operator' >>/etc/blkin/blkin.conf
 systemctl -q enable blkin-live
 check "upgrade" apt_get install /root/debs/*.deb

@@ -83,14 +83,32 @@ int key_find_section(const char *name)
     return -1;
 }
 
+/* Parameters that no user sets: `blkin live` and `blkin rotate` give each of their readers its own.
+ */
+bool key_is_services(const char *name)
+{
+    return strcmp(name, "tap") == 0 || strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
+}
+
+/* The sink's that are keys. Found out once. */
+static const struct param_rule *sinks_rule(int i)
+{
+    static const struct param_rule *rules[KEYS_MAX];
+    size_t count;
+    const struct param_rule *table = params_table(&count);
+
+    if (rules[0] == NULL) {
+        for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - OWN - 1; from++) {
+            if (!key_is_services(table[from].name))
+                rules[to++] = &table[from];
+        }
+    }
+    return rules[i];
+}
+
 const struct param_rule *key_rule(int key)
 {
-    size_t count;
-    const struct param_rule *sinks = params_table(&count);
-
-    if (key < OWN)
-        return &own[key].rule;
-    return (size_t)(key - OWN) < count && key < KEYS_MAX ? &sinks[key - OWN] : NULL;
+    return key < OWN ? &own[key].rule : sinks_rule(key - OWN);
 }
 
 int key_find(const char *name)

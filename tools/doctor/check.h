@@ -36,6 +36,7 @@ struct facts {
     enum session_kind session;
     bool is_active;
     bool service_runs;         /* of the section */
+    char session_name[256];    /* that the service has, or that is configured */
     unsigned relayd_port;      /* that the session's data goes to; 0: not known */
     unsigned registered_count; /* of programs with LTTng tracepoints of any kind */
     pid_t registered[REGISTERED_MAX];

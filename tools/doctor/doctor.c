@@ -18,21 +18,21 @@
 static const char usage[] =
     "usage: blkin doctor [--section=live|rotate] [--json] [--KEY=VALUE]...\n"
     "\n"
-    "Says why no spans show up: looks at each part on the way from the programs to the\n"
-    "collector, and for each says what it saw, whether that is well, and what mends it.\n"
+    "Says why no spans show up: looks at each part on the way from the programs to\n"
+    "the collector, and says what it saw, whether that is well, and what mends it.\n"
     "Changes nothing.\n"
     "\n"
-    "  --section=NAME  what should run here: live or rotate (default: the one that does,\n"
-    "                  else live)\n"
+    "  --section=NAME  what should run here: live or rotate (default: the one that\n"
+    "                  does, else live)\n"
     "  --quiet         only what is not well\n"
     "  --json          as JSON, for programs\n"
     "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE     any key of blkin.conf(5), as for the command that should run\n"
     "  -h, --help      print this\n"
     "\n"
-    "Exit status: 0 all is well, perhaps with notes; 1 something is bad; 2 wrong usage.\n";
+    "Exit status: 0 nothing is bad; 1 something is; 2 wrong usage.\n";
 
-#define LIMIT_MS 8000
+#define LIMIT_MS 6000
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
@@ -260,6 +260,8 @@ int doctor(int argc, char *argv[])
     config = read_config(&patient, argc, argv, &status);
     if (config) {
         patient.config = config;
+        (void)snprintf(shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
+                       config_text(config, "session"));
         for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
             if (is_of_interest(&patient, &groups[i]))
                 group_run(&patient, &groups[i], LIMIT_MS);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "blkin_base.h"
+#include "config/keys.h"
 #include "params.h"
 #include "service/control.h"
 
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- versions ---------------------------------------------------------------------------------
@@ -54,21 +56,42 @@ static void check_library(const struct doctor *doctor)
             version ? version() : 0, BLKIN_RELEASE);
 }
 
+/* What a command prints first. */
+static bool read_output(const char *command, const char *argument, char *line, size_t size)
+{
+    int ends[2];
+    pid_t child;
+    ssize_t length = 0;
+
+    if (pipe(ends) < 0)
+        return false;
+    child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)execlp(command, command, argument, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    if (child > 0) {
+        length = read(ends[0], line, size - 1);
+        (void)waitpid(child, NULL, 0);
+    }
+    (void)close(ends[0]);
+    line[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
 /* "lttng (LTTng Trace Control) 2.13.9 - Nordicite" */
 static bool read_lttng_version(unsigned version[3])
 {
-    FILE *file = popen("lttng --version 2>/dev/null", "re");
-    char line[256] = "";
+    char line[256];
     const char *at;
-    bool is_read;
 
-    if (!file)
+    if (!read_output("lttng", "--version", line, sizeof(line)))
         return false;
-    is_read = fgets(line, sizeof(line), file) != NULL;
-    (void)pclose(file);
     at = strstr(line, ") ");
     version[2] = 0;
-    return is_read && at && sscanf(at + 2, "%u.%u.%u", &version[0], &version[1], &version[2]) >= 2;
+    return at && sscanf(at + 2, "%u.%u.%u", &version[0], &version[1], &version[2]) >= 2;
 }
 
 static void check_lttng_version(const struct doctor *doctor)
@@ -123,41 +146,58 @@ void check_versions(const struct doctor *doctor)
 /* ---- the service ------------------------------------------------------------------------------
  */
 
-/* The sum of all numbers of this name, wherever they are in it. */
-static int64_t sum_of(const json_t *json, const char *name)
+static int64_t number_of(const json_t *object, const char *name)
 {
-    int64_t sum = 0;
-    const char *key;
-    json_t *value;
-    size_t i;
-
-    if (json_is_array(json)) {
-        json_array_foreach(json, i, value) sum += sum_of(value, name);
-    }
-    json_object_foreach((json_t *)(uintptr_t)json, key, value)
-    {
-        if (json_is_integer(value) && strcmp(key, name) == 0)
-            sum += json_integer_value(value);
-        else
-            sum += sum_of(value, name);
-    }
-    return sum;
+    return json_integer_value(json_object_get(object, name));
 }
 
 static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
 {
-    const int64_t missing = sum_of(status, "events_missing");
-    const int64_t dropped = sum_of(status, "spans_dropped");
+    const json_t *counters = json_object_get(status, "counters");
+    const int64_t missing = number_of(counters, "events_missing");
+    const int64_t lost = number_of(counters, "spans_dropped") +
+                         number_of(counters, "spans_undelivered") +
+                         number_of(counters, "spans_no_memory") +
+                         number_of(json_object_get(status, "lost"), "spans_with_them");
 
-    if (missing == 0 && dropped == 0) {
-        saw(doctor, LEVEL_OK, "service.loss", "no event is missing, no span was dropped");
+    if (missing == 0 && lost == 0) {
+        saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
         return;
     }
     saw(doctor, LEVEL_NOTE, "service.loss",
-        "since it runs %" PRId64 " events were missing and %" PRId64 " spans dropped", missing,
-        dropped);
-    mend(doctor, dropped ? "blkin status tells why; collector away: spool = DIR in blkin.conf"
-                         : "larger subbuf-bytes or subbuf-count in blkin.conf");
+        "since it runs %" PRId64 " events were missing and %" PRId64 " spans lost", missing, lost);
+    mend(doctor, lost ? "blkin status tells where; for when the collector is away: spool = DIR in "
+                        "blkin.conf"
+                      : "larger subbuf-bytes or subbuf-count in blkin.conf");
+}
+
+/* How it is by its own account, and what it has said last. */
+static void check_state_of_service(const struct doctor *doctor, const json_t *status)
+{
+    const char *state = json_string_value(json_object_get(status, "state"));
+    const json_t *messages = json_object_get(status, "messages");
+    const size_t count = json_array_size(messages);
+    const json_t *last = count ? json_array_get(messages, count - 1) : NULL;
+    const char *text = json_string_value(json_object_get(last, "text"));
+    const bool is_well =
+        state && (strcmp(state, "running") == 0 || strcmp(state, "recording") == 0);
+
+    saw(doctor, is_well ? LEVEL_OK : LEVEL_NOTE, "service.state", "%s; it has said last: %s",
+        state ? state : "unknown", text ? text : "nothing");
+    if (!is_well)
+        mend(doctor, "blkin status; journalctl -u blkin-%s", doctor->section);
+}
+
+static void take_session_name(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *session = json_object_get(status, "session");
+    const char *name = json_is_string(session)
+                           ? json_string_value(session)
+                           : json_string_value(json_object_get(session, "name"));
+
+    if (name && *name)
+        (void)snprintf(doctor->facts->session_name, sizeof(doctor->facts->session_name), "%s",
+                       name);
 }
 
 static void check_folder(const struct doctor *doctor, const char *folder)
@@ -186,6 +226,21 @@ static void check_folder(const struct doctor *doctor, const char *folder)
     saw(doctor, LEVEL_OK, "service.folder", "%s is the service's own", folder);
 }
 
+/* Was one here that has not ended in good order? A live session may have a babeltrace2 that was
+ * started by hand instead of us: see relayd.viewer. */
+static void explain_no_service(const struct doctor *doctor, const char *folder, const char *why)
+{
+    char path[512];
+    bool was_here;
+
+    (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, doctor->section);
+    was_here = access(path, F_OK) == 0;
+    saw(doctor, was_here || strcmp(doctor->section, "live") != 0 ? LEVEL_BAD : LEVEL_NOTE,
+        "service.runs", "%s", why);
+    mend(doctor, "systemctl %s blkin-%s; its log: journalctl -u blkin-%s",
+         was_here ? "restart" : "start", doctor->section, doctor->section);
+}
+
 void check_service(const struct doctor *doctor)
 {
     const char *folder = config_text(doctor->config, "runtime-dir");
@@ -195,15 +250,13 @@ void check_service(const struct doctor *doctor)
     check_folder(doctor, folder);
     status = control_ask(folder, doctor->section, "status", &error);
     if (!status) {
-        /* a live session may have a babeltrace2 that was started by hand: see relayd.viewer */
-        saw(doctor, strcmp(doctor->section, "live") == 0 ? LEVEL_NOTE : LEVEL_BAD, "service.runs",
-            "%s", error.text);
-        mend(doctor, "systemctl start blkin-%s; its log: journalctl -u blkin-%s", doctor->section,
-             doctor->section);
+        explain_no_service(doctor, folder, error.text);
         return;
     }
     doctor->facts->service_runs = true;
     saw(doctor, LEVEL_OK, "service.runs", "blkin %s runs, and answers", doctor->section);
+    take_session_name(doctor, status);
+    check_state_of_service(doctor, status);
     check_loss_of_service(doctor, status);
     json_decref(status);
 }
@@ -288,11 +341,14 @@ void check_disk(const struct doctor *doctor)
 {
     static const char free_some[] = "free some, or name another folder in blkin.conf";
     const char *shm_path = config_text(doctor->config, "shm-path");
+    const char *spool = key_find("spool") < 0 ? NULL : config_text(doctor->config, "spool");
 
     check_place(doctor, "disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
     if (strcmp(doctor->section, "rotate") == 0)
         check_place(doctor, "disk.output", config_text(doctor->config, "output"), LITTLE,
                     free_some);
+    if (spool)
+        check_place(doctor, "disk.spool", spool, LITTLE, free_some);
     check_place(doctor, "disk.buffers", *shm_path ? shm_path : "/dev/shm",
                 buffer_bytes(doctor) + LITTLE,
                 "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "

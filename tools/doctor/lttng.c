@@ -453,7 +453,7 @@ static unsigned control_port(const char *path)
 
 void check_session(const struct doctor *doctor)
 {
-    struct view view = {.doctor = doctor, .name = config_text(doctor->config, "session")};
+    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
 
     if (!find_session(&view))
         return;

@@ -189,7 +189,7 @@ static void check_viewer(const struct doctor *doctor, const bt_value *session, c
 
 static void check_sessions(const struct doctor *doctor, const struct place *place)
 {
-    const char *name = config_text(doctor->config, "session");
+    const char *name = doctor->facts->session_name;
     const bt_value *sessions = query_sessions(place);
     const bt_value *ours = NULL;
     const uint64_t count = sessions ? bt_value_array_get_length(sessions) : 0;
@@ -240,8 +240,7 @@ void check_relayd(const struct doctor *doctor)
         saw(doctor, LEVEL_BAD, "relayd.port",
             "the session's data goes to port %u, and not to ours, %d", doctor->facts->relayd_port,
             (int)control);
-        mend(doctor, "lttng destroy %s; blkin live makes it anew",
-             config_text(doctor->config, "session"));
+        mend(doctor, "lttng destroy %s; blkin live makes it anew", doctor->facts->session_name);
     }
     check_sessions(doctor, &place);
 }

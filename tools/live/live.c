@@ -32,7 +32,7 @@ static const char usage[] =
     "\n"
     "  --endpoint=URL      a Zipkin collector's http://HOST:PORT, or file:PATH\n"
     "  --session=NAME      of the session [blkin]\n"
-    "  --relayd=HOST:PORT  a relay daemon that runs [own: one is started, on loopback]\n"
+    "  --relayd=HOST:PORT  a relay daemon that runs [own: starts one, on loopback]\n"
     "  --follow=GLOBS      also read these, as HOST/SESSION [*/SESSION]\n"
     "  --log-level=LEVEL   none, error, warning or info [warning]\n"
     "  --config=FILE       instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"

@@ -7,8 +7,10 @@
 
 #include "monotonic.h"
 #include "service/graph.h"
+#include "service/privileges.h"
 #include "service/say.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -99,20 +101,55 @@ static bt_value *sink_params(const struct converter *converter, const char *name
     return NULL;
 }
 
-/* A trace without events stands for one that is gone. */
-static bool make_nothing(const struct converter *converter, char folder[PATH_ROOM])
+/* ---- a trace without events */
+
+static const char nothing_metadata[] =
+    "/* CTF 1.8 */\n"
+    "typealias integer { size = 64; align = 8; } := u64;\n"
+    "trace { major = 1; minor = 8; byte_order = le; };\n"
+    "clock { name = monotonic; freq = 1000000000; offset = 0; };\n"
+    "typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := ns;\n"
+    "stream {\n"
+    "    packet.context := struct {\n"
+    "        ns timestamp_begin; ns timestamp_end; u64 content_size; u64 packet_size;\n"
+    "    };\n"
+    "    event.header := struct { ns timestamp; };\n"
+    "};\n"
+    "event { name = none; fields := struct { u64 nothing; }; };\n";
+
+static bool write_file(const char *folder, const char *name, const void *data, size_t size)
 {
-    static const char metadata[] =
-        "/* CTF 1.8 */\ntrace { major = 1; minor = 8; byte_order = le; };\n";
     char path[PATH_ROOM];
     FILE *file;
+    bool is_whole;
+
+    path_set(path, "%s/%s", folder, name);
+    file = fopen(path, "we");
+    is_whole = file && fwrite(data, 1, size, file) == size;
+    return file && fclose(file) == 0 && is_whole;
+}
+
+/* It was recorded until end_ns; 0: it stands for one that is gone. */
+static bool make_nothing(const struct converter *converter, int64_t end_ns, char folder[PATH_ROOM])
+{
+    const uint64_t packet[4] = {htole64((uint64_t)end_ns), htole64((uint64_t)end_ns),
+                                htole64(8 * sizeof(packet)), htole64(8 * sizeof(packet))};
 
     path_set(folder, "%s/trash/nothing", converter->store->output);
-    path_set(path, "%s/metadata", folder);
-    if (!folder_make(folder) || (file = fopen(path, "we")) == NULL)
-        return false;
-    (void)fputs(metadata, file);
-    return fclose(file) == 0;
+    return tree_remove(folder) && folder_make(folder) &&
+           write_file(folder, "metadata", nothing_metadata, sizeof(nothing_metadata) - 1) &&
+           (!end_ns || write_file(folder, "stream", packet, sizeof(packet)));
+}
+
+/* By the clock of the trace, which does not follow the steps of the wall clock. */
+static int64_t end_of_empty(const struct converter *converter)
+{
+    const struct totals *totals = converter->totals;
+    const int64_t since_ns = converter->chunk.closed_ns - totals->closed_ns;
+
+    if (converter->gives_up || converter->is_last || !totals->trace_ns || !totals->closed_ns)
+        return 0;
+    return totals->trace_ns + (since_ns > 0 ? since_ns : 0);
 }
 
 static int run_sink(const struct converter *converter, const char *const *traces, const char *name)
@@ -132,6 +169,7 @@ static int run_child(void *argument)
     size_t count = 0;
 
     output_lines_in_child(&converter->lines);
+    privileges_give_up();
     chunk_name(&converter->chunk, name);
     if (!converter->gives_up && !converter->is_last) {
         store_chunk_path(converter->store, &converter->chunk, path);
@@ -143,7 +181,7 @@ static int run_child(void *argument)
     }
     if (count)
         return run_sink(converter, (const char *const *)traces, name);
-    if (make_nothing(converter, path))
+    if (make_nothing(converter, end_of_empty(converter), path))
         return run_sink(converter, nothing, name);
     fprintf(stderr, "blkin rotate: cannot write %s: %s\n", path, strerror(errno));
     return GRAPH_FAILED;
@@ -220,6 +258,7 @@ static void note_success(struct converter *converter)
     struct totals *totals = converter->totals;
 
     if (!converter->gives_up && !converter->is_last) {
+        totals->closed_ns = converter->chunk.closed_ns;
         totals->chunks_converted++;
         totals->bytes_converted += converter->chunk.bytes;
         if (!store_remove(converter->store, &converter->chunk))
@@ -339,6 +378,9 @@ static void start(struct converter *converter)
 
 void converter_open(struct converter *converter)
 {
+    converter->lines.input.fd = -1;
+    /* each chunk's account: `blkin status` has the sum */
+    converter->lines.dull = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
     converter->retry = (struct timer){.due = retry, .context = converter};
     converter->watch = (struct timer){.due = watch, .context = converter};
     /* of one that was killed together with the service before */
@@ -391,7 +433,8 @@ void converter_take(struct converter *converter, const struct chunk *chunk)
     converter->gives_up = is_gone(converter, &gone);
     if (converter->gives_up)
         converter->chunk = gone;
-    else if (strcmp(converter->totals->current, name) != 0 && is_empty(converter, chunk)) {
+    else if (strcmp(converter->totals->current, name) != 0 && !converter->totals->has_open &&
+             is_empty(converter, chunk)) {
         note_success(converter);
         return;
     }

@@ -23,6 +23,7 @@ struct converter {
     const struct config *config;
     struct totals *totals;
     char totals_file[4096], stats_file[4096], checkpoint[4096];
+    char tap[128];
     struct child child;
     struct output_lines lines;
     struct timer retry;
