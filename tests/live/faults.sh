@@ -161,7 +161,11 @@ for ((i = 0; i < count; i++)); do
     wait_for 30 live "spans after the fault" got_from $((from + 1)) || exit 1
     took=$(($(now_ms) - back_ms))
     ((took > longest)) && longest=$took
-    ((took > 2000)) && late=$((late + 1))
+    if ((took > 2000)); then
+        late=$((late + 1))
+        complain "fault $i at $back_ms ms: back after $took ms; $(cut -d ' ' -f 1-3 /proc/loadavg) is the load"
+        status '.messages[] | .time + " " + .text' | tail -n 8 >&2
+    fi
     sleep 0.$((RANDOM % 9))
 done
 

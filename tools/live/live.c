@@ -46,6 +46,7 @@ static const char usage[] =
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000
+#define GONE_S           3
 
 struct service {
     struct config *config;
@@ -258,7 +259,8 @@ static void session_is_made(void *context)
     struct service *service = context;
 
     readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
-    relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name);
+    relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name,
+                service->tracing.asked_at);
     be_ready(service);
 }
 
@@ -277,7 +279,8 @@ static void session_is_gone(void *context, const struct reader *reader)
 {
     struct service *service = context;
 
-    relay_sweep(&service->relay, reader->host, reader->session);
+    /* one of its name that has come since the relay daemon was asked is another one */
+    relay_sweep(&service->relay, reader->host, reader->session, time(NULL) - GONE_S);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */

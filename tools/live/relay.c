@@ -256,7 +256,7 @@ static void start(void *context)
             restart_later(relay);
         return;
     }
-    relay_sweep(relay, NULL, NULL);
+    relay_sweep(relay, NULL, NULL, time(NULL));
     if (!output_lines_open(&relay->lines, relay->loop)) {
         restart_later(relay);
         return;
@@ -357,10 +357,10 @@ void relay_end(struct relay *relay, void (*ended)(void *context))
 /* ---- what it keeps -----------------------------------------------------------------------------
  */
 
-void relay_sweep(struct relay *relay, const char *host, const char *session)
+void relay_sweep(struct relay *relay, const char *host, const char *session, time_t before)
 {
     if (relay->options.is_own)
-        sweep(relay->loop, relay->options.output, host, session);
+        sweep(relay->loop, relay->options.output, host, session, before);
 }
 
 json_t *relay_json(const struct relay *relay)

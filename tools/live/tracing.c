@@ -174,6 +174,7 @@ static void make(struct tracing *tracing)
         }
     }
     tracing->is_dead = false;
+    tracing->asked_at = time(NULL);
     tracing->task.done = has_made;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, make_session, &making,

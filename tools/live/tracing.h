@@ -11,6 +11,7 @@
 #include "service/loop.h"
 
 #include <jansson.h>
+#include <time.h>
 
 enum tracing_state {
     TRACING_NOT_YET,   /* no relay daemon, or not tried */
@@ -41,6 +42,7 @@ struct tracing {
     uint64_t daemon_mark; /* changes when a session daemon starts or ends in order */
     struct timer look, retry;
     int64_t next_look_ms;
+    time_t asked_at; /* when LTTng was asked to make it, the last time */
     struct task task, destroying, ending;
     bool is_busy, is_destroying, is_daemon_new;
     char destroy_name[256];
