@@ -49,7 +49,7 @@ struct relay {
     struct relay_callbacks on;
     enum relay_state state;
     unsigned starts, failures; /* failures: in a row */
-    int64_t since_ns;
+    int64_t since_ns, started_ms;
     struct child child;
     struct output_lines lines;
     struct timer timer; /* to start it, to look whether it listens, or to list */
