@@ -154,17 +154,18 @@ $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
 
+tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 # the command links what it uses of the plugin; the sink itself comes with the plugin
 plugin_parts := $(BUILD)/obj/plugin.a
 $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
 	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) -lm $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
 
 # what tests call of it; -iquote, as LTTng has a <lttng/session.h> too
 tool_obj := $(call obj,$(filter-out tools/blkin.c,$(tool_src)))
@@ -222,7 +223,7 @@ $(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
 # the same as it is installed: always anew, for LIBDIR may be another one
 $(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
 	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,$(LIBDIR)
+	$(call say,LD)$(link_filter) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR))
 
 .PHONY: no-nbdkit
 no-nbdkit:
@@ -231,7 +232,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-json bench-post null_server))
+	bench-drain bench-json bench-post null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -247,7 +248,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iq
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) -lm $(LDLIBS)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
 $(call obj,tests/rotate/writer.c): flags = $(internal) $(public_flags)
 $(BUILD)/tests/rotate/writer: $(BUILD)/obj/tests/rotate/writer.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
@@ -258,7 +259,7 @@ tool_test_obj := $(call obj,$(wildcard tests/service/*.c))
 $(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
 $(BUILD)/tests/service/%: $(BUILD)/obj/tests/service/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(tool_pkgs)) -lm
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
@@ -392,7 +393,8 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
 # sink's do.
-tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py
+tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py \
+	tests/plugin/test-spool.py tests/stat/test-tap.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread all tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
@@ -415,10 +417,12 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_flags = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_flags =
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-packed: $(core_src)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: $(core_src)
+$(BUILD)/fuzz/fuzz-checkpoint: $(wildcard babeltrace-plugin/checkpoint*.c)
+$(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # tables that are large so that hardly anything meets in them: small, so that things do meet, and
 # because to zero 590 KiB would take most of the time
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
 	-DSEQUENCE_PLACES=16 -DALIKE_MAX=4
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
 	output/zipkin_json.c)
@@ -443,6 +447,8 @@ $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
+$(BUILD)/fuzz/fuzz-spool: $(patsubst %,babeltrace-plugin/output/%.c,spool_record body)
+$(BUILD)/fuzz/fuzz-spool: fuzz_pkgs = liburcu zlib
 fuzz_pkgs = liburcu
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
 		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
@@ -465,8 +471,8 @@ deps: ## install the packages that the tests need (Debian; else: list them); FOR
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
-scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* .ci/run) \
-	$(wildcard scripts/*.sh tests/*.sh)
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
+	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
 python_files := $(wildcard tests/*/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
@@ -479,7 +485,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -Ilibblkin $(public_flags) \
 			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
@@ -525,11 +531,13 @@ uninstall: man ## remove what install has installed
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
 
+include packaging/packaging.mk
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 
 help: ## list the targets
 	@sed -n -e ':line' -e '/\\$$/{N;s/\\\n//;b line' -e '}' \
-		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile packaging/packaging.mk | expand -t 22
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

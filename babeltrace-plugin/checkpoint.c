@@ -38,9 +38,9 @@ struct checkpoint {
     int64_t next_ms;
     uint64_t spans; /* given out in this run */
     uint64_t digest;
-    uint64_t to_skip; /* so many of them, */
+    uint64_t to_skip;        /* so many of them, */
     uint64_t skipped_digest; /* if this is their digest */
-    bool is_other; /* it is not */
+    bool is_other;           /* it is not */
 
     pthread_mutex_t lock; /* of what follows */
     struct progress progress;
@@ -112,12 +112,12 @@ static void note(struct checkpoint *checkpoint, uint64_t settled)
                                 "killed, more than one batch will be sent twice");
 }
 
-void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts)
+void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts,
+                       uint64_t settled)
 {
     /* what was not delivered is to be sent again, and so is all that came after it */
     const uint64_t lost = counts->outcome[OUTCOME_UNDELIVERED] + counts->outcome[OUTCOME_DROPPED] +
                           counts->outcome[OUTCOME_NO_MEMORY];
-    const uint64_t settled = counts->spans - counts->waiting;
 
     pthread_mutex_lock(&checkpoint->lock);
     checkpoint->is_frozen |= lost > 0;
@@ -126,15 +126,21 @@ void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_coun
     pthread_mutex_unlock(&checkpoint->lock);
 }
 
-/* All of them are sent in the next run: twice is better than never. */
-static void begin_anew(struct checkpoint *checkpoint)
+/* Twice is better than never. */
+void checkpoint_begin_anew(struct checkpoint *checkpoint)
 {
     pthread_mutex_lock(&checkpoint->lock);
-    checkpoint->is_other = checkpoint->is_frozen = true;
+    checkpoint->is_frozen = true;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     if (!checkpoint_file_note(&checkpoint->file, &checkpoint->progress, true))
         count_error(checkpoint, "the checkpoint's progress cannot be written");
     pthread_mutex_unlock(&checkpoint->lock);
+}
+
+static void find_other(struct checkpoint *checkpoint)
+{
+    checkpoint->is_other = true;
+    checkpoint_begin_anew(checkpoint);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -143,12 +149,12 @@ bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
 {
     if (checkpoint->is_other)
         return false;
-    checkpoint->digest = hash_mix(checkpoint->digest ^
-                                  hash_mix(span->trace_id ^ hash_mix(span->id + span->kind)));
+    checkpoint->digest =
+        hash_mix(checkpoint->digest ^ hash_mix(span->trace_id ^ hash_mix(span->id + span->kind)));
     if (++checkpoint->spans <= checkpoint->to_skip) {
         if (checkpoint->spans == checkpoint->to_skip &&
             checkpoint->digest != checkpoint->skipped_digest)
-            begin_anew(checkpoint);
+            find_other(checkpoint);
         return true;
     }
     pthread_mutex_lock(&checkpoint->lock);
@@ -185,10 +191,9 @@ void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is
 {
     if (is_gone)
         give_up_trace(checkpoint);
-    if (checkpoint->is_last)
+    if (checkpoint->is_last || is_gone)
         hold_flush(checkpoint->hold);
-    else
-        hold_end_trace(checkpoint->hold, end_ns);
+    hold_end_trace(checkpoint->hold, end_ns);
 }
 
 bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
@@ -196,7 +201,7 @@ bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
     struct progress progress = checkpoint->progress;
 
     if (checkpoint->spans < checkpoint->to_skip)
-        begin_anew(checkpoint);
+        find_other(checkpoint);
     if (checkpoint_has_failed(checkpoint, error))
         return false;
     progress.phase = PROGRESS_DONE;
@@ -214,7 +219,8 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
     if (checkpoint->hold || (now_ms < checkpoint->next_ms && !at_once))
         return;
     checkpoint->next_ms = now_ms + checkpoint->period_ms;
-    if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, save, checkpoint, &error)) {
+    if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, save, checkpoint,
+                               &error)) {
         pthread_mutex_lock(&checkpoint->lock);
         count_error(checkpoint, error.text);
         pthread_mutex_unlock(&checkpoint->lock);
@@ -230,10 +236,11 @@ static void say_how_long(const struct checkpoint *checkpoint)
 
     clock_gettime(CLOCK_REALTIME, &now);
     seconds = (double)now.tv_sec - (double)then_ns / 1e9 + (double)now.tv_nsec / 1e9;
-    (void)snprintf(message, sizeof(message),
-                   "nobody has read for %.1f s: what was recorded meanwhile is lost, and counted as "
-                   "missing, as far as its threads go on",
-                   seconds > 0 ? seconds : 0);
+    (void)snprintf(
+        message, sizeof(message),
+        "nobody has read for %.1f s: what was recorded meanwhile is lost, and counted as "
+        "missing, as far as its threads go on",
+        seconds > 0 ? seconds : 0);
     checkpoint->callbacks.warn(checkpoint->callbacks.context, message);
 }
 

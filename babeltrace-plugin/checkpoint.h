@@ -54,11 +54,15 @@ struct hold *checkpoint_hold(struct checkpoint *checkpoint);
 /* For each span, in order: returns whether an earlier run has delivered it. */
 bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span);
 
-/* The sender's thread: after each batch. */
-void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts);
+/* From any thread, after each batch: the first `settled` spans have their outcome. */
+void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts,
+                       uint64_t settled);
 
 /* The spans did not come as they did in an earlier run: error is set. It is no use to go on. */
 bool checkpoint_has_failed(const struct checkpoint *checkpoint, struct error *error);
+
+/* Of what an earlier run has sent nothing is to be skipped in the next one. */
+void checkpoint_begin_anew(struct checkpoint *checkpoint);
 
 /* All of the trace was read. is_gone: there was none, as who gives one up has it. */
 void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is_gone);

@@ -133,7 +133,7 @@ static enum checkpoint_found read_state(struct checkpoint_file *file, const stru
         return damaged(file, "it is cut off, or longer than it says", error);
     file->state = malloc(length ? length : 1);
     if (!file->state) {
-        set_error(error, file, "cannot be read");
+        error_set(error, "checkpoint \"%s\": cannot be read: out of memory", file->path);
         return CHECKPOINT_ERROR;
     }
     if (!read_at(file->fd, file->state, length, STATE_AT)) {
@@ -416,8 +416,10 @@ static bool write_all(struct checkpoint_file *file, int fd, const struct progres
     struct output *output = malloc(sizeof(*output));
     bool is_written;
 
-    if (!output)
+    if (!output) {
+        errno = ENOMEM;
         return false;
+    }
     output->fd = fd;
     output->at = STATE_AT;
     output->crc = 0;

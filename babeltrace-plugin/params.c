@@ -15,6 +15,7 @@
 #define MIB    (1024 * KIB)
 
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
+static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
 static const char *const compression[] = {"auto", "none", "gzip", NULL};
 
 /* clang-format off */
@@ -43,6 +44,11 @@ static const struct param_rule rules[] = {
     AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
     AN_INTEGER("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),
     AN_INTEGER("flush-timeout-ms", exporter.flush_timeout_ms, 0, DAY_MS, 5000),
+    A_TEXT("spool", exporter.spool.folder, NULL),
+    AN_INTEGER("spool-bytes", exporter.spool.bytes, MIB, MIB * MIB, 1024 * MIB),
+    AN_INTEGER("spool-age-ms", exporter.spool.age_ms, 1, 366 * DAY_MS, 3 * DAY_MS),
+    A_CHOICE("spool-fsync", exporter.spool.fsync, spool_fsync, SPOOL_FSYNC_SECOND),
+    AN_INTEGER("spool-senders", exporter.spool.senders, 1, 64, 8),
     A_BOOLEAN("require-collector", exporter.require_collector, true),
     A_CHOICE("compression", exporter.transport.compression, compression, COMPRESSION_AUTO),
     A_TEXT("tls-ca", exporter.transport.tls_ca, NULL),
@@ -55,6 +61,7 @@ static const struct param_rule rules[] = {
     A_TEXT("checkpoint", checkpoint, NULL),
     A_TEXT("checkpoint-trace", checkpoint_trace, NULL),
     A_BOOLEAN("checkpoint-flush", checkpoint_flush, false),
+    AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
@@ -81,7 +88,8 @@ static void set_integer(struct params *params, const struct param_rule *rule, in
     const int choice = (int)value; /* an enum is an int here: see the assertion */
     const bool boolean = value != 0;
 
-    static_assert(sizeof(enum on_full) == sizeof(int) && sizeof(enum compression) == sizeof(int),
+    static_assert(sizeof(enum on_full) == sizeof(int) && sizeof(enum compression) == sizeof(int) &&
+                      sizeof(enum spool_fsync) == sizeof(int),
                   "choices are copied as int");
     switch (rule->type) {
     case PARAM_CHOICE:

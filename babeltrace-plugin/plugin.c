@@ -5,6 +5,8 @@
  */
 #include "sink.h"
 
+#include "blkin_base.h"
+
 /* babeltrace 2.0 finds a plugin by symbols that its macros do not export by themselves. */
 #pragma GCC visibility push(default)
 
@@ -13,6 +15,7 @@ BT_PLUGIN(blkin);
 BT_PLUGIN_DESCRIPTION("BlkKin: request traces of storage daemons, from LTTng to Zipkin");
 BT_PLUGIN_AUTHOR("The BlkKin authors");
 BT_PLUGIN_LICENSE("BSD-2-Clause");
+BT_PLUGIN_VERSION(BLKIN_VERSION_MAJOR, BLKIN_VERSION_MINOR, BLKIN_VERSION_PATCH, NULL);
 
 BT_PLUGIN_SINK_COMPONENT_CLASS(zipkin, sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(zipkin, sink_initialize);
@@ -78,6 +81,19 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         called NAME; without it FILE is for a live session\n"
     "  checkpoint-flush=yes   it is the last part: send what is open at its end\n"
     "                         [default: no]\n"
+    "  checkpoint-until=N     it was recorded until N s after 1970, also where it has nothing\n"
+    "                         to tell: what has timed out by then is sent\n"
+    "\n"
+    "Spool\n"
+    "  spool=\"DIR\"            what the collector does not take now is kept in files there,\n"
+    "                         also for the next sink [default: none]\n"
+    "  spool-bytes=N          at most N bytes of them; a live session then drops the oldest\n"
+    "                         [default: 1073741824]\n"
+    "  spool-age-ms=N         drop what is older than N ms [default: 259200000, three days]\n"
+    "  spool-fsync=\"WHEN\"     it is on the disk itself within a \"second\", before a \"batch\"\n"
+    "                         counts as spooled, or when the kernel likes: \"never\"\n"
+    "                         [default: \"second\"]\n"
+    "  spool-senders=N        send it by N requests at once [default: 8]\n"
     "\n"
     "Account\n"
     "  stats-file=\"FILE\"      keep the counters of the account in FILE, as JSON\n"

@@ -28,7 +28,9 @@ struct sink {
     struct exporter *exporter;     /* NULL: there is nothing to do */
     struct account *account;
     struct input_counts input;
-    int64_t end_ns; /* the trace's, as its packets tell */
+    int64_t end_ns;   /* the trace's, as its packets tell, */
+    int64_t until_ns; /* and as we were told */
+    bool is_starved; /* an event was lost for want of memory */
     bool flushes;   /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
@@ -61,11 +63,11 @@ static void export_span(void *context, const struct span *span)
 }
 
 /* On the sender's thread. */
-static void note_settled(void *context, const struct exporter_counts *counts)
+static void note_settled(void *context, const struct exporter_counts *counts, uint64_t settled)
 {
     struct sink *sink = context;
 
-    checkpoint_settle(sink->checkpoint, counts);
+    checkpoint_settle(sink->checkpoint, counts, settled);
 }
 
 static bool is_interrupted(void *context)
@@ -127,15 +129,27 @@ static bool open_account(struct sink *sink, const struct params *params, struct 
     return sink->account != NULL;
 }
 
+static bool check_checkpoint(const struct params *params, struct error *error)
+{
+    const bool is_part = params->checkpoint_flush || params->checkpoint_until;
+
+    if (params->checkpoint_trace && !params->checkpoint)
+        error_set(error, "checkpoint-trace is of use with checkpoint=\"FILE\" only");
+    else if (is_part && !params->checkpoint_trace)
+        error_set(error, "checkpoint-flush and checkpoint-until are of use with "
+                         "checkpoint-trace=\"NAME\" only");
+    else
+        return true;
+    return false;
+}
+
 /* Returns true also if there is none. */
 static bool open_checkpoint(struct sink *sink, const struct params *params, struct error *error)
 {
-    if (!params->checkpoint) {
-        if (params->checkpoint_trace || params->checkpoint_flush)
-            error_set(error, "checkpoint-trace and checkpoint-flush are of use with checkpoint=FILE "
-                             "only");
-        return !params->checkpoint_trace && !params->checkpoint_flush;
-    }
+    if (!check_checkpoint(params, error))
+        return false;
+    if (!params->checkpoint)
+        return true;
     sink->checkpoint =
         checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
                                                      .trace = params->checkpoint_trace,
@@ -146,6 +160,7 @@ static bool open_checkpoint(struct sink *sink, const struct params *params, stru
         return false;
     sink->hold = checkpoint_hold(sink->checkpoint);
     sink->flushes = !sink->hold || params->checkpoint_flush;
+    sink->until_ns = params->checkpoint_until * 1000000000;
     return true;
 }
 
@@ -155,11 +170,10 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
         inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
         return true;
     }
-    sink->exporter =
-        exporter_new(&params->exporter,
-                     &(struct exporter_callbacks){is_interrupted, warn, sink,
-                                                  sink->hold ? note_settled : NULL},
-                     error);
+    sink->exporter = exporter_new(
+        &params->exporter,
+        &(struct exporter_callbacks){is_interrupted, warn, sink, sink->hold ? note_settled : NULL},
+        error);
     return sink->exporter != NULL;
 }
 
@@ -302,6 +316,7 @@ static void use_event(struct sink *sink, const bt_message *message)
     if (decoded == DECODED_UNREADABLE)
         say_unreadable(sink, bt_event);
     if (decoded != DECODED) {
+        sink->is_starved |= decoded == DECODED_NO_MEMORY;
         sink->input.unreadable++;
         return;
     }
@@ -314,9 +329,8 @@ static void use_event(struct sink *sink, const bt_message *message)
 /* How far the trace goes, also where nothing has happened. */
 static void use_packet_end(struct sink *sink, const bt_message *message)
 {
-    const bt_stream_class *class =
-        bt_stream_borrow_class_const(bt_packet_borrow_stream_const(
-            bt_message_packet_end_borrow_packet_const(message)));
+    const bt_stream_class *class = bt_stream_borrow_class_const(
+        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
     int64_t time_ns;
 
     if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
@@ -528,7 +542,8 @@ static void end(struct sink *sink)
 static bool has_delivered(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
-    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED];
+    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
+                               out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
 
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
@@ -552,7 +567,15 @@ static bool finish_checkpoint(struct sink *sink)
 {
     struct error error;
 
-    if (!sink->hold || !is_settled(sink) || checkpoint_finish(sink->checkpoint, &error))
+    if (!sink->hold)
+        return true;
+    if (sink->is_starved || assembler_is_starved(sink->assembler)) {
+        checkpoint_begin_anew(sink->checkpoint);
+        sink_fail(sink->self, "there was no memory for all of the trace: run it again, and all of "
+                              "it is sent");
+        return false;
+    }
+    if (!is_settled(sink) || checkpoint_finish(sink->checkpoint, &error))
         return true;
     sink_fail(sink->self, "%s", error.text);
     return false;
@@ -567,7 +590,9 @@ static bool is_gone(const struct sink *sink)
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
 {
     if (sink->hold)
-        checkpoint_end_trace(sink->checkpoint, sink->end_ns, is_gone(sink));
+        checkpoint_end_trace(sink->checkpoint,
+                             sink->end_ns > sink->until_ns ? sink->end_ns : sink->until_ns,
+                             is_gone(sink));
     if (sink->flushes)
         flush(sink);
     publish_now(sink);

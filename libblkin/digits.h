@@ -20,7 +20,6 @@
 #include <emmintrin.h>
 #endif
 
-
 /*
  * Eight digits of base 64: the lower 48 bits of the value. Two instructions where the processor has
  * "pdep" and is fast at it; a dozen or two elsewhere.

@@ -4,7 +4,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config/command.h"
+#include "doctor/doctor.h"
 #include "live/live.h"
+#include "rotate/rotate.h"
 #include "service/ask.h"
 #include "show/show.h"
 #include "stat/command.h"
@@ -26,8 +28,10 @@ struct command {
 
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
+    {"blkin doctor", "say why no spans show up, and what mends it", doctor},
     {"blkin live", "record the programs of this host, and send their spans on", live},
     {"blkin reload", "have a service read its configuration again", reload_command},
+    {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},
     {"blkin status", "how the services are that run", status_command},

@@ -60,8 +60,34 @@ const struct counter counters[] = {
      "Spans lost for want of memory."},
     {"spans_skipped", COUNTER, SECTION_SPANS, "skipped", AT(output.outcome[OUTCOME_SKIPPED]),
      "Spans that an earlier run has delivered, as the checkpoint tells."},
+    {"spans_spooled", COUNTER, SECTION_SPANS, "spooled", AT(output.outcome[OUTCOME_SPOOLED]),
+     "Spans put on disk, as the collector was away or slow: see spool_spans."},
     {"spans_waiting", GAUGE, SECTION_SPANS, "waiting", AT(output.waiting),
      "Spans in the queue or on their way: not delivered, not lost."},
+
+    {"spool_spans", COUNTER, SECTION_SPOOL, "", AT(output.spool.spans),
+     "Spans in the spool: found there at the start, and put in since."},
+    {"spool_delivered", COUNTER, SECTION_SPOOL, "delivered",
+     AT(output.spool.outcome[OUTCOME_ACCEPTED]),
+     "Spans of the spool that the collector has taken, or that are in the file."},
+    {"spool_refused", COUNTER, SECTION_SPOOL, "refused", AT(output.spool.outcome[OUTCOME_REFUSED]),
+     "Spans of the spool refused with their whole batch."},
+    {"spool_invalid", COUNTER, SECTION_SPOOL, "invalid", AT(output.spool.outcome[OUTCOME_INVALID]),
+     "Spans of the spool refused one by one: the collector cannot read them."},
+    {"spool_too_large", COUNTER, SECTION_SPOOL, "too large",
+     AT(output.spool.outcome[OUTCOME_TOO_LARGE]),
+     "Spans of the spool refused one by one: too large for the collector."},
+    {"spool_undelivered", COUNTER, SECTION_SPOOL, "undelivered",
+     AT(output.spool.outcome[OUTCOME_UNDELIVERED]),
+     "Spans of the spool given up: a collector that takes others did not take them."},
+    {"spool_dropped", COUNTER, SECTION_SPOOL, "dropped", AT(output.spool.outcome[OUTCOME_DROPPED]),
+     "Spans of the spool dropped as it was full."},
+    {"spool_expired", COUNTER, SECTION_SPOOL, "expired", AT(output.spool.expired),
+     "Spans of the spool that became too old."},
+    {"spool_corrupt", COUNTER, SECTION_SPOOL, "corrupt", AT(output.spool.corrupt),
+     "Spans of the spool in records that were torn or changed."},
+    {"spool_waiting", GAUGE, SECTION_SPOOL, "in it", AT(output.spool.waiting),
+     "Spans in the spool: not delivered, not lost."},
 
     {"lttng_events_discarded", COUNTER, SECTION_LOST, "events", AT(input.discarded_events),
      "Events lost in the traced program: its ring buffer was full."},
@@ -104,6 +130,15 @@ const struct counter counters[] = {
      "Events of more services than there is room for, shown as one."},
     {"spans_unsure", COUNTER, SECTION_NOTES, "spans maybe not in the file", AT(output.unsure),
      "Spans accepted by a file whose end failed: they may not be in it."},
+    {"spool_found", COUNTER, SECTION_NOTES, "spans found in the spool", AT(output.spool.found),
+     "Spans that an earlier sink has left in the spool."},
+    {"spool_unreadable", COUNTER, SECTION_NOTES, "unreadable pieces of the spool",
+     AT(output.spool.unreadable),
+     "Pieces of the spool's files that are no record: nobody knows of how many spans."},
+    {"spool_errors", COUNTER, SECTION_NOTES, "errors of the spool", AT(output.spool.errors),
+     "Records that the spool's disk did not take: their spans stayed in the queue."},
+    {"spool_bytes", GAUGE, SECTION_NOTES, NULL, AT(output.spool.bytes),
+     "Disk space taken by the spool."},
     {"requests", COUNTER, SECTION_NOTES, NULL, AT(output.requests),
      "Attempts to deliver a batch."},
     {"retries", COUNTER, SECTION_NOTES, NULL, AT(output.retries),
@@ -122,8 +157,11 @@ static const struct {
     const char *title;
     bool is_sum;
 } sections[SECTIONS] = {
-    [SECTION_EVENTS] = {"events: ", true}, [SECTION_MISSING] = {"missing: ", false},
-    [SECTION_SPANS] = {"spans: ", true},   [SECTION_LOST] = {"lost before by LTTng: ", false},
+    [SECTION_EVENTS] = {"events: ", true},
+    [SECTION_MISSING] = {"missing: ", false},
+    [SECTION_SPANS] = {"spans: ", true},
+    [SECTION_SPOOL] = {"spool: ", true},
+    [SECTION_LOST] = {"lost before by LTTng: ", false},
     [SECTION_NOTES] = {"also: ", false},
 };
 
@@ -152,12 +190,24 @@ bool counts_add_up(const struct counts *counts)
         if (sections[counters[i].section].is_sum)
             left[counters[i].section] += is_total(i) ? value : -value;
     }
-    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0;
+    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0 && left[SECTION_SPOOL] == 0 &&
+           counts->output.spool.spans ==
+               counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-static bool is_shown(size_t i, uint64_t value, enum line_style style)
+/* Most have no spool, and no run before. */
+static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
-    if (!counters[i].label)
+    if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]))
+        return counts->output.outcome[OUTCOME_SKIPPED] == 0;
+    return !counts->output.spool.in_use &&
+           (counter->section == SECTION_SPOOL ||
+            counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));
+}
+
+static bool is_shown(size_t i, const struct counts *counts, uint64_t value, enum line_style style)
+{
+    if (!counters[i].label || is_rare(&counters[i], counts))
         return false;
     return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
 }
@@ -172,7 +222,7 @@ static void print_line(struct printer *line, const struct counts *counts, enum l
         const uint64_t value = counter_value(counter, counts);
         const bool is_sum = sections[counter->section].is_sum;
 
-        if (!is_shown(i, value, style))
+        if (!is_shown(i, counts, value, style))
             continue;
         if (counter->section != last)
             print(line, "%s%s", i ? "; " : "", sections[counter->section].title);

@@ -3,6 +3,8 @@
  *
  *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
  *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
+ *     spans in the spool = delivered + ... + waiting there (the parts of SECTION_SPOOL)
+ *                        = found there + spooled
  *
  * One table in counters.c has all counters: the summary line, the progress line, the statistics
  * file and the Prometheus page are made from it, so a new counter is one line there.
@@ -60,6 +62,7 @@ enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */
     SECTION_MISSING, /* known only by the gap that it has left */
     SECTION_SPANS,   /* a total, then the parts that add up to it */
+    SECTION_SPOOL,   /* a total, then the parts; in lines only where there is a spool */
     SECTION_LOST,    /* by LTTng: never got here */
     SECTION_NOTES,   /* in no sum */
     SECTIONS
@@ -84,7 +87,7 @@ extern const size_t counters_count;
 
 uint64_t counter_value(const struct counter *counter, const struct counts *counts);
 
-/* Do both sums hold? */
+/* Do the sums hold? */
 bool counts_add_up(const struct counts *counts);
 
 enum line_style {

@@ -59,6 +59,12 @@ const struct assembler_counts *assembler_counts(struct assembler *assembler)
     return &assembler->counts;
 }
 
+bool assembler_is_starved(const struct assembler *assembler)
+{
+    return assembler->is_starved || assembler->open.is_starved ||
+           endpoint_table_is_starved(assembler->endpoints);
+}
+
 static void finish_expired(struct assembler *assembler, struct queue *queue)
 {
     struct open_span *open;

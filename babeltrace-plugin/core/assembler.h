@@ -125,6 +125,9 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans);
 /* Finishes every open span. */
 void assembler_flush(struct assembler *assembler);
 
+/* Was anything lost for want of memory, which another run might have? */
+bool assembler_is_starved(const struct assembler *assembler);
+
 /* Valid until the next call. */
 const struct assembler_counts *assembler_counts(struct assembler *assembler);
 

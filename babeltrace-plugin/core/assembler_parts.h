@@ -22,6 +22,7 @@ struct assembler {
     struct sequence_table *sequences;
     struct source_table *sources;
     struct recent_table *recent;
+    bool is_starved;   /* an event, or a part of one, was lost for want of memory */
     bool has_offsets;  /* any clock that is off */
     bool has_losses;   /* any that LTTng tells of, from anywhere */
     bool has_gaps;     /* any in sequence numbers */
@@ -33,6 +34,13 @@ struct assembler {
     struct assembler_counts counts;
     uint64_t saves; /* states that were written: the last one's serial */
 };
+
+/* A part of the span had no room. */
+static inline void assembler_lose_part(struct assembler *assembler, const struct span *span)
+{
+    assembler->counts.log_errors++;
+    assembler->is_starved |= span->is_starved;
+}
 
 /* The event's endpoint, or NULL when out of memory. */
 const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event);

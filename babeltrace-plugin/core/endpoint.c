@@ -26,6 +26,7 @@ struct endpoint_table {
     struct table entries;
     const struct entry *last; /* events of one service come in bursts */
     struct entry overflow;
+    bool is_starved; /* there was no memory for one */
 };
 
 static const struct entry *entry_of(const struct endpoint *endpoint)
@@ -157,6 +158,7 @@ static const struct entry *add(struct endpoint_table *table, struct text service
     if (table->entries.count >= ENDPOINTS_MAX)
         return &table->overflow;
     entry = entry_new(service, ip, port);
+    table->is_starved |= !entry;
     if (entry)
         table_add(&table->entries, &entry->in_table, hash);
     return entry;
@@ -180,6 +182,11 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
         return NULL;
     table->last = entry;
     return &entry->endpoint;
+}
+
+bool endpoint_table_is_starved(const struct endpoint_table *table)
+{
+    return table->is_starved;
 }
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
@@ -230,8 +237,7 @@ static const struct endpoint *restore_new(struct endpoint_table *table, struct s
 
 const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader)
 {
-    const uint64_t reference =
-        state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
+    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
 
     if (!state_is_good(reader) || reference == NONE)
         return NULL;

@@ -32,9 +32,7 @@ struct line {
 struct hold {
     struct assembler *assembler;
     struct line line;
-    struct line before;      /* of the trace before */
-    uint64_t added, removed; /* records of the line */
-    uint64_t due;            /* the first so many go no later than with the end of the trace */
+    struct line before; /* of the trace before */
     int64_t now_ns;
 };
 
@@ -168,7 +166,6 @@ static void give_first(struct hold *hold)
     set_texts(record);
     give(hold, record);
     remove_first(&hold->line);
-    hold->removed++;
 }
 
 /* Unsigned: a trace may claim any time. */
@@ -195,10 +192,8 @@ static void give_all(struct hold *hold)
 
 static void add(struct hold *hold, struct record *record)
 {
-    if (append(&hold->line, record)) {
-        hold->added++;
+    if (append(&hold->line, record))
         return;
-    }
     give_all(hold);
     give(hold, record);
 }
@@ -211,7 +206,6 @@ static void take_in_before(struct hold *hold, int64_t time_ns)
     while ((record = first_of(&hold->before)) && record->time_ns <= time_ns) {
         set_texts(record);
         add(hold, record);
-        hold->due = hold->added;
         remove_first(&hold->before);
     }
 }
@@ -240,7 +234,9 @@ void hold_add(struct hold *hold, const struct event *event)
 
 void hold_note_loss(struct hold *hold, const struct loss *loss)
 {
-    struct record record = {.time_ns = hold->now_ns, .is_loss = true, .of.loss = *loss};
+    struct record record = {.time_ns = loss->has_times ? loss->end_ns : hold->now_ns,
+                            .is_loss = true,
+                            .of.loss = *loss};
 
     take(hold, &record);
 }
@@ -250,8 +246,6 @@ void hold_end_trace(struct hold *hold, int64_t end_ns)
     take_in_before(hold, INT64_MAX);
     if (end_ns > hold->now_ns)
         hold->now_ns = end_ns;
-    while (hold->removed < hold->due)
-        give_first(hold);
     give_what_is_over(hold);
     if (hold->now_ns > INT64_MIN + HOLD_NS)
         assembler_advance(hold->assembler, hold->now_ns - HOLD_NS);

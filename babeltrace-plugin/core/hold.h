@@ -5,7 +5,7 @@
  * with events that are older than the last ones of this one: the begin of a span whose end is read
  * before. So between a trace and the assembler events wait for HOLD_NS of trace time, and those
  * that still wait at the end of the trace are saved, to be taken in among the next one's by their
- * times. No longer than to its end: by then all that can come before them has come.
+ * times.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +31,7 @@ void hold_note_loss(struct hold *hold, const struct loss *loss);
 /* The trace has ended; it was recorded until end_ns, or until its last event if that is later. */
 void hold_end_trace(struct hold *hold, int64_t end_ns);
 
-/* No other trace will come. */
+/* No other trace will come, or none that is near enough to matter. */
 void hold_flush(struct hold *hold);
 
 /* How many events wait. */

@@ -32,7 +32,7 @@ bool open_spans_init(struct open_spans *spans)
 {
     CDS_INIT_LIST_HEAD(&spans->pool);
     spans->pool_length = 0;
-    spans->has_halves = false;
+    spans->has_halves = spans->is_starved = false;
     return table_init(&spans->table, hash_of_open);
 }
 
@@ -206,8 +206,11 @@ struct open_span *open_spans_take(struct open_spans *spans)
     char *log;
     uint32_t log_capacity;
 
-    if (cds_list_empty(&spans->pool))
-        return calloc(1, sizeof(*open));
+    if (cds_list_empty(&spans->pool)) {
+        open = calloc(1, sizeof(*open));
+        spans->is_starved |= !open;
+        return open;
+    }
     open = cds_list_first_entry(&spans->pool, struct open_span, in_queue);
     cds_list_del(&open->in_queue);
     spans->pool_length--;
@@ -266,6 +269,7 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->pid = pid_of(event);
     open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
+        spans->is_starved |= open->span.is_starved;
         free_open_span(open);
         return NULL;
     }

@@ -35,6 +35,7 @@ struct open_spans {
     struct table table;
     struct cds_list_head pool; /* finished ones, whose memory is kept for the next */
     size_t pool_length;
+    bool is_starved; /* there was no memory for one */
     bool has_halves; /* there may have been two spans of the same ids */
 };
 

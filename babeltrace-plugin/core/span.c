@@ -26,6 +26,7 @@ __attribute__((noinline)) static bool grow(struct span *span, size_t needed)
     if (capacity > SPAN_LOG_MAX)
         capacity = SPAN_LOG_MAX;
     log = realloc(span->log, capacity);
+    span->is_starved |= !log;
     if (!log)
         return false;
     span->log = log;

@@ -53,6 +53,7 @@ struct span {
     enum span_kind kind;
     bool debug;       /* recorded against sampling */
     bool shared;      /* a server's half, under the id that the client's half has too */
+    bool is_starved;  /* something was left out of it, for want of memory */
     int64_t start_ns; /* since the Unix epoch */
     int64_t end_ns;   /* >= start_ns */
 

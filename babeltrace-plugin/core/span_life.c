@@ -20,6 +20,7 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
 {
     if (!in_span) {
         assembler->counts.events_no_room++;
+        assembler->is_starved |= open && open->span.is_starved;
         return;
     }
     assembler->counts.events_in_span++;
@@ -37,14 +38,14 @@ static void tag_text(struct assembler *assembler, struct span *span, const char 
                      struct text value)
 {
     if (value.length && !span_add(span, SPAN_TAG_TEXT, text_of(key), value, 0))
-        assembler->counts.log_errors++;
+        assembler_lose_part(assembler, span);
 }
 
 static void tag_number(struct assembler *assembler, struct span *span, const char *key,
                        int64_t value)
 {
     if (value && !span_add(span, SPAN_TAG_INTEGER, text_of(key), (struct text){NULL, 0}, value))
-        assembler->counts.log_errors++;
+        assembler_lose_part(assembler, span);
 }
 
 void assembler_tag_origin(struct assembler *assembler, struct span *span,

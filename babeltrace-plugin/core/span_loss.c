@@ -200,7 +200,7 @@ static void tag(struct assembler *assembler, struct span *span, const struct sou
     put(&line, " while it was open: %s", consequence);
     assembler->counts.spans_with_loss++;
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"), text_of(line.text), 0))
-        assembler->counts.log_errors++;
+        assembler_lose_part(assembler, span);
 }
 
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)

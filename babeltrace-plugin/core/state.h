@@ -52,8 +52,8 @@ static inline bool state_reader_number(struct state_numbered *numbered, const vo
 
     /* a power of two is full */
     if ((count & (count - 1)) == 0) {
-        const void **things =
-            (const void **)realloc((void *)numbered->things, (count ? 2 * count : 1) * sizeof(thing));
+        const void **things = (const void **)realloc((void *)numbered->things,
+                                                     (count ? 2 * count : 1) * sizeof(thing));
 
         if (!things)
             return false;

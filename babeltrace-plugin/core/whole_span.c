@@ -38,7 +38,7 @@ static void add_dropped(struct assembler *assembler, struct span *span, uint64_t
     assembler->counts.log_errors += dropped;
     snprintf(text, sizeof(text), "%" PRIu64, dropped);
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.dropped"), text_of(text), 0))
-        assembler->counts.log_errors++;
+        assembler_lose_part(assembler, span);
 }
 
 /* The span through which its trace came into the process: see assembler_note_loss(). */
@@ -99,6 +99,7 @@ static struct open_span *take_named(struct open_spans *spans, struct text name)
 
     if (!open || span_set_name(&open->span, name))
         return open;
+    spans->is_starved |= open->span.is_starved;
     open_spans_give(spans, open);
     return NULL;
 }
@@ -142,7 +143,7 @@ static void begin_step(struct whole *whole, const struct log_record *record)
         whole->open[++whole->depth] = step;
     } else {
         whole->lost_depth++;
-        whole->assembler->counts.log_errors++;
+        assembler_lose_part(whole->assembler, &whole->open[whole->depth]->span);
     }
 }
 
@@ -206,7 +207,7 @@ static bool use_record(struct whole *whole, const struct log_record *record)
             return true;
         if (whole->lost_depth ||
             !assembler_add_record(assembler, innermost, record, whole->from_ns))
-            assembler->counts.log_errors++;
+            assembler_lose_part(assembler, &innermost->span);
         return true;
     }
 }
@@ -259,7 +260,7 @@ void assembler_add_whole_span(struct assembler *assembler, const struct event *e
     struct span *span;
 
     if (!open) {
-        assembler->counts.events_no_room++;
+        assembler_count(assembler, NULL, false);
         return;
     }
     span = &open->span;
@@ -273,7 +274,7 @@ void assembler_add_whole_span(struct assembler *assembler, const struct event *e
     span->start_ns = assembler_moment_of(event, event->duration_ns);
     span->end_ns = assembler_moment_of(event, 0);
     if (!span->endpoint || !span_set_name(span, event->span_name)) {
-        assembler->counts.events_no_room++;
+        assembler_count(assembler, open, false);
     } else {
         whole.assembler = assembler;
         whole.event = event;

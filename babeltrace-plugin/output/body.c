@@ -75,6 +75,32 @@ void body_remove_last(struct body *body, const struct encoder *encoder)
     body->buffer.length = body->starts[--body->count] - encoder->separator.length;
 }
 
+char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length)
+{
+    uint32_t *starts;
+
+    body_reset(body);
+    if (spans > body->starts_capacity) {
+        starts = realloc(body->starts, spans * sizeof(*starts));
+        if (!starts)
+            return NULL;
+        body->starts = starts;
+        body->starts_capacity = spans;
+    }
+    if (!buffer_reserve(&body->buffer, encoder->open.length + length + encoder->close.length))
+        return NULL;
+    return body->buffer.data + encoder->open.length;
+}
+
+void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length)
+{
+    append(&body->buffer, encoder->open);
+    body->buffer.length += length;
+    body->count = spans;
+    for (uint32_t i = 0; i < spans; i++)
+        body->starts[i] += (uint32_t)encoder->open.length;
+}
+
 size_t body_length(const struct body *body, const struct encoder *encoder)
 {
     return body->buffer.length + encoder->close.length;

@@ -30,6 +30,14 @@ bool body_add(struct body *body, struct encoder *encoder, const struct span *spa
 /* Takes the last of several spans out again. */
 void body_remove_last(struct body *body, const struct encoder *encoder);
 
+/*
+ * For who has encoded spans: room for so many, and so many bytes of text with the separators.
+ * Returns where the text goes, the starts go to body->starts; NULL when out of memory. Then
+ * body_fill() takes both in, the starts being those in the text.
+ */
+char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
+void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
+
 /* Once it is framed. */
 size_t body_length(const struct body *body, const struct encoder *encoder);
 

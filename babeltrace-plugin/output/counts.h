@@ -3,6 +3,11 @@
  *
  *     spans = the sum of outcome[] + waiting, always
  *
+ * One that was put into the spool has that outcome here. What is in the spool, maybe of an earlier
+ * sink, has an account of its own:
+ *
+ *     spans = found + put in = the sum of outcome[] + expired + corrupt + waiting, always
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_COUNTS_H
@@ -19,7 +24,22 @@ enum outcome {
     OUTCOME_DROPPED,     /* the queue was full */
     OUTCOME_NO_MEMORY,   /* to keep or to encode it */
     OUTCOME_SKIPPED,     /* an earlier run has delivered it: exporter_skip() */
+    OUTCOME_SPOOLED,     /* it is on disk, and in the spool's account from now on */
     OUTCOMES
+};
+
+struct spool_counts {
+    uint64_t in_use;            /* 1: there is a spool */
+    uint64_t spans;             /* found, and put in since */
+    uint64_t found;             /* an earlier sink has left them */
+    uint64_t outcome[OUTCOMES]; /* dropped: the spool was full */
+    uint64_t expired;           /* were too old */
+    uint64_t corrupt;           /* of records whose checksum is wrong, or that end too early */
+    uint64_t waiting;
+    uint64_t unreadable; /* pieces of files that are no record: nobody knows of how many spans */
+    uint64_t errors;     /* records that the disk did not take: their spans stayed in the queue */
+    uint64_t bytes;      /* on disk */
+    uint64_t lost_own;   /* spans that this sink has put in, and that are lost */
 };
 
 struct exporter_counts {
@@ -31,6 +51,7 @@ struct exporter_counts {
     uint64_t requests; /* attempts to send something */
     uint64_t retries;  /* of these, repetitions after a failure */
     uint64_t tap_dropped; /* not shown to a reader of the tap */
+    struct spool_counts spool;
 };
 
 #endif

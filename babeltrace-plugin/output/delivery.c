@@ -34,16 +34,80 @@ static int64_t earlier(int64_t a, int64_t b)
 void reporter_say(struct reporter *reporter, enum report kind, const char *format, ...)
 {
     const int64_t now_ms = clock_ms();
+    int64_t next_ms = atomic_load(&reporter->next_ms[kind]);
     struct error message;
     va_list values;
 
-    if (now_ms < reporter->next_ms[kind])
+    if (now_ms < next_ms || !atomic_compare_exchange_strong(&reporter->next_ms[kind], &next_ms,
+                                                            now_ms + REPORT_PERIOD_MS))
         return;
-    reporter->next_ms[kind] = now_ms + REPORT_PERIOD_MS;
     va_start(values, format);
     (void)vsnprintf(message.text, sizeof(message.text), format, values);
     va_end(values);
     reporter->report(reporter->context, message.text);
+}
+
+/* ---- whose spans they are -------------------------------------------------------------------- */
+
+static void settle_spans(struct courier *courier, enum outcome outcome, uint32_t spans)
+{
+    if (courier->record)
+        spool_settle(courier->spool, courier->record, outcome, spans);
+    else
+        outbox_settle(courier->outbox, courier->batch, outcome, spans);
+}
+
+/* Nobody waits for what is in the spool. */
+static struct outbox_patience patience_of(struct courier *courier)
+{
+    if (!courier->record)
+        return outbox_patience(courier->outbox);
+    return (struct outbox_patience){.stop_ms = spool_is_stopped(courier->spool) ? 0 : CLOCK_NEVER};
+}
+
+static bool pause_until(struct courier *courier, int64_t until_ms)
+{
+    if (!courier->record)
+        return outbox_pause(courier->outbox, until_ms);
+    spool_note_away(courier->spool, courier->reply.retry_after_ms);
+    return spool_pause(courier->spool, until_ms, courier->reply.retry_after_ms > 0);
+}
+
+/* ---- the spool ------------------------------------------------------------------------------- */
+
+static bool put_run(struct courier *courier, struct run run, struct error *error)
+{
+    const struct body *body = run.body;
+    const size_t begin = body->starts[run.first];
+    const size_t end = run.end == body->count
+                           ? body->buffer.length
+                           : body->starts[run.end] - courier->encoder->separator.length;
+    const bool may_drop = !outbox_is_blocking(courier->outbox);
+
+    return spool_put(courier->spool,
+                     &(struct record_body){.starts = body->starts + run.first,
+                                           .spans = run.end - run.first,
+                                           .text = {body->buffer.data + begin, end - begin}},
+                     courier->batch, may_drop, error);
+}
+
+/* What is in the spool goes before. */
+static bool is_behind(struct courier *courier)
+{
+    return courier->spool && !courier->record && !spool_is_empty(courier->spool);
+}
+
+/* In place of an attempt, or of waiting for one. Returns whether it is done. */
+static bool put_aside(struct courier *courier, struct run run)
+{
+    struct error error;
+
+    if (!courier->spool || courier->record)
+        return false;
+    if (put_run(courier, run, &error))
+        return true;
+    reporter_say(courier->reporter, REPORT_SPOOL_FAILS, "%s", error.text);
+    return false;
 }
 
 /* ---- one run, until there is an answer ------------------------------------------------------- */
@@ -51,7 +115,7 @@ void reporter_say(struct reporter *reporter, enum report kind, const char *forma
 static void say_unreached(struct courier *courier)
 {
     courier->is_unreached = true;
-    reporter_say(&courier->reporter, REPORT_UNREACHED, "not delivered yet, trying again: %s",
+    reporter_say(courier->reporter, REPORT_UNREACHED, "not delivered yet, trying again: %s",
                  courier->reply.error.text);
 }
 
@@ -59,7 +123,7 @@ static void say_back(struct courier *courier)
 {
     retry_succeeded(&courier->retry);
     if (courier->is_unreached)
-        reporter_say(&courier->reporter, REPORT_BACK, "the collector answers again");
+        reporter_say(courier->reporter, REPORT_BACK, "the collector answers again");
     courier->is_unreached = false;
 }
 
@@ -89,7 +153,7 @@ static void prove(struct courier *courier, struct attempts *attempts)
  */
 static int64_t give_up_ms(struct courier *courier, struct attempts *attempts)
 {
-    const struct outbox_patience patience = outbox_patience(courier->outbox);
+    const struct outbox_patience patience = patience_of(courier);
     const int64_t limit_ms = attempts->since_ms + courier->retry_timeout_ms;
     const bool may_be_batch = courier->reply.may_be_batch;
 
@@ -105,7 +169,7 @@ static int64_t give_up_ms(struct courier *courier, struct attempts *attempts)
 static void say_why_not(struct courier *courier, int64_t limit_ms)
 {
     const struct error cause = courier->reply.error;
-    const bool is_end = limit_ms == outbox_patience(courier->outbox).stop_ms;
+    const bool is_end = limit_ms == patience_of(courier).stop_ms;
 
     error_set(&courier->reply.error, "%s; it asks for a longer pause (Retry-After) than %s leaves",
               cause.text, is_end ? "flush-timeout-ms" : "retry-timeout-ms");
@@ -127,7 +191,7 @@ static bool wait_for_next(struct courier *courier, struct attempts *attempts)
         return false;
     }
     say_unreached(courier);
-    return outbox_pause(courier->outbox, earlier(now_ms + pause_ms, limit_ms));
+    return pause_until(courier, earlier(now_ms + pause_ms, limit_ms));
 }
 
 static uint32_t length_of(struct run run)
@@ -159,13 +223,31 @@ static bool is_final(struct courier *courier, struct run run, struct attempts *a
     return attempts->is_proven && delivery == DELIVERY_INVALID && length_of(run) > 1;
 }
 
-/* Returns false if it was given up; else the reply says what became of it. */
-static bool send_run(struct courier *courier, struct run run)
+enum sent {
+    SENT_ANSWERED, /* the reply says what became of it */
+    SENT_ASIDE,    /* it is in the spool */
+    SENT_GIVEN_UP,
+};
+
+/* Where there is a spool, the first failure is enough. */
+static bool is_to_put_aside(struct courier *courier)
+{
+    if (!courier->spool || courier->record)
+        return false;
+    reporter_say(courier->reporter, REPORT_SPOOLING, "not delivered yet, but spooled: %s",
+                 courier->reply.error.text);
+    spool_note_away(courier->spool, courier->reply.retry_after_ms);
+    return true;
+}
+
+static enum sent send_run(struct courier *courier, struct run run)
 {
     struct attempts attempts = {.since_ms = CLOCK_NEVER};
     bool is_answered = false, is_retry = false;
     struct framed framed;
 
+    if (is_behind(courier) && put_aside(courier, run))
+        return SENT_ASIDE;
     body_frame(run.body, courier->encoder, run.first, run.end, &framed);
     do {
         outbox_count_request(courier->outbox, is_retry);
@@ -175,11 +257,17 @@ static bool send_run(struct courier *courier, struct run run)
         attempts.since_ms = earlier(attempts.since_ms, clock_ms());
         is_answered = is_final(courier, run, &attempts);
         is_retry = true;
+        if (!is_answered && !attempts.is_proven && is_to_put_aside(courier)) {
+            body_unframe(courier->encoder, &framed);
+            if (put_aside(courier, run))
+                return SENT_ASIDE;
+            body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+        }
     } while (!is_answered && (attempts.is_proven || wait_for_next(courier, &attempts)));
     body_unframe(courier->encoder, &framed);
     if (is_answered)
         say_back(courier);
-    return is_answered;
+    return is_answered ? SENT_ANSWERED : SENT_GIVEN_UP;
 }
 
 /* ---- one body -------------------------------------------------------------------------------- */
@@ -190,13 +278,13 @@ static void say_span(struct courier *courier, enum report kind, struct run run)
     const char *span = run.body->buffer.data + run.body->starts[run.first];
     const size_t left = run.body->buffer.length - run.body->starts[run.first];
 
-    reporter_say(&courier->reporter, kind, "span refused: %s; the span is %.*s...",
+    reporter_say(courier->reporter, kind, "span refused: %s; the span is %.*s...",
                  courier->reply.error.text, (int)(left < 60 ? left : 60), span);
 }
 
 static enum result settle(struct courier *courier, struct run run, enum outcome outcome)
 {
-    outbox_settle(courier->outbox, outcome, length_of(run));
+    settle_spans(courier, outcome, length_of(run));
     return outcome == OUTCOME_INVALID ? RESULT_REFUSED : RESULT_DONE;
 }
 
@@ -238,8 +326,14 @@ static enum result divide(struct courier *courier, struct run run, enum delivery
 
 static enum result deliver(struct courier *courier, struct run run)
 {
-    if (!send_run(courier, run))
+    switch (send_run(courier, run)) {
+    case SENT_ANSWERED:
+        break;
+    case SENT_ASIDE:
+        return RESULT_DONE;
+    case SENT_GIVEN_UP:
         return RESULT_GIVEN_UP;
+    }
     switch (courier->reply.delivery) {
     case DELIVERY_ACCEPTED:
         return settle(courier, run, OUTCOME_ACCEPTED);
@@ -247,7 +341,7 @@ static enum result deliver(struct courier *courier, struct run run)
     case DELIVERY_TOO_LARGE:
         return divide(courier, run, courier->reply.delivery);
     default:
-        reporter_say(&courier->reporter, REPORT_REFUSED, "spans refused: %s",
+        reporter_say(courier->reporter, REPORT_REFUSED, "spans refused: %s",
                      courier->reply.error.text);
         return settle(courier, run, OUTCOME_REFUSED);
     }
@@ -278,30 +372,38 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
 /*
- * Encodes the spans of the batch from the offset on, until the body is full, and moves the offset
- * to where the next body begins. The body is empty if there was memory for none of them.
+ * Encodes the spans of the batch that are not encoded yet, until the body is full; returns where
+ * the next body begins. The body is empty if there was memory for none of them.
  */
-static void fill_body(struct courier *courier, struct batch *batch, size_t *offset)
+static size_t fill_body(struct courier *courier, struct batch *batch, uint32_t *cuts)
 {
     struct body *body = &courier->body;
     const struct span *span;
-    size_t next = *offset;
-    uint32_t cuts = 0;
+    size_t offset = batch->offset, next = offset;
 
+    *cuts = 0;
     body_reset(body);
-    for (; (span = batch_span(batch, &next)); *offset = next) {
+    for (; (span = batch_span(batch, &next)); offset = next) {
         bool cut = false;
 
         if (!body_add(body, courier->encoder, span, &cut)) {
-            outbox_settle(courier->outbox, OUTCOME_NO_MEMORY, 1);
+            if (body->count) /* maybe there is memory when these are gone */
+                break;
+            outbox_settle(courier->outbox, batch, OUTCOME_NO_MEMORY, 1);
+            batch->offset = next;
             continue;
         }
         if (body->count > 1 && body_length(body, courier->encoder) > courier->body_bytes) {
             body_remove_last(body, courier->encoder);
             break;
         }
-        cuts += cut;
+        *cuts += cut;
     }
+    return offset;
+}
+
+static void count_cut(struct courier *courier, uint32_t cuts)
+{
     if (cuts)
         outbox_count_cut(courier->outbox, cuts);
 }
@@ -309,9 +411,9 @@ static void fill_body(struct courier *courier, struct batch *batch, size_t *offs
 /* Who waits for the delivery is told; else the next body is tried. Returns whether it is. */
 static bool give_up(struct courier *courier)
 {
-    const struct outbox_patience patience = outbox_patience(courier->outbox);
+    const struct outbox_patience patience = patience_of(courier);
 
-    reporter_say(&courier->reporter, REPORT_UNDELIVERED, "spans undelivered: %s",
+    reporter_say(courier->reporter, REPORT_UNDELIVERED, "spans undelivered: %s",
                  courier->reply.error.text);
     if (patience.is_limited)
         outbox_fail(courier->outbox, &courier->reply.error);
@@ -331,11 +433,62 @@ static bool deliver_body(struct courier *courier)
 void deliver_batch(struct courier *courier, struct batch *batch)
 {
     bool goes_on = true;
-    size_t offset = 0;
+    uint32_t cuts;
 
-    while (goes_on && offset < batch->buffer.length) {
-        fill_body(courier, batch, &offset);
+    courier->batch = batch;
+    while (goes_on && batch->offset < batch->buffer.length) {
+        batch->offset = fill_body(courier, batch, &cuts);
+        count_cut(courier, cuts);
         if (courier->body.count)
             goes_on = deliver_body(courier);
     }
+}
+
+bool spool_batch(struct courier *courier, struct batch *batch, struct error *error)
+{
+    struct body *body = &courier->body;
+    uint32_t cuts;
+
+    courier->batch = batch;
+    while (batch->offset < batch->buffer.length) {
+        const size_t next = fill_body(courier, batch, &cuts);
+
+        if (body->count && !put_run(courier, (struct run){body, 0, body->count}, error))
+            return false;
+        if (courier->tap && body->count)
+            tap_show(courier->tap, courier->encoder, body);
+        count_cut(courier, cuts);
+        batch->offset = next;
+    }
+    return true;
+}
+
+/* ---- a record of the spool ------------------------------------------------------------------- */
+
+void deliver_record(struct courier *courier, struct spool_record *record)
+{
+    const struct run whole = {&courier->body, 0, courier->body.count};
+    enum result result;
+
+    courier->record = record;
+    if (size_of(whole) > courier->body_bytes && length_of(whole) > 1)
+        result = deliver_halves(courier, whole, false);
+    else
+        result = deliver(courier, whole);
+    if (result == RESULT_GIVEN_UP && !spool_is_stopped(courier->spool) && give_up(courier))
+        settle_spans(courier, OUTCOME_UNDELIVERED, record->left);
+    courier->record = NULL;
+}
+
+/* The number first: what is lost later is in the counters too soon then, not too late. */
+void say_settled(struct courier *courier)
+{
+    struct exporter_counts counts;
+    uint64_t settled;
+
+    if (!courier->settled)
+        return;
+    settled = outbox_settled(courier->outbox);
+    counts = outbox_counts(courier->outbox);
+    courier->settled(courier->context, &counts, settled);
 }

@@ -9,6 +9,7 @@
 #include "encoder.h"
 #include "http_url.h"
 #include "sender.h"
+#include "spool_threads.h"
 #include "tap.h"
 
 #include <inttypes.h>
@@ -25,9 +26,12 @@ struct exporter {
     struct transport *transport;
     struct tap *tap; /* NULL: none */
     struct sender sender;
-    struct reporter reporter; /* the graph's thread's */
-    int64_t stop_ms;          /* CLOCK_NEVER before it is known that the end is near */
-    bool is_running;          /* there are a thread and a transport */
+    struct spool *spool; /* NULL: none; then these two as well */
+    struct spool_threads *spool_threads;
+    struct encoder *spool_encoder;
+    struct reporter reporter;
+    int64_t stop_ms; /* CLOCK_NEVER before it is known that the end is near */
+    bool is_running; /* there are a thread and a transport */
 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -60,17 +64,29 @@ static void wait_for_reader(struct exporter *exporter)
 static void end_thread(struct exporter *exporter, int64_t timeout_ms)
 {
     outbox_close(exporter->outbox);
+    if (exporter->spool)
+        spool_stop(exporter->spool);
     if (timeout_ms)
         wait_for_reader(exporter);
     stop(exporter, timeout_ms);
-    if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms))
+    if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms)) {
         exporter->transport->cancel(exporter->transport);
+        if (exporter->spool)
+            spool_threads_cancel(exporter->spool_threads);
+    }
     sender_join(&exporter->sender);
+    if (exporter->spool)
+        spool_threads_join(exporter->spool_threads);
 }
 
 static bool has_scheme(const char *endpoint, const char *scheme)
 {
     return strncasecmp(endpoint, scheme, strlen(scheme)) == 0;
+}
+
+static bool is_http(const char *endpoint)
+{
+    return has_scheme(endpoint, "http://") || has_scheme(endpoint, "https://");
 }
 
 static struct transport *open_transport(const struct transport_options *options,
@@ -79,7 +95,7 @@ static struct transport *open_transport(const struct transport_options *options,
     static const char file_scheme[] = "file:";
     const char *endpoint = options->endpoint;
 
-    if (has_scheme(endpoint, "http://") || has_scheme(endpoint, "https://"))
+    if (is_http(endpoint))
         return http_transport_open(options, error);
     if (has_scheme(endpoint, file_scheme))
         return file_transport_open(endpoint + strlen(file_scheme), error);
@@ -90,6 +106,12 @@ static struct transport *open_transport(const struct transport_options *options,
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
+
+/* Besides the one that there always is; a file has one end only. */
+static unsigned more_senders(const struct exporter_options *options)
+{
+    return is_http(options->transport.endpoint) ? (unsigned)options->spool.senders - 1 : 0;
+}
 
 static bool set_up(struct exporter *exporter, struct error *error)
 {
@@ -105,6 +127,8 @@ static bool set_up(struct exporter *exporter, struct error *error)
             .batch_timeout_ms = options->batch_timeout_ms,
             .queue_bytes = (size_t)options->queue_bytes,
             .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
+            .has_spool = options->spool.folder != NULL,
+            .threads = 1 + (options->spool.folder ? 1 + more_senders(options) : 0),
         });
     }
     if (!exporter->outbox) {
@@ -113,33 +137,88 @@ static bool set_up(struct exporter *exporter, struct error *error)
     }
     if (options->tap && !(exporter->tap = tap_open(options->tap, error)))
         return false;
+    if (options->spool.folder) {
+        exporter->spool = spool_open(&options->spool, exporter->outbox, error);
+        if (!exporter->spool)
+            return false;
+    }
     exporter->transport = open_transport(&options->transport, error);
     return exporter->transport != NULL;
 }
 
+static void say_found(struct exporter *exporter)
+{
+    const uint64_t found = spool_counts(exporter->spool).spool.found;
+    struct error message;
+
+    error_set(&message, "the spool \"%s\" holds %" PRIu64 " spans of before: they are sent first",
+              spool_folder(exporter->spool), found);
+    if (found)
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
+}
+
+/* All that the spool's threads need. */
+static bool prepare_spool(struct exporter *exporter, struct error *error)
+{
+    const unsigned senders = more_senders(&exporter->options);
+    struct transport *transport;
+
+    exporter->spool_encoder = zipkin_json_encoder_new();
+    exporter->spool_threads = spool_threads_new(&exporter->sender.courier, senders);
+    if (!exporter->spool_encoder || !exporter->spool_threads) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    for (unsigned i = 0; i < senders; i++) {
+        transport = open_transport(&exporter->options.transport, error);
+        if (!transport)
+            return false;
+        spool_threads_give(exporter->spool_threads, transport);
+    }
+    say_found(exporter);
+    return true;
+}
+
+/* If there are not all of them, those that there are end again. */
+static bool start_threads(struct exporter *exporter)
+{
+    if (!sender_start(&exporter->sender))
+        return false;
+    if (!exporter->spool || spool_threads_start(exporter->spool_threads, exporter->spool_encoder)) {
+        exporter->is_running = true;
+        return true;
+    }
+    end_thread(exporter, 0);
+    return false;
+}
+
 static bool start(struct exporter *exporter, struct error *error)
 {
-    exporter->reporter = (struct reporter){.report = exporter->callbacks.report,
-                                           .context = exporter->callbacks.context};
+    exporter->reporter.report = exporter->callbacks.report;
+    exporter->reporter.context = exporter->callbacks.context;
     exporter->sender.courier = (struct courier){
         .outbox = exporter->outbox,
+        .spool = exporter->spool,
         .transport = exporter->transport,
         .tap = exporter->tap,
         .encoder = exporter->encoder,
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
-        .reporter = exporter->reporter,
+        .reporter = &exporter->reporter,
+        .settled = exporter->callbacks.settled,
+        .context = exporter->callbacks.context,
     };
-    exporter->sender.settled = exporter->callbacks.settled;
-    exporter->sender.context = exporter->callbacks.context;
+    if (exporter->spool && !prepare_spool(exporter, error)) {
+        exporter->transport->free(exporter->transport);
+        return false;
+    }
     if (exporter->transport->warning)
         exporter->callbacks.report(exporter->callbacks.context, exporter->transport->warning);
-    exporter->is_running = sender_start(&exporter->sender);
-    if (!exporter->is_running) {
-        exporter->transport->free(exporter->transport);
-        error_set(error, "cannot start a thread");
-    }
-    return exporter->is_running;
+    if (start_threads(exporter))
+        return true;
+    exporter->transport->free(exporter->transport);
+    error_set(error, "cannot start a thread");
+    return false;
 }
 
 /* Asks the collector, and tells whether its answer will do. */
@@ -191,6 +270,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
     /* these texts are the caller's, and need not live longer */
     exporter->options.transport = (struct transport_options){0};
     exporter->options.tap = NULL;
+    exporter->options.spool.folder = NULL;
     return exporter;
 }
 
@@ -204,10 +284,26 @@ static void say_dropped(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
+static void say_kept(struct exporter *exporter)
+{
+    const uint64_t kept = spool_counts(exporter->spool).spool.waiting;
+    struct error message;
+
+    if (spool_has_lost(exporter->spool, &message))
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
+    error_set(&message,
+              "the spool \"%s\" keeps %" PRIu64 " spans: the next sink with it sends them",
+              spool_folder(exporter->spool), kept);
+    if (kept)
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
+}
+
 bool exporter_close(struct exporter *exporter, struct error *error)
 {
     end(exporter, exporter->options.flush_timeout_ms);
     say_dropped(exporter);
+    if (exporter->spool)
+        say_kept(exporter);
     if (!exporter->sender.is_kept)
         *error = exporter->sender.error;
     return exporter->sender.is_kept;
@@ -220,10 +316,14 @@ void exporter_free(struct exporter *exporter)
     if (exporter->is_running)
         end(exporter, 0);
     tap_free(exporter->tap);
+    spool_threads_free(exporter->spool_threads);
+    spool_free(exporter->spool);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
     if (exporter->encoder)
         exporter->encoder->free(exporter->encoder);
+    if (exporter->spool_encoder)
+        exporter->spool_encoder->free(exporter->spool_encoder);
     free(exporter);
 }
 
@@ -283,14 +383,24 @@ void exporter_flush(struct exporter *exporter)
         if (stop_if_interrupted(exporter))
             break; /* exporter_close() waits for the rest */
     }
+    while (exporter->spool && !spool_wait(exporter->spool, clock_ms() + INTERRUPT_POLL_MS)) {
+        if (stop_if_interrupted(exporter))
+            break;
+    }
     outbox_set_draining(exporter->outbox, false);
 }
 
 struct exporter_counts exporter_counts(struct exporter *exporter)
 {
-    struct exporter_counts counts = outbox_counts(exporter->outbox);
+    struct exporter_counts counts =
+        exporter->spool ? spool_counts(exporter->spool) : outbox_counts(exporter->outbox);
 
     if (exporter->tap)
         counts.tap_dropped = tap_dropped(exporter->tap);
     return counts;
+}
+
+uint64_t exporter_settled(struct exporter *exporter)
+{
+    return outbox_settled(exporter->outbox);
 }

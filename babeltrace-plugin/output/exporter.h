@@ -12,6 +12,7 @@
 #include "../core/span.h"
 #include "../error.h"
 #include "counts.h"
+#include "spool.h"
 #include "transport.h"
 
 /* What exporter_add() does while the queue is full. */
@@ -38,6 +39,12 @@ struct exporter_options {
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
     const char *tap;          /* path of a socket, see tap.h; NULL: none */
+
+    /*
+     * What the collector does not take now, or not fast enough for one who does not wait, is put
+     * there; it has its outcome then. The next exporter sends what this one leaves there.
+     */
+    struct spool_options spool;
 };
 
 /* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
@@ -46,8 +53,9 @@ typedef bool exporter_interrupted_fn(void *context);
 /* A message for the operator, from any thread. */
 typedef void exporter_report_fn(void *context, const char *message);
 
-/* Spans have got their outcome, in the order in which they came; on the sender's thread. */
-typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts);
+/* The first `settled` spans have their outcome; from a thread that delivers, after each batch. */
+typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts,
+                                 uint64_t settled);
 
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
@@ -83,7 +91,8 @@ void exporter_set_live(struct exporter *exporter);
  */
 bool exporter_has_failed(struct exporter *exporter, struct error *error);
 
-/* Delivers what waits, however long that takes as long as there is progress. */
+/* Delivers what waits, however long that takes as long as there is progress. With a spool: or puts
+ * it there. */
 void exporter_flush(struct exporter *exporter);
 
 /*
@@ -94,6 +103,9 @@ void exporter_flush(struct exporter *exporter);
 bool exporter_close(struct exporter *exporter, struct error *error);
 
 struct exporter_counts exporter_counts(struct exporter *exporter);
+
+/* So many of the first spans have their outcome: see outbox_settled(). */
+uint64_t exporter_settled(struct exporter *exporter);
 
 /* Without exporter_close() before, what waits is lost. NULL is allowed. */
 void exporter_free(struct exporter *exporter);

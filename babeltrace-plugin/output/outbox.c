@@ -10,21 +10,31 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#define SPOOL_BATCH_MS 200  /* while they go to disk, batches wait so long for more spans */
+#define SPOOL_RETRY_MS 1000 /* a disk that takes nothing is tried again so late */
+
+enum taker { SENDER, SPOOLER, TAKERS };
+
 struct outbox {
     pthread_mutex_t lock;
     pthread_cond_t for_sender; /* there may be something to do */
+    pthread_cond_t for_spooler;
     pthread_cond_t for_filler; /* there may be room, or nothing left */
     struct queue queue;
     struct outbox_options options;
     struct exporter_counts counts;
+    struct batch *in_flight[TAKERS];
+    uint32_t in_flight_spans[TAKERS]; /* when they were taken */
     size_t in_flight_bytes;
-    uint32_t in_flight_spans; /* without an outcome yet */
+    enum outbox_way way;
+    bool is_spool_failing;
+    int64_t spool_retry_ms; /* while it is failing */
+    unsigned ended;
     int64_t stop_ms;
     bool is_draining;
     bool is_stopping;
     bool is_closed;
     bool has_failed;
-    bool has_ended;
     struct error failure;
 };
 
@@ -43,18 +53,21 @@ static bool init_condition(pthread_cond_t *condition)
 
 static bool init(struct outbox *outbox)
 {
+    pthread_cond_t *const conditions[] = {&outbox->for_sender, &outbox->for_spooler,
+                                          &outbox->for_filler};
+    const unsigned count = sizeof(conditions) / sizeof(conditions[0]);
+    unsigned done = 0;
+
     if (pthread_mutex_init(&outbox->lock, NULL) != 0)
         return false;
-    if (!init_condition(&outbox->for_sender)) {
-        pthread_mutex_destroy(&outbox->lock);
-        return false;
-    }
-    if (!init_condition(&outbox->for_filler)) {
-        pthread_cond_destroy(&outbox->for_sender);
-        pthread_mutex_destroy(&outbox->lock);
-        return false;
-    }
-    return true;
+    while (done < count && init_condition(conditions[done]))
+        done++;
+    if (done == count)
+        return true;
+    while (done--)
+        pthread_cond_destroy(conditions[done]);
+    pthread_mutex_destroy(&outbox->lock);
+    return false;
 }
 
 struct outbox *outbox_new(const struct outbox_options *options)
@@ -81,9 +94,17 @@ void outbox_free(struct outbox *outbox)
         return;
     queue_clear(&outbox->queue);
     pthread_cond_destroy(&outbox->for_filler);
+    pthread_cond_destroy(&outbox->for_spooler);
     pthread_cond_destroy(&outbox->for_sender);
     pthread_mutex_destroy(&outbox->lock);
     free(outbox);
+}
+
+/* Whoever takes batches looks again. */
+static void wake_takers(struct outbox *outbox)
+{
+    pthread_cond_signal(&outbox->for_sender);
+    pthread_cond_signal(&outbox->for_spooler);
 }
 
 static void wait_until(struct outbox *outbox, pthread_cond_t *condition, int64_t until_ms)
@@ -138,12 +159,41 @@ static void discard_all(struct outbox *outbox)
         ;
 }
 
-void outbox_settle(struct outbox *outbox, enum outcome outcome, uint32_t spans)
+void outbox_settle(struct outbox *outbox, struct batch *batch, enum outcome outcome, uint32_t spans)
 {
     pthread_mutex_lock(&outbox->lock);
     settle(outbox, outcome, spans);
-    outbox->in_flight_spans -= spans;
+    batch->count -= spans;
+    if (outcome == OUTCOME_SPOOLED)
+        outbox->is_spool_failing = false;
     pthread_mutex_unlock(&outbox->lock);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A batch of which some are settled: from left to right, as it is sent. */
+static uint64_t settled_before(const struct batch *batch, uint64_t spans, uint32_t all)
+{
+    return batch && batch->count ? smaller(spans, batch->first + all - batch->count) : spans;
+}
+
+uint64_t outbox_settled(struct outbox *outbox)
+{
+    uint64_t spans;
+
+    pthread_mutex_lock(&outbox->lock);
+    spans = outbox->counts.spans;
+    for (enum taker i = SENDER; i < TAKERS; i++)
+        spans = settled_before(outbox->in_flight[i], spans, outbox->in_flight_spans[i]);
+    if (outbox->queue.first)
+        spans = smaller(spans, outbox->queue.first->first);
+    if (outbox->queue.open)
+        spans = smaller(spans, outbox->queue.open->first);
+    pthread_mutex_unlock(&outbox->lock);
+    return spans;
 }
 
 void outbox_count_cut(struct outbox *outbox, uint32_t spans)
@@ -170,9 +220,20 @@ void outbox_count_request(struct outbox *outbox, bool is_retry)
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
+static bool is_late(const struct outbox *outbox)
+{
+    return outbox->is_stopping && clock_ms() >= outbox->stop_ms;
+}
+
+static bool has_spool(const struct outbox *outbox)
+{
+    return outbox->options.has_spool && !outbox->is_spool_failing;
+}
+
+/* Nothing is delivered any more; what a spool can take is not late. */
 static bool is_over(const struct outbox *outbox)
 {
-    return outbox->has_failed || (outbox->is_stopping && clock_ms() >= outbox->stop_ms);
+    return outbox->has_failed || (is_late(outbox) && !has_spool(outbox));
 }
 
 static bool is_full(const struct outbox *outbox)
@@ -180,19 +241,49 @@ static bool is_full(const struct outbox *outbox)
     return outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes;
 }
 
+/* The collector is slower than what comes, and who fills the queue does not wait for it. */
+static bool is_pressed(const struct outbox *outbox)
+{
+    return !outbox->options.is_blocking &&
+           outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes / 2;
+}
+
+/* Does the next batch go to the spool? A collector that is merely slow is waited for. */
+static bool goes_aside(const struct outbox *outbox)
+{
+    if (!has_spool(outbox))
+        return false;
+    return is_late(outbox) || is_pressed(outbox) || outbox->way == OUTBOX_AWAY ||
+           (outbox->way == OUTBOX_BEHIND &&
+            (!outbox->options.is_blocking || outbox->is_closed || outbox->is_stopping));
+}
+
+/* The next batch goes to the sender. */
+static bool goes_directly(const struct outbox *outbox)
+{
+    if (!outbox->options.has_spool)
+        return true;
+    if (outbox->in_flight[SPOOLER] || goes_aside(outbox))
+        return false;
+    return outbox->way == OUTBOX_DIRECT || outbox->is_closed;
+}
+
 static void take_in(struct outbox *outbox, const struct span *span)
 {
     const bool was_empty = !outbox->queue.open && !outbox->queue.first;
     const struct batch *const last = outbox->queue.last;
 
-    outbox->counts.spans++;
-    if (!queue_add(&outbox->queue, span)) {
+    if (!queue_add(&outbox->queue, span, outbox->counts.spans++)) {
         outbox->counts.outcome[OUTCOME_NO_MEMORY]++;
         return;
     }
     outbox->counts.waiting++;
-    if (was_empty || outbox->queue.last != last)
+    if (!was_empty && outbox->queue.last == last)
+        return;
+    if (goes_directly(outbox))
         pthread_cond_signal(&outbox->for_sender);
+    else
+        pthread_cond_signal(&outbox->for_spooler);
 }
 
 /* A span that never gets into the queue. */
@@ -239,7 +330,7 @@ static bool holds(const struct outbox *outbox, enum outbox_state state)
     case OUTBOX_IS_EMPTY:
         return outbox->counts.waiting == 0;
     case OUTBOX_HAS_ENDED:
-        return outbox->has_ended;
+        return outbox->ended >= outbox->options.threads;
     }
     return true;
 }
@@ -262,11 +353,21 @@ void outbox_set_blocking(struct outbox *outbox, bool is_blocking)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+bool outbox_is_blocking(struct outbox *outbox)
+{
+    bool is_blocking;
+
+    pthread_mutex_lock(&outbox->lock);
+    is_blocking = outbox->options.is_blocking;
+    pthread_mutex_unlock(&outbox->lock);
+    return is_blocking;
+}
+
 void outbox_set_draining(struct outbox *outbox, bool is_draining)
 {
     pthread_mutex_lock(&outbox->lock);
     outbox->is_draining = is_draining;
-    pthread_cond_signal(&outbox->for_sender);
+    wake_takers(outbox);
     pthread_mutex_unlock(&outbox->lock);
 }
 
@@ -275,7 +376,7 @@ void outbox_stop(struct outbox *outbox, int64_t stop_ms)
     pthread_mutex_lock(&outbox->lock);
     outbox->is_stopping = true;
     outbox->stop_ms = earlier(outbox->stop_ms, stop_ms);
-    pthread_cond_signal(&outbox->for_sender);
+    wake_takers(outbox);
     pthread_mutex_unlock(&outbox->lock);
 }
 
@@ -283,7 +384,7 @@ void outbox_close(struct outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
     outbox->is_closed = true;
-    pthread_cond_signal(&outbox->for_sender);
+    wake_takers(outbox);
     pthread_mutex_unlock(&outbox->lock);
 }
 
@@ -301,29 +402,70 @@ bool outbox_has_failed(struct outbox *outbox, struct error *error)
 
 /* ---- emptying -------------------------------------------------------------------------------- */
 
-/* When the open batch is to be sent though it is not full. */
-static int64_t open_due_ms(const struct outbox *outbox)
+static bool is_hurried(const struct outbox *outbox)
+{
+    return outbox->is_draining || outbox->is_stopping || outbox->is_closed;
+}
+
+/* When the open batch is to be taken though it is not full. */
+static int64_t open_due_ms(const struct outbox *outbox, int64_t timeout_ms)
 {
     if (!outbox->queue.open)
         return CLOCK_NEVER;
-    if (outbox->is_draining || outbox->is_stopping || outbox->is_closed)
-        return 0;
-    return outbox->queue.open->first_ms + outbox->options.batch_timeout_ms;
+    return is_hurried(outbox) ? 0 : outbox->queue.open->first_ms + timeout_ms;
+}
+
+static bool is_empty(const struct outbox *outbox)
+{
+    return !outbox->queue.open && !outbox->queue.first;
+}
+
+static bool is_done(const struct outbox *outbox)
+{
+    return outbox->is_closed && is_empty(outbox) && !outbox->in_flight[SENDER] &&
+           !outbox->in_flight[SPOOLER];
+}
+
+bool outbox_is_done(struct outbox *outbox)
+{
+    bool done;
+
+    pthread_mutex_lock(&outbox->lock);
+    done = is_done(outbox);
+    pthread_mutex_unlock(&outbox->lock);
+    return done;
+}
+
+static struct batch *take_from_queue(struct outbox *outbox, enum taker taker, bool also_open)
+{
+    struct batch *batch = queue_take(&outbox->queue, also_open);
+
+    outbox->in_flight[taker] = batch;
+    if (batch) {
+        outbox->in_flight_bytes += batch->buffer.length;
+        outbox->in_flight_spans[taker] = batch->count;
+    }
+    return batch;
 }
 
 static struct batch *take(struct outbox *outbox)
 {
     for (;;) {
-        const int64_t due_ms = open_due_ms(outbox);
+        int64_t due_ms = CLOCK_NEVER;
         struct batch *batch;
 
         if (is_over(outbox))
             discard_all(outbox);
-        batch = queue_take(&outbox->queue, due_ms <= clock_ms());
-        if (batch)
-            return batch;
-        if (outbox->is_closed)
+        if (goes_directly(outbox)) {
+            due_ms = open_due_ms(outbox, outbox->options.batch_timeout_ms);
+            batch = take_from_queue(outbox, SENDER, due_ms <= clock_ms());
+            if (batch)
+                return batch;
+        }
+        if (outbox->is_closed ? is_done(outbox) : outbox->way != OUTBOX_DIRECT)
             return NULL;
+        if (outbox->options.has_spool && is_hurried(outbox) && !is_late(outbox))
+            due_ms = earlier(due_ms, outbox->stop_ms);
         wait_until(outbox, &outbox->for_sender, due_ms);
     }
 }
@@ -334,29 +476,94 @@ struct batch *outbox_take(struct outbox *outbox)
 
     pthread_mutex_lock(&outbox->lock);
     batch = take(outbox);
-    if (batch) {
-        outbox->in_flight_bytes = batch->buffer.length;
-        outbox->in_flight_spans = batch->count;
+    pthread_mutex_unlock(&outbox->lock);
+    return batch;
+}
+
+/* When something may be the spooler's that is not now. */
+static int64_t aside_due_ms(const struct outbox *outbox)
+{
+    int64_t due_ms = CLOCK_NEVER;
+
+    if (outbox->is_spool_failing)
+        due_ms = outbox->spool_retry_ms;
+    else if (goes_aside(outbox))
+        due_ms = open_due_ms(outbox, SPOOL_BATCH_MS);
+    return outbox->is_stopping && !is_late(outbox) ? earlier(due_ms, outbox->stop_ms) : due_ms;
+}
+
+struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
+{
+    struct batch *batch = NULL;
+    enum outbox_way way;
+
+    pthread_mutex_lock(&outbox->lock);
+    way = outbox->way;
+    while (!batch && !is_done(outbox) && clock_ms() < until_ms && outbox->way == way) {
+        if (is_over(outbox))
+            discard_all(outbox);
+        if (outbox->is_spool_failing && clock_ms() >= outbox->spool_retry_ms && !is_late(outbox))
+            outbox->is_spool_failing = false;
+        if (goes_aside(outbox))
+            batch =
+                take_from_queue(outbox, SPOOLER, open_due_ms(outbox, SPOOL_BATCH_MS) <= clock_ms());
+        if (!batch && !is_done(outbox))
+            wait_until(outbox, &outbox->for_spooler, earlier(until_ms, aside_due_ms(outbox)));
     }
     pthread_mutex_unlock(&outbox->lock);
     return batch;
 }
 
+/* The batch is nobody's any more. */
+static void let_go(struct outbox *outbox, const struct batch *batch)
+{
+    for (enum taker i = SENDER; i < TAKERS; i++) {
+        if (outbox->in_flight[i] == batch)
+            outbox->in_flight[i] = NULL;
+    }
+    outbox->in_flight_bytes -= batch->buffer.length;
+    if (outbox->options.has_spool)
+        wake_takers(outbox);
+}
+
 void outbox_finish(struct outbox *outbox, struct batch *batch)
 {
     pthread_mutex_lock(&outbox->lock);
-    settle(outbox, OUTCOME_UNDELIVERED, outbox->in_flight_spans);
-    outbox->in_flight_bytes = 0;
-    outbox->in_flight_spans = 0;
+    settle(outbox, OUTCOME_UNDELIVERED, batch->count);
+    let_go(outbox, batch);
     queue_recycle(&outbox->queue, batch);
     pthread_cond_signal(&outbox->for_filler);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+void outbox_put_back(struct outbox *outbox, struct batch *batch)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->is_spool_failing = true;
+    outbox->spool_retry_ms = clock_ms() + SPOOL_RETRY_MS;
+    batch->first += outbox->in_flight_spans[SPOOLER] - batch->count;
+    let_go(outbox, batch);
+    queue_put_back(&outbox->queue, batch);
+    if (is_over(outbox))
+        discard_all(outbox);
+    pthread_cond_signal(&outbox->for_filler);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+void outbox_set_way(struct outbox *outbox, enum outbox_way way)
+{
+    pthread_mutex_lock(&outbox->lock);
+    if (outbox->way != way) {
+        outbox->way = way;
+        wake_takers(outbox);
+    }
     pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_end(struct outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
-    outbox->has_ended = true;
+    outbox->ended++;
     pthread_cond_signal(&outbox->for_filler);
     pthread_mutex_unlock(&outbox->lock);
 }

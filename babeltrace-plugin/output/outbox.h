@@ -4,6 +4,10 @@
  * One mutex, held for a few instructions per span; the sender takes it a few times per batch only,
  * so that it is nearly always free.
  *
+ * With a spool there are two that take batches: the sender, and the spooler, which puts them on
+ * disk. While the spool has something to send first, or the queue of one who does not wait fills,
+ * batches are the spooler's, else the sender's; so they stay in order.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_OUTBOX_H
@@ -19,6 +23,8 @@ struct outbox_options {
     int64_t batch_timeout_ms;
     size_t queue_bytes;
     bool is_blocking; /* when full: wait; else drop the oldest batch */
+    bool has_spool;
+    unsigned threads; /* that call outbox_end() */
 };
 
 struct outbox;
@@ -28,6 +34,13 @@ struct outbox *outbox_new(const struct outbox_options *options);
 void outbox_free(struct outbox *outbox);
 
 struct exporter_counts outbox_counts(struct outbox *outbox);
+
+/*
+ * So many spans, counted from the first one, have their outcome and none of them waits; maybe some
+ * later ones too. Those that came into a full queue, or for which there was no memory, are counted
+ * with the one before.
+ */
+uint64_t outbox_settled(struct outbox *outbox);
 
 /* ---- for the thread that fills it ------------------------------------------------------------ */
 
@@ -45,13 +58,14 @@ void outbox_skip(struct outbox *outbox);
 enum outbox_state {
     OUTBOX_HAS_ROOM,
     OUTBOX_IS_EMPTY,  /* every span has its outcome */
-    OUTBOX_HAS_ENDED, /* the sender is done: see outbox_end() */
+    OUTBOX_HAS_ENDED, /* all threads are done: see outbox_end() */
 };
 
 /* Waits for the state, but not past until_ms. Returns whether it holds. */
 bool outbox_wait(struct outbox *outbox, enum outbox_state state, int64_t until_ms);
 
 void outbox_set_blocking(struct outbox *outbox, bool is_blocking);
+bool outbox_is_blocking(struct outbox *outbox);
 
 /* Draining: a batch goes at once, not when it is full or old. */
 void outbox_set_draining(struct outbox *outbox, bool is_draining);
@@ -67,11 +81,18 @@ bool outbox_has_failed(struct outbox *outbox, struct error *error);
 
 /* ---- for the sender's thread ----------------------------------------------------------------- */
 
-/* Waits for a batch. Returns NULL when there will be no more: then the sender ends. */
+/*
+ * Waits for a batch. Returns NULL when there will be no more: then the sender ends. Or, before it
+ * is closed, when the spool has something to send first.
+ */
 struct batch *outbox_take(struct outbox *outbox);
 
+/* It is closed, and all batches were taken and finished. */
+bool outbox_is_done(struct outbox *outbox);
+
 /* That many spans of the batch have their outcome. */
-void outbox_settle(struct outbox *outbox, enum outcome outcome, uint32_t spans);
+void outbox_settle(struct outbox *outbox, struct batch *batch, enum outcome outcome,
+                   uint32_t spans);
 
 /* Takes the batch back; what of it is not settled is undelivered. */
 void outbox_finish(struct outbox *outbox, struct batch *batch);
@@ -95,7 +116,26 @@ struct outbox_patience {
 
 struct outbox_patience outbox_patience(struct outbox *outbox);
 
-/* The sender is done with all that it does. */
+/* ---- for the spool --------------------------------------------------------------------------- */
+
+/* As outbox_take(), for the spooler. Returns NULL also at until_ms, and when the way changes. */
+struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms);
+
+/* The disk does not take this one: it is the oldest in the queue again. The next attempt is made
+ * after a pause; meanwhile the queue is one without a spool. */
+void outbox_put_back(struct outbox *outbox, struct batch *batch);
+
+enum outbox_way {
+    OUTBOX_DIRECT, /* the spool is empty */
+    OUTBOX_BEHIND, /* there is something in it, and the collector takes it */
+    OUTBOX_AWAY,   /* the collector does not answer */
+};
+
+void outbox_set_way(struct outbox *outbox, enum outbox_way way);
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* A thread that sends, or spools, is done with all that it does. */
 void outbox_end(struct outbox *outbox);
 
 /* Nothing can be delivered: all that waits, and all that comes, is undelivered. */

@@ -31,6 +31,7 @@ static void batch_reset(struct batch *batch)
     batch->next = NULL;
     batch->buffer.length = 0;
     batch->count = 0;
+    batch->offset = 0;
 }
 
 /* Of a span and its log, a multiple of 8. */
@@ -123,7 +124,7 @@ static void close_open(struct queue *queue)
     queue->open = NULL;
 }
 
-bool queue_add(struct queue *queue, const struct span *span)
+bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
 {
     struct batch *open = queue->open ? queue->open : empty_batch(queue);
     const size_t before = open ? open->buffer.length : 0;
@@ -135,8 +136,10 @@ bool queue_add(struct queue *queue, const struct span *span)
             queue_recycle(queue, open);
         return false;
     }
-    if (!queue->open)
+    if (!queue->open) {
         open->first_ms = clock_ms();
+        open->first = number;
+    }
     queue->open = open;
     queue->bytes += open->buffer.length - before;
     if (open->count >= queue->batch_spans || open->buffer.length >= queue->batch_bytes)
@@ -161,4 +164,13 @@ struct batch *queue_take(struct queue *queue, bool also_open)
         queue->bytes -= batch->buffer.length;
     }
     return batch;
+}
+
+void queue_put_back(struct queue *queue, struct batch *batch)
+{
+    batch->next = queue->first;
+    queue->first = batch;
+    if (!queue->last)
+        queue->last = batch;
+    queue->bytes += batch->buffer.length;
 }

@@ -17,8 +17,10 @@
 struct batch {
     struct batch *next;
     struct buffer buffer; /* each span is followed by its log */
-    uint32_t count;
-    int64_t first_ms; /* when the first span came */
+    uint32_t count;       /* of spans without an outcome; in the queue, all are */
+    int64_t first_ms;     /* when the first span came */
+    uint64_t first;       /* its number: how many spans came before */
+    size_t offset;        /* where the spans begin that are not encoded yet */
 };
 
 /* The span at *offset, 0 being the first one's, which moves on to the next. NULL: there is none. */
@@ -38,11 +40,17 @@ struct queue {
 /* Frees everything in it. */
 void queue_clear(struct queue *queue);
 
-/* Adds a copy of the span. Returns false, queue unchanged, when out of memory. */
-bool queue_add(struct queue *queue, const struct span *span);
+/*
+ * Adds a copy of the span, before which number others came. Returns false, queue unchanged, when
+ * out of memory.
+ */
+bool queue_add(struct queue *queue, const struct span *span, uint64_t number);
 
 /* The oldest batch, or NULL; the open one only if also_open. It is the caller's now. */
 struct batch *queue_take(struct queue *queue, bool also_open);
+
+/* Puts a batch that was taken back in as the oldest, and as a full one. */
+void queue_put_back(struct queue *queue, struct batch *batch);
 
 /* Gives a batch that is done with back, for its memory. */
 void queue_recycle(struct queue *queue, struct batch *batch);

@@ -6,8 +6,8 @@
 #include "sender.h"
 
 #include "../monotonic.h"
-
-#include <signal.h>
+#include "spool_threads.h"
+#include "thread.h"
 
 static void probe(struct sender *sender)
 {
@@ -33,46 +33,33 @@ static void finish(struct sender *sender)
         outbox_count_unsure(sender->courier.outbox);
 }
 
-static void say_settled(struct sender *sender)
+/* Returns false at the end. What is in the spool goes first. */
+static bool deliver_next(struct courier *courier)
 {
-    struct exporter_counts counts;
+    struct batch *batch;
 
-    if (!sender->settled)
-        return;
-    counts = outbox_counts(sender->courier.outbox);
-    sender->settled(sender->context, &counts);
+    if (courier->spool)
+        drain_spool(courier, true);
+    batch = outbox_take(courier->outbox);
+    if (!batch)
+        return !outbox_is_done(courier->outbox);
+    deliver_batch(courier, batch);
+    outbox_finish(courier->outbox, batch);
+    say_settled(courier);
+    return true;
 }
 
 static void *run(void *context)
 {
     struct sender *sender = context;
     struct courier *courier = &sender->courier;
-    struct batch *batch;
 
     probe(sender);
-    while ((batch = outbox_take(courier->outbox))) {
-        deliver_batch(courier, batch);
-        outbox_finish(courier->outbox, batch);
-        say_settled(sender);
-    }
+    while (deliver_next(courier))
+        ;
     finish(sender);
     outbox_end(courier->outbox);
     return NULL;
-}
-
-static bool start_thread(struct sender *sender)
-{
-    sigset_t all, before;
-    bool started;
-
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return false;
-    started = pthread_create(&sender->thread, NULL, run, sender) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started)
-        (void)pthread_setname_np(sender->thread, "blkin-sender");
-    return started;
 }
 
 bool sender_start(struct sender *sender)
@@ -86,7 +73,7 @@ bool sender_start(struct sender *sender)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&sender->is_probed_condition, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (start_thread(sender))
+    if (thread_start(&sender->thread, run, sender, "blkin-sender"))
         return true;
     pthread_cond_destroy(&sender->is_probed_condition);
     pthread_mutex_destroy(&sender->lock);

@@ -1,8 +1,8 @@
 /*
- * The sender: the thread in which all network traffic happens.
+ * The sender: the thread that sends.
  *
- * It blocks every signal, so that SIGINT goes to the graph's thread, where it must interrupt the
- * trace reader's recv(); and it knows nothing of babeltrace.
+ * It knows nothing of babeltrace. With a spool it is one of several that send what is in there, and
+ * the only one that sends what comes while that is empty.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,8 +15,6 @@
 
 struct sender {
     struct courier courier; /* the thread's own from sender_start() to sender_join() */
-    void (*settled)(void *context, const struct exporter_counts *counts); /* after each batch */
-    void *context;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t is_probed_condition;

@@ -1,8 +1,8 @@
 /*
  * The tap: a Unix socket on which who connects is shown the spans that are being delivered.
  *
- * A line for each batch, see doc/sink.md. The sender's thread copies the batch for each reader,
- * and goes on; a thread of the tap's own does the rest. A reader that does not keep up misses whole
+ * A line for each batch, see doc/sink.md. Who delivers it copies the batch for each reader and goes
+ * on; a thread of the tap's own does the rest. A reader that does not keep up misses whole
  * batches, and is told of how many spans. Without readers a batch costs one look.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -20,13 +20,14 @@ struct tap;
 /* Returns NULL with error set. */
 struct tap *tap_open(const char *path, struct error *error);
 
-/* For one thread. The body is not framed; its spans begin with {"traceId":" as of zipkin_json.c. */
+/* From any thread. The body is not framed; its spans begin with {"traceId":" as of zipkin_json.c.
+ */
 void tap_show(struct tap *tap, const struct encoder *encoder, const struct body *body);
 
 /* Spans that a reader was not shown, of those that it wanted; summed up over the readers. */
 uint64_t tap_dropped(struct tap *tap);
 
-/* No more will be shown. Readers have a tenth of a second for the rest, then it counts as dropped. */
+/* No more will be shown. Readers have a tenth of a second for the rest: then it is dropped. */
 void tap_end(struct tap *tap);
 
 /* NULL is allowed. */

@@ -93,6 +93,25 @@ compare_before() {
     rm -rf "$WORK"/{now,before} "$WORK"/{now,before}.{blkin.zipkin,utils.dummy}
 }
 
+# With a tap: nobody reads it, or one reader does, as fast as it can.
+tapped() {
+    [ "$1" = untapped ] || start_part reader "$PYTHON" "$SRC/tests/bench/tap_reader.py" "$WORK/tap"
+    viewer "$1" blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",tap=\"$WORK/tap\""
+    [ "$1" = untapped ] || wait_part reader 10 || die "the reader of the tap failed"
+}
+
+compare_tap() {
+    record_trace plain "$spans" "$pace" span || exit 1
+    ln -s plain "$WORK/untapped"
+    ln -s plain "$WORK/tapped"
+    in_turns 'ours plain' 'tapped untapped'
+    in_turns 'ours plain' 'tapped tapped'
+    printf 'sink %s %s\n' tap_none_cpu "$(least "$WORK/plain.blkin.zipkin" 1)" \
+        tap_unread_cpu "$(least "$WORK/untapped.blkin.zipkin" 1)" \
+        tap_read_cpu "$(least "$WORK/tapped.blkin.zipkin" 1)"
+    rm -rf "$WORK"/{plain,tapped,untapped}{,.blkin.zipkin}
+}
+
 # What a babeltrace2 takes for its start and its end.
 start() {
     local spans=10 i
@@ -118,8 +137,14 @@ server=$(part_address server)
 printf 'sink spans %s %s 0\n' "$spans" "$spans"
 "$bench/bench-json" | sed 's/^/sink /'
 "$bench/bench-post" "${server##*:}" | sed 's/^/sink /' || exit 1
+start_part far "$bench/null_server" 100
+wait_for 10 far "the start of the null server" part_address far >/dev/null || exit 1
+far=$(part_address far)
+"$bench/bench-drain" "${far##*:}" | sed 's/^/sink /' || exit 1
+stop_part far
 compare original
 compare span
+compare_tap
 start
 compare_before span span 1
 compare_before steps layers 3

@@ -3,7 +3,8 @@
  *
  *     null_server [count | latency] [MILLISECONDS]
  *
- * With MILLISECONDS it is a slow one: it waits so long before each answer.
+ * With MILLISECONDS it is a slow one, or far away: each answer comes so late. Requests on several
+ * connections do not wait for each other.
  *
  * Says "listening on 127.0.0.1:PORT". At SIGTERM or SIGINT it prints "requests N spans N bytes N",
  * spans only if told to count; and with "latency" also, in microseconds from the end of a span to
@@ -36,16 +37,20 @@ enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY };
 
 /* A request's head, then its body; the body is kept only if it is counted. */
 struct connection {
-    int fd;
+    int fd; /* -1: it has ended, and is freed when its answer is due */
     bool in_body;
-    size_t length;   /* of data */
-    size_t capacity; /* of data */
-    size_t left;     /* of the body, to come */
+    bool is_waiting; /* for its answer */
+    int64_t due_us;
+    struct connection *next; /* whose answer is due after this one's */
+    size_t length;           /* of data */
+    size_t capacity;         /* of data */
+    size_t left;             /* of the body, to come */
     char *data;
 };
 
 static int counting;
 static long pause_ms;
+static struct connection *first_due, *last_due;
 static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
@@ -73,6 +78,14 @@ static int64_t now_us(void)
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t monotonic_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
@@ -113,19 +126,34 @@ static void count_body(const char *body, size_t length)
     }
 }
 
+static bool answer(const struct connection *connection)
+{
+    return send(connection->fd, accepted, sizeof(accepted) - 1, MSG_NOSIGNAL) ==
+           (ssize_t)sizeof(accepted) - 1;
+}
+
+/* All wait for the same time, so the one that came first is due first. */
+static bool answer_later(struct connection *connection)
+{
+    connection->is_waiting = true;
+    connection->due_us = monotonic_us() + pause_ms * 1000;
+    connection->next = NULL;
+    if (first_due)
+        last_due->next = connection;
+    else
+        first_due = connection;
+    last_due = connection;
+    return true;
+}
+
 static bool finish_request(struct connection *connection)
 {
-    const struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000};
-
     requests++;
-    if (pause_ms > 0)
-        nanosleep(&pause, NULL);
     if (counting != COUNT_NOTHING)
         count_body(connection->data, connection->length);
     connection->length = 0;
     connection->in_body = false;
-    return send(connection->fd, accepted, sizeof(accepted) - 1, MSG_NOSIGNAL) ==
-           (ssize_t)sizeof(accepted) - 1;
+    return pause_ms > 0 ? answer_later(connection) : answer(connection);
 }
 
 /* The bytes of data that belong to the body are taken. */
@@ -196,8 +224,32 @@ static bool take(struct connection *connection, const char *data, size_t length)
 static void end_connection(struct connection *connection)
 {
     close(connection->fd);
+    connection->fd = -1;
+    if (connection->is_waiting)
+        return;
     free(connection->data);
     free(connection);
+}
+
+/* Answers what is due. Returns how long it is until the next one is, for epoll_wait(). */
+static int answer_due(void)
+{
+    while (first_due) {
+        struct connection *connection = first_due;
+        const int64_t left_us = connection->due_us - monotonic_us();
+
+        if (left_us > 0)
+            return (int)((left_us + 999) / 1000);
+        first_due = connection->next;
+        connection->is_waiting = false;
+        if (connection->fd < 0) {
+            free(connection->data);
+            free(connection);
+        } else {
+            (void)answer(connection); /* if it has ended, that is read as well */
+        }
+    }
+    return -1;
 }
 
 static void serve(struct connection *connection)
@@ -294,7 +346,8 @@ int main(int argc, char **argv)
     watch(epoll, listener, &listener);
     watch(epoll, ends, &ends);
     for (;;) {
-        const int count = epoll_wait(epoll, events, sizeof(events) / sizeof(events[0]), -1);
+        const int timeout_ms = answer_due();
+        const int count = epoll_wait(epoll, events, sizeof(events) / sizeof(events[0]), timeout_ms);
 
         for (int i = 0; i < count; i++) {
             if (events[i].data.ptr == &ends)

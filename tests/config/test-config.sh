@@ -63,6 +63,7 @@ says 1 'parameter "on-full": expected one of "auto", "block", "drop-oldest", got
 says 1 'parameter "clock-correction": expected yes or no, got "maybe"' <<<'clock-correction = maybe'
 says 1 'parameter "closing-annotations": expected up to 16 annotations of 1 to 63 bytes, got "" as number 2' \
     <<<'closing-annotations = a,,b'
+says 1 'parameter "subbuf-bytes": expected a power of 2, got 512000' <<<'subbuf-bytes = 500K'
 says 1 'parameter "session": expected up to 255 bytes' <<<"session = $(printf %0256d 0)"
 says 1 'parameter "session": expected a text, got nothing' <<<'session ='
 says 2 '"rotate-ms" means nothing in [live]: it belongs in [rotate]' <<<$'[live]\nrotate-ms = 1000'
@@ -72,6 +73,7 @@ says 2 'it is too long' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
 says 2 'it has a byte of zero: is this a text file?' < <(printf 'session = a\nfilter = a\0b\n')
 says 1 'key "a???b" is not known: see "blkin config keys"' < <(printf 'a\033\007\177b = 1\n')
 says 1 'endpoint "x://host": expected http://HOST[:PORT]/api/v2/spans: Unsupported URL scheme' <<<'endpoint = x://host'
+says 1 '"checkpoint" is not for a configuration: the services set it themselves' <<<'checkpoint = /x'
 # all of them, and none is repeated
 given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[rotate]\nrotate-ms = 1'
 blkin config check "$file" 2>"$work/err" && wrong "a file with four mistakes is accepted"

@@ -60,6 +60,7 @@ has_not() {
 }
 build='g++ liblttng-ust-dev libbabeltrace2-dev liburcu-dev python3'
 demo='lttng-tools babeltrace2 curl default-jre-headless maven procps'
+packages='debhelper rpm debootstrap'
 check='chromium clang valgrind fio jq qemu-utils strace'
 
 # What is missing still is after this apt-get: the status is 1.
@@ -76,6 +77,10 @@ done
 [[ $said != *"what dpkg says"* ]] || fail "says all that dpkg says: $said"
 deps --install
 has "$build $demo $check" "all"
+has_not "$packages" "all"
+deps --install packages
+has "$packages" packages
+has_not "$demo $check" packages
 
 deps --check demo && fail "--check finds nothing missing"
 [[ $installed == "  " && $said == *"missing packages: "*maven* && $said != *chromium* ]] || fail "--check: $said"

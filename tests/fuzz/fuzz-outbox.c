@@ -84,6 +84,7 @@ static struct model {
 
 static struct outbox *outbox;
 static struct batch *taken;
+static uint64_t last_settled;
 
 static bool is_over(void)
 {
@@ -234,7 +235,7 @@ static void settle_some(uint64_t spans, enum outcome outcome)
         return;
     if (spans > model.unsettled)
         spans = model.unsettled;
-    outbox_settle(outbox, outcome, (uint32_t)spans);
+    outbox_settle(outbox, taken, outcome, (uint32_t)spans);
     settle(outcome, spans);
     model.unsettled -= spans;
 }
@@ -260,6 +261,17 @@ static void pause_until(int64_t until_ms)
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
 }
 
+/* All before it have their outcome, and it is not far behind: only what had none stops it. */
+static void check_settled(uint64_t spans)
+{
+    const uint64_t settled = outbox_settled(outbox);
+
+    REQUIRE(settled <= spans && settled >= last_settled);
+    REQUIRE(model.counts.waiting || settled == spans);
+    REQUIRE(settled + model.counts.waiting <= spans);
+    last_settled = settled;
+}
+
 static void check(void)
 {
     const struct exporter_counts counts = outbox_counts(outbox);
@@ -273,6 +285,7 @@ static void check(void)
     }
     REQUIRE(counts.waiting == model.counts.waiting);
     REQUIRE(counts.spans == model.counts.spans && counts.spans == sum);
+    check_settled(counts.spans);
     REQUIRE(patience.stop_ms == model.stop_ms);
     REQUIRE(patience.is_limited == (model.is_blocking || model.is_draining));
     REQUIRE(outbox_has_failed(outbox, &error) == model.has_failed);
@@ -363,6 +376,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned i = 0; i < sizeof(log_bytes); i++)
         log_bytes[i] = (char)i;
     now_ms = 1000;
+    last_settled = 0;
     model = (struct model){
         .options = {.batch_spans = 1 + (uint32_t)take(&source, 1) % 8,
                     .batch_bytes = 1 + take(&source, 2) % 2000,

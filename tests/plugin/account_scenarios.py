@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -29,7 +30,9 @@ CLIENT_TIME = 3  # of the server: how long it bears a client
 EVENT_PARTS = ("in_spans", "foreign", "unreadable", "invalid", "no_room", "duplicate", "late",
                "of_processes")
 SPAN_PARTS = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory",
-              "waiting")
+              "spooled", "waiting")
+SPOOL_PARTS = ("delivered", "refused", "invalid", "too_large", "undelivered", "dropped", "expired",
+               "corrupt", "waiting")
 EVENTS = []  # how many the trace has, once it is known
 SCENARIOS = []
 NUMBERS = itertools.count()  # of the sinks
@@ -57,11 +60,13 @@ def wait_until(condition, what):
 
 
 def add_up(counters):
-    """Both sums, exactly."""
+    """All sums, exactly."""
     expect(counters["events"] == sum(counters["events_" + part] for part in EVENT_PARTS),
            "events do not add up: %s" % counters)
     expect(counters["spans_finished"] == sum(counters["spans_" + part] for part in SPAN_PARTS),
            "spans do not add up: %s" % counters)
+    expect(counters["spool_spans"] == sum(counters["spool_" + part] for part in SPOOL_PARTS) ==
+           counters["spool_found"] + counters["spans_spooled"], "the spool does not add up: %s" % counters)
     return counters
 
 
@@ -317,6 +322,45 @@ def interrupted():
 
 
 @scenario
+def spooled():
+    """Without a collector a recorded trace is on disk, status 0; the next sink sends it."""
+    stats_file, spool = FOLDER + "/spooled.stats", FOLDER + "/spool"
+    with Sink("http://127.0.0.1:1", require_collector=False, spool=spool,
+              stats_file=stats_file) as sink:
+        said = sink.end()
+        counters = sink.load_stats()["counters"]
+        expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
+        expect("keeps %d spans: the next sink with it sends them" % SPANS in said, said)
+        expect("; spool: %d = 0 delivered" % SPANS in said, said)
+    with Collector() as collector:
+        with Sink(collector.url, spool=spool, stats_file=stats_file) as sink:
+            said = sink.end()
+            counters = sink.load_stats()["counters"]
+        expect("holds %d spans of before" % SPANS in said, said)
+        expect(counters["spool_found"] == SPANS == counters["spool_delivered"], counters)
+        expect(counters["spans_accepted"] + counters["spans_spooled"] == SPANS, counters)
+        expect(len(collector.accepted) == 2 * SPANS, "accepted: %d" % len(collector.accepted))
+    shutil.rmtree(spool)
+    os.unlink(stats_file)
+
+
+@scenario
+def spooled_when_interrupted():
+    """What is in the queue of a hung collector goes to disk, not lost."""
+    stats_file, spool = FOLDER + "/interrupted.stats", FOLDER + "/spool"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Held(stats_file=stats_file, flush_timeout_ms=200, spool=spool) as held:
+            wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
+            held.sink.process.send_signal(number)
+            # all of the trace was read, and nothing of it is lost
+            expect(held.sink.process.wait(LIMIT) == 0, held.sink.said())
+            counters = held.sink.load_stats()["counters"]
+            expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
+        shutil.rmtree(spool)
+    os.unlink(stats_file)
+
+
+@scenario
 def killed():
     """The file of a killed run is whole, and says that nobody has ended it."""
     stats_file = FOLDER + "/killed.stats"
@@ -509,11 +553,16 @@ def signals_are_not_its_own():
     """SIGINT must get to the thread that reads the trace."""
     with Held() as held:
         tasks = "/proc/%d/task/" % held.sink.process.pid
-        blocked = {}
-        for task in os.listdir(tasks):
-            with open(tasks + task + "/status", encoding="utf-8") as status:
-                fields = dict(line.split(":", 1) for line in status)
-            blocked[fields["Name"].strip()] = int(fields["SigBlk"], 16)
+
+        def signals_of_threads():
+            blocked = {}
+            for task in os.listdir(tasks):
+                with open(tasks + task + "/status", encoding="utf-8") as status:
+                    fields = dict(line.split(":", 1) for line in status)
+                blocked[fields["Name"].strip()] = int(fields["SigBlk"], 16)
+            return blocked if "blkin-account" in blocked else None  # it has its name a bit later
+
+        blocked = wait_until(signals_of_threads, "the thread of the account")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             expect(blocked["blkin-account"] >> (number - 1) & 1, blocked)
         expect(not blocked["babeltrace2"] >> (signal.SIGINT - 1) & 1, blocked)

@@ -5,14 +5,18 @@
  *
  * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
  * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
- * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace.
+ * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace, with noise=BYTES each
+ * has a tag of so many random digits.
  *
- * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many), sleep:MS, interrupt,
- * say:TEXT (on stderr), pause (until a line comes on stdin), flush, close. Messages for the
- * operator go to stderr. Status 1: the exporter did not start.
+ * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
+ * "spool-" before), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in
+ * place of 0), pace:US (after each span), settled (from now on "settled N" is printed: all spans
+ * below N are), pause (until a line comes on stdin), flush, close. Messages for the operator go to
+ * stderr. Status 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "core/hash.h"
 #include "monotonic.h"
 #include "output/exporter.h"
 
@@ -30,6 +34,7 @@ static struct exporter_options options = {
     .on_full = ON_FULL_AUTO,
     .retry_timeout_ms = 10000,
     .flush_timeout_ms = 5000,
+    .spool = {.bytes = 1 << 30, .age_ms = INT64_C(259200000), .senders = 8},
 };
 
 static const char *bad = "";
@@ -37,6 +42,10 @@ static const char *big = "";
 static int64_t spans_per_trace = INT64_MAX;
 static struct exporter *exporter;
 static uint64_t added;
+static uint64_t first_number;
+static int64_t pace_us;
+static int64_t noise;
+static bool says_settled;
 static bool is_interrupted;
 static int64_t slowest_add_ms;
 
@@ -45,6 +54,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
     [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
+    [OUTCOME_SPOOLED] = "spooled",
 };
 
 static void fail(const char *what, const char *argument)
@@ -65,6 +75,22 @@ static void report(void *context, const char *message)
     fprintf(stderr, "%s\n", message);
 }
 
+static void check_spool(const struct exporter_counts *counts)
+{
+    const struct spool_counts *spool = &counts->spool;
+    uint64_t sum = spool->waiting + spool->expired + spool->corrupt;
+
+    for (int i = 0; i < OUTCOMES; i++)
+        sum += spool->outcome[i];
+    if (sum == spool->spans && sum == spool->found + counts->outcome[OUTCOME_SPOOLED])
+        return;
+    fprintf(stderr,
+            "exporter-driver: spool: %" PRIu64 " spans, sum %" PRIu64 ", %" PRIu64
+            " found, %" PRIu64 " put in\n",
+            spool->spans, sum, spool->found, counts->outcome[OUTCOME_SPOOLED]);
+    exit(3);
+}
+
 /* The account must hold at any time. */
 static struct exporter_counts checked_counts(void)
 {
@@ -73,6 +99,7 @@ static struct exporter_counts checked_counts(void)
 
     for (int i = 0; i < OUTCOMES; i++)
         sum += counts.outcome[i];
+    check_spool(&counts);
     if (sum != counts.spans || counts.spans != added) {
         fprintf(stderr,
                 "exporter-driver: %" PRIu64 " added, %" PRIu64 " counted, sum %" PRIu64 "\n", added,
@@ -97,6 +124,33 @@ static bool is_listed(const char *list, uint64_t number, unsigned long *value)
     return false;
 }
 
+/* Who kills us wants to know how far we were. */
+static void say_settled(void)
+{
+    static uint64_t said;
+    const uint64_t settled = exporter_settled(exporter);
+
+    if (settled == said)
+        return;
+    if (settled < said || settled > added)
+        fail("settled", "is not in order");
+    said = settled;
+    printf("settled %" PRIu64 "\n", first_number + settled);
+    fflush(stdout);
+}
+
+/* What hardly gets shorter by compression, and what does so by half. */
+static void add_noise(struct span *span)
+{
+    char text[4096];
+    size_t length = 0;
+
+    for (uint64_t i = 0; length < (size_t)noise && length + 16 < sizeof(text); i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%016" PRIx64,
+                                   hash_mix(span->id * 4096 + i));
+    (void)span_add(span, SPAN_TAG_TEXT, text_of("noise"), (struct text){text, length}, 0);
+}
+
 static void add(uint64_t number)
 {
     static const struct endpoint endpoint = {.service = {"driver", 6}, .port = 1};
@@ -118,6 +172,8 @@ static void add(uint64_t number)
         (void)span_add(&span, SPAN_TAG_TEXT, text_of("big"), (struct text){text, bytes}, 0);
         free(text);
     }
+    if (noise)
+        add_noise(&span);
     exporter_add(exporter, &span);
     added++;
     if (clock_ms() - start_ms > slowest_add_ms)
@@ -126,22 +182,28 @@ static void add(uint64_t number)
     free(span.log);
 }
 
-static void wait_for(const char *outcome_and_count)
+static void wait_for(const char *what)
 {
-    const char *colon = strchr(outcome_and_count, ':');
+    const bool is_of_spool = strncmp(what, "spool-", 6) == 0;
+    const char *outcome = is_of_spool ? what + 6 : what;
+    const char *colon = strchr(what, ':');
     const int64_t until_ms = clock_ms() + 20000;
 
     for (int i = 0; colon && i < OUTCOMES; i++) {
-        if (strncmp(outcomes[i], outcome_and_count, (size_t)(colon - outcome_and_count)) != 0)
+        const uint64_t wanted = strtoull(colon + 1, NULL, 10);
+        struct exporter_counts counts;
+
+        if (strncmp(outcomes[i], outcome, (size_t)(colon - outcome)) != 0)
             continue;
-        while (checked_counts().outcome[i] < strtoull(colon + 1, NULL, 10)) {
+        while (counts = checked_counts(),
+               (is_of_spool ? counts.spool.outcome : counts.outcome)[i] < wanted) {
             if (clock_ms() > until_ms)
-                fail("waited 20 s for", outcome_and_count);
+                fail("waited 20 s for", what);
             usleep(1000);
         }
         return;
     }
-    fail("wait: expected OUTCOME:N", outcome_and_count);
+    fail("wait: expected OUTCOME:N", what);
 }
 
 static int64_t integer_of(const char *step)
@@ -156,8 +218,19 @@ static void take_step(const char *step)
     struct error error;
 
     if (strncmp(step, "add:", 4) == 0) {
-        for (int64_t i = integer_of(step); i; i--)
-            add(added);
+        for (int64_t i = integer_of(step); i; i--) {
+            add(first_number + added);
+            if (says_settled)
+                say_settled();
+            if (pace_us)
+                usleep((useconds_t)pace_us);
+        }
+    } else if (strncmp(step, "number:", 7) == 0) {
+        first_number = (uint64_t)integer_of(step);
+    } else if (strncmp(step, "pace:", 5) == 0) {
+        pace_us = integer_of(step);
+    } else if (strcmp(step, "settled") == 0) {
+        says_settled = true;
     } else if (strcmp(step, "live") == 0) {
         exporter_set_live(exporter);
     } else if (strncmp(step, "wait:", 5) == 0) {
@@ -195,6 +268,7 @@ static void set_option(const char *name, const char *value)
 {
     static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
     static const char *const compression[] = {"auto", "none", "gzip", NULL};
+    static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
     const struct {
         const char *name;
         const char **text;
@@ -208,10 +282,15 @@ static void set_option(const char *name, const char *value)
         {"tls-ca", &options.transport.tls_ca, NULL},
         {"tls-cert", &options.transport.tls_cert, NULL},
         {"tls-key", &options.transport.tls_key, NULL},
+        {"spool", &options.spool.folder, NULL},
+        {"spool-bytes", NULL, &options.spool.bytes},
+        {"spool-age-ms", NULL, &options.spool.age_ms},
+        {"spool-senders", NULL, &options.spool.senders},
         {"bearer-token-file", &options.transport.credentials.bearer_file, NULL},
         {"bearer-token-env", &options.transport.credentials.bearer_env, NULL},
         {"basic-auth-file", &options.transport.credentials.basic_file, NULL},
         {"basic-auth-env", &options.transport.credentials.basic_env, NULL},
+        {"noise", NULL, &noise},
         {"batch-spans", NULL, &options.batch_spans},
         {"batch-bytes", NULL, &options.batch_bytes},
         {"batch-timeout-ms", NULL, &options.batch_timeout_ms},
@@ -227,6 +306,10 @@ static void set_option(const char *name, const char *value)
     }
     if (strcmp(name, "compression") == 0) {
         options.transport.compression = (enum compression)choice_of(value, compression);
+        return;
+    }
+    if (strcmp(name, "spool-fsync") == 0) {
+        options.spool.fsync = (enum spool_fsync)choice_of(value, spool_fsync);
         return;
     }
     if (strcmp(name, "interrupted") == 0) {
@@ -249,6 +332,18 @@ static void set_option(const char *name, const char *value)
     fail("unknown option", name);
 }
 
+static void print_spool(const struct spool_counts *spool)
+{
+    printf(", \"spool\": {\"spans\": %" PRIu64 ", \"found\": %" PRIu64, spool->spans, spool->found);
+    for (int i = 0; i < OUTCOMES; i++)
+        printf(", \"%s\": %" PRIu64, outcomes[i], spool->outcome[i]);
+    printf(", \"expired\": %" PRIu64 ", \"corrupt\": %" PRIu64 ", \"waiting\": %" PRIu64
+           ", \"unreadable\": %" PRIu64 ", \"errors\": %" PRIu64 ", \"bytes\": %" PRIu64
+           ", \"lost_own\": %" PRIu64 "}",
+           spool->expired, spool->corrupt, spool->waiting, spool->unreadable, spool->errors,
+           spool->bytes, spool->lost_own);
+}
+
 static void print(void)
 {
     const struct exporter_counts counts = checked_counts();
@@ -259,10 +354,12 @@ static void print(void)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
     printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
            ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"tap_dropped\": %" PRIu64
-           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 "}\n",
+           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64,
            counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
            counts.tap_dropped, exporter_has_failed(exporter, &error) ? "true" : "false",
            slowest_add_ms);
+    print_spool(&counts.spool);
+    printf("}\n");
 }
 
 int main(int argc, char **argv)

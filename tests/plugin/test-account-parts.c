@@ -57,14 +57,18 @@ static void test_table(void)
         for (size_t j = 0; j < i; j++)
             CHECK(strcmp(counter->name, counters[j].name) != 0);
     }
-    CHECK(totals == 2);
+    CHECK(totals == 3);
 }
 
 /* Whoever adds a counter to one of these structs, all of 64 bits, is to show it: one line. */
 static void test_all_are_shown(void)
 {
-    /* core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time */
-    const size_t not_shown = 3;
+    /*
+     * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; of the
+     * spool: in_use, a flag; lost_own, a part of others; the outcomes spooled, skipped and no
+     * memory, that nothing in it can have
+     */
+    const size_t not_shown = 8;
 
     CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
 }
@@ -95,6 +99,46 @@ static void test_sums(void)
     counts = plausible();
     counts.input.events++;
     CHECK(!counts_add_up(&counts));
+}
+
+/* One that was put in is in two accounts, which must agree. */
+static void test_spool_sums(void)
+{
+    struct counts counts = plausible();
+
+    counts.output.outcome[OUTCOME_ACCEPTED] = 1;
+    counts.output.outcome[OUTCOME_SPOOLED] = 2;
+    CHECK(!counts_add_up(&counts));
+    counts.output.spool = (struct spool_counts){.in_use = 1,
+                                                .spans = 12,
+                                                .found = 10,
+                                                .outcome = {[OUTCOME_ACCEPTED] = 6},
+                                                .expired = 1,
+                                                .corrupt = 2,
+                                                .waiting = 3};
+    CHECK(counts_add_up(&counts));
+    counts.output.spool.found--;
+    CHECK(!counts_add_up(&counts));
+    counts.output.spool.found++;
+    counts.output.spool.corrupt--;
+    CHECK(!counts_add_up(&counts));
+}
+
+/* It is in lines where there is a spool, and only there. */
+static void test_spool_line(void)
+{
+    struct counts counts = plausible();
+    char line[COUNTS_LINE_MAX];
+
+    counts_line(&counts, LINE_WHOLE, line);
+    CHECK(strstr(line, "spool") == NULL);
+    counts.output.spool.in_use = 1;
+    counts_line(&counts, LINE_WHOLE, line);
+    CHECK(strstr(line, " + 0 spooled + 1 waiting; spool: 0 = 0 delivered + 0 refused + 0 invalid "
+                       "+ 0 too large + 0 undelivered + 0 dropped + 0 expired + 0 corrupt + 0 in "
+                       "it; lost before") != NULL);
+    counts_line(&counts, LINE_SHORT, line);
+    CHECK(strstr(line, "; spool: 0") != NULL && strstr(line, "spooled") == NULL);
 }
 
 static void test_lines(void)
@@ -567,6 +611,8 @@ int main(void)
     test_table();
     test_all_are_shown();
     test_sums();
+    test_spool_sums();
+    test_spool_line();
     test_lines();
     test_requests();
     test_addresses();

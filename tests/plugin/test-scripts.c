@@ -1,6 +1,7 @@
 /*
  * Scripts of events (scripts/NAME.events, see scripts/README.md) through the assembler: the spans
  * must be those of NAME.spans, and after every line every event must be in a span or in a counter.
+ * Each is run twice: once with the assembler's state saved, and restored in a new one, in between.
  *
  *   test-scripts                     all scripts of SRC/tests/plugin/scripts
  *   test-scripts FILE.events >FILE.spans   what becomes of this one
@@ -10,6 +11,7 @@
 #include "core/assembler.h"
 
 #include "check.h"
+#include "moved.h"
 #include "script_log.h"
 #include "span_text.h"
 
@@ -27,7 +29,11 @@ struct run {
     uint64_t copies;
     bool hide; /* spans are counted only */
     uint64_t hidden;
+    bool is_moved; /* the assembler, to a new one after each line */
+    uint64_t lines;
 };
+
+#define MOVES 50
 
 /* ---- attributes: key=value ---- */
 
@@ -270,6 +276,8 @@ static void set_option(struct run *run, const struct script_word *word)
         run->options.max_open_spans = number;
     else if (strcmp(key, "max-bytes") == 0)
         run->options.max_open_bytes = number;
+    else if (strcmp(key, "moves") == 0)
+        run->is_moved &= number != 0;
     else
         script_fail(&run->line, "no such option", key);
 }
@@ -336,6 +344,9 @@ static void run_line(struct run *run)
         add_event(run);
     }
     check_account(run);
+    /* a state has all that there is room for in some tables: not for each of thousands of lines */
+    if (run->is_moved && (run->lines++ < MOVES || run->lines % MOVES == 0))
+        run->assembler = moved(run->assembler, NULL);
 }
 
 /* ---- files ---- */
@@ -373,9 +384,10 @@ static void run_source(struct run *run, const char *source)
     }
 }
 
-static void run_script(const char *path, FILE *out)
+static void run_script(const char *path, FILE *out, bool is_moved)
 {
     struct run run = {
+        .is_moved = is_moved,
         .line = {.file = path},
         .options = {.idle_timeout_ns = INT64_C(10000000000),
                     .end_timeout_ns = 1000000000,
@@ -407,7 +419,7 @@ static void run_script(const char *path, FILE *out)
 }
 
 /* diff says what is different, and its status that something is. */
-static void test_script(const char *path)
+static void test_script(const char *path, bool is_moved)
 {
     const int stem = (int)(strlen(path) - strlen(".events"));
     char command[4096];
@@ -418,9 +430,10 @@ static void test_script(const char *path)
     diff = popen(command, "w");
     if (!diff)
         script_fail(&(struct script_line){.file = path}, "cannot run", command);
-    run_script(path, diff);
+    run_script(path, diff, is_moved);
     if (pclose(diff) != 0) {
-        fprintf(stderr, "%s: other spans than expected\n", path);
+        fprintf(stderr, "%s: other spans than expected%s\n", path,
+                is_moved ? " of an assembler that is saved and restored in between" : "");
         check_failures++;
     }
 }
@@ -434,8 +447,10 @@ static void test_all(void)
     snprintf(pattern, sizeof(pattern), "%s/tests/plugin/scripts/*.events", root ? root : ".");
     if (glob(pattern, 0, NULL, &files) != 0)
         script_fail(&(struct script_line){.file = pattern}, "no scripts", pattern);
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        test_script(files.gl_pathv[i]);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        test_script(files.gl_pathv[i], false);
+        test_script(files.gl_pathv[i], true);
+    }
     printf("%zu scripts\n", files.gl_pathc);
     globfree(&files);
 }
@@ -445,6 +460,6 @@ int main(int argc, char **argv)
     if (argc == 1)
         test_all();
     for (int i = 1; i < argc; i++)
-        run_script(argv[i], stdout);
+        run_script(argv[i], stdout, false);
     return check_status();
 }

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "monotonic.h"
 #include "output/exporter.h"
 
 #include "check.h"
@@ -56,14 +57,25 @@ static bool serve_request(int connection)
     return write(connection, answer, sizeof(answer) - 1) > 0;
 }
 
+/* One after the other would do, but for what has several connections. */
+static void *serve_connection(void *context)
+{
+    const int connection = (int)(intptr_t)context;
+
+    while (serve_request(connection))
+        continue;
+    close(connection);
+    return NULL;
+}
+
 static void *serve(void *context)
 {
+    pthread_t thread;
     int connection;
 
     while ((connection = accept(listener, NULL, NULL)) >= 0) {
-        while (serve_request(connection))
-            continue;
-        close(connection);
+        if (pthread_create(&thread, NULL, serve_connection, (void *)(intptr_t)connection) == 0)
+            pthread_detach(thread);
     }
     return context;
 }
@@ -87,8 +99,9 @@ static unsigned start_collector(pthread_t *thread)
 /* ---- what talks to it ---- */
 
 static char url[64];
+static char folder[64]; /* of a spool */
 static enum compression compression;
-static uint64_t reports;
+static atomic_uint reports; /* of all threads */
 
 static bool never(void *context)
 {
@@ -195,6 +208,146 @@ static void check_failures_of_all(bool and_after)
            and_after ? ", and all after" : "", fail_at - without);
 }
 
+/* ---- with a spool -------------------------------------------------------------------------------
+ */
+
+/* The exporter of this part: without a collector, or to empty the spool. */
+static struct exporter *open_spooling(const char *endpoint)
+{
+    struct error error = {""};
+    struct exporter *exporter = exporter_new(
+        &(struct exporter_options){
+            .transport = {.endpoint = endpoint,
+                          .request_timeout_ms = 5000,
+                          .compression = COMPRESSION_NONE},
+            .batch_spans = 2,
+            .batch_bytes = 1 << 20,
+            .batch_timeout_ms = 60000,
+            .queue_bytes = 64 << 20,
+            .on_full = ON_FULL_BLOCK,
+            .flush_timeout_ms = 100,
+            .spool = {.folder = folder, .bytes = 1 << 30, .age_ms = 1000000, .senders = 2},
+        },
+        &(struct exporter_callbacks){.interrupted = never, .report = take_report}, &error);
+
+    if (!exporter)
+        CHECK(error.text[0]);
+    return exporter;
+}
+
+static struct exporter_counts close_spooling(struct exporter *exporter)
+{
+    struct exporter_counts counts;
+    struct error error;
+
+    CHECK(exporter_close(exporter, &error));
+    counts = exporter_counts(exporter);
+    exporter_free(exporter);
+    return counts;
+}
+
+/* Without failures: what is there arrives, each span once. Returns how many were there. */
+static uint64_t empty_spool(void)
+{
+    struct exporter *exporter;
+    struct exporter_counts counts;
+
+    starve = (struct starve){.fail_at = 0};
+    received = 0;
+    exporter = open_spooling(url);
+    if (!exporter)
+        return 0;
+    exporter_flush(exporter);
+    counts = close_spooling(exporter);
+    CHECK(counts.spool.waiting == 0 && counts.spool.corrupt == 0 && counts.spool.unreadable == 0);
+    CHECK(counts.spool.found == received && counts.spool.outcome[OUTCOME_ACCEPTED] == received);
+    return counts.spool.found;
+}
+
+/* Each span is in the spool, or counted as lost for want of memory. */
+static bool check_putting_in(uint64_t fail_at, bool and_after)
+{
+    struct exporter_counts counts = {.spans = 0};
+    struct exporter *exporter;
+    bool has_failed;
+
+    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    exporter = open_spooling("http://127.0.0.1:1");
+    if (exporter) {
+        add_spans(exporter, 5);
+        counts = close_spooling(exporter);
+        CHECK(counts.spans == 5 && counts.waiting == 0);
+        CHECK(counts.spans == counts.outcome[OUTCOME_SPOOLED] +
+                                  counts.outcome[OUTCOME_UNDELIVERED] +
+                                  counts.outcome[OUTCOME_NO_MEMORY]);
+    }
+    has_failed = starve.failed != 0;
+    CHECK(starve.live == 0);
+    CHECK(has_failed || counts.outcome[OUTCOME_SPOOLED] == 5);
+    CHECK(empty_spool() == counts.outcome[OUTCOME_SPOOLED]);
+    return has_failed;
+}
+
+/* Each span is delivered, or still in the spool. */
+static bool check_taking_out(uint64_t fail_at, bool and_after)
+{
+    struct exporter_counts counts = {.spans = 0};
+    struct exporter *exporter;
+    uint64_t accepted = 0;
+    bool has_failed;
+
+    starve = (struct starve){.fail_at = 0};
+    exporter = open_spooling("http://127.0.0.1:1");
+    add_spans(exporter, 5);
+    (void)close_spooling(exporter);
+    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    exporter = open_spooling(url);
+    if (exporter) {
+        const int64_t until_ms = clock_ms() + 50;
+
+        while (clock_ms() < until_ms && exporter_counts(exporter).spool.waiting)
+            usleep(1000);
+        counts = close_spooling(exporter);
+        accepted = counts.spool.outcome[OUTCOME_ACCEPTED];
+        CHECK(counts.spool.found == 5 && accepted + counts.spool.waiting == 5);
+    }
+    has_failed = starve.failed != 0;
+    CHECK(starve.live == 0);
+    CHECK(has_failed || accepted == 5);
+    CHECK(empty_spool() == 5 - accepted);
+    return has_failed;
+}
+
+static void check_spool_failures(const char *what, bool (*check)(uint64_t, bool), bool and_after)
+{
+    uint64_t fail_at = 0;
+    unsigned without = 0;
+
+    while (without < 5) {
+        const int failures = check_failures;
+
+        without = check(++fail_at, and_after) ? 0 : without + 1;
+        if (check_failures != failures)
+            fprintf(stderr, "%s, with allocation %" PRIu64 "%s failing\n", what, fail_at,
+                    and_after ? " and all after it" : "");
+    }
+    printf("%s%s: %" PRIu64 " allocations\n", what, and_after ? ", and all after" : "",
+           fail_at - without);
+}
+
+static void check_spool(void)
+{
+    char lock[80];
+
+    snprintf(folder, sizeof(folder), "%s/spool", getenv("TMPDIR"));
+    check_spool_failures("putting in", check_putting_in, false);
+    check_spool_failures("putting in", check_putting_in, true);
+    check_spool_failures("taking out", check_taking_out, false);
+    check_spool_failures("taking out", check_taking_out, true);
+    snprintf(lock, sizeof(lock), "%s/lock", folder);
+    CHECK(unlink(lock) == 0 && rmdir(folder) == 0); /* nothing else is left */
+}
+
 int main(void)
 {
     pthread_t thread;
@@ -206,6 +359,7 @@ int main(void)
         check_failures_of_all(false);
         check_failures_of_all(true);
     }
+    check_spool();
     shutdown(listener, SHUT_RDWR);
     pthread_join(thread, NULL);
     close(listener);

@@ -108,7 +108,10 @@ static void set(struct config *config, int key, const char *text, const char *or
 static void unknown(struct config *config, const char *origin, const char *what, const char *name,
                     const char *like)
 {
-    if (like)
+    if (key_is_services(name))
+        report(config, "%s: \"%s\" is not for a configuration: the services set it themselves",
+               origin, name);
+    else if (like)
         report(config, "%s: %s \"%.64s\" is not known: did you mean \"%s\"?", origin, what, name,
                like);
     else

@@ -83,14 +83,32 @@ int key_find_section(const char *name)
     return -1;
 }
 
+/* Parameters that no user sets: `blkin live` and `blkin rotate` give each of their readers its own.
+ */
+bool key_is_services(const char *name)
+{
+    return strcmp(name, "tap") == 0 || strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
+}
+
+/* The sink's that are keys. Found out once. */
+static const struct param_rule *sinks_rule(int i)
+{
+    static const struct param_rule *rules[KEYS_MAX];
+    size_t count;
+    const struct param_rule *table = params_table(&count);
+
+    if (rules[0] == NULL) {
+        for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - OWN - 1; from++) {
+            if (!key_is_services(table[from].name))
+                rules[to++] = &table[from];
+        }
+    }
+    return rules[i];
+}
+
 const struct param_rule *key_rule(int key)
 {
-    size_t count;
-    const struct param_rule *sinks = params_table(&count);
-
-    if (key < OWN)
-        return &own[key].rule;
-    return (size_t)(key - OWN) < count && key < KEYS_MAX ? &sinks[key - OWN] : NULL;
+    return key < OWN ? &own[key].rule : sinks_rule(key - OWN);
 }
 
 int key_find(const char *name)
@@ -299,6 +317,16 @@ static bt_value *text_value(const struct param_rule *rule, const char *text, str
     return bt_value_string_create_init(text);
 }
 
+/* LTTng takes no other sub-buffers, and says only that they are invalid. */
+static bool is_right_number(const struct param_rule *rule, int64_t value, struct error *error)
+{
+    if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||
+        (value & (value - 1)) == 0)
+        return true;
+    error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64, rule->name, value);
+    return false;
+}
+
 bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error)
 {
     bt_value *value = NULL;
@@ -309,7 +337,7 @@ bt_value *key_value(const struct param_rule *rule, const char *text, struct erro
     key_expected(rule, expected, sizeof(expected));
     error_set(error, "parameter \"%s\": expected %s, got \"%.64s\"", rule->name, expected, text);
     if (rule->type == PARAM_INTEGER) {
-        if (!read_integer(rule, text, &integer))
+        if (!read_integer(rule, text, &integer) || !is_right_number(rule, integer, error))
             return NULL;
         value = bt_value_integer_signed_create_init(integer);
     } else if (rule->type == PARAM_BOOLEAN) {

@@ -23,6 +23,8 @@ int key_find_section(const char *name);
 const struct param_rule *key_rule(int key);
 int key_find(const char *name); /* -1 */
 bool key_is_sinks(int key);
+/* Is it a parameter that is no key, since the services set it themselves? */
+bool key_is_services(const char *name);
 
 /* The only section that it has a meaning in, beside the first; 0: all. */
 int key_only_section(int key);

@@ -145,15 +145,69 @@ static bool cut_stream(void *context, const char *folder, const char *name)
     return true;
 }
 
+static bool is_stream(const char *name)
+{
+    return strncmp(name, "metadata", strlen("metadata")) != 0 && !strstr(name, ".idx");
+}
+
+/* A program that had just begun has nothing in its streams, and maybe half of its metadata. */
+static void remove_if_empty(const char *trace)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir(trace);
+    uint64_t bytes = 0;
+
+    while (folder && (entry = readdir(folder)) != NULL) {
+        char path[PATH_ROOM];
+        struct stat status;
+
+        path_set(path, "%s/%s", trace, entry->d_name);
+        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && is_stream(entry->d_name))
+            bytes += (uint64_t)status.st_size;
+    }
+    if (folder)
+        closedir(folder);
+    if (!bytes)
+        (void)tree_remove(trace);
+}
+
+static void remove_empty(const char *chunk)
+{
+    size_t count = 0;
+    char **traces = trace_folders(chunk, &count);
+
+    for (size_t i = 0; traces && i < count; i++)
+        remove_if_empty(traces[i]);
+    trace_folders_free(traces);
+}
+
 /* ---- chunks that were under way -------------------------------------------------------------- */
+
+/* The first chunk of all, as another one has it: with a folder "ust". */
+#define FIRST ".first_chunk"
+
+static bool close_first(const char *place)
+{
+    char from[PATH_ROOM], to[PATH_ROOM];
+
+    path_set(from, "%s/ust", place);
+    path_set(to, "%s/" FIRST "/ust", place);
+    if (access(from, F_OK) != 0)
+        return true;
+    *strrchr(to, '/') = '\0';
+    if (mkdir(to, 0700) != 0 && errno != EEXIST)
+        return false;
+    path_set(to, "%s/" FIRST "/ust", place);
+    return rename(from, to) == 0;
+}
 
 /* In the order in which LTTng has written them; -1: none of LTTng's. */
 static int age_of(const char *name)
 {
     if (strcmp(name, ".tmp_old_chunk") == 0)
         return 0;
-    if (strcmp(name, "ust") == 0)
-        return 1; /* the first chunk of all */
+    if (strcmp(name, FIRST) == 0)
+        return 1;
     if (name[0] >= '0' && name[0] <= '9')
         return 2;
     return strcmp(name, ".tmp_new_chunk") == 0 ? 3 : -1;
@@ -206,11 +260,70 @@ static void new_name(const char *archives, char path[PATH_ROOM])
     path_set(path, "%s/dead-%" PRIu64, archives, last);
 }
 
-static bool close_rests(const char *place, const char *archives, struct error *error)
+static bool metadata_from(const char *folder, const char *below, const char *to)
 {
+    char from[PATH_ROOM];
+
+    path_set(from, "%s%s/metadata", folder, below);
+    return file_copy(from, to);
+}
+
+static bool metadata_of_chunks(const char *archives, const char *below, const char *to)
+{
+    const struct dirent *entry;
+    bool found = false;
+    DIR *folder = opendir(archives);
+
+    while (folder && !found && (entry = readdir(folder)) != NULL) {
+        char chunk[PATH_ROOM];
+
+        path_set(chunk, "%s/%s", archives, entry->d_name);
+        found = entry->d_name[0] != '.' && metadata_from(chunk, below, to);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+struct completing {
+    const char *chunk;
+    const char *shm, *saved, *archives; /* where metadata may be */
+};
+
+/*
+ * The session daemon hands metadata to its consumer late, and with it dies what it has not handed
+ * over. With buffers in our folder it is whole beside them.
+ */
+static bool complete_metadata(void *context, const char *folder, const char *name)
+{
+    const struct completing *completing = context;
+    const char *below = folder + strlen(completing->chunk);
+    char whole[PATH_ROOM], there[PATH_ROOM];
+
+    if (!is_stream(name))
+        return true;
+    path_set(whole, "%s/metadata.whole", folder);
+    path_set(there, "%s/metadata", folder);
+    if (!(metadata_from(completing->shm, below, whole) ||
+          metadata_from(completing->saved, below, whole) ||
+          (access(there, F_OK) != 0 && metadata_of_chunks(completing->archives, below, whole))) ||
+        rename(whole, there) != 0)
+        (void)unlink(whole);
+    return true;
+}
+
+static bool close_rests(const char *place, const char *shm, const char *archives,
+                        struct error *error)
+{
+    char saved[PATH_ROOM];
     struct rest rests[RESTS_MAX];
     size_t count;
 
+    path_set(saved, "%s/.metadata", place);
+    if (!close_first(place)) {
+        error_set(error, "cannot move %s/ust: %s", place, strerror(errno));
+        return false;
+    }
     while ((count = list_rests(place, rests)) > 0) {
         for (size_t i = 0; i < count; i++) {
             char from[PATH_ROOM], to[PATH_ROOM];
@@ -219,6 +332,9 @@ static bool close_rests(const char *place, const char *archives, struct error *e
             path_set(from, "%s/%s", place, rests[i].name);
             new_name(archives, to);
             (void)tree_files(from, cut_stream, &has_failed);
+            (void)tree_files(from, complete_metadata,
+                             &(struct completing){from, shm, saved, archives});
+            remove_empty(from);
             if (has_failed || rename(from, to) != 0) {
                 error_set(error, "cannot move %s to %s: %s", from, to, strerror(errno));
                 return false;
@@ -277,31 +393,6 @@ struct lacking {
     const char *archives; /* below that */
     size_t missing;
 };
-
-static bool metadata_from(const char *folder, const char *below, const char *to)
-{
-    char from[PATH_ROOM];
-
-    path_set(from, "%s%s/metadata", folder, below);
-    return file_copy(from, to);
-}
-
-static bool metadata_of_chunks(const char *archives, const char *below, const char *to)
-{
-    const struct dirent *entry;
-    bool found = false;
-    DIR *folder = opendir(archives);
-
-    while (folder && !found && (entry = readdir(folder)) != NULL) {
-        char chunk[PATH_ROOM];
-
-        path_set(chunk, "%s/%s", archives, entry->d_name);
-        found = entry->d_name[0] != '.' && metadata_from(chunk, below, to);
-    }
-    if (folder)
-        closedir(folder);
-    return found;
-}
 
 /* Of a program that has ended LTTng may have removed it, and left the buffers. */
 static bool supply_metadata(void *context, const char *folder, const char *name)
@@ -372,8 +463,9 @@ static bool read_buffers(const struct store *store, const char *place, const cha
 
 bool bury(const struct store *store, const char *place, struct error *error)
 {
-    char path[PATH_ROOM], archives[PATH_ROOM], saved[PATH_ROOM];
+    char path[PATH_ROOM], archives[PATH_ROOM], saved[PATH_ROOM], shm[PATH_ROOM];
 
+    path_set(shm, "%s/%s", store->shm, place);
     path_set(path, "%s/%s", store->output, place);
     path_set(archives, "%s/archives", path);
     path_set(saved, "%s/.metadata", path);
@@ -381,6 +473,6 @@ bool bury(const struct store *store, const char *place, struct error *error)
         error_set(error, "cannot make %s: %s", archives, strerror(errno));
         return false;
     }
-    return close_rests(path, archives, error) && read_buffers(store, place, archives, error) &&
+    return close_rests(path, shm, archives, error) && read_buffers(store, place, archives, error) &&
            tree_remove(saved);
 }

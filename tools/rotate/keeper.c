@@ -124,8 +124,8 @@ static void ensure(struct order *order, struct keep_report *report)
 {
     struct session_answer answer;
 
-    (void)snprintf(order->spec.output, sizeof(order->spec.output), "%s/%s", order->store.output,
-                   report->place);
+    (void)snprintf(order->spec.output, sizeof(order->spec.output), "%.4000s/%s",
+                   order->store.output, report->place);
     session_ensure(&order->spec, &answer);
     (void)snprintf(report->session, sizeof(report->session), "%s", order->spec.name);
     report->error = answer.error;

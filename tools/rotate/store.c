@@ -57,7 +57,7 @@ static uint64_t number_of(const char *name)
     return dash ? strtoull(dash + 1, NULL, 10) : 0;
 }
 
-static int by_age(const void *a, const void *b)
+int store_by_age(const void *a, const void *b)
 {
     const struct chunk *one = a, *other = b;
     const int places = strcmp(one->place, other->place);
@@ -71,7 +71,7 @@ static int by_age(const void *a, const void *b)
 static const struct chunk *find(const struct chunk *chunks, size_t count, const struct chunk *chunk)
 {
     const struct chunk *found =
-        count ? bsearch(chunk, chunks, count, sizeof(*chunks), by_age) : NULL;
+        count ? bsearch(chunk, chunks, count, sizeof(*chunks), store_by_age) : NULL;
 
     return found && strcmp(found->name, chunk->name) == 0 ? found : NULL;
 }
@@ -111,7 +111,10 @@ static bool add_chunk(struct scan *scan, const char *place, const char *name)
     known = find(scan->before, scan->before_count, &chunk);
     store_chunk_path(store, &chunk, path);
     chunk.bytes = known ? known->bytes : tree_bytes(path);
-    chunk.closed_s = known ? known->closed_s : lstat(path, &status) == 0 ? status.st_ctime : 0;
+    chunk.closed_ns = known ? known->closed_ns
+                      : lstat(path, &status) == 0
+                          ? (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec
+                          : 0;
     store->chunks[store->count++] = chunk;
     store->bytes += chunk.bytes;
     return true;
@@ -197,7 +200,7 @@ bool store_scan(struct store *store)
     is_well = scan_all(&scan);
     free(scan.before);
     if (store->count)
-        qsort(store->chunks, store->count, sizeof(*store->chunks), by_age);
+        qsort(store->chunks, store->count, sizeof(*store->chunks), store_by_age);
     return is_well;
 }
 

@@ -24,7 +24,7 @@ struct chunk {
     char name[CHUNK_MAX];
     uint64_t number; /* within its place; LTTng's */
     uint64_t bytes;
-    int64_t closed_s;
+    int64_t closed_ns;
 };
 
 struct place {
@@ -48,6 +48,9 @@ void store_close(struct store *store);
 
 /* Looks what is there now. Returns false with errno set. */
 bool store_scan(struct store *store);
+
+/* For qsort(3): the oldest first. */
+int store_by_age(const void *a, const void *b);
 
 /* A name for a new place, after all that are there. */
 void store_new_place(const struct store *store, char place[PLACE_MAX]);

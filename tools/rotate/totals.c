@@ -66,6 +66,7 @@ bool totals_load(struct totals *totals, const char *path)
     json_t *json = json_load_file(path, 0, NULL);
     const json_t *sinks = json_object_get(json, "counters");
     const char *last = json_string_value(json_object_get(json, "last_run"));
+    const char *current = json_string_value(json_object_get(json, "current"));
 
     *totals = (struct totals){.chunks_converted = 0};
     if (!sinks || !last) {
@@ -75,6 +76,11 @@ bool totals_load(struct totals *totals, const char *path)
     read_own(totals, json);
     read_sinks(&totals->sinks, sinks);
     (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
+    totals->has_open = json_is_true(json_object_get(json, "has_open"));
+    totals->trace_ns = json_integer_value(json_object_get(json, "trace_ns"));
+    totals->closed_ns = json_integer_value(json_object_get(json, "closed_ns"));
+    if (current)
+        (void)snprintf(totals->current, sizeof(totals->current), "%s", current);
     json_decref(json);
     return true;
 }
@@ -82,8 +88,10 @@ bool totals_load(struct totals *totals, const char *path)
 bool totals_save(const struct totals *totals, const char *path, struct error *error)
 {
     char beside[4200];
-    json_t *json = json_pack("{ss, so}", "last_run", totals->last_run, "counters",
-                             counts_json(&totals->sinks));
+    json_t *json = json_pack(
+        "{ss, ss, sb, sI, sI, so}", "current", totals->current, "last_run", totals->last_run,
+        "has_open", totals->has_open, "trace_ns", (json_int_t)totals->trace_ns, "closed_ns",
+        (json_int_t)totals->closed_ns, "counters", counts_json(&totals->sinks));
     bool is_written = json != NULL;
     int fd = -1;
 
@@ -130,6 +138,9 @@ uint64_t totals_add_run(struct totals *totals, const char *stats_file)
                        (long long)json_integer_value(json_object_get(json, "pid")), started);
     if (id[0] && strcmp(id, totals->last_run) != 0 && reader_account_read(stats_file, &run)) {
         settled = run.counts.output.spans - run.counts.output.waiting;
+        totals->has_open = run.counts.input.events_held || run.counts.core.spans_open;
+        if (run.counts.input.trace_time_ns > totals->trace_ns)
+            totals->trace_ns = run.counts.input.trace_time_ns;
         end_run(&run.counts);
         counts_add(&totals->sinks, &run.counts);
         (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", id);

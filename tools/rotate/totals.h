@@ -23,6 +23,10 @@ struct totals {
     uint64_t sessions; /* made */
     uint64_t rotations_stuck;
     uint64_t children_failed;
+    char current[320]; /* PLACE/CHUNK, as far as the sink knows under way; "": none */
+    bool has_open;     /* events or spans that the sink has not sent: they wait for more */
+    int64_t trace_ns;  /* how far the trace was read, */
+    int64_t closed_ns; /* and when the chunk was closed that was read last */
     char last_run[64]; /* of a sink that is in these sums: it is never added twice */
 };
 

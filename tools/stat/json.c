@@ -101,7 +101,7 @@ bool print_json(const struct report *report, const struct options *options)
                              integer(report->spans), "traces", integer(report->traces.complete));
     const bool done = json && (!report->is_live || add_live(json, report)) &&
                       add_rows(json, report, options) &&
-                      json_dumpf(json, stdout, JSON_COMPACT) == 0;
+                      json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
 
     json_decref(json);
     putchar('\n');

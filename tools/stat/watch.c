@@ -96,7 +96,7 @@ static void remove_tap(struct watch *watch, size_t i)
 
 static void read_tap(struct watch *watch, size_t i)
 {
-    struct error error;
+    struct error error = {""};
 
     switch (tap_reader_read(watch->taps[i], use_line, watch, &error)) {
     case TAP_BROKEN:

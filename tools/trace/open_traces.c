@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
+#include <urcu/list.h>
 
 #define PLACES (1U << 16)
 
@@ -20,7 +20,7 @@ struct open_span {
 };
 
 struct open_trace {
-    TAILQ_ENTRY(open_trace) by_age;
+    struct cds_list_head by_age;
     struct open_trace *next; /* of the same place */
     struct open_span *spans;
     size_t count;
@@ -35,7 +35,7 @@ struct open_traces {
     uint64_t seed;
     size_t bytes;
     struct open_traces_counts counts;
-    TAILQ_HEAD(, open_trace) by_age; /* the one that is quiet for longest comes first */
+    struct cds_list_head by_age; /* the one that is quiet for longest comes first */
     struct open_trace *places[PLACES];
 };
 
@@ -47,8 +47,14 @@ struct open_traces *open_traces_new(struct statistics *statistics)
         return NULL;
     traces->statistics = statistics;
     traces->seed = hash_seed(traces);
-    TAILQ_INIT(&traces->by_age);
+    CDS_INIT_LIST_HEAD(&traces->by_age);
     return traces;
+}
+
+/* If there is any. */
+static struct open_trace *first_of(const struct open_traces *traces)
+{
+    return cds_list_entry(traces->by_age.next, struct open_trace, by_age);
 }
 
 static void remove_trace(struct open_traces *traces, struct open_trace *trace)
@@ -58,7 +64,7 @@ static void remove_trace(struct open_traces *traces, struct open_trace *trace)
     while (*at != trace)
         at = &(*at)->next;
     *at = trace->next;
-    TAILQ_REMOVE(&traces->by_age, trace, by_age);
+    cds_list_del(&trace->by_age);
     traces->bytes -= trace->bytes;
     traces->counts.open--;
     for (struct open_span *span = trace->spans; span;) {
@@ -74,8 +80,8 @@ void open_traces_free(struct open_traces *traces)
 {
     if (!traces)
         return;
-    while (!TAILQ_EMPTY(&traces->by_age))
-        remove_trace(traces, TAILQ_FIRST(&traces->by_age));
+    while (!cds_list_empty(&traces->by_age))
+        remove_trace(traces, first_of(traces));
     free(traces);
 }
 
@@ -98,7 +104,7 @@ static bool add_self_times(struct statistics *statistics, const struct open_trac
 
 static bool close_first(struct open_traces *traces, uint64_t *counter)
 {
-    struct open_trace *trace = TAILQ_FIRST(&traces->by_age);
+    struct open_trace *trace = first_of(traces);
     const bool done = add_self_times(traces->statistics, trace);
 
     ++*counter;
@@ -110,8 +116,8 @@ bool open_traces_close_quiet(struct open_traces *traces, int64_t now_ms)
 {
     bool done = true;
 
-    while (done && !TAILQ_EMPTY(&traces->by_age) &&
-           TAILQ_FIRST(&traces->by_age)->last_ms + OPEN_TRACES_QUIET_MS <= now_ms)
+    while (done && !cds_list_empty(&traces->by_age) &&
+           first_of(traces)->last_ms + OPEN_TRACES_QUIET_MS <= now_ms)
         done = close_first(traces, &traces->counts.complete);
     return done;
 }
@@ -120,7 +126,7 @@ bool open_traces_close_all(struct open_traces *traces)
 {
     bool done = true;
 
-    while (done && !TAILQ_EMPTY(&traces->by_age))
+    while (done && !cds_list_empty(&traces->by_age))
         done = close_first(traces, &traces->counts.complete);
     return done;
 }
@@ -143,7 +149,7 @@ static struct open_trace *find_trace(struct open_traces *traces, const char *id)
     while (trace && strcmp(trace->id, id) != 0)
         trace = trace->next;
     if (trace) {
-        TAILQ_REMOVE(&traces->by_age, trace, by_age);
+        cds_list_del(&trace->by_age);
     } else {
         trace = calloc(1, sizeof(*trace));
         if (!trace)
@@ -156,7 +162,7 @@ static struct open_trace *find_trace(struct open_traces *traces, const char *id)
         traces->bytes += trace->bytes;
         traces->counts.open++;
     }
-    TAILQ_INSERT_TAIL(&traces->by_age, trace, by_age);
+    cds_list_add_tail(&trace->by_age, &traces->by_age);
     return trace;
 }
 
@@ -191,8 +197,7 @@ bool open_traces_add(struct open_traces *traces, const struct span *span, int64_
         return false;
     trace->last_ms = now_ms;
     if (trace->count == OPEN_TRACE_SPANS_MAX) {
-        TAILQ_REMOVE(&traces->by_age, trace, by_age);
-        TAILQ_INSERT_HEAD(&traces->by_age, trace, by_age);
+        cds_list_move(&trace->by_age, &traces->by_age);
         done = close_first(traces, &traces->counts.early);
     }
     while (done && traces->bytes > OPEN_TRACES_BYTES)

@@ -60,10 +60,11 @@ static struct statistics_row *new_row(struct statistics *statistics, const char 
 {
     const size_t service_size = strlen(service) + 1, name_size = strlen(name) + 1;
     struct statistics_row *row = calloc(1, sizeof(*row) + service_size + name_size);
-    char *texts = (char *)(row + 1);
+    char *texts;
 
     if (!row)
         return NULL;
+    texts = (char *)(row + 1);
     row->service = memcpy(texts, service, service_size);
     row->name = memcpy(texts + service_size, name, name_size);
     statistics->rows[statistics->count++] = row;

@@ -1,0 +1,401 @@
+#!/usr/bin/env bash
+# "blkin doctor" says that all is well where it is, and names the cause in each of many set-ups that are broken.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+private_begin
+unset BLKIN_CONFIG BLKIN_PROVIDER BLKIN_DEBUG
+readonly other=(setpriv --reuid nobody --regid nogroup --clear-groups) # another user than root
+
+# What would be in /etc and in the units.
+set_up_environment() {
+    export LD_LIBRARY_PATH=$BUILD/lib BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+    export BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_SAMPLING_FILE=$WORK/sampling
+    mkdir -m 700 "$BLKIN_RUNTIME_DIR" "$BLKIN_STATE_DIR"
+}
+
+# doctor ARGUMENT...: into $WORK/doctor.json; as: what starts it as another user
+as=() status=0
+doctor() {
+    "${as[@]}" timeout -k 5 60 "$BUILD/bin/blkin" doctor --json "$@" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
+    status=$?
+    [ -s "$WORK/doctor.json" ] || fail "blkin doctor says nothing (status $status): $(<"$WORK/doctor.err")"
+}
+
+# said ID LEVEL: what it saw there
+said() {
+    jq -r --arg id "$1" --arg level "$2" \
+        '.checks[] | select(.id == $id and .level == $level) | .saw' "$WORK/doctor.json"
+}
+
+show_doctor() {
+    jq -r '.checks[] | "\(.level)\t\(.id)\t\(.saw)"' "$WORK/doctor.json" >&2
+}
+
+all_is_well() {
+    doctor "$@"
+    [ "$status" -eq 0 ] && [ "$(jq .well "$WORK/doctor.json")" = true ] && return
+    show_doctor
+    fail "a well set-up is said to be bad (status $status)"
+}
+
+cases=0
+# names ID TEXT WHAT [ARGUMENT...]: of a set-up that is broken in this way, the doctor's first "bad" is
+# this check, which has the text in it, and there is something to do about it.
+names() {
+    local id=$1 text=$2 what=$3 first
+    shift 3
+    doctor "$@"
+    cases=$((cases + 1))
+    first=$(jq -r '[.checks[] | select(.level == "bad")][0] | "\(.id)\t\(.saw)\t\(.mend)"' "$WORK/doctor.json")
+    case $first in
+    "$id"$'\t'*"$text"*$'\t'null | "$id"$'\t'*"$text"*$'\t') ;;
+    "$id"$'\t'*"$text"*)
+        [ "$status" -eq 1 ] && return
+        fail "$what: status $status"
+        ;;
+    esac
+    show_doctor
+    fail "$what: expected $id: ...$text..., and what mends it"
+}
+
+# has ID TEXT WHAT [ARGUMENT...]: it is among what is bad
+has() {
+    local id=$1 text=$2 what=$3
+    shift 3
+    doctor "$@"
+    cases=$((cases + 1))
+    [[ $status -eq 1 && $(said "$id" bad) == *"$text"* ]] && return
+    show_doctor
+    fail "$what: expected: $id: ...$text..."
+}
+
+# notes ID TEXT WHAT [ARGUMENT...]: it is no more than a note
+notes() {
+    local id=$1 text=$2 what=$3
+    shift 3
+    doctor "$@"
+    cases=$((cases + 1))
+    [[ $(said "$id" note) == *"$text"* ]] && return
+    show_doctor
+    fail "$what: expected a note: $id: ...$text..."
+}
+
+collector_port() {
+    sed -n 's/.*listening on 127.0.0.1://p' "$WORK/collector.log" | grep .
+}
+
+# start_fake MODE: a collector; its URL is in BLKIN_ENDPOINT
+start_fake() {
+    start_part collector "$PYTHON" "$SRC/tests/e2e/fake_collector.py" "$1"
+    wait_for 10 collector "the collector's start" collector_port >/dev/null || exit 1
+    BLKIN_ENDPOINT=http://127.0.0.1:$(collector_port)
+    export BLKIN_ENDPOINT
+}
+
+is_registered() {
+    lttng list -u 2>/dev/null | grep -q 'blkin:span'
+}
+
+# start_program [ENVIRONMENT...]: one that has traced
+start_program() {
+    start_part store env "$@" "$BUILD/examples/store" --name store --dir "$WORK/store"
+    wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
+}
+
+start_registered() {
+    start_program "$@"
+    wait_for 10 store "the program's registration" is_registered || exit 1
+}
+
+viewer_is_gone() {
+    ! viewer_attached
+}
+
+# start_viewer: what reads the session
+start_viewer() {
+    start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
+        --component=sink.blkin.zipkin --params="endpoint=\"$BLKIN_ENDPOINT\""
+    wait_for 20 viewer "babeltrace2's attaching" viewer_attached || exit 1
+}
+
+restart_relayd() {
+    start_part relayd lttng-relayd -C "tcp://127.0.0.1:$RELAYD_CONTROL" -D "tcp://127.0.0.1:$RELAYD_DATA" \
+        -L "tcp://127.0.0.1:$RELAYD_LIVE" -o "$WORK/relayd"
+    wait_for 20 relayd "the relay daemon's ports" relayd_listens || exit 1
+}
+
+# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS: "blkin" anew; "": no events, no contexts
+session() {
+    local context options=()
+    for context in $4; do options+=(-t "$context"); done
+    lttng destroy blkin >/dev/null 2>&1
+    # shellcheck disable=SC2086 # options
+    {
+        lttng create blkin $1 && lttng enable-channel -s blkin -u $2 blkin &&
+            { [ -z "$3" ] || lttng enable-event -s blkin -u -c blkin "$3"; } &&
+            { [ -z "$4" ] || lttng add-context -s blkin -u -c blkin "${options[@]}"; } &&
+            lttng start blkin
+    } >"$WORK/session.log" 2>&1 || fail "no session: $(<"$WORK/session.log")"
+}
+
+live_options() {
+    echo "--live=200000 --set-url=net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA"
+}
+
+well_session() {
+    session "$(live_options)" '--buffers-uid --subbuf-size=512k --num-subbuf=8' "$events" "$contexts"
+}
+readonly events='zipkin:*,blkin:span,blkin:process' contexts='vpid vtid procname'
+
+set_up_environment
+start_fake 202
+
+# ---- the configuration
+
+echo 'batch-span = 1' >"$WORK/blkin.conf"
+names config.file 'blkin.conf:1: key "batch-span" is not known' 'a typo in blkin.conf' --config="$WORK/blkin.conf"
+
+# ---- versions
+
+mkdir "$WORK/bin"
+pretend_lttng() {
+    printf '#!/bin/sh\necho "lttng (LTTng Trace Control) %s - Name"\n' "$1" >"$WORK/bin/lttng"
+    chmod +x "$WORK/bin/lttng"
+}
+pretend_lttng 2.12.4
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
+    pretend_lttng 2.16.0
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+fi
+
+# ---- no session daemon, and one that is not for us
+
+names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
+    mkdir -m 777 "$WORK/store"
+    chown nobody "$WORK/home" "$WORK/elsewhere"
+    chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
+    at_home=(env HOME="$WORK/home" LTTNG_HOME="$WORK/home" "${other[@]}")
+    away=(env HOME="$WORK/elsewhere" LTTNG_HOME="$WORK/elsewhere" "${other[@]}")
+    start_part sessiond "${at_home[@]}" lttng-sessiond --no-kernel
+    wait_for 20 sessiond "the user's session daemon" test -S "$WORK/home/.lttng/client-lttng-sessiond" || exit 1
+    start_part store "${away[@]}" "$BUILD/examples/store" --name store --dir "$WORK/store"
+    wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
+    as=("${away[@]}")
+    names sessiond.home "but its home is $WORK/home" 'a session daemon of another home'
+    as=("${at_home[@]}")
+    has program.home "is $WORK/elsewhere" 'a program of another home'
+    [ -n "$(said sessiond.answers ok)" ] || fail "the user's own session daemon is not found"
+    as=(env HOME="$WORK/elsewhere" setpriv --reuid daemon --regid nogroup --clear-groups)
+    names sessiond.user 'is of user nobody' 'a session daemon of another user'
+    stop_part store
+    stop_part sessiond
+    as=()
+fi
+
+start_sessiond || exit 1
+if [ "$(id -u)" -eq 0 ]; then
+    as=("${at_home[@]}")
+    names sessiond.access 'not in group tracing' "root's session daemon, and no right to use it"
+    as=()
+fi
+kill -STOP "${private_pid[sessiond]}"
+names sessiond.answers 'no answer within' 'a session daemon that hangs'
+kill -CONT "${private_pid[sessiond]}"
+
+# ---- the well set-up
+
+start_relayd || exit 1
+export BLKIN_RELAYD_CONTROL_PORT=$RELAYD_CONTROL BLKIN_RELAYD_DATA_PORT=$RELAYD_DATA
+export BLKIN_RELAYD_LIVE_PORT=$RELAYD_LIVE
+LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/blkin"
+start_registered
+names session.exists 'there is no session "blkin"' 'no session'
+well_session
+names relayd.viewer 'nobody reads "blkin"' 'nobody reads the session'
+start_viewer
+all_is_well
+[ -n "$(said relayd.viewer note)" ] || fail "it is not said that the viewer is not blkin live"
+
+# ---- programs
+
+stop_part store
+names program.registered 'no running program' 'no program'
+start_program BLKIN_PROVIDER=none
+has program.provider 'BLKIN_PROVIDER=none' 'a program that is told not to trace'
+mkdir "$WORK/lib"
+cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
+start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
+has program.provider "beside $WORK/lib/libblkin.so.1" 'a host without the provider'
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
+    start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
+    has program.namespace 'other file systems' 'a program in a container'
+fi
+mkfifo "$WORK/go"
+timeout 20 env BLKIN_FORK=off "$BUILD/tests/libblkin/daemon" "$WORK/daemon.pid" "$WORK/go" 1 || exit 1
+wait_for 10 - "the daemon's pid file" test -s "$WORK/daemon.pid" || exit 1
+has program.forked 'BLKIN_FORK=off' 'a daemon that keeps its fork from LTTng'
+kill "$(<"$WORK/daemon.pid")"
+
+# ---- sampling
+
+start_registered BLKIN_SAMPLING=never
+names sampling.share 'BLKIN_SAMPLING says "never"' 'a program that samples nothing'
+echo ratio=0 >"$WORK/sampling"
+start_registered
+names sampling.share 'sampling says "ratio=0"' 'a sampling file that samples nothing'
+echo sometimes >"$WORK/sampling"
+names sampling.text 'sometimes' 'a sampling file that cannot be read'
+echo ratio=0.01,client-write:always >"$WORK/sampling"
+all_is_well
+rm "$WORK/sampling"
+
+# ---- the session
+
+lttng stop blkin >/dev/null
+names session.active 'it records nothing' 'a stopped session'
+lttng start blkin >/dev/null
+lttng disable-channel -u -s blkin blkin >/dev/null
+names session.channel 'is disabled' 'a disabled channel'
+lttng enable-channel -u -s blkin blkin >/dev/null
+lttng disable-event -u -s blkin -c blkin 'blkin:span' >/dev/null
+names session.events 'not enabled are blkin:span' 'a disabled event'
+lttng enable-event -u -s blkin -c blkin 'blkin:span' >/dev/null
+all_is_well
+stop_part viewer INT
+wait_for 10 - "babeltrace2's leaving" viewer_is_gone || exit 1
+session "$(live_options)" '--buffers-pid' "$events" "$contexts"
+names session.buffers 'buffers per process' 'a live session with buffers per process'
+session "$(live_options)" '--buffers-uid' "$events" ''
+names session.contexts 'no context vpid, vtid, procname' 'a session without contexts'
+session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
+names session.events 'nothing of BlkKin' 'a session of other events'
+session --snapshot '--buffers-uid' "$events" "$contexts"
+names session.mode 'snapshot session' 'a snapshot session'
+session "--output=$WORK/trace" '--buffers-uid' "$events" "$contexts"
+names session.mode 'plain recording' 'a plain recording'
+names service.runs 'no `blkin rotate` runs' 'no blkin rotate' --section=rotate
+
+# ---- loss, and the consumer daemon
+
+session "$(live_options)" '--buffers-uid --subbuf-size=4k --num-subbuf=2' "$events" "$contexts"
+start_viewer
+start_stack && run_client 1 || exit 1
+consumer=$(pgrep -x lttng-consumerd)
+kill -STOP "$consumer"
+names consumerd.runs 'is stopped' 'a consumer daemon that hangs'
+run_client 400 || exit 1
+kill -CONT "$consumer"
+tells_loss() {
+    lttng list blkin | grep -q 'Discarded events: [1-9]'
+}
+wait_for 20 - "LTTng's count of discarded events" tells_loss || exit 1
+notes session.loss 'LTTng has discarded' 'small buffers, and many events'
+
+# ---- the relay daemon
+
+well_session
+names session.exists 'there is no session "other"' 'a session of another name' --session=other
+kill -STOP "${private_pid[relayd]}"
+names relayd 'no answer within' 'a relay daemon that hangs'
+kill -CONT "${private_pid[relayd]}"
+stop_part relayd KILL
+names relayd.listens 'Connection refused' 'no relay daemon'
+restart_relayd
+names relayd.session 'but no "blkin"' 'a relay daemon that was started again'
+well_session
+start_viewer
+stop_part store
+start_registered
+all_is_well
+other_control='' other_data='' other_live=''
+free_port other_control
+free_port other_data
+free_port other_live
+start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp://127.0.0.1:$other_data" \
+    -L "tcp://127.0.0.1:$other_live" -o "$WORK/other-relayd"
+wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'can be reached from other hosts' \
+    'a relay daemon that all can reach'
+stop_part other-relayd
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "goes to port $RELAYD_CONTROL" \
+    'a session of another relay daemon'
+
+# ---- the plugin
+
+BABELTRACE_PLUGIN_PATH='' names plugin.found 'babeltrace2 has no sink.blkin.zipkin' 'no plugin'
+mkdir "$WORK/plugins"
+sed 's/libcurl\.so\.4/libcurl.so.0/' "$BUILD/plugins/babeltrace-plugin-blkin.so" >"$WORK/plugins/babeltrace-plugin-blkin.so"
+BABELTRACE_PLUGIN_PATH=$WORK/plugins names plugin.found 'it cannot be loaded: libcurl.so.0: cannot open' \
+    'a plugin without what it depends on'
+
+# ---- the collector
+
+readonly endpoint=$BLKIN_ENDPOINT
+names collector.settings 'none.pem' 'a certificate that is not there' --endpoint=https://127.0.0.1:1 \
+    --tls-ca="$WORK/none.pem"
+names collector.settings 'none.token' 'a token that is not there' --bearer-token-file="$WORK/none.token"
+stop_part collector KILL
+names collector.answers "$endpoint" 'no collector'
+for code in 401 404 500; do
+    start_fake "$code"
+    names collector.answers "$code" "a collector that answers $code"
+done
+start_fake hang
+names collector.answers 'timed out' 'a collector that hangs'
+names collector.answers 'No such file' 'a file in no folder' --endpoint="file:$WORK/none/spans"
+start_fake 202
+all_is_well --endpoint="file:$WORK/spans"
+
+# ---- this host
+
+names disk.buffers 'MiB left' 'no room for buffers' --subbuf-bytes=1G --subbuf-count=1024
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
+    mkdir "$WORK/full"
+    mount -n -t tmpfs -o size=1m none "$WORK/full" || exit 1
+    names disk.state 'only 1 MiB left' 'a full disk' --state-dir="$WORK/full/state"
+    names disk.spool 'only 1 MiB left' 'a full disk for the spool' --spool="$WORK/full/spool"
+    umount "$WORK/full"
+fi
+chmod 755 "$BLKIN_RUNTIME_DIR"
+names service.folder 'has mode 755' 'a runtime-dir that others may look into'
+chmod 700 "$BLKIN_RUNTIME_DIR"
+all_is_well
+
+# ---- beside blkin live
+
+stop_part viewer INT
+stop_part relayd
+lttng destroy blkin >/dev/null
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+start_part live "$BUILD/bin/blkin" live
+wait_for 20 live "that all is well beside blkin live" live_is_well || exit 1
+
+# ---- what people see
+
+"$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
+grep -q '^All is well for blkin live' "$WORK/table" || fail "the table has no last line: $(<"$WORK/table")"
+grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"
+grep -q '^ok' "$WORK/table" && fail "--quiet shows what is well"
+"$BUILD/bin/blkin" doctor --section=stat >/dev/null 2>&1
+[ $? -eq 2 ] || fail "--section=stat is accepted"
+echo "$cases broken set-ups"
+((cases >= 40)) || fail "only $cases"

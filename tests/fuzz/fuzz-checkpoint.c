@@ -1,0 +1,329 @@
+/*
+ * Fuzzes what reads a checkpoint: states of an assembler that has seen some events, and whole files,
+ * with bytes changed here and there, cut off, and with and without checksums that are right.
+ * Whatever is taken must hold: events go on through it, every event is in a span or in one counter
+ * and every span is fit to be encoded.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+/* inputs are chosen by what they reach in the product, not in here */
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+
+#include "buffer.h"
+#include "checkpoint.h"
+#include "core/hold.h"
+#include "core/save.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static uint64_t take_number(struct input *source)
+{
+    static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 64, 4096};
+    const uint64_t choice = take(source, 1);
+
+    return choice < 240 ? choice % 8 : edges[choice % (sizeof(edges) / sizeof(edges[0]))];
+}
+
+static struct text take_text(struct input *source)
+{
+    static const char *const texts[] = {"", "a", "host", "cr", "ss", "cs", "sr", "10.0.0.1"};
+
+    return text_of(texts[take(source, 1) % (sizeof(texts) / sizeof(texts[0]))]);
+}
+
+static struct event take_event(struct input *source)
+{
+    const uint64_t choice = take(source, 1);
+
+    return (struct event){
+        .kind = (enum event_kind)(choice % (EVENT_PROCESS + 1)),
+        .time_ns = (int64_t)(take(source, 1) * 10000000),
+        .origin = {.host = choice & 16 ? text_of("near") : text_of("far"), .pid = 7},
+        .trace_id = 1,
+        .span_id = 1 + take(source, 1) % 4,
+        .parent_id = choice & 1,
+        .span_name = text_of("write"),
+        .service = take_text(source),
+        .ip = text_of(choice & 32 ? "10.0.0.1" : ""),
+        .port = 6800,
+        .key = text_of("key"),
+        .value = take_text(source),
+        .log = text_of(choice & 64 ? "s1010kv" : ""),
+        .duration_ns = choice,
+        .thread = 1 + (choice & 1),
+        .sequence = take_number(source),
+        .span_kind = choice >> 5,
+        .realtime = 5 + choice * 10000000,
+    };
+}
+
+static void note_loss(struct input *source, struct hold *hold)
+{
+    const struct loss loss = {
+        .origin = {.host = text_of("near")},
+        .has_times = true,
+        .begin_ns = (int64_t)take(source, 1),
+        .end_ns = (int64_t)(take(source, 1) * 10000000),
+        .events = take_number(source),
+    };
+
+    hold_note_loss(hold, &loss);
+}
+
+/* ---- what comes out -------------------------------------------------------------------------- */
+
+static struct checkpoint *checkpoint; /* of this execution, or NULL */
+static uint64_t spans;
+static uint64_t checksum;
+
+static void take_span(void *context, const struct span *span)
+{
+    (void)context;
+    spans++;
+    REQUIRE((span->trace_id | span->trace_id_high) && span->id);
+    REQUIRE(span->endpoint && span->endpoint->service.length < 2000);
+    REQUIRE(span->start_ns <= span->end_ns);
+    REQUIRE(span->kind <= SPAN_CONSUMER);
+    REQUIRE(span->log_length <= SPAN_LOG_MAX);
+    for (uint32_t i = 0; i < span->name_length; i++)
+        checksum += (unsigned char)span->log[i];
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        const struct text key = span_entry_key(entry), value = span_entry_value(entry);
+
+        REQUIRE(entry->type <= SPAN_LINK);
+        REQUIRE(entry->size >= sizeof(*entry) && entry->size % 8 == 0);
+        REQUIRE(entry->type != SPAN_LINK || value.length == sizeof(struct span_link));
+        REQUIRE(value.data + value.length <= span->log + span->log_length);
+        for (size_t i = 0; i < key.length; i++)
+            checksum += (unsigned char)key.data[i];
+        for (size_t i = 0; i < value.length; i++)
+            checksum += (unsigned char)value.data[i];
+    }
+    if (checkpoint && checkpoint_hold(checkpoint))
+        checksum += checkpoint_skips(checkpoint, span);
+}
+
+static struct assembler *new_assembler(void)
+{
+    const struct assembler_options options = {
+        .idle_timeout_ns = 500000000,
+        .end_timeout_ns = 50000000,
+        .open_timeout_ns = 1000000000,
+        .max_open_spans = 6,
+        .correct_clocks = true,
+        .max_open_bytes = 1 << 16,
+    };
+    struct assembler *assembler = assembler_new(&options, take_span, NULL);
+
+    REQUIRE(assembler);
+    return assembler;
+}
+
+static void add_events(struct input *source, struct hold *hold, uint64_t count)
+{
+    for (; count; count--) {
+        const struct event event = take_event(source);
+
+        if (event.sequence == 7)
+            note_loss(source, hold);
+        hold_add(hold, &event);
+    }
+}
+
+static void check_end(struct assembler *assembler, struct hold *hold)
+{
+    const struct assembler_counts *counts;
+
+    hold_flush(hold);
+    REQUIRE(hold_events(hold) == 0);
+    assembler_flush(assembler);
+    counts = assembler_counts(assembler);
+    REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
+                                  counts->events_no_room + counts->events_late +
+                                  counts->events_duplicate + counts->events_process);
+    REQUIRE(counts->spans_finished == spans);
+    REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static bool append(void *context, const void *data, size_t length)
+{
+    struct buffer *buffer = context;
+
+    REQUIRE(buffer_reserve(buffer, length));
+    memcpy(buffer->data + buffer->length, data, length);
+    buffer->length += length;
+    return true;
+}
+
+static struct buffer save(struct assembler *assembler, struct hold *hold)
+{
+    struct buffer buffer = {.length = 0};
+    struct state_writer writer = {.write = append, .context = &buffer};
+
+    assembler_save(assembler, &writer);
+    hold_save(hold, &writer);
+    REQUIRE(!writer.has_failed);
+    return buffer;
+}
+
+/* Numbers take 8 bytes: what is changed are these, or a byte anywhere. */
+static void change(struct input *source, char *data, size_t length)
+{
+    for (uint64_t changes = take(source, 1) % 4; changes && length >= 8; changes--) {
+        const size_t at = take(source, 2) % length;
+        const uint64_t number = take_number(source);
+
+        if (at + 8 <= length && take(source, 1) & 1)
+            memcpy(data + at, &number, sizeof(number));
+        else
+            data[at] = (char)take(source, 1);
+    }
+}
+
+static void restore_and_go_on(struct input *source, struct text state)
+{
+    struct state_reader reader = {.left = state};
+    struct assembler *assembler = new_assembler();
+    struct hold *hold = hold_new(assembler);
+
+    REQUIRE(hold);
+    spans = 0;
+    assembler_restore(assembler, &reader);
+    hold_restore(hold, &reader);
+    if (state_is_good(&reader)) {
+        struct buffer again = save(assembler, hold);
+
+        REQUIRE(again.length);
+        buffer_free(&again);
+        add_events(source, hold, 12);
+        hold_end_trace(hold, (int64_t)take(source, 2) * 10000000);
+        check_end(assembler, hold);
+    }
+    state_reader_free(&reader);
+    hold_free(hold);
+    assembler_free(assembler);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static char path[64], aside[80];
+
+static void ignore(void *context, const char *message)
+{
+    (void)context;
+    checksum += strlen(message);
+}
+
+static void open_file(struct input *source, bool is_live)
+{
+    static const struct checkpoint_callbacks callbacks = {ignore, NULL};
+    const struct checkpoint_options options = {
+        .path = path,
+        .trace = is_live ? NULL : "trace",
+        .flush = take(source, 1) & 1,
+    };
+    struct assembler *assembler = new_assembler();
+    struct exporter_counts counts = {.spans = 0};
+    struct error error;
+
+    spans = 0;
+    checkpoint = checkpoint_open(&options, &callbacks, assembler, &error);
+    if (checkpoint && checkpoint_hold(checkpoint) && !checkpoint_is_done(checkpoint)) {
+        struct hold *hold = checkpoint_hold(checkpoint);
+
+        add_events(source, hold, 8);
+        counts.spans = spans;
+        checkpoint_settle(checkpoint, &counts);
+        checkpoint_end_trace(checkpoint, (int64_t)take(source, 2) * 10000000, false);
+        if (!checkpoint_has_failed(checkpoint, &error))
+            (void)checkpoint_finish(checkpoint, &error);
+        check_end(assembler, hold);
+    }
+    checkpoint_free(checkpoint);
+    checkpoint = NULL;
+    assembler_free(assembler);
+}
+
+static void put_crc(char *data, size_t at, const char *from, size_t length)
+{
+    const uint32_t crc = (uint32_t)crc32(0, (const unsigned char *)from, (uInt)length);
+
+    memcpy(data + at, &crc, sizeof(crc));
+}
+
+/* With checksums that are right, if the input wants that. */
+static void change_file(struct input *source)
+{
+    static char data[1 << 16];
+    int fd = open(path, O_RDWR);
+    ssize_t length = fd < 0 ? -1 : read(fd, data, sizeof(data));
+
+    REQUIRE(length >= 1536);
+    change(source, data, take(source, 1) & 1 ? (size_t)length : 1536);
+    if (take(source, 1) & 1) {
+        put_crc(data, 40, data + 1536, (size_t)length - 1536);
+        put_crc(data, 44, data, 44);
+        put_crc(data, 512 + 292, data + 512, 292);
+        put_crc(data, 1024 + 292, data + 1024, 292);
+    }
+    length -= (ssize_t)(take(source, 1) == 255 ? take(source, 2) % (uint64_t)length : 0);
+    REQUIRE(pwrite(fd, data, (size_t)length, 0) == length && ftruncate(fd, length) == 0);
+    close(fd);
+}
+
+static void try_file(struct input *source)
+{
+    const bool is_live = take(source, 1) & 1;
+
+    if (!path[0]) {
+        (void)snprintf(path, sizeof(path), "/dev/shm/fuzz-checkpoint-%d", (int)getpid());
+        (void)snprintf(aside, sizeof(aside), "%s.damaged", path);
+    }
+    (void)unlink(path);
+    open_file(source, is_live);
+    change_file(source);
+    open_file(source, is_live);
+    (void)unlink(path);
+    (void)unlink(aside);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input source = {data, data + size};
+    struct assembler *assembler;
+    struct hold *hold;
+    struct buffer state;
+    size_t length;
+
+    random_number = sum_of(data, size);
+    checkpoint = NULL;
+    if (is_one_in(16, data, size)) {
+        try_file(&source);
+        return 0;
+    }
+    assembler = new_assembler();
+    hold = hold_new(assembler);
+    REQUIRE(hold);
+    spans = 0;
+    add_events(&source, hold, take(&source, 1) % 16);
+    hold_end_trace(hold, 0);
+    state = save(assembler, hold);
+    check_end(assembler, hold);
+    hold_free(hold);
+    assembler_free(assembler);
+    change(&source, state.data, state.length);
+    length = take(&source, 1) == 255 ? take(&source, 2) % state.length : state.length;
+    restore_and_go_on(&source, (struct text){state.data, length});
+    buffer_free(&state);
+    return 0;
+}
+
+#pragma clang attribute pop

@@ -1,0 +1,217 @@
+#!/bin/bash
+# In a world of check-packages that systemd has booted: installs the packages of /root/debs, uses them as an
+# operator does, upgrades, removes and purges them. Writes /root/summary; its last line is "all ok" or not.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+cd /root/check/packaging || exit
+exec 3>/root/summary
+failed=
+
+# check WHAT COMMAND...
+check() {
+    local what=$1
+    shift
+    printf '\n==== %s: %s\n' "$what" "$*"
+    if "$@"; then
+        echo "ok $what" >&3
+    else
+        echo "FAILED $what" >&3
+        failed=1
+    fi
+}
+
+# within SECONDS COMMAND...: until it succeeds.
+within() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < deadline)) || return 1
+        sleep 0.1
+    done
+}
+
+apt_get() {
+    apt-get -q -y --no-install-recommends "$@" </dev/null
+}
+
+packages=()
+for deb in /root/debs/*.deb; do
+    packages+=("$(dpkg-deb -f "$deb" Package)")
+done
+version=$(dpkg-deb -f /root/debs/blkin_*.deb Version)
+
+# ---- what is there, before and after ------------------------------------------------------------------
+
+# Names, types, modes and owners of all files but those of apt, dpkg, logs, and what is kept of accounts.
+files() {
+    find / \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/tmp -o -path /root -o -path /var/log \
+        -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /run ! -name '*blkin*' \) -prune \
+        -o ! -path '/var/lib/systemd/*' ! -path '/etc/*-' ! -name __pycache__ -printf '%p %y %m %U:%G %l\n' | sort
+    find /run /dev/shm /var/lib/systemd -name '*blkin*'
+    sort /etc/passwd /etc/group
+    systemctl list-unit-files --no-legend --no-pager 'blkin*'
+}
+
+# ---- parts ----------------------------------------------------------------------------------------------
+
+spans() {
+    grep -c "\"$1\"" /root/spans 2>/dev/null
+}
+
+spans_arrived() {
+    [ "$(spans "$1")" -ge "$2" ]
+}
+
+# Whose programs are traced: another user's than the service's.
+program() {
+    setpriv --reuid=daemon --regid=daemon --clear-groups /tmp/program "$@"
+}
+
+compile() {
+    # shellcheck disable=SC2046 # words
+    cc -Wall -Werror program.c -o /tmp/program $(pkg-config --cflags --libs blkin)
+}
+
+traces() {
+    lttng create packaged --output=/root/packaged && lttng enable-event --userspace 'blkin:*' && lttng start &&
+        program plain 10 && lttng destroy || return
+    babeltrace2 /root/packaged -c sink.blkin.zipkin -p 'endpoint="http://127.0.0.1:9411/api/v2/spans"' || return
+    spans_arrived plain 10
+}
+
+state_is() {
+    [ "$(systemctl show -P ActiveState "blkin-$1")" = "$2" ]
+}
+
+start() {
+    systemctl start "blkin-$1" && within 10 state_is "$1" active
+}
+
+# Programs run until the spans of one are there: a live viewer sees nothing from before it came.
+delivers() {
+    local deadline=$((SECONDS + 30))
+    until spans_arrived "$1" 1; do
+        ((SECONDS < deadline)) || return 1
+        program "$1" 200
+    done
+}
+
+restarts() {
+    local pid
+    pid=$(systemctl show -P MainPID "blkin-$1")
+    systemctl kill -s KILL --kill-who=main "blkin-$1"
+    within 20 eval '[ "$(systemctl show -P MainPID "blkin-'"$1"'")" != '"$pid"' ] && state_is '"$1"' active'
+}
+
+unprivileged() {
+    local pid
+    pid=$(systemctl show -P MainPID "blkin-$1")
+    grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' "/proc/$pid/status" | tr '\n\t' '  '
+    [ "$(stat -c %U "/proc/$pid")" = blkin ] && grep -q '^CapEff:.0*$' "/proc/$pid/status"
+}
+
+private() {
+    local folder
+    for folder in /run/blkin /var/lib/blkin; do
+        stat -c '%n %U %a' $folder
+        [ "$(stat -c '%U %a' $folder)" = "blkin 700" ] || return
+    done
+    find /run/blkin /var/lib/blkin ! -type d -perm /077 | grep . && return 1
+    find /run/blkin /var/lib/blkin -type d -perm /077 | grep . && return 1
+    return 0
+}
+
+# service NAME: all that a unit promises.
+service() {
+    check "blkin-$1: exposure below 3" systemd-analyze security --no-pager --threshold=29 "blkin-$1.service"
+    check "blkin-$1: starts" start "$1"
+    check "blkin-$1: a program's spans arrive" delivers "$1"
+    check "blkin-$1: status" timeout 10 blkin status "$1"
+    check "blkin-$1: is its own user, and nothing more" unprivileged "$1"
+    check "blkin-$1: its folders are its own" private
+    check "blkin-$1: reload" systemctl reload "blkin-$1"
+    check "blkin-$1: killed, it is back" restarts "$1"
+    check "blkin-$1: ... and delivers" delivers "$1-again"
+    check "blkin-$1: stops" systemctl stop "blkin-$1"
+    check "blkin-$1: stopped without a failure" state_is "$1" inactive
+    journalctl --no-pager -u "blkin-$1" -n 60
+}
+
+verified() {
+    local said
+    said=$(systemd-analyze verify --man=no blkin-live.service blkin-rotate.service 2>&1)
+    echo "$said"
+    [ -z "$said" ]
+}
+
+version_is() {
+    [ "$(dpkg-query -W -f '${Version}\n' "${packages[@]}" | uniq)" = "$1" ]
+}
+
+# what the operator has set is kept; nobody else reads it
+configuration_kept() {
+    grep -q '^# by the operator$' /etc/blkin/blkin.conf &&
+        [ "$(stat -c '%U:%G %a' /etc/blkin/blkin.conf)" = "root:blkin 640" ]
+}
+
+completes() {
+    COMP_WORDS=(blkin "$@")
+    COMP_CWORD=$#
+    . /usr/share/bash-completion/completions/blkin && _blkin && printf '%s ' "${COMPREPLY[@]}"
+}
+
+# no_trace OF: what differs from before the installation
+no_trace() {
+    files >/tmp/after
+    diff /tmp/before /tmp/after
+}
+
+# ---- the operator's day ---------------------------------------------------------------------------------
+
+within 20 eval '[ "$(systemctl is-system-running)" != starting ]'
+ldconfig
+files >/tmp/before
+
+check "the version before is installed" apt_get install /root/debs/older/*.deb
+check "neither service is enabled, or runs" eval '! systemctl -q is-enabled blkin-live &&
+    ! systemctl -q is-enabled blkin-rotate && state_is live inactive && state_is rotate inactive'
+check "configuration is its readers' only" eval '[ "$(stat -c "%U:%G %a" /etc/blkin /etc/blkin/blkin.conf | xargs)" = \
+    "root:blkin 750 root:blkin 640" ]'
+check "the user is a system user in the group tracing" eval '
+    [[ " $(id -nG blkin) " == *" tracing "* ]] && [ "$(id -u blkin)" -lt 1000 ]'
+echo '# by the operator' >>/etc/blkin/blkin.conf
+systemctl -q enable blkin-live
+check "upgrade" apt_get install /root/debs/*.deb
+check "... to $version" version_is "$version"
+check "... keeps the configuration" configuration_kept
+check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-rotate'
+systemctl stop blkin-live
+
+check "the linker finds the libraries" eval 'ldconfig -p | grep libblkin.so.1 && ldconfig -p | grep libblkin-lttng.so.1'
+check "blkin --version" eval '[ "$(blkin --version)" = "blkin ${version%-*}" ]'
+check "babeltrace2 finds the sink" eval 'babeltrace2 list-plugins | grep -i zipkin'
+check "nbdkit finds the filter" eval 'nbdkit --filter=blkin --dump-plugin null >/dev/null'
+check "completion of commands" eval '[[ " $(completes "") " == *" show "* ]]'
+check "completion of flags" eval '[[ " $(completes show --h) " == *" --help "* ]]'
+check "a program is compiled" compile
+
+python3 collector.py /root/spans &
+systemctl start lttng-sessiond
+within 10 lttng list >/dev/null
+check "traced and delivered by hand" traces
+for unit in live rotate; do
+    blkin $unit --help >/dev/null 2>&1 && service $unit
+done
+check "systemd-analyze verify" verified
+
+systemctl stop lttng-sessiond
+check "remove" apt_get remove "${packages[@]}"
+check "... keeps the configuration" configuration_kept
+check "purge of what was removed" apt_get purge blkin
+check "... leaves nothing behind" no_trace
+check "once more" apt_get install /root/debs/*.deb
+check "purge at once" apt_get purge "${packages[@]}"
+check "... leaves nothing behind" no_trace
+check "without libraries" eval '! ldconfig -p | grep blkin'
+[ -n "$failed" ] && echo "something FAILED" >&3 || echo "all ok" >&3

@@ -1,0 +1,46 @@
+#!/bin/bash
+# What bash completes of blkin is what the command has: its commands, flags and keys, and files.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+PATH=$BUILD/bin:$PATH
+# shellcheck source=packaging/completion/blkin
+. "$SRC/packaging/completion/blkin"
+cd "$TMPDIR" || exit 1
+
+# completes WORDS... : EXPECTED...: the words of the line as bash splits them, the last one unfinished.
+completes() {
+    local expected
+    COMP_WORDS=(blkin)
+    while [ "$1" != : ]; do
+        COMP_WORDS+=("$1")
+        shift
+    done
+    shift
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    expected=$(printf '%s\n' "$@" | sort)
+    _blkin
+    [ "$(printf '%s\n' "${COMPREPLY[@]}" | sort -u)" = "$expected" ] || {
+        echo "test-completion.sh: \"${COMP_WORDS[*]}\" gives \"${COMPREPLY[*]}\", expected \"$*\"" >&2
+        exit 1
+    }
+}
+
+# each command that there is
+mapfile -t commands < <(blkin --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
+[ ${#commands[@]} -gt 1 ] || exit 1
+completes '' : "${commands[@]}" --help --version
+completes sh : show
+completes show --a : --annotations --ascii
+completes show --wi : --width=
+mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
+[ ${#keys[@]} -gt 20 ] || exit 1
+completes config '' : check show keys --section= --all --config= --help "${keys[@]}"
+completes config check --endp : --endpoint=
+completes reload '' : live rotate --runtime-dir= --config= --help
+completes nonsense '' : ''
+# files, also as values
+touch 'a file.conf'
+trap 'rm "a file.conf"' EXIT
+completes config check --config = 'a f' : 'a file.conf'
+completes config check --config = : 'a file.conf'
+exit 0

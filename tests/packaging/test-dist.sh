@@ -1,0 +1,47 @@
+#!/bin/bash
+# make dist: the files of the commit, the same bytes each time; outside a checkout it says why not; one
+# version everywhere.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+work=$(mktemp -d "$TMPDIR/dist.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+[ -e "$SRC/.git" ] && type -P git >/dev/null || {
+    echo "not a git checkout"
+    exit 77
+}
+
+fail() {
+    echo "test-dist.sh: $*" >&2
+    exit 1
+}
+
+# plain_make FOLDER TARGET...: as in a shell of the user's
+plain_make() {
+    env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD make -s -C "$@" 2>"$work/said"
+}
+
+for umask in 022 077; do
+    (umask $umask && TZ=Asia/Tokyo plain_make "$SRC" dist BUILD="$work/$umask" >"$work/tarball") ||
+        fail "make dist: $(cat "$work/said")"
+done
+cmp "$work"/0{22,77}/blkin-*.tar.xz || fail "two tarballs of one commit differ"
+version=$("$BUILD/bin/blkin" --version | cut -d ' ' -f 2)
+tarball=$work/022/blkin-$version.tar.xz
+tar -xf "$tarball" -C "$work" || fail "no $tarball"
+cd "$work/blkin-$version" || exit 1
+diff <(cd "$SRC" && git ls-tree -r --name-only HEAD | sort) <(find . ! -type d -printf '%P\n' | sort) ||
+    fail "the tarball has other files than the commit"
+
+plain_make . dist >/dev/null && fail "make dist works outside a checkout"
+grep -q 'not a git checkout' "$work/said" || fail "make dist outside a checkout says: $(cat "$work/said")"
+# and not that of a checkout around it
+git init -q "$work" && ! plain_make . dist >/dev/null || fail "make dist packs another checkout"
+
+# it builds (all of it does in check-packages), as the same version
+plain_make . build/lib/libblkin-lttng.so.1 pc || fail "make: $(cat "$work/said")"
+grep -q "^Version: $version$" build/blkin.pc || fail "what the tarball builds is of another version"
+
+sed -i '1s/blkin (.*)/blkin (0.9.9-1)/' packaging/debian/changelog && git init -q . && git add . &&
+    git -c user.name=t -c user.email=t@t commit -q -m x || exit 1
+plain_make . dist >/dev/null && fail "packs a changelog of another version"
+grep -q 'changelog is of 0.9.9-1' "$work/said" || fail "of another version it says: $(cat "$work/said")"

@@ -1,0 +1,420 @@
+/*
+ * A recording that is cut into traces gives the spans of the whole one, though the buffers of its
+ * CPUs are not cut at one moment: random events of all kinds, random cuts, each trace through a new
+ * assembler in which the state of the one before was restored. And states that are cut off or
+ * broken are found out.
+ *
+ *   RUNS=N test-checkpoint-parts
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "core/assembler.h"
+
+#include "check.h"
+#include "moved.h"
+#include "span_text.h"
+
+#include <stdlib.h>
+
+#define MS      INT64_C(1000000)
+#define EVENTS  1500
+#define CPUS    4
+#define CUTS    6
+#define THREADS 6
+#define SPANS   40
+
+static const struct assembler_options options = {
+    .idle_timeout_ns = 1000 * MS,
+    .end_timeout_ns = 50 * MS,
+    .open_timeout_ns = 2000 * MS,
+    .max_open_spans = 60000,
+    .max_open_bytes = 64 << 20,
+    .correct_clocks = true,
+};
+
+static uint64_t random_state;
+
+static uint64_t random_below(uint64_t limit)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state % limit;
+}
+
+/* ---- a recording ----------------------------------------------------------------------------- */
+
+struct recorded {
+    struct event event;
+    struct loss loss; /* instead, if it has events */
+    unsigned cpu;
+};
+
+static struct recorded recording[EVENTS];
+static uint64_t sequences[THREADS];
+static int64_t now_ns;
+
+enum use { UNUSED, STREAMED, ORIGINAL };
+
+static struct {
+    enum use use;
+    uint64_t id;
+    uint64_t half; /* the client's, or the server's */
+} spans[SPANS];
+
+static const char *const services[] = {"client", "osd", "mon"};
+/* steps "a" and, in it, "b", with an annotation in each */
+static const char log_of_steps[] = "(10000000000a01010000000x(1020000000b01030000000y)04000000)05000000";
+
+static struct event next_event(enum event_kind kind, uint64_t id)
+{
+    const uint64_t thread = random_below(THREADS);
+    struct event event = {
+        .kind = kind,
+        .time_ns = now_ns,
+        .origin = {.host = text_of(thread % 2 ? "near" : "far"), .clock = 5, .pid = 7, .tid = 8},
+        .trace_id = 1 + id % 5,
+        .span_id = id,
+        .parent_id = id / 2,
+        .span_name = text_of("write"),
+        .service = text_of(services[id % 3]),
+        .ip = text_of("10.0.0.1"),
+        .port = 6800,
+        .thread = thread + 1,
+        .age_ns = 1000,
+    };
+
+    if (kind >= EVENT_SPAN) {
+        sequences[thread] += random_below(40) ? 1 : 4; /* some are lost */
+        event.sequence = sequences[thread];
+    }
+    if (kind == EVENT_PROCESS)
+        event.realtime = (uint64_t)now_ns + (random_below(30) ? 0 : 5000 * MS);
+    event.key = text_of(kind == EVENT_ANNOTATION ? "warning" : "key");
+    event.value = text_of("some value");
+    return event;
+}
+
+static struct event next_of_streamed(unsigned i)
+{
+    const uint64_t choice = random_below(5);
+    struct event event;
+
+    if (choice > 2) {
+        event = next_event(choice == 3 ? EVENT_ANNOTATION : EVENT_TAG, spans[i].id);
+        event.log = text_of(choice == 3 ? "" : "s10200kvv");
+    } else if (choice == 2) { /* the whole one, too */
+        event = next_event(EVENT_SPAN, spans[i].id);
+        event.duration_ns = 3 * MS;
+        event.log = text_of(random_below(2) ? log_of_steps : "");
+    } else {
+        event = next_event(EVENT_END, spans[i].id);
+        if (random_below(3))
+            spans[i].use = UNUSED;
+    }
+    return event;
+}
+
+static struct event next_of_original(unsigned i)
+{
+    static const char *const values[] = {"cs", "sr", "working", "ss", "cr"};
+    const uint64_t choice = random_below(7);
+    struct event event;
+
+    if (choice > 4)
+        return next_event(choice == 5 ? EVENT_KEYVAL_TEXT : EVENT_KEYVAL_INTEGER, spans[i].id);
+    event = next_event(EVENT_TIMESTAMP, spans[i].id);
+    event.value = text_of(values[choice]);
+    event.service = text_of(services[choice == 0 || choice == 4]); /* halves of one span */
+    if (choice == 4)
+        spans[i].use = UNUSED;
+    return event;
+}
+
+static struct event next_of_any(void)
+{
+    const unsigned i = (unsigned)random_below(SPANS);
+    static uint64_t last_id;
+    struct event event;
+
+    if (spans[i].use == STREAMED)
+        return next_of_streamed(i);
+    if (spans[i].use == ORIGINAL)
+        return next_of_original(i);
+    spans[i].id = ++last_id;
+    spans[i].use = (enum use)random_below(3);
+    if (spans[i].use == ORIGINAL)
+        return next_of_original(i);
+    event = next_event(spans[i].use == STREAMED ? EVENT_BEGIN
+                       : random_below(9)        ? EVENT_SPAN
+                                                : EVENT_PROCESS,
+                       spans[i].id);
+    event.duration_ns = 3 * MS;
+    event.log = text_of(random_below(2) ? log_of_steps : "");
+    return event;
+}
+
+static void record(void)
+{
+    memset(spans, 0, sizeof(spans));
+    memset(sequences, 0, sizeof(sequences));
+    now_ns = INT64_C(1700000000000) * MS;
+    for (unsigned i = 0; i < EVENTS; i++) {
+        now_ns += 1 + (int64_t)random_below((uint64_t)(random_below(100) ? 3 * MS : 600 * MS));
+        recording[i] =
+            (struct recorded){.event = next_of_any(), .cpu = (unsigned)random_below(CPUS)};
+        if (random_below(100) == 0)
+            recording[i].loss = (struct loss){
+                .origin = recording[i].event.origin,
+                .has_times = true,
+                .begin_ns = now_ns - 20 * MS,
+                .end_ns = now_ns,
+                .events = 1 + random_below(5),
+            };
+    }
+}
+
+/* ---- its spans ------------------------------------------------------------------------------- */
+
+struct result {
+    char **spans;
+    size_t count;
+    struct assembler_counts counts;
+};
+
+static void take_span(void *context, const struct span *span)
+{
+    struct result *result = context;
+    size_t length;
+    char **at = realloc(result->spans, (result->count + 1) * sizeof(*at));
+    FILE *stream;
+
+    result->spans = at;
+    stream = open_memstream(&result->spans[result->count++], &length);
+    print_span(stream, span);
+    fclose(stream);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void finish(struct result *result, struct assembler *assembler)
+{
+    assembler_flush(assembler);
+    result->counts = *assembler_counts(assembler);
+    result->counts.open_bytes = 0;
+    assembler_free(assembler);
+    if (result->count)
+        qsort((void *)result->spans, result->count, sizeof(*result->spans), compare);
+}
+
+static void drop(struct result *result)
+{
+    for (size_t i = 0; i < result->count; i++)
+        free(result->spans[i]);
+    free((void *)result->spans);
+}
+
+/* A cut reaches one CPU after the other. */
+struct cut {
+    int64_t ends[CPUS];
+    int64_t end_ns; /* of them all */
+};
+
+static struct cut cuts[CUTS + 1];
+
+static void cut_recording(int64_t skew_ns)
+{
+    int64_t last_ns = 0;
+
+    for (unsigned i = 0; i < CUTS; i++) {
+        const int64_t at_ns = recording[random_below(EVENTS)].event.time_ns;
+
+        for (unsigned cpu = 0; cpu < CPUS; cpu++)
+            cuts[i].ends[cpu] = at_ns + (int64_t)random_below((uint64_t)skew_ns + 1);
+        cuts[i].end_ns = 0;
+    }
+    /* in their order; a trace may be empty */
+    for (unsigned i = 0; i < CUTS; i++) {
+        for (unsigned j = i + 1; j < CUTS; j++) {
+            const struct cut cut = cuts[i];
+
+            if (cuts[j].ends[0] < cut.ends[0]) {
+                cuts[i] = cuts[j];
+                cuts[j] = cut;
+            }
+        }
+        for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+            if (i && cuts[i].ends[cpu] < cuts[i - 1].ends[cpu])
+                cuts[i].ends[cpu] = cuts[i - 1].ends[cpu];
+            if (cuts[i].ends[cpu] > last_ns)
+                last_ns = cuts[i].ends[cpu];
+        }
+        cuts[i].end_ns = last_ns;
+    }
+    for (unsigned cpu = 0; cpu < CPUS; cpu++)
+        cuts[CUTS].ends[cpu] = INT64_MAX;
+}
+
+/* With the trace time that the ends of the traces tell, and no cut. */
+static struct result whole(void)
+{
+    struct result result = {.count = 0};
+    struct assembler *assembler = assembler_new(&options, take_span, &result);
+    unsigned cut = 0;
+
+    for (unsigned i = 0; i < EVENTS; i++) {
+        for (; cut < CUTS && recording[i].event.time_ns > cuts[cut].end_ns - HOLD_NS; cut++)
+            assembler_advance(assembler, cuts[cut].end_ns - HOLD_NS);
+        if (recording[i].loss.events)
+            assembler_note_loss(assembler, &recording[i].loss);
+        else
+            assembler_add(assembler, &recording[i].event);
+    }
+    finish(&result, assembler);
+    return result;
+}
+
+static bool is_in(const struct recorded *recorded, unsigned trace)
+{
+    const int64_t time_ns = recorded->event.time_ns;
+
+    return time_ns < cuts[trace].ends[recorded->cpu] &&
+           (trace == 0 || time_ns >= cuts[trace - 1].ends[recorded->cpu]);
+}
+
+static struct result in_traces(void)
+{
+    struct result result = {.count = 0};
+    struct assembler *assembler = assembler_new(&options, take_span, &result);
+    struct hold *hold = hold_new(assembler);
+
+    for (unsigned trace = 0; trace <= CUTS; trace++) {
+        for (unsigned i = 0; i < EVENTS; i++) {
+            if (!is_in(&recording[i], trace))
+                continue;
+            if (recording[i].loss.events)
+                hold_note_loss(hold, &recording[i].loss);
+            else
+                hold_add(hold, &recording[i].event);
+        }
+        if (trace == CUTS)
+            break;
+        hold_end_trace(hold, cuts[trace].end_ns);
+        assembler = moved(assembler, &hold);
+    }
+    hold_flush(hold);
+    CHECK(hold_events(hold) == 0);
+    hold_free(hold);
+    finish(&result, assembler);
+    return result;
+}
+
+/* Says the first difference only. */
+static void check_same(const struct result *a, const struct result *b)
+{
+    for (size_t i = 0; i < a->count && i < b->count; i++) {
+        if (strcmp(a->spans[i], b->spans[i]) == 0)
+            continue;
+        fprintf(stderr, "the whole recording gives\n%sits parts give\n%s", a->spans[i], b->spans[i]);
+        check_failures++;
+        break;
+    }
+    CHECK(a->count == b->count);
+    if (memcmp(&a->counts, &b->counts, sizeof(a->counts)) != 0) {
+        check_failures++;
+        print_counts(stderr, &a->counts);
+        print_counts(stderr, &b->counts);
+    }
+}
+
+static void test_cuts(uint64_t run)
+{
+    struct result all, parts;
+
+    random_state = UINT64_C(0x9e3779b97f4a7c15) * (run + 1);
+    record();
+    cut_recording((int64_t)(run % 3) * 40 * MS);
+    all = whole();
+    parts = in_traces();
+    check_same(&all, &parts);
+    if (run == 0) {
+        print_counts(stdout, &all.counts);
+        CHECK(all.counts.events_missing && all.counts.spans_duplicate && all.counts.events_late &&
+              all.counts.spans_with_loss && all.counts.spans_incomplete &&
+              all.counts.spans_corrected && all.counts.events_duplicate);
+    }
+    drop(&all);
+    drop(&parts);
+}
+
+/* ---- broken states --------------------------------------------------------------------------- */
+
+static void ignore_span(void *context, const struct span *span)
+{
+    (void)context;
+    (void)span;
+}
+
+/* Whether it is taken; then what is made of it must hold. */
+static bool takes(struct text state)
+{
+    struct state_reader reader = {.left = state};
+    struct assembler *assembler = assembler_new(&options, ignore_span, NULL);
+    struct hold *hold = hold_new(assembler);
+    bool is_taken;
+
+    assembler_restore(assembler, &reader);
+    hold_restore(hold, &reader);
+    is_taken = state_is_good(&reader) && reader.left.length == 0;
+    state_reader_free(&reader);
+    if (is_taken) {
+        for (unsigned i = 0; i < 100; i++)
+            hold_add(hold, &recording[EVENTS - 100 + i].event);
+        hold_flush(hold);
+        assembler_flush(assembler);
+        CHECK(assembler_counts(assembler)->open_bytes == 0);
+    }
+    hold_free(hold);
+    assembler_free(assembler);
+    return is_taken;
+}
+
+static void test_broken(void)
+{
+    struct assembler *assembler = assembler_new(&options, ignore_span, NULL);
+    struct hold *hold = hold_new(assembler);
+    struct text state;
+    char *copy;
+
+    for (unsigned i = 0; i < 200; i++)
+        hold_add(hold, &recording[i].event);
+    state = saved_state(assembler, hold);
+    CHECK(takes(state));
+    for (size_t length = 0; length < state.length; length += 1 + random_below(state.length / 50))
+        CHECK(!takes((struct text){state.data, length}));
+    copy = malloc(state.length);
+    for (unsigned i = 0; i < 200; i++) {
+        memcpy(copy, state.data, state.length);
+        copy[random_below(state.length)] ^= (char)(1U << random_below(8));
+        (void)takes((struct text){copy, state.length});
+    }
+    free(copy);
+    free((char *)(uintptr_t)state.data);
+    hold_free(hold);
+    assembler_free(assembler);
+}
+
+int main(void)
+{
+    const char *given = getenv("RUNS");
+    const uint64_t runs = given ? strtoull(given, NULL, 10) : 60;
+
+    for (uint64_t run = 0; run < runs && !check_failures; run++)
+        test_cuts(run);
+    test_broken();
+    printf("%llu recordings of %d events, cut %d times\n", (unsigned long long)runs, EVENTS, CUTS);
+    return check_status();
+}

@@ -1,0 +1,147 @@
+#!/bin/bash
+# Kills parts of `blkin rotate` at random while a program makes numbered spans, then counts them.
+#
+#     KILLS=20 KILL_PARTS="child rotate taker" RATE=10000 scripts/isolate tests/rotate/kills.sh
+#
+# Parts: child (whatever `blkin rotate` has started), rotate (itself), taker (the collector), sessiond,
+# consumerd (with it the session daemon, a little later: LTTng 2.13 makes no other one), lttng (both
+# at once). Prints the counts; fails if a span is lost (of a kill of LTTng's daemons: one that was
+# recorded before it), or if there are more duplicates than a batch for each kill.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/lib.sh"
+. "$SRC/tests/rotate/rotating.sh"
+ROTATE_MS=${ROTATE_MS-400}
+rotating_begin
+export BLKIN_BATCH_SPANS=500
+kills=${KILLS:-20} rate=${RATE:-10000}
+read -ra parts <<<"${KILL_PARTS:-child rotate taker}"
+declare -A killed=()
+
+progress() {
+    od -An -td8 "$WORK/progress.0" | tr -d ' '
+}
+
+# At a random moment of its life.
+a_child() {
+    local child i
+    for ((i = 0; i < 2000; i++)); do
+        child=$(pgrep -P "${private_pid[rotate]}" | shuf -n 1)
+        [ -z "$child" ] || sleep "0.0$((RANDOM % 40 + 10))"
+        [ -z "$child" ] || ! kill -KILL "$child" || return 0
+        sleep 0.002
+    done
+    return 1
+}
+
+consumerd() {
+    pgrep -x lttng-consumerd | head -n 1
+}
+
+is_traced() {
+    lttng list --userspace 2>/dev/null | grep -q "PID: ${private_pid[writer]} "
+}
+
+# Where it is not LTTng's daemons that die, nothing may be missing at all.
+note_lttng_kill() {
+    progress >>"$WORK/lttng-kills"
+}
+
+kill_part() {
+    local pid
+    case $1 in
+    child) a_child || return ;;
+    rotate)
+        stop_part rotate KILL
+        start_rotate
+        ;;
+    taker)
+        stop_part taker KILL
+        [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
+        start_taker || exit 1
+        ;;
+    sessiond)
+        note_lttng_kill
+        kill -KILL "${private_pid[sessiond]}"
+        stop_part sessiond KILL
+        start_sessiond || exit 1
+        ;;
+    consumerd)
+        pid=$(consumerd)
+        note_lttng_kill
+        kill -KILL "$pid"
+        sleep 0.$((RANDOM % 9 + 1))
+        stop_part sessiond KILL
+        start_sessiond || exit 1
+        ;;
+    lttng)
+        pid=$(consumerd)
+        note_lttng_kill
+        kill -KILL "$pid" "${private_pid[sessiond]}"
+        stop_part sessiond KILL
+        start_sessiond || exit 1
+        ;;
+    esac 2>/dev/null
+    killed[$1]=$((${killed[$1]-0} + 1))
+    case $1 in
+    sessiond | consumerd | lttng)
+        wait_recording || exit 1
+        # LTTng's library may take 5 s to come back to a session daemon
+        wait_for 20 - "the writer's coming back to LTTng" is_traced || exit 1
+        ;;
+    esac
+}
+
+all_converted() {
+    part_runs rotate || start_rotate
+    [ "$(chunks)" = 0 ] && [ "$(status chunks waiting 2>/dev/null)" = 0 ]
+}
+
+start_sessiond && start_taker || exit 1
+start_rotate
+wait_recording || exit 1
+start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 "$rate" "$WORK/progress.0"
+: >"$WORK/lttng-kills"
+for ((n = 0; n < kills; n++)); do
+    sleep "0.$((RANDOM % 8))$((RANDOM % 10))"
+    # after LTTng's own, programs need a moment to be traced again
+    kill_part "${parts[RANDOM % ${#parts[@]}]}"
+    [ -z "${VERBOSE-}" ] || printf '%s %s\n' "$n" "$(progress)" >&2
+done
+[ ! -s "$WORK/lttng-kills" ] || sleep 3
+stop_part writer TERM 5 >/dev/null
+wait_for 120 - "the conversion of all chunks" all_converted || exit 1
+cat "$WORK/rotate.log" >&2
+stop_part rotate TERM || fail "blkin rotate did not end in order: $?"
+timeout 100 "$BUILD/bin/blkin" rotate --end || fail "blkin rotate --end: $?"
+
+for part in "${!killed[@]}"; do
+    printf '%s kills of %s; ' "${killed[$part]}" "$part"
+done
+"$PYTHON" - "$WORK/taken" "$(progress)" "$rate" "$WORK/lttng-kills" $((kills * BLKIN_BATCH_SPANS)) <<'PY'
+import json, sys
+taken, made, rate, kills, may = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+numbers = [int(s[0]) for line in open(taken) for s in json.loads(line) if s[0] is not None]
+have = set(numbers)
+kills = sorted(int(line) for line in open(kills))
+gaps, i = [], 0  # [first, after the last] of what is missing
+for number in sorted(have) + [made]:
+    if number > i:
+        gaps.append((i, number))
+    i = number + 1
+# The last one may have been under way when the writer ended.
+lost = away = 0
+for first, end in gaps:
+    # A gap belongs to the kill in it, or to the one next after it: that came before is lost.
+    kill = next((k for k in kills if first <= k < end), None)
+    if kill is None:
+        before = [k for k in kills if k <= first]
+        kill = first if before and first - before[-1] < 2 * rate else end
+    lost += min(end, kill) - first
+    away += end - min(end, kill)
+    if "-v" in sys.argv or lost:
+        print("missing: %d to %d; kills %s" % (first, end, [k for k in kills if abs(k - first) < 3 * rate]), file=sys.stderr)
+print("%d spans made, %d lost, %d duplicates; %d made while no session recorded (%.2f s per kill of LTTng's)"
+      % (made, lost, len(numbers) - len(have), away, away / rate / max(1, len(kills))))
+sys.exit(lost > 0 or len(numbers) - len(have) > may)
+PY

@@ -1,0 +1,72 @@
+# rotating.sh: what the tests of `blkin rotate` share; to be sourced after lib.sh.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+# rotating_begin: a collector, and the folders. $OUTPUT is where chunks are.
+rotating_begin() {
+    private_begin
+    free_port COLLECTOR_PORT
+    OUTPUT=$WORK/state/rotate
+    export BLKIN_STATE_DIR=$WORK/state BLKIN_RUNTIME_DIR=$WORK/run BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+    export BLKIN_SHM_PATH=$WORK/shm BLKIN_ROTATE_MS=${ROTATE_MS-300}
+    export BLKIN_ENDPOINT=http://127.0.0.1:$COLLECTOR_PORT
+}
+
+start_taker() {
+    start_part taker "$PYTHON" "$SRC/tests/rotate/collector.py" "$COLLECTOR_PORT" "$WORK/taken"
+    wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
+}
+
+start_rotate() {
+    start_part rotate "$BUILD/bin/blkin" rotate "$@"
+}
+
+records() {
+    lttng list 2>/dev/null | grep -A 1 '\[active\]' | grep -q "$OUTPUT/"
+}
+
+wait_recording() {
+    wait_for 20 rotate "a session that records" records
+}
+
+# write_spans FIRST COUNT PER_SECOND: waits for its end.
+write_spans() {
+    "$BUILD/tests/rotate/writer" "$1" "$2" "$3" "$WORK/progress.$1" || fail "the writer failed: $?"
+}
+
+# Chunks that are closed and not converted.
+chunks() {
+    find "$OUTPUT" -mindepth 3 -maxdepth 3 -path '*/archives/*' 2>/dev/null | wc -l
+}
+
+# taken WHAT: how many spans with a number has the collector: "all", or "distinct" ones.
+taken() {
+    "$PYTHON" - "$WORK/taken" "$1" <<'PY'
+import json, sys
+numbers = [int(span[0]) for line in open(sys.argv[1]) for span in json.loads(line)
+           if span[0] is not None]
+print(len(numbers) if sys.argv[2] == "all" else len(set(numbers)))
+PY
+}
+
+has_taken() {
+    [ -s "$WORK/taken" ] && [ "$(taken distinct)" -ge "$1" ]
+}
+
+# status KEY...: of the service's own status.
+status() {
+    "$PYTHON" - "$BLKIN_RUNTIME_DIR/rotate.sock" "$@" <<'PY'
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.settimeout(5)
+    s.connect(sys.argv[1])
+    s.sendall(b"status\n")
+    text = b""
+    while data := s.recv(65536):
+        text += data
+value = json.loads(text)
+for key in sys.argv[2:]:
+    value = value[key]
+print(value)
+PY
+}

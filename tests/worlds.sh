@@ -1,0 +1,73 @@
+# worlds.sh: bare Debian systems in folders, with mounts and processes of their own, for check-fresh and
+# check-packages; to be sourced by a script in tests/ that has set SRC, and has fail() and skip().
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+fresh=$(realpath -m "${FRESH:-$SRC/build/fresh}")
+
+# what leads to a network, if it is set, and what to run
+settings=()
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY MAVEN_ARGS MAVEN_OPTS TESTS; do
+    [ -n "${!name-}" ] && settings+=("$name=${!name}")
+done
+
+# Skips where there can be none; sets mirror.
+worlds_begin() {
+    [ "$(id -u)" -eq 0 ] && type -P debootstrap >/dev/null || skip "needs root and debootstrap"
+    unshare -m -p -f --mount-proc true 2>/dev/null || skip "namespaces are not allowed here"
+    # shellcheck disable=SC2016 # $(REPO_URI) is for apt-get
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' | head -n 1)
+    [ -n "$mirror" ] || skip "this machine's apt has no mirror of Debian"
+    mkdir -p "$fresh" || exit
+}
+
+# base SUITE: the bare system, $fresh/SUITE.base; made once.
+base() {
+    local folder=$fresh/$1.base
+    mkdir -p "$fresh/$1.archives/partial"
+    [ -e "$folder" ] && return 0
+    rm -rf "$folder.new"
+    echo "${0##*/}: making a bare $1"
+    debootstrap --variant=minbase "$1" "$folder.new" "$mirror" >"$fresh/$1.log" 2>&1 &&
+        mv "$folder.new" "$folder" || fail "debootstrap $1 failed: see $fresh/$1.log"
+}
+
+# hand_in WORLD: what this machine needs to reach a network.
+hand_in() {
+    cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
+    apt-config dump | grep -E '^Acquire::(Check|Retries|Proxy|https?::)' >"$1/etc/apt/apt.conf.d/99machine"
+    mkdir -p "$1/usr/local/share/ca-certificates" "$1/root/.m2"
+    cp -L /usr/local/share/ca-certificates/*.crt "$1/usr/local/share/ca-certificates/" 2>/dev/null
+    cp "$HOME/.m2/settings.xml" "$1/root/.m2/" 2>/dev/null || :
+}
+
+# hand_in_checkout WORLD: as /root/blkin.
+hand_in_checkout() {
+    mkdir -p "$1/root/blkin"
+    (cd "$SRC" && git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null |
+        tar -c -T - -f -) | tar -x -C "$1/root/blkin"
+}
+
+# enter SUITE WORLD COMMAND...: in namespaces of its own, with the settings of the array.
+enter() {
+    local suite=$1
+    mount --bind "$2" "$2" && cd "$2" && mkdir old || exit 125
+    shift 2
+    mount -t proc proc proc && mount --rbind /sys sys && mount -t tmpfs -o mode=755 dev dev || exit 125
+    mkdir dev/pts dev/shm var/cache/apt/archives -p && mount -t devpts -o newinstance,ptmxmode=666 pts dev/pts &&
+        mount -t tmpfs -o mode=1777 shm dev/shm || exit 125
+    for device in null zero full random urandom tty; do
+        : >dev/$device && mount --bind /dev/$device dev/$device || exit 125
+    done
+    ln -s pts/ptmx dev/ptmx && ln -s /proc/self/fd dev/fd && ln -s fd/0 dev/stdin && ln -s fd/1 dev/stdout &&
+        ln -s fd/2 dev/stderr
+    mount --bind "$fresh/$suite.archives" var/cache/apt/archives && pivot_root . old && cd / || exit 125
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+        DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@" </dev/null
+}
+
+# in_namespaces COMMAND...: ends with us.
+in_namespaces() {
+    setpriv --pdeathsig KILL unshare -m -p -f --kill-child --mount-proc "$@"
+}

@@ -1,0 +1,141 @@
+/*
+ * What has been found, and running what finds it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "monotonic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Names of sessions and programs may hold anything. */
+static void print_into(char *text, size_t size, const char *format, va_list values)
+{
+    (void)vsnprintf(text, size, format, values);
+    for (char *c = text; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    }
+}
+
+void saw(const struct doctor *doctor, enum level level, const char *id, const char *format, ...)
+{
+    struct finding *finding = &doctor->findings[*doctor->count];
+    va_list values;
+
+    if (*doctor->count == FINDINGS_MAX)
+        return;
+    *finding = (struct finding){.level = level};
+    (void)snprintf(finding->id, sizeof(finding->id), "%s", id);
+    va_start(values, format);
+    print_into(finding->saw, sizeof(finding->saw), format, values);
+    va_end(values);
+    ++*doctor->count;
+}
+
+void mend(const struct doctor *doctor, const char *format, ...)
+{
+    struct finding *finding = &doctor->findings[*doctor->count - 1];
+    va_list values;
+
+    va_start(values, format);
+    print_into(finding->mend, sizeof(finding->mend), format, values);
+    va_end(values);
+}
+
+void list_add(char *list, size_t size, const char *item)
+{
+    const size_t length = strlen(list);
+
+    if (length + 2 < size)
+        (void)snprintf(list + length, size - length, "%s%.*s", length ? ", " : "",
+                       (int)(size - length - 2), item);
+}
+
+bool is_well(const struct doctor *doctor, const char *id)
+{
+    for (unsigned i = 0; i < *doctor->count; i++) {
+        const struct finding *finding = &doctor->findings[i];
+
+        if (strcmp(finding->id, id) == 0)
+            return finding->level == LEVEL_OK || finding->level == LEVEL_NOTE;
+    }
+    return false;
+}
+
+/* ---- running a group --------------------------------------------------------------------------
+ */
+
+/* Libraries say by themselves what is said here in our words. */
+static void be_silent(void)
+{
+    const int fd = open("/dev/null", O_RDWR);
+
+    (void)dup2(fd, STDIN_FILENO);
+    (void)dup2(fd, STDOUT_FILENO);
+    (void)dup2(fd, STDERR_FILENO);
+}
+
+/* Returns the status of waitpid(2), or -1: it had to be killed, with all that it has started. */
+static int wait_until(pid_t child, int64_t deadline_ms)
+{
+    const struct timespec pause = {0, 2000000};
+    int status = -1;
+
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (clock_ms() >= deadline_ms) {
+            (void)kill(-child, SIGKILL);
+            (void)waitpid(child, &status, 0);
+            return -1;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    (void)kill(-child, SIGKILL);
+    return status;
+}
+
+void group_run(const struct doctor *doctor, const struct group *group, int limit_ms)
+{
+    const pid_t us = getpid();
+    pid_t child;
+    int status;
+
+    if (group->needs && !is_well(doctor, group->needs)) {
+        saw(doctor, LEVEL_SKIPPED, group->name, "not looked at: first mend %s", group->needs);
+        return;
+    }
+    child = fork();
+    if (child == 0) {
+        (void)setpgid(0, 0);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != us)
+            _exit(1);
+        be_silent();
+        group->run(doctor);
+        _exit(0);
+    }
+    if (child < 0) {
+        saw(doctor, LEVEL_BAD, group->name, "no process for this check: %s", strerror(errno));
+        return;
+    }
+    (void)setpgid(child, child);
+    status = wait_until(child, clock_ms() + limit_ms);
+    if (status == -1) {
+        saw(doctor, LEVEL_BAD, group->name, "no answer within %d s", limit_ms / 1000);
+        mend(doctor, "%s", group->mend_hang ? group->mend_hang : "");
+    } else if (WIFSIGNALED(status)) {
+        saw(doctor, LEVEL_BAD, group->name, "what was asked has ended this check by signal %d (%s)",
+            WTERMSIG(status), strsignal(WTERMSIG(status)));
+    }
+}

@@ -1,0 +1,93 @@
+/*
+ * What the checks of `blkin doctor` share: what they have found, and how they are run.
+ *
+ * A group of checks runs in a child with a time limit, since what it asks may hang or crash. What
+ * it finds is in memory that the child shares with us, so that nothing is lost then.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_CHECK_H
+#define BLKIN_TOOLS_CHECK_H
+
+#include "config/config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD, LEVEL_SKIPPED, LEVELS };
+
+struct finding {
+    char id[32]; /* of the check: stable */
+    enum level level;
+    char saw[640];
+    char mend[384]; /* the command, or what to do; "": nothing */
+};
+
+#define FINDINGS_MAX   64
+#define REGISTERED_MAX 4096
+
+enum session_kind { NO_SESSION, LIVE_SESSION, ROTATED_SESSION, OTHER_SESSION };
+
+/* What later groups need to know. */
+struct facts {
+    pid_t sessiond; /* that we talk to; 0: none */
+    uid_t sessiond_user;
+    enum session_kind session;
+    bool is_active;
+    bool service_runs;         /* of the section */
+    char session_name[256];    /* that the service has, or that is configured */
+    unsigned relayd_port;      /* that the session's data goes to; 0: not known */
+    unsigned registered_count; /* of programs with LTTng tracepoints of any kind */
+    pid_t registered[REGISTERED_MAX];
+};
+
+struct doctor {
+    const struct config *config;
+    const char *section; /* "live" or "rotate": what it is about */
+    struct facts *facts;
+    struct finding *findings;
+    unsigned *count;
+};
+
+/* A finding, from now on the last one. */
+__attribute__((format(printf, 4, 5))) void saw(const struct doctor *doctor, enum level level,
+                                               const char *id, const char *format, ...);
+/* What mends the last one. */
+__attribute__((format(printf, 2, 3))) void mend(const struct doctor *doctor, const char *format,
+                                                ...);
+
+/* ", " and the item, as far as there is room. */
+void list_add(char *list, size_t size, const char *item);
+
+/* Has it been looked at, and found not to be bad? */
+bool is_well(const struct doctor *doctor, const char *id);
+
+/* A group of checks; name is for the one finding that tells that it hung or crashed. */
+struct group {
+    const char *name;
+    void (*run)(const struct doctor *doctor);
+    const char *needs; /* the id of a check that must be well, else it is skipped; NULL: none */
+    const char *mend_hang;
+};
+
+/* Runs it in a child, for so long at most. */
+void group_run(const struct doctor *doctor, const struct group *group, int limit_ms);
+
+/* ---- the groups, in the order from the program to the collector */
+
+void check_versions(const struct doctor *doctor);
+void check_service(const struct doctor *doctor);
+void check_sessiond(const struct doctor *doctor);
+void check_sessiond_answer(const struct doctor *doctor);
+void check_programs(const struct doctor *doctor);
+void check_sampling(const struct doctor *doctor);
+void check_session(const struct doctor *doctor);
+void check_relayd_address(const struct doctor *doctor);
+void check_relayd(const struct doctor *doctor);
+void check_plugin(const struct doctor *doctor);
+void check_collector(const struct doctor *doctor);
+void check_clock(const struct doctor *doctor);
+void check_disk(const struct doctor *doctor);
+
+#endif

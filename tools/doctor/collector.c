@@ -1,0 +1,195 @@
+/*
+ * Checks of the end: the sink that babeltrace2 loads, and the collector that it sends to.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "monotonic.h"
+#include "output/encoder.h"
+#include "output/http_url.h"
+#include "params.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PLUGIN_FILE "babeltrace-plugin-blkin.so"
+
+/* ---- the plugin -------------------------------------------------------------------------------
+ */
+
+static const bt_plugin *find_in(const char *folder)
+{
+    const bt_plugin_set *set = NULL;
+
+    if (bt_plugin_find_all_from_dir(folder, BT_FALSE, BT_FALSE, &set) !=
+        BT_PLUGIN_FIND_ALL_FROM_DIR_STATUS_OK)
+        return NULL;
+    for (uint64_t i = 0; i < bt_plugin_set_get_plugin_count(set); i++) {
+        const bt_plugin *plugin = bt_plugin_set_borrow_plugin_by_index_const(set, i);
+
+        if (strcmp(bt_plugin_get_name(plugin), "blkin") == 0)
+            return plugin;
+    }
+    return NULL;
+}
+
+/* babeltrace2 passes over a file that it cannot load: in $BABELTRACE_PLUGIN_PATH or PLUGIN_DIR. */
+static bool find_file(char *path, size_t size)
+{
+    const char *given = getenv("BABELTRACE_PLUGIN_PATH");
+    char *folders = strdup(given ? given : ""), *rest = folders, *folder;
+    bool is_there = false;
+
+    while (folders && !is_there && (folder = strsep(&rest, ":"))) {
+        (void)snprintf(path, size, "%s/" PLUGIN_FILE, folder);
+        is_there = *folder && access(path, F_OK) == 0;
+    }
+    free(folders);
+    if (is_there)
+        return true;
+    (void)snprintf(path, size, "%s/" PLUGIN_FILE, PLUGIN_DIR);
+    return access(path, F_OK) == 0;
+}
+
+static void explain_missing(const struct doctor *doctor)
+{
+    char path[1024];
+    const char *why;
+
+    if (!find_file(path, sizeof(path))) {
+        saw(doctor, LEVEL_BAD, "plugin.found", "babeltrace2 has no sink.blkin.zipkin: no %s", path);
+        mend(doctor, "install package babeltrace2-plugin-blkin, or set BABELTRACE_PLUGIN_PATH");
+        return;
+    }
+    (void)dlerror();
+    why = dlopen(path, RTLD_NOW | RTLD_LOCAL) ? NULL : dlerror();
+    saw(doctor, LEVEL_BAD, "plugin.found", "babeltrace2 has no sink.blkin.zipkin: %s%s",
+        why ? "it cannot be loaded: " : "", why ? why : path);
+    mend(doctor, "install the package for this release of the system, and what it depends on");
+}
+
+static void check_version(const struct doctor *doctor, const bt_plugin *plugin)
+{
+    unsigned major = 0, minor = 0, patch = 0;
+    const char *extra;
+    char version[48];
+
+    (void)bt_plugin_get_version(plugin, &major, &minor, &patch, &extra);
+    (void)snprintf(version, sizeof(version), "%u.%u.%u", major, minor, patch);
+    if (strcmp(version, BLKIN_RELEASE) == 0) {
+        saw(doctor, LEVEL_OK, "plugin.version", "%s is of our version", bt_plugin_get_path(plugin));
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "plugin.version", "%s is of version %s, this command of %s",
+        bt_plugin_get_path(plugin), version, BLKIN_RELEASE);
+    mend(doctor, "install both from one release");
+}
+
+void check_plugin(const struct doctor *doctor)
+{
+    const bt_plugin *plugin = NULL, *source = NULL;
+
+    (void)bt_plugin_find("blkin", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin);
+    if (!plugin)
+        plugin = find_in(PLUGIN_DIR);
+    if (!plugin || !bt_plugin_borrow_sink_component_class_by_name_const(plugin, "zipkin")) {
+        explain_missing(doctor);
+    } else {
+        saw(doctor, LEVEL_OK, "plugin.found", "babeltrace2 has sink.blkin.zipkin");
+        check_version(doctor, plugin);
+    }
+    (void)bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &source);
+    if (source && bt_plugin_borrow_source_component_class_by_name_const(source, "lttng-live")) {
+        saw(doctor, LEVEL_OK, "plugin.source", "babeltrace2 reads LTTng's traces");
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "plugin.source", "babeltrace2 has no src.ctf.lttng-live");
+    mend(doctor, "apt install --reinstall libbabeltrace2-0");
+}
+
+/* ---- the collector ----------------------------------------------------------------------------
+ */
+
+static void check_file(const struct doctor *doctor, const char *path)
+{
+    char folder[4096];
+    struct stat status;
+
+    (void)snprintf(folder, sizeof(folder), "%s", path);
+    if (strrchr(folder, '/'))
+        strrchr(folder, '/')[strrchr(folder, '/') == folder] = '\0';
+    else
+        (void)snprintf(folder, sizeof(folder), ".");
+    if (stat(folder, &status) < 0 || access(folder, W_OK) < 0) {
+        saw(doctor, LEVEL_BAD, "collector.answers", "no file can be made in %s: %s", folder,
+            strerror(errno));
+        mend(doctor, "another endpoint in blkin.conf");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "collector.answers", "spans go to the file %s", path);
+}
+
+static void probe(const struct doctor *doctor, struct transport *transport, const char *shown)
+{
+    const int64_t start_ms = clock_ms();
+    struct reply reply = {.delivery = DELIVERY_ACCEPTED};
+
+    transport->probe(transport, &reply);
+    if (reply.delivery != DELIVERY_ACCEPTED) {
+        saw(doctor, LEVEL_BAD, "collector.answers", "%s", reply.error.text);
+        mend(doctor, "endpoint in blkin.conf, from %s: is a collector there? curl -i %s",
+             config_origin(doctor->config, "endpoint"), shown);
+        return;
+    }
+    saw(doctor, LEVEL_OK, "collector.answers", "%s takes an empty batch, after %" PRId64 " ms",
+        shown, clock_ms() - start_ms);
+    if (transport->warning) {
+        saw(doctor, LEVEL_NOTE, "collector.secrecy", "%s", transport->warning);
+        mend(doctor, "an endpoint with https://");
+    }
+}
+
+/* Not one that waits longer than we do. */
+#define PROBE_MS 3000
+
+void check_collector(const struct doctor *doctor)
+{
+    bt_value *map = config_sink_params(doctor->config);
+    struct encoder *encoder = zipkin_json_encoder_new();
+    struct transport *transport = NULL;
+    struct transport_options *options;
+    struct params params;
+    struct error error = {"out of memory"};
+    char *shown;
+
+    if (!map || !encoder || !params_read(&params, map, &error)) {
+        saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
+        return;
+    }
+    options = &params.exporter.transport;
+    if (strncmp(options->endpoint, "file:", 5) == 0) {
+        check_file(doctor, options->endpoint + 5);
+        return;
+    }
+    options->content_type = encoder->content_type;
+    options->empty_batch = encoder->empty_batch;
+    if (options->request_timeout_ms > PROBE_MS)
+        options->request_timeout_ms = PROBE_MS;
+    transport = http_transport_open(options, &error);
+    if (!transport) {
+        saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
+        mend(doctor, "blkin config show --section=%s tells where it is set", doctor->section);
+        return;
+    }
+    shown = endpoint_shown(options->endpoint);
+    probe(doctor, transport, shown ? shown : "it");
+    free(shown);
+    transport->free(transport);
+}

@@ -1,0 +1,278 @@
+/*
+ * blkin doctor: says why nothing shows up.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "doctor.h"
+
+#include "check.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: blkin doctor [--section=live|rotate] [--json] [--KEY=VALUE]...\n"
+    "\n"
+    "Says why no spans show up: looks at each part on the way from the programs to\n"
+    "the collector, and says what it saw, whether that is well, and what mends it.\n"
+    "Changes nothing.\n"
+    "\n"
+    "  --section=NAME  what should run here: live or rotate (default: the one that\n"
+    "                  does, else live)\n"
+    "  --quiet         only what is not well\n"
+    "  --json          as JSON, for programs\n"
+    "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  --KEY=VALUE     any key of blkin.conf(5), as for the command that should run\n"
+    "  -h, --help      print this\n"
+    "\n"
+    "Exit status: 0 nothing is bad; 1 something is; 2 wrong usage.\n";
+
+#define LIMIT_MS 6000
+
+static const struct group groups[] = {
+    {"version", check_versions, NULL, "ldconfig; lttng --version"},
+    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-rotate"},
+    {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
+    {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
+     "is it stopped? kill -CONT, or systemctl restart lttng-sessiond"},
+    {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"sampling", check_sampling, NULL, NULL},
+    {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"relayd.address", check_relayd_address, NULL, NULL},
+    {"relayd", check_relayd, NULL,
+     "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
+    {"plugin", check_plugin, NULL, NULL},
+    {"collector", check_collector, NULL, "is the network there? endpoint in blkin.conf"},
+    {"clock", check_clock, NULL, NULL},
+    {"disk", check_disk, NULL, "a file system does not answer: df -h"},
+};
+
+/* ---- the configuration ------------------------------------------------------------------------
+ */
+
+static bool is_json, is_quiet;
+static const char *section;
+static const struct config_flag flags[] = {{"json", &is_json, NULL},
+                                           {"quiet", &is_quiet, NULL},
+                                           {"section", NULL, &section},
+                                           {NULL, NULL, NULL}};
+
+/* What config_read() says of a file that is wrong, in a child; *is_right: nothing. */
+static void try_config(const struct config_request *request, int argc, char *argv[], char *said,
+                       size_t size, bool *is_right)
+{
+    int ends[2], status = 1;
+    pid_t child;
+    size_t length = 0;
+    ssize_t got;
+
+    *is_right = true;
+    if (pipe(ends) < 0)
+        return;
+    child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        _exit(config_read(request, argc, argv, &status) ? 0 : status);
+    }
+    (void)close(ends[1]);
+    while (length < size - 1 && (got = read(ends[0], said + length, size - 1 - length)) > 0)
+        length += (size_t)got;
+    said[length] = '\0';
+    (void)close(ends[0]);
+    if (child > 0 && waitpid(child, &status, 0) == child)
+        *is_right = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The first line, without "blkin doctor: ". */
+static void take_over_errors(const struct doctor *patient, const char *program, const char *said)
+{
+    const char *first =
+        strncmp(said, program, strlen(program)) == 0 ? said + strlen(program) + strlen(": ") : said;
+    const int length = (int)strcspn(first, "\n");
+
+    saw(patient, LEVEL_BAD, "config.file", "%.*s%s", length, first,
+        first[length] && first[length + 1] ? "; and there is more" : "");
+    mend(patient, "blkin config check tells all; what follows is without the file");
+}
+
+/* Which service should be here? That of which there is a socket. */
+static const char *guess_section(const struct config *config)
+{
+    char live[512], rotate[512];
+    const char *folder = config_text(config, "runtime-dir");
+
+    (void)snprintf(live, sizeof(live), "%s/live.sock", folder);
+    (void)snprintf(rotate, sizeof(rotate), "%s/rotate.sock", folder);
+    return access(rotate, F_OK) == 0 && access(live, F_OK) < 0 ? "rotate" : "live";
+}
+
+/* What is left to go on with when the file is wrong: environment and flags. */
+static int without_file(int argc, char *argv[])
+{
+    int count = 0;
+
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--config") == 0)
+            i++;
+        else if (strncmp(argv[i], "--config=", strlen("--config=")) != 0)
+            argv[count++] = argv[i];
+    }
+    argv[count] = NULL;
+    (void)setenv("BLKIN_CONFIG", "/dev/null", 1);
+    return count;
+}
+
+/* Returns NULL after it has said why, with the exit status. */
+static struct config *read_config(struct doctor *patient, int argc, char *argv[], int *status)
+{
+    static struct config_request request = {NULL, usage, flags};
+    struct config *config;
+    char said[2048];
+    bool is_right;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
+            return config_read(&request, argc, argv, status);
+    }
+    try_config(&request, argc, argv, said, sizeof(said), &is_right);
+    if (!is_right) {
+        take_over_errors(patient, argv[0], said);
+        argc = without_file(argc, argv);
+    }
+    config = config_read(&request, argc, argv, status);
+    if (!config)
+        return NULL;
+    if (config_operands(config) > 0 ||
+        (section && strcmp(section, "live") != 0 && strcmp(section, "rotate") != 0)) {
+        fprintf(stderr, "%s: expected %s\n", argv[0],
+                section ? "--section=live or rotate" : "no argument");
+        config_free(config);
+        *status = 2;
+        return NULL;
+    }
+    if (is_right && config_path(config))
+        saw(patient, LEVEL_OK, "config.file", "%s is right", config_path(config));
+    else if (is_right)
+        saw(patient, LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: defaults hold");
+    request.section = section ? section : guess_section(config);
+    patient->section = request.section;
+    config_free(config);
+    return config_read(&request, argc, argv, status);
+}
+
+/* ---- what was found ---------------------------------------------------------------------------
+ */
+
+static const char *const names[LEVELS] = {"ok", "note", "bad", "skipped"};
+
+static unsigned count_of(const struct doctor *patient, enum level level)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < *patient->count; i++)
+        count += patient->findings[i].level == level;
+    return count;
+}
+
+static void print_table(const struct doctor *patient)
+{
+    static const char *const colours[LEVELS] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
+    static const char *const short_names[LEVELS] = {"ok  ", "note", "BAD ", "-   "};
+    const bool is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+
+    for (unsigned i = 0; i < *patient->count; i++) {
+        const struct finding *finding = &patient->findings[i];
+
+        if (is_quiet && finding->level != LEVEL_BAD && finding->level != LEVEL_NOTE)
+            continue;
+        printf("%s%s%s  %-20s %s\n", is_coloured ? colours[finding->level] : "",
+               short_names[finding->level], is_coloured ? "\033[0m" : "", finding->id,
+               finding->saw);
+        if (finding->mend[0] && finding->level != LEVEL_OK)
+            printf("%-26s -> %s\n", "", finding->mend);
+    }
+    if (count_of(patient, LEVEL_BAD) == 0)
+        printf("All is well for blkin %s", patient->section);
+    else
+        printf("%u bad for blkin %s, the first of them first", count_of(patient, LEVEL_BAD),
+               patient->section);
+    printf(" (%u ok, %u notes, %u not looked at).\n", count_of(patient, LEVEL_OK),
+           count_of(patient, LEVEL_NOTE), count_of(patient, LEVEL_SKIPPED));
+}
+
+static void print_json(const struct doctor *patient)
+{
+    json_t *checks = json_array();
+    json_t *document;
+
+    for (unsigned i = 0; i < *patient->count; i++) {
+        const struct finding *finding = &patient->findings[i];
+        json_t *check = json_pack("{s:s, s:s, s:s}", "id", finding->id, "level",
+                                  names[finding->level], "saw", finding->saw);
+
+        if (check && finding->mend[0])
+            (void)json_object_set_new(check, "mend", json_string(finding->mend));
+        (void)json_array_append_new(checks, check);
+    }
+    document =
+        json_pack("{s:s, s:s, s:b, s:o}", "version", BLKIN_RELEASE, "section", patient->section,
+                  "well", count_of(patient, LEVEL_BAD) == 0, "checks", checks);
+    if (document && json_dumpf(document, stdout, JSON_INDENT(2)) == 0)
+        putchar('\n');
+    json_decref(document);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+struct shared {
+    struct facts facts;
+    struct finding findings[FINDINGS_MAX];
+    unsigned count;
+};
+
+/* A relay daemon is of live only. */
+static bool is_of_interest(const struct doctor *patient, const struct group *group)
+{
+    return strcmp(patient->section, "live") == 0 || strncmp(group->name, "relayd", 6) != 0;
+}
+
+int doctor(int argc, char *argv[])
+{
+    struct shared *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct doctor patient = {.section = "live"};
+    struct config *config;
+    int status = 1;
+
+    if (shared == MAP_FAILED) {
+        perror(argv[0]);
+        return 1;
+    }
+    patient.facts = &shared->facts;
+    patient.findings = shared->findings;
+    patient.count = &shared->count;
+    config = read_config(&patient, argc, argv, &status);
+    if (config) {
+        patient.config = config;
+        (void)snprintf(shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
+                       config_text(config, "session"));
+        for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+            if (is_of_interest(&patient, &groups[i]))
+                group_run(&patient, &groups[i], LIMIT_MS);
+        }
+        if (is_json)
+            print_json(&patient);
+        else
+            print_table(&patient);
+        status = count_of(&patient, LEVEL_BAD) > 0;
+        config_free(config);
+    }
+    (void)munmap(shared, sizeof(*shared));
+    return status;
+}

@@ -1,0 +1,356 @@
+/*
+ * Checks of this host: versions, the running service, clock and disk.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "blkin_base.h"
+#include "config/keys.h"
+#include "params.h"
+#include "service/control.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- versions ---------------------------------------------------------------------------------
+ */
+
+static bool is_older(const unsigned version[3], unsigned major, unsigned minor, unsigned patch)
+{
+    return version[0] != major   ? version[0] < major
+           : version[1] != minor ? version[1] < minor
+                                 : version[2] < patch;
+}
+
+/* libblkin itself opens nothing, and knows nothing of LTTng, until a program traces. */
+static void check_library(const struct doctor *doctor)
+{
+    void *library = dlopen("libblkin.so.1", RTLD_NOW | RTLD_LOCAL);
+    int (*version)(void);
+
+    if (!library) {
+        saw(doctor, LEVEL_NOTE, "version.library",
+            "the dynamic linker finds no libblkin.so.1: programs that have it in a folder of their "
+            "own (rpath), or linked in, work all the same");
+        mend(doctor, "install package libblkin1, or run ldconfig");
+        return;
+    }
+    *(void **)&version = dlsym(library, "blkin_version");
+    if (version && version() == BLKIN_VERSION)
+        saw(doctor, LEVEL_OK, "version.library", "libblkin.so.1 is of our version, %s",
+            BLKIN_RELEASE);
+    else
+        saw(doctor, LEVEL_NOTE, "version.library",
+            "libblkin.so.1 is of version %d, this command of %s: its sink may not know what it "
+            "records",
+            version ? version() : 0, BLKIN_RELEASE);
+}
+
+/* What a command prints first. */
+static bool read_output(const char *command, const char *argument, char *line, size_t size)
+{
+    int ends[2];
+    pid_t child;
+    ssize_t length = 0;
+
+    if (pipe(ends) < 0)
+        return false;
+    child = fork();
+    if (child == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)execlp(command, command, argument, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    if (child > 0) {
+        length = read(ends[0], line, size - 1);
+        (void)waitpid(child, NULL, 0);
+    }
+    (void)close(ends[0]);
+    line[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* "lttng (LTTng Trace Control) 2.13.9 - Nordicite" */
+static bool read_lttng_version(unsigned version[3])
+{
+    char line[256];
+    const char *at;
+
+    if (!read_output("lttng", "--version", line, sizeof(line)))
+        return false;
+    at = strstr(line, ") ");
+    version[2] = 0;
+    return at && sscanf(at + 2, "%u.%u.%u", &version[0], &version[1], &version[2]) >= 2;
+}
+
+static void check_lttng_version(const struct doctor *doctor)
+{
+    unsigned version[3];
+
+    if (!read_lttng_version(version)) {
+        saw(doctor, LEVEL_BAD, "version.lttng",
+            "there is no lttng command: LTTng is not installed");
+        mend(doctor, "apt install lttng-tools");
+        return;
+    }
+    if (is_older(version, 2, 13, 0)) {
+        saw(doctor, LEVEL_BAD, "version.lttng", "lttng-tools %u.%u.%u: 2.13 or later is needed",
+            version[0], version[1], version[2]);
+        mend(doctor, "install a newer lttng-tools");
+    } else if (is_older(version, 2, 13, 15)) {
+        saw(doctor, LEVEL_NOTE, "version.lttng",
+            "lttng-tools %u.%u.%u: live needs buffers per user (those per process lose all), and "
+            "its relay daemon must not be reached by others (known holes)",
+            version[0], version[1], version[2]);
+        mend(doctor, "lttng-tools 2.13.15 or later, as in Debian 13");
+    } else {
+        saw(doctor, LEVEL_OK, "version.lttng", "lttng-tools %u.%u.%u", version[0], version[1],
+            version[2]);
+    }
+    if (!is_older(version, 2, 16, 0) &&
+        is_older((unsigned[]){bt_version_get_major(), bt_version_get_minor(), 0}, 2, 1, 0)) {
+        saw(doctor, LEVEL_NOTE, "version.format",
+            "lttng-tools %u.%u makes traces of CTF 2 unless told, which babeltrace2 %u.%u cannot "
+            "read; blkin tells it",
+            version[0], version[1], bt_version_get_major(), bt_version_get_minor());
+        mend(doctor, "lttng create --trace-format=ctf-1.8, for sessions made by hand");
+    }
+}
+
+void check_versions(const struct doctor *doctor)
+{
+    saw(doctor, LEVEL_OK, "version.blkin", "blkin %s with babeltrace2 %u.%u.%u", BLKIN_RELEASE,
+        bt_version_get_major(), bt_version_get_minor(), bt_version_get_patch());
+    check_library(doctor);
+    check_lttng_version(doctor);
+    if (!dlopen("liblttng-ust-common.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+        saw(doctor, LEVEL_BAD, "version.ust",
+            "there is no liblttng-ust-common.so.1 (LTTng-UST 2.13 or later): %s", dlerror());
+        mend(doctor, "apt install liblttng-ust1");
+    } else {
+        saw(doctor, LEVEL_OK, "version.ust", "LTTng-UST is of the series that we use (so.1)");
+    }
+}
+
+/* ---- the service ------------------------------------------------------------------------------
+ */
+
+static int64_t number_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *counters = json_object_get(status, "counters");
+    const int64_t missing = number_of(counters, "events_missing");
+    const int64_t lost = number_of(counters, "spans_dropped") +
+                         number_of(counters, "spans_undelivered") +
+                         number_of(counters, "spans_no_memory") +
+                         number_of(json_object_get(status, "lost"), "spans_with_them");
+
+    if (missing == 0 && lost == 0) {
+        saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
+        return;
+    }
+    saw(doctor, LEVEL_NOTE, "service.loss",
+        "since it runs %" PRId64 " events were missing and %" PRId64 " spans lost", missing, lost);
+    mend(doctor, lost ? "blkin status tells where; for when the collector is away: spool = DIR in "
+                        "blkin.conf"
+                      : "larger subbuf-bytes or subbuf-count in blkin.conf");
+}
+
+/* How it is by its own account, and what it has said last. */
+static void check_state_of_service(const struct doctor *doctor, const json_t *status)
+{
+    const char *state = json_string_value(json_object_get(status, "state"));
+    const json_t *messages = json_object_get(status, "messages");
+    const size_t count = json_array_size(messages);
+    const json_t *last = count ? json_array_get(messages, count - 1) : NULL;
+    const char *text = json_string_value(json_object_get(last, "text"));
+    const bool is_well =
+        state && (strcmp(state, "running") == 0 || strcmp(state, "recording") == 0);
+
+    saw(doctor, is_well ? LEVEL_OK : LEVEL_NOTE, "service.state", "%s; it has said last: %s",
+        state ? state : "unknown", text ? text : "nothing");
+    if (!is_well)
+        mend(doctor, "blkin status; journalctl -u blkin-%s", doctor->section);
+}
+
+static void take_session_name(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *session = json_object_get(status, "session");
+    const char *name = json_is_string(session)
+                           ? json_string_value(session)
+                           : json_string_value(json_object_get(session, "name"));
+
+    if (name && *name)
+        (void)snprintf(doctor->facts->session_name, sizeof(doctor->facts->session_name), "%s",
+                       name);
+}
+
+static void check_folder(const struct doctor *doctor, const char *folder)
+{
+    struct stat status;
+
+    if (stat(folder, &status) < 0) {
+        saw(doctor, errno == ENOENT ? LEVEL_NOTE : LEVEL_BAD, "service.folder", "%s: %s", folder,
+            strerror(errno));
+        return;
+    }
+    if (!S_ISDIR(status.st_mode) || (status.st_mode & 077)) {
+        saw(doctor, LEVEL_BAD, "service.folder",
+            "%s (runtime-dir) has mode %03o: others could ask the service, or pretend to be it",
+            folder, (unsigned)(status.st_mode & 0777));
+        mend(doctor, "chmod 700 %s", folder);
+        return;
+    }
+    if (geteuid() != 0 && status.st_uid != geteuid()) {
+        saw(doctor, LEVEL_NOTE, "service.folder",
+            "%s (runtime-dir) is of user %u: whether the service runs is not for us to see", folder,
+            (unsigned)status.st_uid);
+        mend(doctor, "sudo blkin doctor");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "service.folder", "%s is the service's own", folder);
+}
+
+/* Was one here that has not ended in good order? A live session may have a babeltrace2 that was
+ * started by hand instead of us: see relayd.viewer. */
+static void explain_no_service(const struct doctor *doctor, const char *folder, const char *why)
+{
+    char path[512];
+    bool was_here;
+
+    (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, doctor->section);
+    was_here = access(path, F_OK) == 0;
+    saw(doctor, was_here || strcmp(doctor->section, "live") != 0 ? LEVEL_BAD : LEVEL_NOTE,
+        "service.runs", "%s", why);
+    mend(doctor, "systemctl %s blkin-%s; its log: journalctl -u blkin-%s",
+         was_here ? "restart" : "start", doctor->section, doctor->section);
+}
+
+void check_service(const struct doctor *doctor)
+{
+    const char *folder = config_text(doctor->config, "runtime-dir");
+    struct error error = {""};
+    json_t *status;
+
+    check_folder(doctor, folder);
+    status = control_ask(folder, doctor->section, "status", &error);
+    if (!status) {
+        explain_no_service(doctor, folder, error.text);
+        return;
+    }
+    doctor->facts->service_runs = true;
+    saw(doctor, LEVEL_OK, "service.runs", "blkin %s runs, and answers", doctor->section);
+    take_session_name(doctor, status);
+    check_state_of_service(doctor, status);
+    check_loss_of_service(doctor, status);
+    json_decref(status);
+}
+
+/* ---- clock ------------------------------------------------------------------------------------
+ */
+
+void check_clock(const struct doctor *doctor)
+{
+    struct timex state = {.modes = 0};
+
+    if (adjtimex(&state) < 0) {
+        saw(doctor, LEVEL_NOTE, "clock.synchronized", "the kernel does not tell: %s",
+            strerror(errno));
+        return;
+    }
+    if (state.status & STA_UNSYNC) {
+        saw(doctor, LEVEL_NOTE, "clock.synchronized",
+            "nothing keeps this host's clock right: spans of several hosts do not line up");
+        mend(doctor, "timedatectl set-ntp true, or install chrony");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "clock.synchronized", "synchronized, to %ld us at worst", state.maxerror);
+}
+
+/* ---- disk -------------------------------------------------------------------------------------
+ */
+
+#define MIB    UINT64_C(1048576)
+#define ENOUGH (256 * MIB)
+#define LITTLE (32 * MIB)
+
+/* The folder that is there, of the path of one that is not yet. */
+static bool find_existing(const char *path, char *folder, size_t size)
+{
+    (void)snprintf(folder, size, "%s", path);
+    while (access(folder, F_OK) < 0) {
+        char *slash = strrchr(folder, '/');
+
+        if (errno != ENOENT || !slash || slash == folder)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+static void check_place(const struct doctor *doctor, const char *id, const char *path,
+                        uint64_t needed, const char *advice)
+{
+    char folder[4096];
+    struct statvfs disk;
+    uint64_t left;
+
+    if (!find_existing(path, folder, sizeof(folder)) || statvfs(folder, &disk) < 0) {
+        saw(doctor, LEVEL_BAD, id, "%s: %s", path, strerror(errno));
+        return;
+    }
+    left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (left < needed || disk.f_favail == 0) {
+        saw(doctor, LEVEL_BAD, id, "%s: only %" PRIu64 " MiB left, %" PRIu64 " files", folder,
+            left / MIB, (uint64_t)disk.f_favail);
+        mend(doctor, "%s", advice);
+    } else if (left < ENOUGH) {
+        saw(doctor, LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left", folder, left / MIB);
+        mend(doctor, "%s", advice);
+    } else {
+        saw(doctor, LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / MIB);
+    }
+}
+
+/* LTTng's buffers of one user more, or of one process. */
+static uint64_t buffer_bytes(const struct doctor *doctor)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_CONF);
+
+    return (uint64_t)config_integer(doctor->config, "subbuf-bytes") *
+           (uint64_t)config_integer(doctor->config, "subbuf-count") *
+           (uint64_t)(processors > 0 ? processors : 1);
+}
+
+void check_disk(const struct doctor *doctor)
+{
+    static const char free_some[] = "free some, or name another folder in blkin.conf";
+    const char *shm_path = config_text(doctor->config, "shm-path");
+    const char *spool = key_find("spool") < 0 ? NULL : config_text(doctor->config, "spool");
+
+    check_place(doctor, "disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
+    if (strcmp(doctor->section, "rotate") == 0)
+        check_place(doctor, "disk.output", config_text(doctor->config, "output"), LITTLE,
+                    free_some);
+    if (spool)
+        check_place(doctor, "disk.spool", spool, LITTLE, free_some);
+    check_place(doctor, "disk.buffers", *shm_path ? shm_path : "/dev/shm",
+                buffer_bytes(doctor) + LITTLE,
+                "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
+                "and subbuf-count");
+}

@@ -1,0 +1,478 @@
+/*
+ * Checks of LTTng: its session daemon, and the session.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "process.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <lttng/lttng.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROOTS_SOCKET "/run/lttng/client-lttng-sessiond"
+#define CHANNEL_HINT "lttng destroy %s; blkin %s makes it anew"
+
+/* ---- the session daemon -----------------------------------------------------------------------
+ */
+
+struct daemons {
+    struct process roots, ours, others; /* pid 0: none runs */
+};
+
+static void take_daemon(void *context, struct process *process)
+{
+    struct daemons *daemons = context;
+
+    if (strcmp(process->name, "lttng-sessiond") != 0)
+        return;
+    if (process->user == 0)
+        daemons->roots = *process;
+    else if (process->user == geteuid())
+        daemons->ours = *process;
+    else
+        daemons->others = *process;
+}
+
+static const char *user_name(uid_t user)
+{
+    const struct passwd *entry = getpwuid(user);
+
+    return entry ? entry->pw_name : "?";
+}
+
+/* As liblttng-ctl looks for it: root's if we may use it, else the user's own below its home. */
+static void check_access(const struct doctor *doctor, const struct daemons *daemons)
+{
+    const char *home = getenv("LTTNG_HOME") ? getenv("LTTNG_HOME") : getenv("HOME");
+    char theirs[256];
+
+    if (daemons->roots.pid && geteuid() != 0 && !daemons->ours.pid) {
+        saw(doctor, LEVEL_BAD, "sessiond.access",
+            "root's lttng-sessiond runs (process %d), but user %s may not use it: not in group "
+            "tracing",
+            (int)daemons->roots.pid, user_name(geteuid()));
+        mend(doctor, "usermod -aG tracing %s, then log in again", user_name(geteuid()));
+    } else if (daemons->roots.pid && geteuid() == 0) {
+        saw(doctor, LEVEL_BAD, "sessiond.access",
+            "lttng-sessiond runs (process %d), but not at %s: it was started with other paths",
+            (int)daemons->roots.pid, ROOTS_SOCKET);
+        mend(doctor, "systemctl restart lttng-sessiond");
+    } else if (daemons->ours.pid) {
+        if (!process_variable(daemons->ours.pid, "LTTNG_HOME", theirs, sizeof(theirs)) &&
+            !process_variable(daemons->ours.pid, "HOME", theirs, sizeof(theirs)))
+            (void)snprintf(theirs, sizeof(theirs), "?");
+        saw(doctor, LEVEL_BAD, "sessiond.home",
+            "lttng-sessiond runs (process %d), but its home is %s, and ours %s",
+            (int)daemons->ours.pid, theirs, home ? home : "not set");
+        mend(doctor, "LTTNG_HOME=%s blkin doctor; the programs and blkin need the same", theirs);
+    } else if (daemons->others.pid) {
+        saw(doctor, LEVEL_BAD, "sessiond.user",
+            "the one lttng-sessiond that runs (process %d) is of user %s, for that user alone",
+            (int)daemons->others.pid, user_name(daemons->others.user));
+        mend(doctor, "systemctl start lttng-sessiond (root's, for all users)");
+    } else {
+        saw(doctor, LEVEL_BAD, "sessiond.runs", "no lttng-sessiond runs");
+        mend(doctor, geteuid() == 0 ? "systemctl start lttng-sessiond"
+                                    : "systemctl start lttng-sessiond, or your own: "
+                                      "lttng-sessiond --daemonize");
+    }
+}
+
+void check_sessiond(const struct doctor *doctor)
+{
+    const bool is_roots = geteuid() == 0 || access(ROOTS_SOCKET, R_OK | W_OK) == 0;
+    struct daemons daemons = {{0}, {0}, {0}};
+    const struct process *chosen;
+
+    process_each(take_daemon, &daemons);
+    chosen = is_roots ? &daemons.roots : &daemons.ours;
+    if (lttng_session_daemon_alive() != 1) {
+        check_access(doctor, &daemons);
+        return;
+    }
+    doctor->facts->sessiond = chosen->pid;
+    doctor->facts->sessiond_user = is_roots ? 0 : geteuid();
+    saw(doctor, LEVEL_OK, "sessiond.runs", "%s lttng-sessiond runs (process %d)",
+        is_roots ? "root's" : "our own", (int)chosen->pid);
+    if (!is_roots && daemons.roots.pid) {
+        saw(doctor, LEVEL_NOTE, "sessiond.two",
+            "root's runs too (process %d), which we may not use: programs register with both, but "
+            "sessions of the one do not show in the other",
+            (int)daemons.roots.pid);
+        mend(doctor, "usermod -aG tracing %s, then log in again", user_name(geteuid()));
+    }
+}
+
+/* In a group of its own: it connects also to one that is stopped, and then waits for ever. */
+void check_sessiond_answer(const struct doctor *doctor)
+{
+    struct lttng_session *sessions = NULL;
+    const int count = lttng_list_sessions(&sessions);
+
+    free(sessions);
+    if (count < 0) {
+        saw(doctor, LEVEL_BAD, "sessiond.answers", "it does not list its sessions: %s",
+            lttng_strerror(count));
+        mend(doctor, "systemctl restart lttng-sessiond");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "sessiond.answers", "it answers; sessions: %d", count);
+}
+
+/* ---- the session ------------------------------------------------------------------------------
+ */
+
+struct view {
+    const struct doctor *doctor;
+    const char *name;
+    struct lttng_session session;
+    struct lttng_domain domain; /* of user space; buf_type LTTNG_BUFFER_GLOBAL: there is none */
+    struct lttng_handle *handle;
+    struct lttng_channel *channels;
+    int channel_count;
+};
+
+static bool find_session(struct view *view)
+{
+    struct lttng_session *sessions = NULL;
+    const int count = lttng_list_sessions(&sessions);
+    char names[200] = "";
+    bool is_there = false;
+
+    for (int i = 0; i < count; i++) {
+        if (strcmp(sessions[i].name, view->name) == 0) {
+            view->session = sessions[i];
+            is_there = true;
+        }
+        list_add(names, sizeof(names), sessions[i].name);
+    }
+    free(sessions);
+    if (is_there)
+        return true;
+    saw(view->doctor, LEVEL_BAD, "session.exists", "there is no session \"%s\"%s%s", view->name,
+        count > 0 ? ", but: " : "", names);
+    mend(view->doctor, "systemctl start blkin-%s, which makes it%s", view->doctor->section,
+         count > 0 ? "; or name another one: session = NAME in blkin.conf" : "");
+    return false;
+}
+
+static bool has_schedule(const char *name)
+{
+    struct lttng_rotation_schedules *schedules = NULL;
+    unsigned count = 0;
+
+    if (lttng_session_list_rotation_schedules(name, &schedules) == LTTNG_OK && schedules)
+        (void)lttng_rotation_schedules_get_count(schedules, &count);
+    lttng_rotation_schedules_destroy(schedules);
+    return count > 0;
+}
+
+static void check_mode(struct view *view)
+{
+    const struct doctor *doctor = view->doctor;
+    const bool wants_live = strcmp(doctor->section, "live") == 0;
+    enum session_kind kind = view->session.live_timer_interval ? LIVE_SESSION
+                             : view->session.snapshot_mode     ? OTHER_SESSION
+                             : has_schedule(view->name)        ? ROTATED_SESSION
+                                                               : OTHER_SESSION;
+
+    doctor->facts->session = kind;
+    if (kind == (wants_live ? LIVE_SESSION : ROTATED_SESSION)) {
+        saw(doctor, LEVEL_OK, "session.mode", "\"%s\" is a %s session", view->name,
+            wants_live ? "live" : "rotated");
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "session.mode", "\"%s\" is a %s, and blkin %s wants a %s one",
+        view->name,
+        kind == LIVE_SESSION          ? "live session"
+        : kind == ROTATED_SESSION     ? "rotated session"
+        : view->session.snapshot_mode ? "snapshot session, which gives nothing away by itself"
+                                      : "plain recording, which is read when it is stopped",
+        doctor->section, wants_live ? "live" : "rotated");
+    mend(doctor, CHANNEL_HINT, view->name, doctor->section);
+}
+
+static void check_state(struct view *view)
+{
+    view->doctor->facts->is_active = view->session.enabled;
+    if (view->session.enabled) {
+        saw(view->doctor, LEVEL_OK, "session.active", "\"%s\" is active", view->name);
+        return;
+    }
+    saw(view->doctor, LEVEL_BAD, "session.active", "\"%s\" is stopped: it records nothing",
+        view->name);
+    mend(view->doctor, "lttng start %s", view->name);
+}
+
+static void find_domain(struct view *view)
+{
+    struct lttng_domain *domains = NULL;
+    const int count = lttng_list_domains(view->name, &domains);
+
+    view->domain = (struct lttng_domain){.type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_GLOBAL};
+    for (int i = 0; i < count; i++) {
+        if (domains[i].type == LTTNG_DOMAIN_UST)
+            view->domain = domains[i];
+    }
+    free(domains);
+}
+
+static void check_buffers(struct view *view)
+{
+    const struct doctor *doctor = view->doctor;
+    const bool is_per_user = view->domain.buf_type == LTTNG_BUFFER_PER_UID;
+
+    if (view->session.live_timer_interval && !is_per_user) {
+        saw(doctor, LEVEL_BAD, "session.buffers",
+            "\"%s\" is live with buffers per process: one idle program, and nothing of any other "
+            "gets through",
+            view->name);
+        mend(doctor, CHANNEL_HINT, view->name, "live");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "session.buffers", "buffers are per %s",
+        is_per_user ? "user" : "process");
+}
+
+/* ---- its channel ------------------------------------------------------------------------------
+ */
+
+static void check_loss(struct view *view)
+{
+    const struct doctor *doctor = view->doctor;
+    uint64_t discarded = 0, lost = 0;
+
+    for (int i = 0; i < view->channel_count; i++) {
+        uint64_t number = 0;
+
+        if (lttng_channel_get_discarded_event_count(&view->channels[i], &number) == 0)
+            discarded += number;
+        if (lttng_channel_get_lost_packet_count(&view->channels[i], &number) == 0)
+            lost += number;
+    }
+    if (discarded + lost == 0) {
+        saw(doctor, LEVEL_OK, "session.loss", "LTTng has discarded no event so far");
+        return;
+    }
+    saw(doctor, LEVEL_NOTE, "session.loss",
+        "LTTng has discarded %" PRIu64 " events and %" PRIu64 " packets: sub-buffers, %" PRIu64
+        " of %" PRIu64 " KiB per CPU, were full",
+        discarded, lost, view->channels[0].attr.num_subbuf,
+        view->channels[0].attr.subbuf_size / 1024);
+    mend(doctor,
+         "larger subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; "
+         "systemctl restart blkin-%s",
+         view->name, doctor->section);
+}
+
+static bool is_enabled(struct view *view)
+{
+    const struct doctor *doctor = view->doctor;
+
+    view->channel_count = lttng_list_channels(view->handle, &view->channels);
+    if (view->channel_count <= 0) {
+        saw(doctor, LEVEL_BAD, "session.channel", "\"%s\" has no channel for user space",
+            view->name);
+        mend(doctor, CHANNEL_HINT, view->name, doctor->section);
+        return false;
+    }
+    for (int i = 0; i < view->channel_count; i++) {
+        if (view->channels[i].enabled) {
+            saw(doctor, LEVEL_OK, "session.channel", "channel \"%s\" is enabled",
+                view->channels[i].name);
+            return true;
+        }
+    }
+    saw(doctor, LEVEL_BAD, "session.channel", "its channel \"%s\" is disabled",
+        view->channels[0].name);
+    mend(doctor, "lttng enable-channel -u -s %s %s", view->name, view->channels[0].name);
+    return false;
+}
+
+/* Is it recorded? A pattern may be wanted as well as given: "zipkin:*". */
+static bool is_covered(struct view *view, const char *wanted, bool *is_filtered)
+{
+    bool is_found = false;
+
+    for (int i = 0; i < view->channel_count; i++) {
+        struct lttng_event *events = NULL;
+        const int count = view->channels[i].enabled
+                              ? lttng_list_events(view->handle, view->channels[i].name, &events)
+                              : 0;
+
+        for (int k = 0; k < count; k++) {
+            if (events[k].enabled <= 0 || fnmatch(events[k].name, wanted, 0) != 0)
+                continue;
+            is_found = true;
+            *is_filtered |= events[k].filter || events[k].exclusion ||
+                            events[k].loglevel_type != LTTNG_EVENT_LOGLEVEL_ALL;
+        }
+        free(events);
+    }
+    return is_found;
+}
+
+static void check_events(struct view *view)
+{
+    const struct doctor *doctor = view->doctor;
+    char wanted[1024], missing[512] = "", *rest = wanted, *name;
+    bool is_filtered = false, is_any = false;
+
+    (void)snprintf(wanted, sizeof(wanted), "%s", config_text(doctor->config, "events"));
+    while ((name = strsep(&rest, ","))) {
+        if (is_covered(view, name, &is_filtered))
+            is_any = true;
+        else
+            list_add(missing, sizeof(missing), name);
+    }
+    if (*missing) {
+        saw(doctor, LEVEL_BAD, "session.events", "\"%s\" records %s: not enabled are %s",
+            view->name, is_any ? "a part of it" : "nothing of BlkKin", missing);
+        mend(doctor, "lttng enable-event -u -s %s -c %s '%s'", view->name, view->channels[0].name,
+             missing);
+        return;
+    }
+    saw(doctor, LEVEL_OK, "session.events", "enabled are %s",
+        config_text(doctor->config, "events"));
+    if (is_filtered && *config_text(doctor->config, "filter") == '\0') {
+        saw(doctor, LEVEL_NOTE, "session.filter",
+            "some have a filter, an exclusion or a log level: not all of them is recorded");
+        mend(doctor, "lttng list %s", view->name);
+    }
+}
+
+/* ---- contexts, which only `lttng save` tells of -----------------------------------------------
+ */
+
+#define SAVED_MAX (1 << 18)
+
+static char *saved_session(const char *name)
+{
+    char folder[] = "/tmp/blkin-doctor.XXXXXX", path[600];
+    struct lttng_save_session_attr *attributes = lttng_save_session_attr_create();
+    char *text = calloc(1, SAVED_MAX);
+    FILE *file = NULL;
+
+    if (attributes && text && mkdtemp(folder)) {
+        (void)snprintf(path, sizeof(path), "%s/%s.lttng", folder, name);
+        if (lttng_save_session_attr_set_session_name(attributes, name) == 0 &&
+            lttng_save_session_attr_set_output_url(attributes, folder) == 0 &&
+            lttng_save_session(attributes) >= 0)
+            file = fopen(path, "re");
+        if (file && fread(text, 1, SAVED_MAX - 1, file) == 0)
+            text[0] = '\0';
+        (void)unlink(path);
+        (void)rmdir(folder);
+    }
+    if (file)
+        (void)fclose(file);
+    lttng_save_session_attr_destroy(attributes);
+    return text;
+}
+
+static void check_contexts(struct view *view)
+{
+    static const char *const contexts[][2] = {
+        {"<type>VPID</type>", "vpid"},
+        {"<type>VTID</type>", "vtid"},
+        {"<type>PROCNAME</type>", "procname"},
+    };
+    const struct doctor *doctor = view->doctor;
+    char missing[64] = "";
+    char *saved = saved_session(view->name);
+
+    for (size_t i = 0; saved && i < sizeof(contexts) / sizeof(contexts[0]); i++) {
+        if (!strstr(saved, contexts[i][0]))
+            list_add(missing, sizeof(missing), contexts[i][1]);
+    }
+    if (!saved || !strstr(saved, "<session>")) {
+        saw(doctor, LEVEL_NOTE, "session.contexts", "lttng-sessiond does not tell them");
+    } else if (*missing) {
+        saw(doctor, LEVEL_BAD, "session.contexts",
+            "the channel has no context %s: spans of streaming and of the original's events mix, "
+            "and lost ones are not noticed",
+            missing);
+        mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
+    } else {
+        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid and procname are recorded");
+    }
+    free(saved);
+}
+
+/* ---- consumer daemon --------------------------------------------------------------------------
+ */
+
+static void take_consumer(void *context, struct process *process)
+{
+    struct process *consumer = context;
+
+    if (strcmp(process->name, "lttng-consumerd") == 0)
+        *consumer = *process;
+}
+
+/* A session daemon that asks a stopped one for its channels waits for ever. */
+static bool check_consumer(struct view *view)
+{
+    struct process consumer = {0};
+
+    process_each(take_consumer, &consumer);
+    if (consumer.pid && consumer.state != 'T') {
+        saw(view->doctor, LEVEL_OK, "consumerd.runs", "lttng-consumerd runs (process %d)",
+            (int)consumer.pid);
+        return true;
+    }
+    if (consumer.pid) {
+        saw(view->doctor, LEVEL_BAD, "consumerd.runs",
+            "lttng-consumerd (process %d) is stopped: nothing leaves the buffers",
+            (int)consumer.pid);
+        mend(view->doctor, "kill -CONT %d", (int)consumer.pid);
+    } else {
+        saw(view->doctor, LEVEL_BAD, "consumerd.runs",
+            "no lttng-consumerd runs: nothing leaves the buffers");
+        mend(view->doctor, "systemctl restart lttng-sessiond blkin-%s", view->doctor->section);
+    }
+    return false;
+}
+
+/* "tcp4://127.0.0.1:5342/ [data: 5343]" */
+static unsigned control_port(const char *path)
+{
+    unsigned port = 0;
+    const char *at = strstr(path, "://");
+
+    at = at ? strchr(at + 3, ':') : NULL;
+    return at && sscanf(at, ":%u", &port) == 1 ? port : 0;
+}
+
+void check_session(const struct doctor *doctor)
+{
+    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
+
+    if (!find_session(&view))
+        return;
+    saw(doctor, LEVEL_OK, "session.exists", "there is a session \"%s\"", view.name);
+    doctor->facts->relayd_port = control_port(view.session.path);
+    check_mode(&view);
+    check_state(&view);
+    if (view.session.enabled && !check_consumer(&view)) {
+        saw(doctor, LEVEL_SKIPPED, "session.channel", "not looked at: first mend consumerd.runs");
+        return;
+    }
+    find_domain(&view);
+    view.handle = lttng_create_handle(view.name, &view.domain);
+    if (view.handle && is_enabled(&view)) {
+        check_buffers(&view);
+        check_events(&view);
+        check_contexts(&view);
+        check_loss(&view);
+    }
+    free(view.channels);
+    lttng_destroy_handle(view.handle);
+}

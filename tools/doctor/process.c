@@ -1,0 +1,148 @@
+/*
+ * Processes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static FILE *open_file(pid_t pid, const char *name)
+{
+    char path[320];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return fopen(path, "re");
+}
+
+/* Name: store / State: S (sleeping) / Uid: 0 0 0 0 */
+static bool read_status(struct process *process)
+{
+    FILE *file = open_file(process->pid, "status");
+    char line[256];
+    unsigned user;
+
+    if (!file)
+        return false;
+    while (fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "Uid: %*u %u", &user) == 1)
+            process->user = user;
+        (void)sscanf(line, "State: %c", &process->state);
+        if (strncmp(line, "Name:\t", 6) == 0)
+            (void)snprintf(process->name, sizeof(process->name), "%.*s",
+                           (int)strcspn(line + 6, "\n"), line + 6);
+    }
+    (void)fclose(file);
+    return true;
+}
+
+void process_each(void (*look)(void *context, struct process *process), void *context)
+{
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+
+    while (folder && (entry = readdir(folder))) {
+        struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
+
+        if (process.pid > 0 && process.pid != getpid() && process.pid != getppid() &&
+            read_status(&process))
+            look(context, &process);
+    }
+    if (folder)
+        (void)closedir(folder);
+}
+
+static void take_path(const char *line, const char *wanted, char path[PROCESS_PATH_MAX])
+{
+    const char *start = strchr(line, '/');
+
+    if (path[0] == '\0' && start && strstr(start, wanted))
+        (void)snprintf(path, PROCESS_PATH_MAX, "%.*s", (int)strcspn(start, "\n"), start);
+}
+
+/* A kernel's thread has no maps, and no name of a program. */
+bool process_find_libraries(struct process *process, const char *library, const char *provider)
+{
+    FILE *file = open_file(process->pid, "maps");
+    char *line = NULL;
+    size_t size = 0;
+
+    if (!file)
+        return false;
+    while (getline(&line, &size, file) > 0) {
+        take_path(line, library, process->library);
+        take_path(line, provider, process->provider);
+    }
+    free(line);
+    (void)fclose(file);
+    return true;
+}
+
+bool process_variable(pid_t pid, const char *name, char *value, size_t size)
+{
+    FILE *file = open_file(pid, "environ");
+    const size_t length = strlen(name);
+    char *entry = NULL;
+    size_t room = 0;
+    bool is_there = false;
+
+    while (file && !is_there && getdelim(&entry, &room, '\0', file) > 0) {
+        is_there = strncmp(entry, name, length) == 0 && entry[length] == '=';
+        if (is_there)
+            (void)snprintf(value, size, "%s", entry + length + 1);
+    }
+    free(entry);
+    if (file)
+        (void)fclose(file);
+    return is_there;
+}
+
+static bool ends_so(pid_t pid, const char *thread, const char *end)
+{
+    char name[288], line[64] = "";
+    FILE *file;
+
+    (void)snprintf(name, sizeof(name), "task/%.255s/comm", thread);
+    file = open_file(pid, name);
+    if (!file)
+        return false;
+    if (!fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    (void)fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    return strlen(line) >= strlen(end) && strcmp(line + strlen(line) - strlen(end), end) == 0;
+}
+
+bool process_has_thread(pid_t pid, const char *end)
+{
+    char path[64];
+    const struct dirent *entry;
+    bool has = false;
+    DIR *folder;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    folder = opendir(path);
+    while (folder && !has && (entry = readdir(folder)))
+        has = entry->d_name[0] != '.' && ends_so(pid, entry->d_name, end);
+    if (folder)
+        (void)closedir(folder);
+    return has;
+}
+
+bool process_link(pid_t pid, const char *file, char *target, size_t size)
+{
+    char path[64];
+    ssize_t length;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    length = readlink(path, target, size - 1);
+    if (length < 0)
+        return false;
+    target[length] = '\0';
+    return true;
+}

@@ -1,0 +1,38 @@
+/*
+ * Processes, as /proc tells of them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_PROCESS_H
+#define BLKIN_TOOLS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PROCESS_PATH_MAX 512
+
+struct process {
+    pid_t pid;
+    uid_t user;
+    char state; /* of proc(5): 'T' is stopped */
+    char name[32];
+    char library[PROCESS_PATH_MAX], provider[PROCESS_PATH_MAX]; /* "": not in it */
+};
+
+/* Calls for each process but ourselves. */
+void process_each(void (*look)(void *context, struct process *process), void *context);
+
+/* Fills in library and provider: the paths of mapped files that have these texts in them. Returns
+ * false if that cannot be seen. */
+bool process_find_libraries(struct process *process, const char *library, const char *provider);
+
+/* A variable of the environment that it was started with. */
+bool process_variable(pid_t pid, const char *name, char *value, size_t size);
+
+/* Has it a thread whose name ends so? */
+bool process_has_thread(pid_t pid, const char *end);
+
+bool process_link(pid_t pid, const char *file, char *target, size_t size);
+
+#endif

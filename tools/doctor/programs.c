@@ -1,0 +1,263 @@
+/*
+ * Checks of the programs: are those that use libblkin registered with LTTng, and what do they
+ * sample?
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "process.h"
+
+#include <lttng/lttng.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY       "/libblkin.so"
+#define PROVIDER      "/libblkin-lttng.so"
+#define PROVIDER_FILE "libblkin-lttng.so.1"
+
+/* ---- who is registered ------------------------------------------------------------------------
+ */
+
+static bool is_registered(const struct facts *facts, pid_t pid)
+{
+    for (unsigned i = 0; i < facts->registered_count; i++) {
+        if (facts->registered[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+static bool is_of_blkin(const struct lttng_event *event)
+{
+    return strncmp(event->name, "blkin:", 6) == 0 || strncmp(event->name, "zipkin:", 7) == 0;
+}
+
+/* Returns how many programs there are with events of ours, or LTTng's error. */
+static int list_registered(struct facts *facts)
+{
+    struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_PER_UID};
+    struct lttng_handle *handle = lttng_create_handle(NULL, &domain);
+    struct lttng_event *events = NULL;
+    const int count = handle ? lttng_list_tracepoints(handle, &events) : -LTTNG_ERR_NOMEM;
+
+    for (int i = 0; i < count; i++) {
+        if (is_of_blkin(&events[i]) && !is_registered(facts, events[i].pid) &&
+            facts->registered_count < REGISTERED_MAX)
+            facts->registered[facts->registered_count++] = events[i].pid;
+    }
+    free(events);
+    lttng_destroy_handle(handle);
+    return count < 0 ? count : (int)facts->registered_count;
+}
+
+/* ---- why one is not ---------------------------------------------------------------------------
+ */
+
+/* LTTng gives its threads names that end so: one that a fork has left behind has none of them. */
+static bool has_lttng_threads(pid_t pid)
+{
+    return process_has_thread(pid, "-ust");
+}
+
+static bool is_elsewhere(pid_t pid, pid_t sessiond)
+{
+    char one[64], other[64];
+
+    return process_link(pid, "ns/mnt", one, sizeof(one)) &&
+           process_link(sessiond, "ns/mnt", other, sizeof(other)) && strcmp(one, other) != 0;
+}
+
+/* Its own session daemon is found by this. */
+static void home_of(pid_t pid, char *home, size_t size)
+{
+    if (!process_variable(pid, "LTTNG_HOME", home, size) &&
+        !process_variable(pid, "HOME", home, size))
+        *home = '\0';
+}
+
+static bool has_other_home(const struct facts *facts, pid_t pid, char *home, size_t size)
+{
+    char other[256];
+
+    if (facts->sessiond_user == 0) /* root's is at one place for all */
+        return false;
+    home_of(pid, home, size);
+    home_of(facts->sessiond, other, sizeof(other));
+    return *home && *other && strcmp(home, other) != 0;
+}
+
+static bool is_there(pid_t pid, const char *folder, const char *file)
+{
+    char path[PROCESS_PATH_MAX + 64];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/root%s/%s", (int)pid, folder, file);
+    return access(path, F_OK) == 0;
+}
+
+/* Where libblkin looks: beside itself, then where ld.so does. */
+static bool has_provider(const struct process *process)
+{
+    static const char *const folders[] = {"/usr/lib", "/usr/local/lib", LIBRARY_DIR};
+    char beside[PROCESS_PATH_MAX];
+
+    (void)snprintf(beside, sizeof(beside), "%s", process->library);
+    if (strrchr(beside, '/'))
+        *strrchr(beside, '/') = '\0';
+    if (is_there(process->pid, beside, PROVIDER_FILE))
+        return true;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        if (is_there(process->pid, folders[i], PROVIDER_FILE))
+            return true;
+    }
+    return false;
+}
+
+struct reason {
+    enum level level;
+    const char *id;
+    char text[600];
+    const char *mend;
+};
+
+/* Without the provider nothing of LTTng is in the program. */
+static void explain_without_provider(const struct process *process, struct reason *reason)
+{
+    char value[256];
+
+    if (process_variable(process->pid, "BLKIN_PROVIDER", value, sizeof(value))) {
+        reason->id = "program.provider";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "BLKIN_PROVIDER=%s is in its environment", value);
+        reason->mend = "start it without that variable";
+    } else if (!has_provider(process)) {
+        reason->id = "program.provider";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "there is no " PROVIDER_FILE " beside %s", process->library);
+        reason->mend = "install package libblkin-lttng1, then start the program again";
+    } else {
+        reason->level = LEVEL_NOTE;
+        reason->id = "program.idle";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "it has begun no span yet, or " PROVIDER_FILE " cannot be opened");
+        reason->mend = "BLKIN_DEBUG=1 in the environment of the program makes it say";
+    }
+}
+
+/* libblkin registers a child when it first records, unless it is told to keep out. */
+static void explain_forked(const struct process *process, struct reason *reason)
+{
+    char value[16];
+
+    if (process_variable(process->pid, "BLKIN_FORK", value, sizeof(value)) &&
+        strcmp(value, "off") == 0) {
+        reason->id = "program.forked";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "it was forked, LTTng's threads did not come along, and BLKIN_FORK=off is "
+                       "in its environment");
+        reason->mend =
+            "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself";
+    } else {
+        reason->level = LEVEL_NOTE;
+        reason->id = "program.idle";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "it was forked, and has begun no span since");
+        reason->mend = "it registers then; with BLKIN_FORK=now in its environment, at once";
+    }
+}
+
+static void explain_with_provider(const struct facts *facts, const struct process *process,
+                                  struct reason *reason)
+{
+    char home[256];
+
+    if (is_elsewhere(process->pid, facts->sessiond)) {
+        reason->id = "program.namespace";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "it sees other file systems than lttng-sessiond (a container?)");
+        reason->mend = "mount the host's /run/lttng and /dev/shm into the container";
+    } else if (!has_lttng_threads(process->pid)) {
+        explain_forked(process, reason);
+    } else if (has_other_home(facts, process->pid, home, sizeof(home))) {
+        reason->id = "program.home";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);
+        reason->mend = "start both with the same LTTNG_HOME, or use root's session daemon";
+    } else {
+        reason->id = "program.unregistered";
+        (void)snprintf(reason->text, sizeof(reason->text),
+                       "LTTng is in it, but has not registered it: it may still be trying (each "
+                       "5 s), or be stopped");
+        reason->mend = "look again in 5 s; LTTNG_UST_DEBUG=1 in its environment makes it say why";
+    }
+}
+
+static void explain(const struct doctor *doctor, const struct process *process)
+{
+    struct reason reason = {.level = LEVEL_BAD};
+
+    if (process->provider[0])
+        explain_with_provider(doctor->facts, process, &reason);
+    else
+        explain_without_provider(process, &reason);
+    saw(doctor, reason.level, reason.id, "process %d (%s) uses BlkKin, but is not registered: %s",
+        (int)process->pid, process->name, reason.text);
+    mend(doctor, "%s", reason.mend);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------
+ */
+
+#define EXPLAINED_MAX 8
+
+struct search {
+    const struct doctor *doctor;
+    unsigned unregistered, hidden;
+};
+
+static void look_at(void *context, struct process *process)
+{
+    struct search *search = context;
+
+    if (!process_find_libraries(process, LIBRARY, PROVIDER)) {
+        search->hidden++;
+        return;
+    }
+    if ((!process->library[0] && !process->provider[0]) ||
+        is_registered(search->doctor->facts, process->pid))
+        return;
+    if (search->unregistered++ < EXPLAINED_MAX)
+        explain(search->doctor, process);
+}
+
+void check_programs(const struct doctor *doctor)
+{
+    const int count = list_registered(doctor->facts);
+    struct search search = {.doctor = doctor};
+
+    if (count < 0) {
+        saw(doctor, LEVEL_BAD, "program.registered", "lttng-sessiond does not tell: %s",
+            lttng_strerror(count));
+        return;
+    }
+    if (count > 0) {
+        saw(doctor, LEVEL_OK, "program.registered", "%d with events of BlkKin, such as process %d",
+            count, (int)doctor->facts->registered[0]);
+    } else {
+        saw(doctor, LEVEL_BAD, "program.registered",
+            "no running program with events of BlkKin is registered with lttng-sessiond");
+        mend(doctor, "start one that is linked with libblkin; if it runs already, see below");
+    }
+    process_each(look_at, &search);
+    if (search.unregistered > EXPLAINED_MAX)
+        saw(doctor, LEVEL_NOTE, "program.more",
+            "%u more processes use BlkKin and are not registered",
+            search.unregistered - EXPLAINED_MAX);
+    if (search.hidden > 0 && search.unregistered == 0 && geteuid() != 0) {
+        saw(doctor, LEVEL_NOTE, "program.hidden",
+            "%u processes are of other users, and cannot be looked at", search.hidden);
+        mend(doctor, "sudo blkin doctor");
+    }
+}

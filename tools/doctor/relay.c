@@ -1,0 +1,246 @@
+/*
+ * Checks of the relay daemon: who reaches it, what it has, and who reads that.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct place {
+    char host[256];
+    char port[16];
+};
+
+/* Of relayd = own, or HOST[:PORT]. */
+static bool find_place(const struct doctor *doctor, struct place *place)
+{
+    const char *relayd = config_text(doctor->config, "relayd");
+    const bool is_own = strcmp(relayd, "own") == 0;
+    const char *colon = strrchr(relayd, ':');
+
+    if (is_own) {
+        (void)snprintf(place->host, sizeof(place->host), "%s",
+                       config_text(doctor->config, "relayd-address"));
+        (void)snprintf(place->port, sizeof(place->port), "%d",
+                       (int)config_integer(doctor->config, "relayd-live-port"));
+        return true;
+    }
+    (void)snprintf(place->host, sizeof(place->host), "%.*s",
+                   colon ? (int)(colon - relayd) : (int)strlen(relayd), relayd);
+    (void)snprintf(place->port, sizeof(place->port), "%s", colon ? colon + 1 : "5344");
+    return false;
+}
+
+/* ---- who reaches it ---------------------------------------------------------------------------
+ */
+
+static bool is_loopback(const char *address)
+{
+    /* of /proc/net/tcp: bytes of the machine's order; ::1 and ::ffff:127.x.y.z of /proc/net/tcp6 */
+    return (strlen(address) == 8 && strncmp(address + 6, "7F", 2) == 0) ||
+           strcmp(address, "00000000000000000000000001000000") == 0 ||
+           (strlen(address) == 32 && strncmp(address, "0000000000000000FFFF0000", 24) == 0 &&
+            strncmp(address + 30, "7F", 2) == 0);
+}
+
+static bool is_wanted(unsigned port, const unsigned ports[3])
+{
+    return port == ports[0] || port == ports[1] || port == ports[2];
+}
+
+static void look_at_table(const char *path, const unsigned ports[3], unsigned *count,
+                          unsigned *exposed)
+{
+    FILE *file = fopen(path, "re");
+    char line[512], address[33];
+    unsigned port, state;
+
+    while (file && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, " %*u: %32[0-9A-F]:%X %*[0-9A-F]:%*X %X", address, &port, &state) != 3 ||
+            state != 0x0a || !is_wanted(port, ports))
+            continue;
+        ++*count;
+        if (!is_loopback(address))
+            *exposed = port;
+    }
+    if (file)
+        (void)fclose(file);
+}
+
+void check_relayd_address(const struct doctor *doctor)
+{
+    const unsigned ports[3] = {(unsigned)config_integer(doctor->config, "relayd-control-port"),
+                               (unsigned)config_integer(doctor->config, "relayd-data-port"),
+                               (unsigned)config_integer(doctor->config, "relayd-live-port")};
+    unsigned count = 0, exposed = 0;
+
+    look_at_table("/proc/net/tcp", ports, &count, &exposed);
+    look_at_table("/proc/net/tcp6", ports, &count, &exposed);
+    if (exposed) {
+        saw(doctor, config_boolean(doctor->config, "expose-relayd") ? LEVEL_NOTE : LEVEL_BAD,
+            "relayd.address",
+            "port %u of the relay daemon can be reached from other hosts: who does can write "
+            "traces here, and read them",
+            exposed);
+        mend(doctor,
+             "lttng-relayd -C tcp://127.0.0.1:%u -D tcp://127.0.0.1:%u -L "
+             "tcp://127.0.0.1:%u, or blkin live with a relay daemon of its own",
+             ports[0], ports[1], ports[2]);
+    } else if (count > 0) {
+        saw(doctor, LEVEL_OK, "relayd.address", "it listens on this host's loopback only");
+    }
+}
+
+/* ---- does it listen? --------------------------------------------------------------------------
+ */
+
+static bool connects(const struct place *place, char *why, size_t size)
+{
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    const int code = getaddrinfo(place->host, place->port, &hints, &found);
+    int fd = -1;
+    bool is_there = false;
+
+    if (code != 0) {
+        (void)snprintf(why, size, "%s", gai_strerror(code));
+        return false;
+    }
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    is_there = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
+    if (!is_there)
+        (void)snprintf(why, size, "%s", strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    freeaddrinfo(found);
+    return is_there;
+}
+
+/* ---- what has it? -----------------------------------------------------------------------------
+ */
+
+/* What `babeltrace2 query src.ctf.lttng-live sessions` gives, or NULL. */
+static const bt_value *query_sessions(const struct place *place)
+{
+    const bt_plugin *plugin = NULL;
+    const bt_component_class_source *source = NULL;
+    bt_query_executor *executor = NULL;
+    bt_value *params = bt_value_map_create();
+    const bt_value *result = NULL;
+    char url[300];
+
+    (void)snprintf(url, sizeof(url), "net://%s:%s", place->host, place->port);
+    (void)bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin);
+    if (plugin)
+        source = bt_plugin_borrow_source_component_class_by_name_const(plugin, "lttng-live");
+    if (source && params &&
+        bt_value_map_insert_string_entry(params, "url", url) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+        executor = bt_query_executor_create(
+            bt_component_class_source_as_component_class_const(source), "sessions", params);
+    if (executor && bt_query_executor_query(executor, &result) != BT_QUERY_EXECUTOR_QUERY_STATUS_OK)
+        result = NULL;
+    return result;
+}
+
+static uint64_t number_of(const bt_value *session, const char *name)
+{
+    const bt_value *value = bt_value_map_borrow_entry_value_const(session, name);
+
+    if (value && bt_value_is_unsigned_integer(value))
+        return bt_value_integer_unsigned_get(value);
+    return value && bt_value_is_signed_integer(value) ? (uint64_t)bt_value_integer_signed_get(value)
+                                                      : 0;
+}
+
+static const char *text_of_entry(const bt_value *session, const char *name)
+{
+    const bt_value *value = bt_value_map_borrow_entry_value_const(session, name);
+
+    return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
+}
+
+static void check_viewer(const struct doctor *doctor, const bt_value *session, const char *name)
+{
+    const uint64_t viewers = number_of(session, "client-count");
+
+    if (viewers == 0 && !doctor->facts->service_runs) {
+        saw(doctor, LEVEL_BAD, "relayd.viewer", "nobody reads \"%s\" from it", name);
+        mend(doctor, "systemctl start blkin-live");
+    } else if (viewers == 0) {
+        saw(doctor, LEVEL_BAD, "relayd.viewer", "blkin live runs, but does not read \"%s\"", name);
+        mend(doctor, "journalctl -u blkin-live; is the session among those that `follow` names?");
+    } else if (!doctor->facts->service_runs) {
+        saw(doctor, LEVEL_NOTE, "relayd.viewer",
+            "a viewer reads \"%s\" already, which is not blkin live: there can be only one", name);
+        mend(doctor, "end that babeltrace2, then systemctl start blkin-live");
+    } else {
+        saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
+    }
+}
+
+static void check_sessions(const struct doctor *doctor, const struct place *place)
+{
+    const char *name = doctor->facts->session_name;
+    const bt_value *sessions = query_sessions(place);
+    const bt_value *ours = NULL;
+    const uint64_t count = sessions ? bt_value_array_get_length(sessions) : 0;
+
+    if (!sessions) {
+        saw(doctor, LEVEL_BAD, "relayd.answers", "%s:%s does not tell its sessions", place->host,
+            place->port);
+        mend(doctor, "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
+                     "blkin.conf");
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const bt_value *session = bt_value_array_borrow_element_by_index_const(sessions, i);
+
+        if (strcmp(text_of_entry(session, "session-name"), name) == 0)
+            ours = session;
+    }
+    if (!ours) {
+        saw(doctor, LEVEL_BAD, "relayd.session",
+            "it has %" PRIu64 " sessions, but no \"%s\": it has not been there since this relay "
+            "daemon was started, or goes to another one",
+            count, name);
+        mend(doctor, "lttng destroy %s; blkin live makes it anew", name);
+        return;
+    }
+    saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s; streams: %" PRIu64, name,
+        text_of_entry(ours, "target-hostname"), number_of(ours, "stream-count"));
+    check_viewer(doctor, ours, name);
+}
+
+void check_relayd(const struct doctor *doctor)
+{
+    const int64_t control = config_integer(doctor->config, "relayd-control-port");
+    struct place place;
+    const bool is_own = find_place(doctor, &place);
+    char why[128];
+
+    if (!connects(&place, why, sizeof(why))) {
+        saw(doctor, LEVEL_BAD, "relayd.listens", "no relay daemon at %s:%s: %s", place.host,
+            place.port, why);
+        mend(doctor, is_own ? "systemctl restart blkin-live, which has its own"
+                            : "start it there, or relayd = own in blkin.conf");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "relayd.listens", "a relay daemon listens at %s:%s", place.host,
+        place.port);
+    if (is_own && doctor->facts->relayd_port && doctor->facts->relayd_port != (unsigned)control) {
+        saw(doctor, LEVEL_BAD, "relayd.port",
+            "the session's data goes to port %u, and not to ours, %d", doctor->facts->relayd_port,
+            (int)control);
+        mend(doctor, "lttng destroy %s; blkin live makes it anew", doctor->facts->session_name);
+    }
+    check_sessions(doctor, &place);
+}

@@ -1,0 +1,63 @@
+/*
+ * Converts one chunk after the other, the oldest first, in a child of its own each. A chunk is
+ * deleted when its child says that all of it is delivered; how far one is that was not, is in the
+ * sink's checkpoint. After failures that are the chunk's own fault, what cannot be read is put
+ * aside (damage.h).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ROTATE_CONVERT_H
+#define BLKIN_TOOLS_ROTATE_CONVERT_H
+
+#include "config/config.h"
+#include "damage.h"
+#include "service/loop.h"
+#include "service/output_lines.h"
+#include "service/reader_account.h"
+#include "store.h"
+#include "totals.h"
+
+struct converter {
+    struct loop *loop;
+    struct store *store;
+    const struct config *config;
+    struct totals *totals;
+    char totals_file[4096], stats_file[4096], checkpoint[4096];
+    char tap[128];
+    struct child child;
+    struct output_lines lines;
+    struct timer retry;
+    struct timer watch; /* is the child alive? */
+    struct task damage_task;
+    struct chunk chunk; /* the one at hand; name "": none */
+    bool gives_up;      /* the child only tells the sink that a chunk is gone */
+    bool is_last;       /* the child sends what is still open: nothing will follow */
+    bool was_looked_at; /* for damage */
+    bool is_damage_task;
+    bool is_stopping;
+    unsigned failures;                /* of this chunk, one after the other, without progress */
+    uint64_t events_seen, ticks_seen; /* by the watch */
+    int64_t progress_ms;
+    /* Nothing runs any more: it asks for the next. */
+    void (*idle)(void *context);
+    void *context;
+};
+
+void converter_open(struct converter *converter);
+
+/* Something runs, or waits to be tried again. */
+bool converter_is_busy(const struct converter *converter);
+
+/* When idle: begins with this chunk. */
+void converter_take(struct converter *converter, const struct chunk *chunk);
+
+/* When idle, after the last chunk: sends what is open. idle() is called when it is done. */
+void converter_finish(struct converter *converter);
+
+/* Ends the child, which delivers what it has read within flush-timeout-ms. */
+void converter_stop(struct converter *converter);
+
+/* The account of all children, the one that runs included. */
+struct counts converter_counts(const struct converter *converter);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Finds the files of a chunk that babeltrace2 cannot read, and moves them to OUTPUT/damaged.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ROTATE_DAMAGE_H
+#define BLKIN_TOOLS_ROTATE_DAMAGE_H
+
+#include "store.h"
+
+#define DAMAGE_LIMIT_MS (30 * 60 * 1000)
+
+struct damage_order {
+    struct store store; /* only its folders */
+    struct chunk chunk;
+    uint64_t max_bytes; /* of the folder damaged: the oldest go */
+};
+
+struct damage_result {
+    uint64_t files, bytes; /* moved; 0: all of it can be read */
+};
+
+/* A task. */
+bool damage_look(const void *order, void *result);
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * What `blkin rotate` tells of itself.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "status.h"
+
+#include "account/printer.h"
+#include "account/prometheus.h"
+#include "output/http_url.h"
+#include "service/reader_account.h"
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const states[] = {
+    [KEEP_RECORDS] = "recording",
+    [KEEP_NO_DAEMON] = "no session daemon",
+    [KEEP_NO_CONSUMER] = "no consumer daemon",
+    [KEEP_FAILED] = "no session",
+};
+
+static int64_t oldest_age_s(const struct store *store)
+{
+    const int64_t age_s =
+        store->count ? (wall_clock_ns() - store->chunks[0].closed_ns) / 1000000000 : 0;
+
+    return age_s > 0 ? age_s : 0;
+}
+
+static json_t *own_json(const struct totals *totals)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < totals_own_count; i++)
+        (void)json_object_set_new(object, totals_own[i].name,
+                                  json_integer((json_int_t)total_value(totals, i)));
+    return object;
+}
+
+static json_t *endpoint_json(const char *endpoint)
+{
+    char *shown = endpoint_shown(endpoint ? endpoint : "");
+    json_t *text = shown ? json_string(shown) : NULL;
+
+    free(shown);
+    return text;
+}
+
+static json_t *chunks_json(const struct rotate_status *status)
+{
+    const struct store *store = status->store;
+
+    return json_pack("{ss, sI, sI, sI, ss}", "output", store->output, "waiting",
+                     (json_int_t)store->count, "bytes", (json_int_t)store->bytes, "oldest_age_s",
+                     (json_int_t)oldest_age_s(store), "converting", status->current);
+}
+
+static json_t *lttng_json(const struct keep_report *report)
+{
+    return json_pack("{sI, sI}", "discarded_events", (json_int_t)report->discarded_events,
+                     "lost_packets", (json_int_t)report->lost_packets);
+}
+
+json_t *status_json(const struct rotate_status *status)
+{
+    const struct keep_report *report = status->report;
+    const bool records = status->has_looked && report->state == KEEP_RECORDS;
+
+    return json_pack("{ss, ss, sI, ss, ss, ss, so, so, so, so, so, so}", "mode", "rotate",
+                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+                     status->has_looked ? states[report->state] : "starting", "session",
+                     records ? report->session : "", "error", records ? "" : report->error.text,
+                     "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
+                     "totals", own_json(status->totals), "lttng", lttng_json(report), "counters",
+                     counts_json(&status->counts), "messages", say_last());
+}
+
+static void print_metric(struct printer *printer, const char *name, const char *kind,
+                         const char *help, uint64_t value)
+{
+    print(printer, "# HELP %s %s\n", name, help);
+    print(printer, "# TYPE %s %s\n%s %" PRIu64 "\n", name, kind, name, value);
+}
+
+static void print_own(struct printer *printer, const struct rotate_status *status)
+{
+    const bool records = status->has_looked && status->report->state == KEEP_RECORDS;
+
+    print_metric(printer, "blkin_rotate_recording", "gauge", "1: a session of LTTng records.",
+                 records);
+    print_metric(printer, "blkin_rotate_chunks_waiting", "gauge",
+                 "Closed chunks that are not converted yet.", status->store->count);
+    print_metric(printer, "blkin_rotate_bytes_waiting", "gauge", "Bytes of them.",
+                 status->store->bytes);
+    print_metric(printer, "blkin_rotate_oldest_age_seconds", "gauge",
+                 "Since the oldest of them was closed.", (uint64_t)oldest_age_s(status->store));
+    for (size_t i = 0; i < totals_own_count; i++) {
+        char name[96];
+
+        (void)snprintf(name, sizeof(name), "blkin_rotate_%s_total", totals_own[i].name);
+        print_metric(printer, name, "counter", totals_own[i].help, total_value(status->totals, i));
+    }
+}
+
+char *status_page(const struct rotate_status *status)
+{
+    static int64_t start_ns;
+    struct run_info run = {.endpoint = endpoint_shown(status->endpoint ? status->endpoint : ""),
+                           .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
+                           .events_ns = wall_clock_ns(),
+                           .now_ns = wall_clock_ns()};
+    char *sinks = run.endpoint ? prometheus_page(&status->counts, &run) : NULL;
+    struct printer printer = {.has_failed = !sinks};
+
+    if (sinks)
+        print_text(&printer, sinks, strlen(sinks));
+    print_own(&printer, status);
+    free(sinks);
+    free(run.endpoint);
+    return print_end(&printer);
+}
