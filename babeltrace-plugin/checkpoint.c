@@ -271,7 +271,7 @@ static bool restore(struct checkpoint *checkpoint, struct error *error)
 {
     struct checkpoint_file *file = &checkpoint->file;
     struct state_reader reader = {.left = {file->state, file->state_length}};
-    struct error why;
+    struct error why = {""};
 
     assembler_restore(checkpoint->assembler, &reader);
     if (checkpoint->hold)

@@ -606,7 +606,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
 /* To read on would only be to lose on: the trace is still there, so it is better to stop. */
 static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
 {
-    struct error error;
+    struct error error = {""};
 
     if (sink->hold && checkpoint_has_failed(sink->checkpoint, &error)) {
         sink_fail(sink->self, "%s", error.text);
