@@ -80,20 +80,18 @@ wait_for 30 rotate "the service" rotate_answers || exit 1
 start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5 --config=/dev/null --runtime-dir="$WORK/run"
 wait_for 10 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
 run_client "$requests" || exit 1
+spans=$((spans - (requests / 2 + 15) / 16 + 1)) # nor are there other new extents
 
-# What was over before the tap was found is told.
-passed_all() {
-    [ "$(jq -s 'map(.passed) | add' "$WORK/stat.log")" = "$spans" ]
+# Which of them it sees in time nobody can promise: what it says that it saw is no more than there was.
+all_converted() {
+    jq -es "last.services.rotate.spans_accepted == $spans and last.taps == 0" "$WORK/stat.log" >/dev/null
 }
 
-wait_for 30 stat "$spans spans that pass" passed_all || {
-    jq -sc 'map([.taps, .spans, .passed])' "$WORK/stat.log"
-    show_log rotate
-    exit 1
-}
+wait_for 30 stat "$spans spans of blkin rotate" all_converted || exit 1
 seen=$(jq -s 'map(.spans) | add' "$WORK/stat.log")
-echo "of $spans spans of blkin rotate $seen were seen"
-[ "$seen" -gt 0 ] || fail "none was seen"
+passed=$(jq -s 'map(.passed) | add' "$WORK/stat.log")
+echo "of $spans spans of blkin rotate $passed were known of, $seen were seen"
+((seen > 0 && seen <= passed && passed <= spans)) || fail "of $spans spans $seen of $passed were seen"
 stop_part rotate TERM 20 || {
     show_log rotate
     fail "blkin rotate ended with status $?"
