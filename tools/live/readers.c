@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define PATH_SIZE      192
@@ -57,6 +58,19 @@ static bool set_endpoint(const struct reader *reader, bt_value *params)
     return set_text(params, "endpoint", text);
 }
 
+/* A spool is of one sink. Its folder is made by it, but no more than one. */
+static bool set_spool(const struct reader *reader, bt_value *params)
+{
+    const bt_value *spool = bt_value_map_borrow_entry_value_const(params, "spool");
+    char path[4352];
+
+    if (!spool)
+        return true;
+    (void)mkdir(bt_value_string_get(spool), 0700);
+    (void)snprintf(path, sizeof(path), "%s/live-%s", bt_value_string_get(spool), reader->file_name);
+    return set_text(params, "spool", path);
+}
+
 /* The sink's parameters, with what is this reader's own. NULL: out of memory. */
 static bt_value *params_of(const struct reader *reader)
 {
@@ -65,7 +79,7 @@ static bt_value *params_of(const struct reader *reader)
 
     if (bt_value_copy(reader->readers->options.params, &params) != BT_VALUE_COPY_STATUS_OK)
         return NULL;
-    if (set_endpoint(reader, params) &&
+    if (set_endpoint(reader, params) && set_spool(reader, params) &&
         set_text(params, "stats-file", path_of(reader, "json", path)) &&
         set_text(params, "checkpoint", path_of(reader, "checkpoint", path)) &&
         set_text(params, "tap", path_of(reader, "tap", path)) &&
