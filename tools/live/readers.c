@@ -141,7 +141,8 @@ static uint64_t close_account(struct reader *reader, pid_t pid)
     if (reader->is_attached || reader->now.counts.input.trace_time_ns)
         reader->failures = 0; /* it has worked */
     lost = counts_bury(&reader->now.counts);
-    counts_add(&reader->before, &reader->now.counts);
+    if (reader->now.pid)
+        counts_follow(&reader->before, &reader->now.counts);
     reader->now = (struct reader_account){.pid = 0};
     return lost;
 }
@@ -568,18 +569,29 @@ void readers_end(struct readers *readers)
     all_have_ended(readers);
 }
 
+/* Of the child that runs, and of those before it. */
+static struct counts account_of(const struct reader *reader)
+{
+    struct counts sum = reader->before;
+
+    if (reader->now.pid)
+        counts_follow(&sum, &reader->now.counts);
+    return sum;
+}
+
 struct counts readers_counts(struct readers *readers)
 {
     struct counts sum = readers->gone;
 
     for (int i = 0; i < READERS_MAX; i++) {
         struct reader *reader = &readers->readers[i];
+        struct counts of_reader;
 
         if (!reader->is_used)
             continue;
         read_account(reader);
-        counts_add(&sum, &reader->before);
-        counts_add(&sum, &reader->now.counts);
+        of_reader = account_of(reader);
+        counts_add(&sum, &of_reader);
     }
     return sum;
 }
@@ -596,11 +608,10 @@ unsigned readers_running(const struct readers *readers)
 static json_t *reader_json(const struct reader *reader)
 {
     static const char *const states[] = {"waiting", "reading", "ending", "ended"};
-    struct counts sum = reader->before;
+    const struct counts sum = account_of(reader);
     char name[520];
 
     (void)snprintf(name, sizeof(name), "%s/%s", reader->host, reader->session);
-    counts_add(&sum, &reader->now.counts);
     return json_pack(
         "{ss%, ss, sb, sb, so, sI, sI, so, so}", "session", name, strlen(name), "state",
         reader->state == READER_RUNNING && !reader->is_attached ? "no such session yet"
