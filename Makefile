@@ -249,8 +249,9 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iq
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
-$(call obj,tests/rotate/writer.c): flags = $(internal) $(public_flags)
-$(BUILD)/tests/rotate/writer: $(BUILD)/obj/tests/rotate/writer.c.o $(lib) $(provider) | include
+rotate_writers := $(patsubst %,$(BUILD)/tests/rotate/%,writer crossing)
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
+$(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
@@ -347,7 +348,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(BUILD)/tests/rotate/writer $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(rotate_writers) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 

@@ -30,8 +30,8 @@ struct sink {
     struct input_counts input;
     int64_t end_ns;   /* the trace's, as its packets tell, */
     int64_t until_ns; /* and as we were told */
-    bool is_starved; /* an event was lost for want of memory */
-    bool flushes;   /* no other trace follows: what is open at the end is given out */
+    bool is_starved;  /* an event was lost for want of memory */
+    bool flushes;     /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
     bool ended;

@@ -162,12 +162,13 @@ has_read() { # VIEWER SPANS
     esac >/dev/null 2>&1
 }
 cpu_of_load() { # VIEWER: a line with its ms
-    local viewer=$1 spans=$((${CPU_RATE:-50000} * seconds)) pids pid before=0 after=0
+    local viewer=$1 spans=$((${CPU_RATE:-50000} * seconds)) pid before=0 after=0
     start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
     LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/cpu"
     "cpu_of_$viewer" || exit 1
     sleep 1
-    pids=(${private_pid[viewer]} $(pgrep -P "${private_pid[viewer]}" -x blkin-reader))
+    mapfile -t pids < <(pgrep -P "${private_pid[viewer]}" -x blkin-reader)
+    pids+=("${private_pid[viewer]}")
     for pid in "${pids[@]}"; do
         before=$(awk "BEGIN {print $before + $(cpu_ms "$pid")}")
     done

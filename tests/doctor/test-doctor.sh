@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # "blkin doctor" says that all is well where it is, and names the cause in each of many set-ups that are broken.
 #
+# timeout: 400
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -234,7 +236,7 @@ start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
 has program.provider "beside $WORK/lib/libblkin.so.1" 'a host without the provider'
 if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
-    has program.namespace 'other file systems' 'a program in a container'
+    has program.namespace 'it is in a container' 'a program in a container'
 fi
 mkfifo "$WORK/go"
 timeout 20 env BLKIN_FORK=off "$BUILD/tests/libblkin/daemon" "$WORK/daemon.pid" "$WORK/go" 1 || exit 1
@@ -367,28 +369,6 @@ names service.folder 'has mode 755' 'a runtime-dir that others may look into'
 chmod 700 "$BLKIN_RUNTIME_DIR"
 all_is_well
 
-# ---- beside blkin live
-
-stop_part viewer INT
-stop_part relayd
-lttng destroy blkin >/dev/null
-start_part live "$BUILD/bin/blkin" live
-live_is_well() {
-    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
-}
-wait_for 20 live "that all is well beside blkin live" live_is_well || {
-    show_doctor
-    exit 1
-}
-[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
-kill -STOP "${private_pid[live]}"
-names service.runs 'does not answer' 'a service that hangs'
-kill -CONT "${private_pid[live]}"
-stop_part live KILL
-names service.runs 'Connection refused' 'a service that was killed'
-start_part live "$BUILD/bin/blkin" live
-wait_for 20 live "that all is well beside blkin live" live_is_well || exit 1
-
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
@@ -397,5 +377,30 @@ grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"
 grep -q '^ok' "$WORK/table" && fail "--quiet shows what is well"
 "$BUILD/bin/blkin" doctor --section=stat >/dev/null 2>&1
 [ $? -eq 2 ] || fail "--section=stat is accepted"
+
+# ---- beside blkin live
+
+stop_part viewer INT
+stop_part relayd
+stop_part store
+stop_part sessiond # it has been through much
+start_sessiond || exit 1
+start_registered
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    show_log sessiond
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+
 echo "$cases broken set-ups"
 ((cases >= 40)) || fail "only $cases"

@@ -3,8 +3,8 @@
 
     collector.py PORT FILE
 
-Each POST is a line of FILE: a JSON array with, for each span, [its tag i or null, name, id]. With a
-file FILE.away beside it, it answers 503.
+Each POST is a line of FILE: a JSON array with, for each span, [its tag i or null, name, id,
+number of annotations]. With a file FILE.away beside it, it answers 503.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -28,7 +28,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         status = 503 if os.path.exists(self.server.away) else 202
         if spans and status == 202:
             line = json.dumps(
-                [[span.get("tags", {}).get("i"), span.get("name"), span["id"]] for span in spans])
+                [[span.get("tags", {}).get("i"), span.get("name"), span["id"],
+                  len(span.get("annotations", []))] for span in spans])
             os.write(self.server.taken, line.encode() + b"\n")
         self.send_response(status)
         self.send_header("Content-Length", "0")

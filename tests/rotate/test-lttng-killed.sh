@@ -4,5 +4,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 7200
 for part in lttng sessiond consumerd; do
-    KILLS=${KILLS:-2} KILL_PARTS=$part "$SRC/tests/rotate/kills.sh" || exit 1
+    KILLS=${KILLS:-1} KILL_PARTS=$part "$SRC/tests/rotate/kills.sh" || exit 1
 done

@@ -108,9 +108,12 @@ class Tap(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
         readers = [Reader(self.path) for _ in range(3)]
         for reader in readers:
-            self.assertEqual(reader.first, {"passed": 0, "dropped": 0, "share": 1, "spans": []})
+            self.assertEqual(reader.first, {"before": 0, "passed": 0, "dropped": 0, "share": 1, "spans": []})
         self.go(driver)
         shown = [reader.until(2500) for reader in readers]
+        late = Reader(self.path)
+        self.assertEqual((late.first["before"], late.first["passed"]), (2500, 0))
+        late.close()
         self.go(driver)
         for reader, lines in zip(readers, shown):
             self.assertEqual(reader.lines(), [])

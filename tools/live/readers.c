@@ -526,7 +526,7 @@ void readers_relay_down(struct readers *readers)
     }
 }
 
-bool readers_have_read(struct readers *readers, int64_t time_ns)
+bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns)
 {
     for (int i = 0; i < READERS_MAX; i++) {
         struct reader *reader = &readers->readers[i];
@@ -536,8 +536,8 @@ bool readers_have_read(struct readers *readers, int64_t time_ns)
             reader->state != READER_RUNNING)
             continue;
         read_account(reader);
-        if (input->trace_time_ns < time_ns &&
-            (input->streams_open || reader->now.events_ns < time_ns + STATS_MS * 2000000))
+        if (input->trace_time_ns < trace_ns &&
+            (input->streams_open || reader->now.events_ns < wall_ns + STATS_MS * 2000000))
             return false;
     }
     return true;

@@ -52,7 +52,7 @@ static void chunk_name(const struct chunk *chunk, char name[PLACE_MAX + CHUNK_MA
 /* These are the service's own. */
 static const char *const not_passed[] = {
     "prometheus-listen", "stats-file",       "stats-period-ms", "checkpoint",
-    "checkpoint-trace",  "checkpoint-flush", "on-full"};
+    "checkpoint-trace",  "checkpoint-flush", "on-full",         "tap"};
 
 static bt_value_map_foreach_entry_func_status pass(const char *key, bt_value *value, void *context)
 {
@@ -87,7 +87,7 @@ static bt_value *sink_params(const struct converter *converter, const char *name
         bt_value_map_foreach_entry(given, pass, params) == BT_VALUE_MAP_FOREACH_ENTRY_STATUS_OK &&
         (bt_value_map_has_entry(params, "require-collector") ||
          put_bool(params, "require-collector", false)) &&
-        put_text(params, "on-full", "block") &&
+        put_text(params, "on-full", "block") && put_text(params, "tap", converter->tap) &&
         put_text(params, "checkpoint", converter->checkpoint) &&
         put_text(params, "checkpoint-trace", name) &&
         put_bool(params, "checkpoint-flush", converter->is_last) &&

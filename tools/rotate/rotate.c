@@ -51,6 +51,7 @@ static const char usage[] =
 #define END_LIMIT_MS  60000
 #define SAID_AGAIN_MS 60000
 #define FREE_PERMILLE 50 /* of the file system: the oldest chunks go before it is full */
+#define FULL_BYTES    (UINT64_C(256) << 10)
 #define FREE_ENOUGH   (UINT64_C(1) << 30)
 
 enum work { SERVE, ONCE, END };
@@ -67,7 +68,9 @@ struct rotate {
     struct timer scan, step, watchdog;
     struct task bury_task, end_task;
     bool is_burying, is_ending, has_ended_sessions, was_finished, is_stopping, has_failed;
-    bool listed_after_end; /* the places in use were asked for after the sessions had ended */
+    uint64_t largest_chunk; /* that was seen */
+    bool was_full;          /* the file system */
+    bool listed_after_end;  /* the places in use were asked for after the sessions had ended */
     char burying[PLACE_MAX];
     int64_t bury_begun_ms; /* since then a dead place waits to be buried; 0: none does */
     enum work work;
@@ -200,14 +203,20 @@ static void start_burial(struct rotate *rotate, const char *place)
 
 /* ---- room on disk ---------------------------------------------------------------------------- */
 
+/* A consumer daemon that finds no room gives streams up for good: it must never come to that. */
+static bool is_nearly_full(const struct rotate *rotate, uint64_t bytes, unsigned permille)
+{
+    return (permille < FREE_PERMILLE && bytes < FREE_ENOUGH) || bytes < 4 * rotate->largest_chunk;
+}
+
 static bool is_too_much(const struct rotate *rotate)
 {
     unsigned permille;
     uint64_t bytes;
 
     return rotate->store.bytes > (uint64_t)config_integer(rotate->config, "max-disk-bytes") ||
-           (store_free(&rotate->store, &permille, &bytes) && permille < FREE_PERMILLE &&
-            bytes < FREE_ENOUGH);
+           (store_free(&rotate->store, &permille, &bytes) &&
+            is_nearly_full(rotate, bytes, permille));
 }
 
 /* The oldest that is not under way: what the sink has begun it must end. */
@@ -235,11 +244,34 @@ static void say_dropped(struct rotate *rotate)
         rotate->totals.chunks_dropped, rotate->totals.bytes_dropped);
 }
 
+/* It has come to that. */
+static void check_full(struct rotate *rotate)
+{
+    unsigned permille;
+    uint64_t bytes;
+
+    if (!store_free(&rotate->store, &permille, &bytes) || !rotate->keeper.last.place[0])
+        return;
+    if (bytes < FULL_BYTES) {
+        rotate->was_full = true;
+    } else if (rotate->was_full && bytes > 2 * FULL_BYTES) {
+        rotate->was_full = false;
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the file system of the folder output was full, and LTTng stops recording into a file "
+            "that it cannot write: a new session takes its place");
+        keeper_give_up(&rotate->keeper, rotate->keeper.last.place);
+    }
+}
+
 static void make_room(struct rotate *rotate)
 {
     struct chunk *chunk;
     bool has_dropped = false;
 
+    for (size_t i = 0; i < rotate->store.count; i++) {
+        if (rotate->store.chunks[i].bytes > rotate->largest_chunk)
+            rotate->largest_chunk = rotate->store.chunks[i].bytes;
+    }
     while (is_too_much(rotate) && (chunk = droppable(rotate)) != NULL) {
         if (!store_remove(&rotate->store, chunk)) {
             say_state(rotate, BT_LOGGING_LEVEL_ERROR, "cannot delete chunks to make room");
@@ -412,6 +444,7 @@ static void do_step(struct rotate *rotate)
         say_state(rotate, BT_LOGGING_LEVEL_ERROR, "cannot read the folder output");
         return;
     }
+    check_full(rotate);
     make_room(rotate);
     check_rotation(rotate);
     dead = oldest_dead(rotate);

@@ -46,7 +46,7 @@ bool totals_load(struct totals *totals, const char *path);
 bool totals_save(const struct totals *totals, const char *path, struct error *error);
 
 /* The sink that has written this statistics file has ended: its account is added, if it was not
- * yet. Returns how many spans it has got rid of. */
+ * yet. Returns how many spans it has delivered. */
 uint64_t totals_add_run(struct totals *totals, const char *stats_file);
 
 #endif

@@ -1,0 +1,53 @@
+#!/bin/bash
+# The collector is away for long: chunks take no more room than they may, the oldest go, counted, and
+# what is left is delivered; the same when the file system is full.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/lib.sh"
+. "$SRC/tests/rotate/rotating.sh"
+rotating_begin
+start_sessiond && start_taker || exit 1
+touch "$WORK/taken.away"
+
+# in = out + counted: what is missing lay in dropped chunks
+check() {
+    local made=$1 name=$2 dropped
+    dropped=$(status totals chunks_dropped)
+    [ "$dropped" -ge 1 ] || fail "$name: no chunk was dropped"
+    grep -q 'no room on the disk' "$WORK/rotate.log" || fail "$name: nothing is said"
+    rm -f "$WORK/taken.away"
+    wait_for 40 rotate "$name: the delivery of what is left" eval '[ "$(status chunks waiting)" = 0 ]' ||
+        exit 1
+    stop_part rotate TERM
+    timeout 60 "$BUILD/bin/blkin" rotate --end || fail "$name: --end"
+    printf '%s: %s chunks dropped, %s of %s spans taken, %s counted as missing\n' "$name" "$dropped" \
+        "$(taken distinct)" "$made" "$(missing)"
+    [ "$(taken distinct)" -gt 0 ] && [ "$(taken distinct)" -lt "$made" ] || fail "$name: taken: $(taken distinct)"
+    # what LTTng records of a process is an event, too
+    local seen=$(($(taken distinct) + $(missing)))
+    ((seen >= made && seen <= made + 20)) || fail "$name: the account does not show all that is missing"
+}
+missing() {
+    "$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["counters"]["events_missing"])' \
+        "$WORK/state/rotate.json"
+}
+
+start_rotate --max-disk-bytes=2M
+wait_recording || exit 1
+write_spans 0 60000 20000
+wait_for 10 - "a bound that is kept" eval '[ "$(status chunks bytes)" -le 2097152 ] && [ "$(status totals chunks_dropped)" -ge 1 ]' || exit 1
+check 60000 "max-disk-bytes"
+
+# a small file system
+[ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" = 0 ] || exit 0
+rm -f "$WORK/taken" "$WORK/state/rotate.json" "$WORK/state/rotate.checkpoint"
+stop_part taker
+start_taker || exit 1
+touch "$WORK/taken.away"
+rm -rf "$OUTPUT"
+mkdir -m 700 "$OUTPUT" && mount -t tmpfs -o size=24m,mode=700 blkin "$OUTPUT" || fail "mount"
+trap 'umount -l "$OUTPUT"; private_end' EXIT
+start_rotate
+wait_recording || exit 1
+write_spans 0 160000 20000
+check 160000 "a full file system"

@@ -1,0 +1,33 @@
+#!/bin/bash
+# Programs die in the middle of a record, again and again, beside one that works: of that one nothing
+# is lost, rotation goes on, and each of the dead loses no more than the sub-buffer it has not filled.
+# KILLS=200 is the long run.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 1800
+set -u
+. "$SRC/tests/lib.sh"
+. "$SRC/tests/rotate/rotating.sh"
+rotating_begin
+export BLKIN_SUBBUF_BYTES=32K BLKIN_SUBBUF_COUNT=32
+kills=${KILLS:-8} ended=2000
+start_sessiond && start_taker || exit 1
+start_rotate
+wait_recording || exit 1
+start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 2000 "$WORK/progress.0"
+for ((n = 0; n < kills; n++)); do
+    "$BUILD/tests/libblkin/killed" $ended mid-record 2>/dev/null
+    [ $? = 139 ] || fail "it did not die in the middle of a record"
+done
+stop_part writer TERM 5 2>/dev/null
+made=$(od -An -td8 "$WORK/progress.0" | tr -d ' ')
+wait_for 60 rotate "all $made spans of the program that worked" has_taken "$made" || exit 1
+[ "$(status totals rotations_stuck)" = 0 ] || fail "the rotation was stuck"
+stop_part rotate TERM
+timeout 60 "$BUILD/bin/blkin" rotate --end || fail "--end: $?"
+of_the_dead=$("$PYTHON" -c 'import json, sys
+print(sum(s[1] == "ended" for line in open(sys.argv[1]) for s in json.loads(line)))' "$WORK/taken")
+# a span is more than 96 bytes here
+least=$((kills * (ended - 32768 / 96)))
+echo "$kills programs died in mid-record: $of_the_dead of their $((kills * ended)) ended spans came;" \
+    "of the other program $(taken distinct) of $made"
+[ "$(taken distinct)" = "$made" ] && [ "$of_the_dead" -ge "$least" ] || fail "expected $least of the dead"
