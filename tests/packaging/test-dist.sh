@@ -2,6 +2,7 @@
 # make dist: the files of the commit, the same bytes each time; outside a checkout it says why not; one
 # version everywhere.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 set -u
 work=$(mktemp -d "$TMPDIR/dist.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
