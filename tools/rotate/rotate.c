@@ -397,27 +397,28 @@ static void ended_sessions(void *context, const void *result)
 
 /* ---- what is next ---------------------------------------------------------------------------- */
 
-/* What a dead session has left is older than what a new one has closed. */
-static bool must_wait(struct rotate *rotate, const struct chunk *chunk)
+/* A dead session's place cannot be read: is it time to go on without? */
+static bool is_late(struct rotate *rotate, const struct place *dead)
 {
-    const struct place *dead = oldest_dead(rotate);
-
-    if (!rotate->keeper.has_looked)
-        return true;
-    if (!dead || strcmp(dead->name, chunk->place) > 0) {
+    if (!dead)
         rotate->bury_begun_ms = 0;
-        return false;
-    }
-    if (!rotate->bury_begun_ms)
+    else if (!rotate->bury_begun_ms)
         rotate->bury_begun_ms = clock_ms();
-    return strcmp(dead->name, chunk->place) < 0 &&
-           clock_ms() - rotate->bury_begun_ms < BURY_WAIT_MS;
+    return dead && clock_ms() - rotate->bury_begun_ms > BURY_WAIT_MS;
+}
+
+/* What a dead session has left is older than what a new one has closed. */
+static bool must_wait(struct rotate *rotate, const struct place *dead)
+{
+    return !rotate->keeper.has_looked ||
+           (dead && strcmp(dead->name, rotate->store.chunks[0].place) < 0 &&
+            !is_late(rotate, dead));
 }
 
 static bool all_is_converted(const struct rotate *rotate)
 {
     return rotate->keeper.has_looked && rotate->store.count == 0 && !oldest_dead(rotate) &&
-           !rotate->is_burying;
+           !rotate->is_burying && (rotate->work != END || rotate->has_ended_sessions);
 }
 
 /* Nothing is left to do for --once and --end. */
@@ -448,20 +449,25 @@ static void do_step(struct rotate *rotate)
     make_room(rotate);
     check_rotation(rotate);
     dead = oldest_dead(rotate);
+    (void)is_late(rotate, dead);
     if (dead && !rotate->is_burying)
         start_burial(rotate, dead->name);
     if (converter_is_busy(&rotate->converter))
         return;
     if (rotate->store.count) {
-        if (!must_wait(rotate, &rotate->store.chunks[0]))
+        if (!must_wait(rotate, dead))
             converter_take(&rotate->converter, &rotate->store.chunks[0]);
         return;
     }
     remove_empty_places(rotate);
-    if (rotate->work == ONCE && all_is_converted(rotate))
+    if (rotate->work != SERVE && is_late(rotate, dead) && !rotate->is_burying) {
+        say(BT_LOGGING_LEVEL_ERROR, "somebody still writes in %s/%s, or it cannot be read: left",
+            rotate->store.output, dead->name);
+        rotate->has_failed = true;
         finish(rotate);
-    if (rotate->work == END && rotate->has_ended_sessions && all_is_converted(rotate))
+    } else if (rotate->work != SERVE && all_is_converted(rotate)) {
         finish(rotate);
+    }
 }
 
 static void step(void *context)
