@@ -121,7 +121,7 @@ done
 "$PYTHON" - "$WORK/taken" "$(progress)" "$rate" "$WORK/lttng-kills" $((kills * BLKIN_BATCH_SPANS)) <<'PY'
 import json, sys
 taken, made, rate, kills, may = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], int(sys.argv[5])
-numbers = [int(s[0]) for line in open(taken) for s in json.loads(line) if s[0] is not None]
+numbers = [int(s[0]) for line in open(taken) for s in json.loads(line) if s[1] == "n"]
 have = set(numbers)
 kills = sorted(int(line) for line in open(kills))
 gaps, i = [], 0  # [first, after the last] of what is missing
