@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # systemd's own folder for what belongs to the system, else one below PREFIX
-UNITDIR ?= $(or $(if $(filter /usr,$(PREFIX)),$(shell $(PKG_CONFIG) \
+UNITDIR ?= $(or $(if $(filter /usr,$(PREFIX)),$(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) \
 	--variable=systemdsystemunitdir systemd 2>/dev/null)),$(PREFIX)/lib/systemd/system)
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions

@@ -242,6 +242,28 @@ wait_attached() {
     wait_for 20 collector "babeltrace2's attaching to the live session" viewer_attached
 }
 
+# ---- blkin live -------------------------------------------------------------------------------------
+
+is_recording() {
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live 2>/dev/null |
+        grep -q '"attached": true'
+}
+
+# start_blkin_live ENDPOINT [OPTION...]: with a relay daemon of its own. Its session is recorded and read when
+# this returns.
+start_blkin_live() {
+    local endpoint=$1
+    shift
+    free_port RELAYD_CONTROL
+    free_port RELAYD_DATA
+    free_port RELAYD_LIVE
+    start_part live env BABELTRACE_PLUGIN_PATH="$BUILD/plugins" "$BUILD/bin/blkin" live \
+        --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
+        --relayd-control-port="$RELAYD_CONTROL" --relayd-data-port="$RELAYD_DATA" \
+        --relayd-live-port="$RELAYD_LIVE" "$@"
+    wait_for 20 live "blkin live's reading of its session" is_recording
+}
+
 # ---- Zipkin -----------------------------------------------------------------------------------------
 
 zipkin_get() {

@@ -195,16 +195,19 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have no spool. */
-static bool is_of_spool(const struct counter *counter)
+/* Most have no spool, and no run before. */
+static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
-    return counter->section == SECTION_SPOOL ||
-           counter->offset == AT(output.outcome[OUTCOME_SPOOLED]);
+    if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]))
+        return counts->output.outcome[OUTCOME_SKIPPED] == 0;
+    return !counts->output.spool.in_use &&
+           (counter->section == SECTION_SPOOL ||
+            counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));
 }
 
 static bool is_shown(size_t i, const struct counts *counts, uint64_t value, enum line_style style)
 {
-    if (!counters[i].label || (is_of_spool(&counters[i]) && !counts->output.spool.in_use))
+    if (!counters[i].label || is_rare(&counters[i], counts))
         return false;
     return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
 }

@@ -109,8 +109,7 @@ static bool is_sound(const struct open_span *open)
     const struct span *span = &open->span;
     const bool has_end = open->streaming || open->has_timestamp;
 
-    return span->endpoint && open->source && span->id &&
-           (span->trace_id | span->trace_id_high) &&
+    return span->endpoint && open->source && span->id && (span->trace_id | span->trace_id_high) &&
            (has_end ? span->end_ns : open->last_event_ns) >= span->start_ns;
 }
 

@@ -289,6 +289,8 @@ static void say_kept(struct exporter *exporter)
     const uint64_t kept = spool_counts(exporter->spool).spool.waiting;
     struct error message;
 
+    if (spool_has_lost(exporter->spool, &message))
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
     error_set(&message,
               "the spool \"%s\" keeps %" PRIu64 " spans: the next sink with it sends them",
               spool_folder(exporter->spool), kept);

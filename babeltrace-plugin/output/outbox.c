@@ -273,16 +273,11 @@ static void take_in(struct outbox *outbox, const struct span *span)
     const bool was_empty = !outbox->queue.open && !outbox->queue.first;
     const struct batch *const last = outbox->queue.last;
 
-    outbox->counts.spans++;
-    if (!queue_add(&outbox->queue, span)) {
+    if (!queue_add(&outbox->queue, span, outbox->counts.spans++)) {
         outbox->counts.outcome[OUTCOME_NO_MEMORY]++;
         return;
     }
     outbox->counts.waiting++;
-    if (outbox->queue.open && outbox->queue.open->count == 1)
-        outbox->queue.open->first = outbox->counts.spans - 1;
-    else if (outbox->queue.last != last && outbox->queue.last->count == 1)
-        outbox->queue.last->first = outbox->counts.spans - 1;
     if (!was_empty && outbox->queue.last == last)
         return;
     if (goes_directly(outbox))
@@ -500,9 +495,11 @@ static int64_t aside_due_ms(const struct outbox *outbox)
 struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
 {
     struct batch *batch = NULL;
+    enum outbox_way way;
 
     pthread_mutex_lock(&outbox->lock);
-    while (!batch && !is_done(outbox) && clock_ms() < until_ms) {
+    way = outbox->way;
+    while (!batch && !is_done(outbox) && clock_ms() < until_ms && outbox->way == way) {
         if (is_over(outbox))
             discard_all(outbox);
         if (outbox->is_spool_failing && clock_ms() >= outbox->spool_retry_ms && !is_late(outbox))

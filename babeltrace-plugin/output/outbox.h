@@ -118,7 +118,7 @@ struct outbox_patience outbox_patience(struct outbox *outbox);
 
 /* ---- for the spool --------------------------------------------------------------------------- */
 
-/* As outbox_take(), for the spooler. Returns NULL also at until_ms. */
+/* As outbox_take(), for the spooler. Returns NULL also at until_ms, and when the way changes. */
 struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms);
 
 /* The disk does not take this one: it is the oldest in the queue again. The next attempt is made

@@ -124,7 +124,7 @@ static void close_open(struct queue *queue)
     queue->open = NULL;
 }
 
-bool queue_add(struct queue *queue, const struct span *span)
+bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
 {
     struct batch *open = queue->open ? queue->open : empty_batch(queue);
     const size_t before = open ? open->buffer.length : 0;
@@ -136,8 +136,10 @@ bool queue_add(struct queue *queue, const struct span *span)
             queue_recycle(queue, open);
         return false;
     }
-    if (!queue->open)
+    if (!queue->open) {
         open->first_ms = clock_ms();
+        open->first = number;
+    }
     queue->open = open;
     queue->bytes += open->buffer.length - before;
     if (open->count >= queue->batch_spans || open->buffer.length >= queue->batch_bytes)

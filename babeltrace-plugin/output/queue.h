@@ -40,8 +40,11 @@ struct queue {
 /* Frees everything in it. */
 void queue_clear(struct queue *queue);
 
-/* Adds a copy of the span. Returns false, queue unchanged, when out of memory. */
-bool queue_add(struct queue *queue, const struct span *span);
+/*
+ * Adds a copy of the span, before which number others came. Returns false, queue unchanged, when
+ * out of memory.
+ */
+bool queue_add(struct queue *queue, const struct span *span, uint64_t number);
 
 /* The oldest batch, or NULL; the open one only if also_open. It is the caller's now. */
 struct batch *queue_take(struct queue *queue, bool also_open);

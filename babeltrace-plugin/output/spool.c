@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -97,6 +98,18 @@ const char *spool_folder(const struct spool *spool)
     return spool->options.folder;
 }
 
+bool spool_has_lost(struct spool *spool, struct error *error)
+{
+    const struct spool_counts counts = spool_counts(spool).spool;
+    const uint64_t dropped = counts.outcome[OUTCOME_DROPPED];
+
+    error_set(error,
+              "the spool \"%s\" has lost spans: %" PRIu64 " as it was full, %" PRIu64
+              " too old, %" PRIu64 " in corrupt records, and %" PRIu64 " pieces are unreadable",
+              spool->options.folder, dropped, counts.expired, counts.corrupt, counts.unreadable);
+    return dropped + counts.expired + counts.corrupt + counts.unreadable > 0;
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* All of its records were given out and are done. */
@@ -149,14 +162,18 @@ static bool is_too_old(const struct spool *spool, int64_t written_ms)
 /* Also while nothing is sent. What somebody has is tried on. */
 static void expire_old(struct spool *spool)
 {
-    struct segment *segment;
+    struct segment *segment = spool->segments.first;
 
-    while ((segment = spool->segments.first) && segment != spool->writing && segment->spans &&
-           is_too_old(spool, segment->newest_ms)) {
-        spool->counts.expired += segment->spans;
-        leave(spool, segment, segment->spans, true);
-        segment->spans = 0;
-        remove_segment(spool, segment);
+    while (segment && segment != spool->writing && is_too_old(spool, segment->newest_ms)) {
+        struct segment *next = segment->next;
+
+        if (segment->spans) {
+            spool->counts.expired += segment->spans;
+            leave(spool, segment, segment->spans, true);
+            segment->spans = 0;
+            remove_segment(spool, segment);
+        }
+        segment = next;
     }
 }
 
@@ -317,7 +334,7 @@ static bool append(struct spool *spool, struct record_writing *writing,
                    struct error *error)
 {
     const uint64_t size =
-        sizeof(writing->head) + body->spans * sizeof(uint32_t) + body->text.length;
+        sizeof(writing->head) + body->spans * sizeof(uint32_t) + writing->text.length;
     struct segment *segment = begin_write(spool, size, may_drop, error);
 
     if (!segment)
@@ -347,7 +364,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
     pthread_mutex_lock(&spool->append_lock);
     done = append(spool, &writing, body, batch, may_drop, error);
     pthread_mutex_unlock(&spool->append_lock);
-    free(writing.starts);
+    record_release(&writing);
     return done;
 }
 

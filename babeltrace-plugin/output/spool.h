@@ -48,6 +48,9 @@ const char *spool_folder(const struct spool *spool);
  */
 struct exporter_counts spool_counts(struct spool *spool);
 
+/* What was not refused by the collector and will not arrive; error says how much it is so far. */
+bool spool_has_lost(struct spool *spool, struct error *error);
+
 /* Is there nothing to be sent before what comes? */
 bool spool_is_empty(struct spool *spool);
 

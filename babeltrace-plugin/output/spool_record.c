@@ -29,26 +29,47 @@ static uint32_t sum_of_body(const uint32_t *starts, uint32_t spans, struct text 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* What is compressed goes to the room after the starts. */
+static struct text compress_text(struct text text, char *room, uLongf size)
+{
+    if (compress2((Bytef *)room, &size, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
+            Z_OK &&
+        size < text.length)
+        return (struct text){room, size};
+    return text;
+}
+
 bool record_prepare(struct record_writing *writing, const struct record_body *body, int64_t now_ms)
 {
+    const size_t starts_size = body->spans * sizeof(*writing->starts);
+    const size_t room = compressBound(body->text.length);
+    struct text text;
+
     if (body->text.length > RECORD_LENGTH_MAX)
         return false;
-    writing->starts = malloc(body->spans * sizeof(*writing->starts));
+    writing->starts = malloc(starts_size + room);
     if (!writing->starts)
         return false;
     for (uint32_t i = 0; i < body->spans; i++)
         writing->starts[i] = htole32(body->starts[i] - body->starts[0]);
-    writing->text = body->text;
+    text = compress_text(body->text, (char *)writing->starts + starts_size, room);
+    writing->text = text;
     writing->head = (struct record_head){
         .magic = htole32(RECORD_MAGIC),
         .state = htole32(RECORD_WAITS),
-        .body_sum = htole32(sum_of_body(writing->starts, body->spans, body->text)),
+        .body_sum = htole32(sum_of_body(writing->starts, body->spans, text)),
         .written_ms = (int64_t)htole64((uint64_t)now_ms),
         .spans = htole32(body->spans),
         .length = htole32((uint32_t)body->text.length),
+        .stored = htole32((uint32_t)text.length),
     };
     writing->head.head_sum = htole32(sum_of_head(&writing->head));
     return true;
+}
+
+void record_release(struct record_writing *writing)
+{
+    free(writing->starts);
 }
 
 void record_mark_done(int fd, uint64_t where)
@@ -89,9 +110,10 @@ static bool is_head(struct record_head *head)
         .written_ms = (int64_t)le64toh((uint64_t)head->written_ms),
         .spans = le32toh(head->spans),
         .length = le32toh(head->length),
+        .stored = le32toh(head->stored),
     };
-    return is_ours && head->spans > 0 && head->spans <= head->length &&
-           head->length <= RECORD_LENGTH_MAX;
+    return is_ours && head->spans > 0 && head->spans <= head->length && head->stored > 0 &&
+           head->stored <= head->length && head->length <= RECORD_LENGTH_MAX;
 }
 
 /* Where the next magic number is, or end. */
@@ -156,19 +178,46 @@ static bool are_starts(const uint32_t *starts, const struct record_head *head,
     return starts[0] == 0 && starts[head->spans - 1] < head->length;
 }
 
+/* The stored text at a place in the file, which must be of that sum, to where it belongs. */
+static enum record_loaded load_text(int fd, uint64_t at, const struct record_head *head,
+                                    const uint32_t *starts, char *text)
+{
+    const bool is_compressed = head->stored < head->length;
+    char *stored = is_compressed ? malloc(head->stored) : text;
+    enum record_loaded loaded = RECORD_CORRUPT;
+    uLongf length = head->length;
+
+    if (!stored)
+        return RECORD_NO_MEMORY;
+    if (read_at(fd, stored, head->stored, at) == head->stored &&
+        sum_of_body(starts, head->spans, (struct text){stored, head->stored}) == head->body_sum)
+        loaded = RECORD_LOADED;
+    if (loaded == RECORD_LOADED && is_compressed) {
+        const int result = uncompress((Bytef *)text, &length, (const Bytef *)stored, head->stored);
+
+        if (result != Z_OK || length != head->length)
+            loaded = result == Z_MEM_ERROR ? RECORD_NO_MEMORY : RECORD_CORRUPT;
+    }
+    if (is_compressed)
+        free(stored);
+    return loaded;
+}
+
 enum record_loaded record_load(int fd, uint64_t where, const struct record_head *head,
                                const struct encoder *encoder, struct body *body)
 {
     const uint64_t at = where + sizeof(*head);
     const size_t starts_size = head->spans * sizeof(uint32_t);
     char *text = body_reserve(body, encoder, head->spans, head->length);
+    enum record_loaded loaded;
 
     if (!text)
         return RECORD_NO_MEMORY;
-    if (read_at(fd, body->starts, starts_size, at) != starts_size ||
-        read_at(fd, text, head->length, at + starts_size) != head->length ||
-        sum_of_body(body->starts, head->spans, (struct text){text, head->length}) != head->body_sum)
+    if (read_at(fd, body->starts, starts_size, at) != starts_size)
         return RECORD_CORRUPT;
+    loaded = load_text(fd, at + starts_size, head, body->starts, text);
+    if (loaded != RECORD_LOADED)
+        return loaded;
     for (uint32_t i = 0; i < head->spans; i++)
         body->starts[i] = le32toh(body->starts[i]);
     if (!are_starts(body->starts, head, encoder))

@@ -2,7 +2,8 @@
  * A record of the spool: one encoded batch in a file, and how the next one is found.
  *
  * All numbers are little endian. A record is its head, then where each span begins in the text
- * (uint32_t each), then the text: encoded spans with separators, without the frame around them.
+ * (uint32_t each), then the text: encoded spans with separators, without the frame around them,
+ * compressed by zlib unless that would not make it shorter.
  * What is not a record is passed over up to the next head; a head is known by its magic number,
  * which is in no UTF-8 text, and its checksum.
  *
@@ -24,6 +25,8 @@ struct record_head {
     int64_t written_ms; /* since 1970 */
     uint32_t spans;
     uint32_t length; /* of the text */
+    uint32_t stored; /* the same as it is in the file; as long: not compressed */
+    uint32_t reserved;
 };
 
 #define RECORD_MAGIC UINT32_C(0xffbeb1f1)
@@ -42,16 +45,17 @@ struct record_body {
 /* The whole of it, with its head: what is to be written, in three pieces. */
 struct record_writing {
     struct record_head head;
-    uint32_t *starts; /* free() them */
-    struct text text;
+    uint32_t *starts; /* of a block of memory */
+    struct text text; /* in it, or the body's */
 };
 
 /* Returns false when out of memory, or if it is too large. */
 bool record_prepare(struct record_writing *writing, const struct record_body *body, int64_t now_ms);
+void record_release(struct record_writing *writing);
 
 static inline uint64_t record_size(const struct record_head *head)
 {
-    return sizeof(*head) + (uint64_t)head->spans * sizeof(uint32_t) + head->length;
+    return sizeof(*head) + (uint64_t)head->spans * sizeof(uint32_t) + head->stored;
 }
 
 enum record_found {

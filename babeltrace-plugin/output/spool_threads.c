@@ -23,6 +23,14 @@ struct spool_threads {
     struct worker sender[];
 };
 
+static void say_lost(struct courier *courier)
+{
+    struct error error;
+
+    if (spool_has_lost(courier->spool, &error))
+        reporter_say(courier->reporter, REPORT_SPOOL_LOSES, "%s", error.text);
+}
+
 void drain_spool(struct courier *courier, bool is_main)
 {
     struct spool_record record;
@@ -30,6 +38,7 @@ void drain_spool(struct courier *courier, bool is_main)
     while (spool_take(courier->spool, &record, courier->encoder, &courier->body, is_main)) {
         deliver_record(courier, &record);
         spool_finish(courier->spool, &record);
+        say_lost(courier);
     }
 }
 
@@ -59,6 +68,7 @@ static void put_in(struct courier *courier, struct batch *batch, int64_t *failin
     if (spool_batch(courier, batch, &error)) {
         outbox_finish(courier->outbox, batch);
         say_settled(courier);
+        say_lost(courier);
         *failing_since_ms = CLOCK_NEVER;
         return;
     }

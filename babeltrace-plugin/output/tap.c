@@ -42,7 +42,9 @@ struct reader {
     uint64_t sending_spans;
 
     struct buffer pending; /* from here on under the lock */
-    uint32_t share;        /* is shown 1/share of the traces */
+    bool is_new;
+    uint64_t before; /* spans that had passed when it came */
+    uint32_t share;  /* is shown 1/share of the traces */
     uint64_t pending_spans;
     uint64_t passed;  /* spans since the last line, whether they were shown or not */
     uint64_t dropped; /* of these */
@@ -52,7 +54,8 @@ struct tap {
     struct unix_socket socket;
     int wake; /* eventfd */
     pthread_t thread;
-    int64_t accept_ms; /* not before */
+    int64_t accept_ms;    /* not before */
+    atomic_ullong passed; /* spans, whether anybody looked or not */
     atomic_uint readers_count;
     atomic_bool is_closing;
     bool has_ended;
@@ -90,16 +93,22 @@ static void append(struct buffer *buffer, const char *data, size_t length)
     buffer->length += length;
 }
 
-#define LINE_BEGIN_MAX 128
+#define LINE_BEGIN_MAX 160
 #define LINE_END       "]}\n"
 
-/* What passed since the last line is told with this one. */
+/* What passed since the last line is told with this one; with the first, what did before. */
 static void append_line_begin(struct reader *reader)
 {
     struct buffer *pending = &reader->pending;
 
+    if (reader->is_new)
+        pending->length += (size_t)snprintf(pending->data + pending->length, LINE_BEGIN_MAX,
+                                            "{\"before\":%" PRIu64 ",", reader->before);
+    else
+        pending->data[pending->length++] = '{';
+    reader->is_new = false;
     pending->length += (size_t)snprintf(pending->data + pending->length, LINE_BEGIN_MAX,
-                                        "{\"passed\":%" PRIu64 ",\"dropped\":%" PRIu64
+                                        "\"passed\":%" PRIu64 ",\"dropped\":%" PRIu64
                                         ",\"share\":%" PRIu32 ",\"spans\":[",
                                         reader->passed, reader->dropped, reader->share);
     reader->passed = reader->dropped = 0;
@@ -169,6 +178,7 @@ static void wake(struct tap *tap)
 
 void tap_show(struct tap *tap, const struct encoder *encoder, const struct body *body)
 {
+    atomic_fetch_add_explicit(&tap->passed, body->count, memory_order_relaxed);
     if (atomic_load_explicit(&tap->readers_count, memory_order_relaxed) == 0)
         return;
     pthread_mutex_lock(&tap->lock);
@@ -221,7 +231,8 @@ static void begin_reader(struct tap *tap, int fd)
         return;
     }
     pthread_mutex_lock(&tap->lock);
-    *reader = (struct reader){.fd = fd, .share = 1};
+    *reader =
+        (struct reader){.fd = fd, .share = 1, .is_new = true, .before = atomic_load(&tap->passed)};
     append_counts(reader);
     pthread_mutex_unlock(&tap->lock);
     atomic_fetch_add(&tap->readers_count, 1);

@@ -133,12 +133,74 @@ latency() {
         print "live latency_p99_ms", $5 / 1000, timer, 0 }' "$WORK/latency.log"
 }
 
+# CPU time in ms: of all threads of a process, and of the children that it has waited for.
+cpu_ms() {
+    local pid=$1 ticks
+    ticks=$(awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$pid/stat")
+    awk -v ticks="$ticks" -v hz="$(getconf CLK_TCK)" '{ ns += $1 }
+        END { printf "%.3f\n", ns / 1e6 + ticks * 1000 / hz }' /proc/"$pid"/task/*/schedstat
+}
+
+# What the viewers take for the same load, from their being attached to the last span: "plain" is babeltrace2 with our
+# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted. 200 ms live timer, as by default.
+cpu_of_plain() {
+    start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
+        --component=sink.blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",stats-file=\"$WORK/stats.json\""
+    wait_for 20 viewer "babeltrace2's attaching" viewer_attached
+}
+cpu_of_blkin() {
+    BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" live --runtime-dir="$WORK/run" \
+        --state-dir="$WORK/state" --relayd="127.0.0.1:$RELAYD_LIVE" --relayd-control-port="$RELAYD_CONTROL" \
+        --relayd-data-port="$RELAYD_DATA" --session=cpu --endpoint="http://$server" \
+        --events='zipkin:*,blkin:span,blkin:process'
+    wait_for 20 viewer "the reader's attaching" viewer_attached
+}
+has_read() { # VIEWER SPANS
+    case $1 in
+    plain) jq -e ".counters.spans_accepted >= $2" "$WORK/stats.json" ;;
+    blkin) "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live | jq -e ".counters.spans_accepted >= $2" ;;
+    esac >/dev/null 2>&1
+}
+cpu_of_load() { # VIEWER: a line with its ms
+    local viewer=$1 spans=$((${CPU_RATE:-50000} * seconds)) pid before=0 after=0
+    start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
+    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/cpu"
+    "cpu_of_$viewer" || exit 1
+    sleep 1
+    mapfile -t pids < <(pgrep -P "${private_pid[viewer]}" -x blkin-reader)
+    pids+=("${private_pid[viewer]}")
+    for pid in "${pids[@]}"; do
+        before=$(awk "BEGIN {print $before + $(cpu_ms "$pid")}")
+    done
+    timeout 60 "$bench/bench-load" span "$spans" "${CPU_RATE:-50000}" >/dev/null || die "bench-load failed"
+    wait_for 20 viewer "all spans" has_read "$viewer" "$spans" || exit 1
+    for pid in "${pids[@]}"; do
+        after=$(awk "BEGIN {print $after + $(cpu_ms "$pid")}")
+    done
+    stop_part viewer TERM
+    lttng destroy cpu >/dev/null
+    rm -f "$WORK/stats.json"
+    echo "$viewer" "$(awk "BEGIN {print $after - $before}")"
+}
+cpu() {
+    local i
+    for ((i = 0; i < ${CPU_ROUNDS:-7}; i++)); do
+        cpu_of_load plain
+        cpu_of_load blkin
+    done | tee "$WORK/cpu" >&2
+    for i in plain blkin; do
+        awk -v name=$i '$1 == name { if (!n++ || $2 < least) least = $2; if ($2 > most) most = $2 }
+            END { print "live", name "_cpu_ms", least, least, most / least - 1 }' "$WORK/cpu"
+    done
+}
+
 start_sessiond && start_relayd || exit 1
 start_part server "$bench/null_server"
 wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
 server=$(part_address server)
-for part in ${PARTS:-latency rates}; do
+for part in ${PARTS:-latency rates cpu}; do
     case $part in
+    cpu) cpu ;;
     latency) latency "${TIMER_MS:-100}" ;;
     rates) rates ;;
     esac

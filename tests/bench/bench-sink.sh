@@ -137,6 +137,11 @@ server=$(part_address server)
 printf 'sink spans %s %s 0\n' "$spans" "$spans"
 "$bench/bench-json" | sed 's/^/sink /'
 "$bench/bench-post" "${server##*:}" | sed 's/^/sink /' || exit 1
+start_part far "$bench/null_server" 100
+wait_for 10 far "the start of the null server" part_address far >/dev/null || exit 1
+far=$(part_address far)
+"$bench/bench-drain" "${far##*:}" | sed 's/^/sink /' || exit 1
+stop_part far
 compare original
 compare span
 compare_tap

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # "blkin doctor" says that all is well where it is, and names the cause in each of many set-ups that are broken.
 #
+# timeout: 400
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -158,6 +160,20 @@ start_fake 202
 echo 'batch-span = 1' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:1: key "batch-span" is not known' 'a typo in blkin.conf' --config="$WORK/blkin.conf"
 
+# ---- versions
+
+mkdir "$WORK/bin"
+pretend_lttng() {
+    printf '#!/bin/sh\necho "lttng (LTTng Trace Control) %s - Name"\n' "$1" >"$WORK/bin/lttng"
+    chmod +x "$WORK/bin/lttng"
+}
+pretend_lttng 2.12.4
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
+    pretend_lttng 2.16.0
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+fi
+
 # ---- no session daemon, and one that is not for us
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
@@ -218,9 +234,9 @@ mkdir "$WORK/lib"
 cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
 start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
 has program.provider "beside $WORK/lib/libblkin.so.1" 'a host without the provider'
-if [ "$BLKIN_ISOLATED" = namespaces ]; then
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
-    has program.namespace 'other file systems' 'a program in a container'
+    has program.namespace 'it is in a container' 'a program in a container'
 fi
 mkfifo "$WORK/go"
 timeout 20 env BLKIN_FORK=off "$BUILD/tests/libblkin/daemon" "$WORK/daemon.pid" "$WORK/go" 1 || exit 1
@@ -345,34 +361,13 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     mkdir "$WORK/full"
     mount -n -t tmpfs -o size=1m none "$WORK/full" || exit 1
     names disk.state 'only 1 MiB left' 'a full disk' --state-dir="$WORK/full/state"
+    names disk.spool 'only 1 MiB left' 'a full disk for the spool' --spool="$WORK/full/spool"
     umount "$WORK/full"
 fi
 chmod 755 "$BLKIN_RUNTIME_DIR"
 names service.folder 'has mode 755' 'a runtime-dir that others may look into'
 chmod 700 "$BLKIN_RUNTIME_DIR"
 all_is_well
-
-# ---- beside blkin live
-
-stop_part viewer INT
-stop_part relayd
-lttng destroy blkin >/dev/null
-start_part live "$BUILD/bin/blkin" live
-live_is_well() {
-    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
-}
-wait_for 20 live "that all is well beside blkin live" live_is_well || {
-    show_doctor
-    exit 1
-}
-[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
-kill -STOP "${private_pid[live]}"
-names service.runs 'does not answer' 'a service that hangs'
-kill -CONT "${private_pid[live]}"
-stop_part live KILL
-names service.runs 'Connection refused' 'a service that was killed'
-start_part live "$BUILD/bin/blkin" live
-wait_for 20 live "that all is well beside blkin live" live_is_well || exit 1
 
 # ---- what people see
 
@@ -382,5 +377,30 @@ grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"
 grep -q '^ok' "$WORK/table" && fail "--quiet shows what is well"
 "$BUILD/bin/blkin" doctor --section=stat >/dev/null 2>&1
 [ $? -eq 2 ] || fail "--section=stat is accepted"
+
+# ---- beside blkin live
+
+stop_part viewer INT
+stop_part relayd
+stop_part store
+stop_part sessiond # it has been through much
+start_sessiond || exit 1
+start_registered
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    show_log sessiond
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+
 echo "$cases broken set-ups"
 ((cases >= 40)) || fail "only $cases"

@@ -54,7 +54,7 @@ kill_when "starting gateway, mapper and two stores" "${make[@]}"
 SECONDS=0
 start_part demo "${demo[@]}"
 wait_part demo 60 || fail "the demo's status is $?: $(show_log demo 60 2>&1)"
-expect "starting LTTng's daemons" "starting gateway, mapper and two stores" "gateway: forward" \
+expect "starting LTTng's session daemon" "starting blkin live" "starting gateway, mapper and two stores" "gateway: forward" \
     "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
 

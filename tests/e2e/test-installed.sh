@@ -80,6 +80,7 @@ C
     for page in blkin.1 blkin.h.3 blkin_span_begin.3 BLKIN_KEYVAL_STRING.3; do
         find "$INSTALLED$prefix/share/man" -name $page | grep -q . || fail "$prefix: there is no page $page"
     done
+    grep -rqx "ExecStart=$prefix/bin/blkin live" "$INSTALLED" --include=blkin-live.service || fail "$prefix: the unit"
     if type -P man >/dev/null; then
         readlink -f "$(man -w 3 blkin_span_begin)" | grep -q "^$prefix/" || fail "$prefix: man 3 blkin_span_begin"
     fi

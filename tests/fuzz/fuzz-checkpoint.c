@@ -1,6 +1,6 @@
 /*
- * Fuzzes what reads a checkpoint: states of an assembler that has seen some events, and whole files,
- * with bytes changed here and there, cut off, and with and without checksums that are right.
+ * Fuzzes what reads a checkpoint: states of an assembler that has seen some events, and whole
+ * files, with bytes changed here and there, cut off, and with and without checksums that are right.
  * Whatever is taken must hold: events go on through it, every event is in a span or in one counter
  * and every span is fit to be encoded.
  *

@@ -45,6 +45,11 @@ static const struct known {
     {"flush-timeout-ms", INTEGER, AT(exporter.flush_timeout_ms), 0, DAY},
     {"on-full", CHOICE, AT(exporter.on_full), 0, ON_FULL_DROP_OLDEST},
     {"compression", CHOICE, AT(exporter.transport.compression), 0, COMPRESSION_GZIP},
+    {"spool", TEXT, AT(exporter.spool.folder), 0, 0},
+    {"spool-bytes", INTEGER, AT(exporter.spool.bytes), MIB, MIB *MIB},
+    {"spool-age-ms", INTEGER, AT(exporter.spool.age_ms), 1, 366 * DAY},
+    {"spool-fsync", CHOICE, AT(exporter.spool.fsync), 0, SPOOL_FSYNC_NEVER},
+    {"spool-senders", INTEGER, AT(exporter.spool.senders), 1, 64},
     {"closing-annotations", CLOSING, AT(closing), 0, 0},
     {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
     {"require-collector", BOOLEAN, AT(exporter.require_collector), 0, 1},
@@ -57,8 +62,8 @@ static const struct known {
 
 static const char *take_string(struct input *source, char *string, size_t size)
 {
-    static const char *const choices[] = {"auto",  "block", "drop-oldest", "none", "gzip",
-                                          "cr,ss", ","};
+    static const char *const choices[] = {"auto",  "block", "drop-oldest", "none",  "gzip",
+                                          "cr,ss", ",",     "second",      "batch", "never"};
     const uint64_t length = take(source, 1);
     const struct text text = take_bytes(source, length % (size - 1));
 

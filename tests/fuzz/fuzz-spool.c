@@ -10,6 +10,7 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
+#include "core/hash.h"
 #include "output/spool_record.h"
 
 #include <string.h>
@@ -54,13 +55,15 @@ static void append(const void *data, size_t size)
 static void write_record(struct input *source)
 {
     static char text[4096];
+    const uint64_t seed = take(source, 1);
     const uint32_t spans = 1 + (uint32_t)take(source, 1) % 16;
     const size_t span_size = 4 + take(source, 1) % 200;
     uint32_t starts[16];
     size_t text_length = 0;
     struct record_writing writing;
 
-    memset(text, 'x', sizeof(text));
+    for (size_t i = 0; i < sizeof(text); i++) /* some of them cannot be compressed */
+        text[i] = spans & 1 ? 'x' : (char)(hash_mix(i + seed) % 250);
     for (uint32_t i = 0; i < spans; i++) {
         if (i)
             text[text_length++] = ',';
@@ -71,17 +74,18 @@ static void write_record(struct input *source)
         &writing,
         &(struct record_body){.starts = starts, .spans = spans, .text = {text, text_length}},
         (int64_t)take(source, 8)));
-    if (length + sizeof(writing.head) + spans * sizeof(uint32_t) + text_length <= FILE_MAX) {
+    if (length + sizeof(writing.head) + spans * sizeof(uint32_t) + writing.text.length <=
+        FILE_MAX) {
         written[written_count].where = length;
         written[written_count].spans = spans;
         written[written_count].is_changed = false;
         append(&writing.head, sizeof(writing.head));
         append(writing.starts, spans * sizeof(uint32_t));
-        append(text, text_length);
+        append(writing.text.data, writing.text.length);
         written[written_count].size = length - written[written_count].where;
         written_count++;
     }
-    free(writing.starts);
+    record_release(&writing);
 }
 
 static void change(struct input *source)

@@ -57,6 +57,7 @@ idle-timeout-ms = 1000
 [live]
 prometheus-listen = 0
 END
+metrics=
 free_port metrics
 NOTIFY_SOCKET=$notify WATCHDOG_USEC=400000 start_live --prometheus-listen="$metrics"
 notified() {

@@ -36,6 +36,7 @@ mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
 [ ${#keys[@]} -gt 20 ] || exit 1
 completes config '' : check show keys --section= --all --config= --help "${keys[@]}"
 completes config check --endp : --endpoint=
+completes reload '' : live rotate --runtime-dir= --config= --help
 completes nonsense '' : ''
 # files, also as values
 touch 'a file.conf'

@@ -553,11 +553,16 @@ def signals_are_not_its_own():
     """SIGINT must get to the thread that reads the trace."""
     with Held() as held:
         tasks = "/proc/%d/task/" % held.sink.process.pid
-        blocked = {}
-        for task in os.listdir(tasks):
-            with open(tasks + task + "/status", encoding="utf-8") as status:
-                fields = dict(line.split(":", 1) for line in status)
-            blocked[fields["Name"].strip()] = int(fields["SigBlk"], 16)
+
+        def signals_of_threads():
+            blocked = {}
+            for task in os.listdir(tasks):
+                with open(tasks + task + "/status", encoding="utf-8") as status:
+                    fields = dict(line.split(":", 1) for line in status)
+                blocked[fields["Name"].strip()] = int(fields["SigBlk"], 16)
+            return blocked if "blkin-account" in blocked else None  # it has its name a bit later
+
+        blocked = wait_until(signals_of_threads, "the thread of the account")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             expect(blocked["blkin-account"] >> (number - 1) & 1, blocked)
         expect(not blocked["babeltrace2"] >> (signal.SIGINT - 1) & 1, blocked)

@@ -5,7 +5,8 @@
  *
  * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
  * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
- * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace.
+ * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace, with noise=BYTES each
+ * has a tag of so many random digits.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
  * "spool-" before), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in
@@ -15,6 +16,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "core/hash.h"
 #include "monotonic.h"
 #include "output/exporter.h"
 
@@ -42,6 +44,7 @@ static struct exporter *exporter;
 static uint64_t added;
 static uint64_t first_number;
 static int64_t pace_us;
+static int64_t noise;
 static bool says_settled;
 static bool is_interrupted;
 static int64_t slowest_add_ms;
@@ -136,6 +139,18 @@ static void say_settled(void)
     fflush(stdout);
 }
 
+/* What hardly gets shorter by compression, and what does so by half. */
+static void add_noise(struct span *span)
+{
+    char text[4096];
+    size_t length = 0;
+
+    for (uint64_t i = 0; length < (size_t)noise && length + 16 < sizeof(text); i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%016" PRIx64,
+                                   hash_mix(span->id * 4096 + i));
+    (void)span_add(span, SPAN_TAG_TEXT, text_of("noise"), (struct text){text, length}, 0);
+}
+
 static void add(uint64_t number)
 {
     static const struct endpoint endpoint = {.service = {"driver", 6}, .port = 1};
@@ -157,6 +172,8 @@ static void add(uint64_t number)
         (void)span_add(&span, SPAN_TAG_TEXT, text_of("big"), (struct text){text, bytes}, 0);
         free(text);
     }
+    if (noise)
+        add_noise(&span);
     exporter_add(exporter, &span);
     added++;
     if (clock_ms() - start_ms > slowest_add_ms)
@@ -273,6 +290,7 @@ static void set_option(const char *name, const char *value)
         {"bearer-token-env", &options.transport.credentials.bearer_env, NULL},
         {"basic-auth-file", &options.transport.credentials.basic_file, NULL},
         {"basic-auth-env", &options.transport.credentials.basic_env, NULL},
+        {"noise", NULL, &noise},
         {"batch-spans", NULL, &options.batch_spans},
         {"batch-bytes", NULL, &options.batch_bytes},
         {"batch-timeout-ms", NULL, &options.batch_timeout_ms},

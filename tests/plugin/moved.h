@@ -1,6 +1,6 @@
 /*
- * An assembler that goes on as another one, in which its state was restored: with the same counters,
- * so that it can be compared with one that was left alone.
+ * An assembler that goes on as another one, in which its state was restored: with the same
+ * counters, so that it can be compared with one that was left alone.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

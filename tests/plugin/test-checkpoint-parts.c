@@ -64,7 +64,8 @@ static struct {
 
 static const char *const services[] = {"client", "osd", "mon"};
 /* steps "a" and, in it, "b", with an annotation in each */
-static const char log_of_steps[] = "(10000000000a01010000000x(1020000000b01030000000y)04000000)05000000";
+static const char log_of_steps[] =
+    "(10000000000a01010000000x(1020000000b01030000000y)04000000)05000000";
 
 static struct event next_event(enum event_kind kind, uint64_t id)
 {
@@ -318,7 +319,8 @@ static void check_same(const struct result *a, const struct result *b)
     for (size_t i = 0; i < a->count && i < b->count; i++) {
         if (strcmp(a->spans[i], b->spans[i]) == 0)
             continue;
-        fprintf(stderr, "the whole recording gives\n%sits parts give\n%s", a->spans[i], b->spans[i]);
+        fprintf(stderr, "the whole recording gives\n%sits parts give\n%s", a->spans[i],
+                b->spans[i]);
         check_failures++;
         break;
     }

@@ -33,7 +33,7 @@ struct run {
     uint64_t lines;
 };
 
-#define MOVES 50
+#define MOVES 20
 
 /* ---- attributes: key=value ---- */
 
@@ -345,7 +345,7 @@ static void run_line(struct run *run)
     }
     check_account(run);
     /* a state has all that there is room for in some tables: not for each of thousands of lines */
-    if (run->is_moved && (run->lines++ < MOVES || run->lines % MOVES == 0))
+    if (run->is_moved && (run->lines++ < MOVES || run->lines % (100 * MOVES) == 0))
         run->assembler = moved(run->assembler, NULL);
 }
 

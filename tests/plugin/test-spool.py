@@ -33,7 +33,7 @@ from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
 KILLS = int(os.environ.get("KILLS", "20"))
-HEAD = struct.Struct("<IIIIqII")  # as struct record_head
+HEAD = struct.Struct("<IIIIqIIII")  # as struct record_head
 DONE = int.from_bytes(b"done", "little")
 SCENARIOS = {}
 
@@ -114,13 +114,13 @@ def files(spool):
 
 
 def records(path):
-    """(offset, spans, length of all of it) of each record in the file."""
+    """(offset, spans, size) of each record in the file."""
     with open(path, "rb") as file:
         data = file.read()
     at = 0
     while at < len(data):
-        _, _, _, _, _, spans, length = HEAD.unpack_from(data, at)
-        size = HEAD.size + 4 * spans + length
+        spans, _, stored = HEAD.unpack_from(data, at)[5:8]
+        size = HEAD.size + 4 * spans + stored
         yield at, spans, size
         at += size
 
@@ -230,7 +230,7 @@ def one_asks_while_it_is_away():
         fill(spool, 10000)
         run = Run(AWAY, "sleep:2000", "interrupt", "close", spool=spool)
         run.has(spool_waiting=10000)
-        expect(run.counts["requests"] < 60, run.explain())
+        expect(run.counts["requests"] < 25, run.explain())
 
 
 @scenario
@@ -285,7 +285,7 @@ def poison_does_not_stop_the_others():
 
 @scenario
 def corrupt_records():
-    """A changed text, a changed head, a torn end: the others arrive."""
+    """A changed text, a changed head, a changed start, a torn end: the others arrive."""
     with folder() as spool, Collector() as collector:
         fill(spool, 1000)
         [path] = files(spool)
@@ -294,11 +294,12 @@ def corrupt_records():
         at, _, size = all_records[2]
         change(path, at + size - 50, b"X")
         change(path, all_records[5][0] + 20, b"XXXX")
-        os.truncate(path, all_records[9][0] + 1000)
+        change(path, all_records[7][0] + HEAD.size + 4 * 10, b"X")
+        os.truncate(path, all_records[9][0] + 300)
         run = drain(spool, collector)
-        run.has(spool_found=900, spool_corrupt=200, spool_unreadable=1, spool_accepted=700,
-                spool_bytes=0)
-        kept = [i for i in ids(1000) if not (200 < i <= 300 or 500 < i <= 600 or i > 900)]
+        run.has(spool_found=900, spool_corrupt=300, spool_unreadable=1, spool_accepted=600,
+                spool_bytes=0).says("0 as it was full, 0 too old, 300 in corrupt records, and 1 pieces")
+        kept = [i for i in ids(900) if (i - 1) // 100 not in (2, 5, 7)]
         expect(sorted(collector.accepted) == kept, "not the others")
 
 
@@ -340,8 +341,8 @@ def full_of_bytes_live():
     """The oldest go."""
     with folder() as spool, Collector() as collector:
         run = Run(AWAY, "live", "add:20000", "flush", "close", spool=spool, spool_bytes=1 << 20,
-                  batch_spans=100)
-        run.has(spooled=20000, dropped=0)
+                  batch_spans=100, noise=200)
+        run.has(spooled=20000, dropped=0).says("has lost spans")
         dropped = run.counts["spool"]["dropped"]
         expect(run.counts["spool"]["lost_own"] == dropped, run.explain())
         expect(12000 < dropped < 15500, run.explain())
@@ -355,7 +356,7 @@ def full_of_bytes_recorded():
     """Nothing of a recorded trace is dropped: it is there to be read again."""
     with folder() as spool:
         run = Run(AWAY, "add:20000", "flush", "close", spool=spool, spool_bytes=1 << 20,
-                  batch_spans=100, queue_bytes=1 << 20, retry_timeout_ms=500)
+                  batch_spans=100, noise=200, queue_bytes=1 << 20, retry_timeout_ms=500)
         run.has(failed=True, spool_dropped=0, dropped=0).says("is full")
         expect(run.counts["spooled"] + run.counts["undelivered"] == 20000, run.explain())
 
@@ -396,7 +397,7 @@ def full_disk():
     with small_disk(500000) as disk, Collector(listening=False) as collector:
         threading.Timer(2, collector.start).start()
         run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "sleep:1500", "flush",
-                  "close", spool=disk + "/spool", batch_spans=100)
+                  "close", spool=disk + "/spool", batch_spans=100, noise=200)
         run.has(dropped=0, undelivered=0, spool_waiting=0).says("No space left on device")
         expect(run.counts["spool"]["errors"] > 0, run.explain())
         expect(sorted(collector.accepted) == ids(10000), "not each once")
@@ -407,7 +408,7 @@ def full_disk_and_queue():
     """Then the oldest of the queue are dropped, and counted; the spool's are kept."""
     with small_disk(500000) as disk, Collector() as collector:
         spool = disk + "/spool"
-        run = Run(AWAY, "live", "add:50000", "flush", "close", spool=spool, batch_spans=100,
+        run = Run(AWAY, "live", "add:50000", "flush", "close", spool=spool, batch_spans=100, noise=200,
                   queue_bytes=1 << 20, flush_timeout_ms=300, retry_timeout_ms=300)
         counts = run.counts
         expect(counts["dropped"] > 0 and counts["spooled"] > 1000, run.explain())
@@ -419,7 +420,7 @@ def full_disk_and_queue():
 def full_disk_recorded():
     """Neither disk nor collector: the conversion fails, as without a spool, and does not hang."""
     with small_disk(500000) as disk:
-        run = Run(AWAY, "add:50000", "flush", "close", spool=disk + "/spool", batch_spans=100,
+        run = Run(AWAY, "add:50000", "flush", "close", spool=disk + "/spool", batch_spans=100, noise=200,
                   queue_bytes=1 << 20, retry_timeout_ms=500)
         run.has(failed=True, dropped=0)
         expect(run.counts["undelivered"] > 0, run.explain())

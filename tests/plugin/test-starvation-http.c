@@ -101,7 +101,7 @@ static unsigned start_collector(pthread_t *thread)
 static char url[64];
 static char folder[64]; /* of a spool */
 static enum compression compression;
-static uint64_t reports;
+static atomic_uint reports; /* of all threads */
 
 static bool never(void *context)
 {

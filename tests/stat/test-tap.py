@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # The sink's tap: what its readers are shown, and that none of them holds the sink up.
 # SPDX-License-Identifier: BSD-2-Clause
+import http.server
+import itertools
 import json
 import os
 import signal
@@ -9,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -64,10 +67,10 @@ class Tap(unittest.TestCase):
         self.path = os.path.join(self.folder.name, "tap")
         self.output = os.path.join(self.folder.name, "spans.json")
 
-    def driver(self, *args, tap=None, wait=True):
+    def driver(self, *args, tap=None, wait=True, endpoint=None):
         """A sink that is fed; it waits at each step "pause" for go()."""
         driver = subprocess.Popen(
-            [DRIVER, f"endpoint=file:{self.output}", f"tap={tap or self.path}", "batch-timeout-ms=1", *args],
+            [DRIVER, f"endpoint={endpoint or 'file:' + self.output}", f"tap={tap or self.path}", "batch-timeout-ms=1", *args],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, driver)
         if wait:
@@ -105,9 +108,12 @@ class Tap(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
         readers = [Reader(self.path) for _ in range(3)]
         for reader in readers:
-            self.assertEqual(reader.first, {"passed": 0, "dropped": 0, "share": 1, "spans": []})
+            self.assertEqual(reader.first, {"before": 0, "passed": 0, "dropped": 0, "share": 1, "spans": []})
         self.go(driver)
         shown = [reader.until(2500) for reader in readers]
+        late = Reader(self.path)
+        self.assertEqual((late.first["before"], late.first["passed"]), (2500, 0))
+        late.close()
         self.go(driver)
         for reader, lines in zip(readers, shown):
             self.assertEqual(reader.lines(), [])
@@ -189,6 +195,37 @@ class Tap(unittest.TestCase):
         self.assertGreaterEqual(counts["tap_dropped"], dropped + quick_dropped)
         slow.close()
         quick.close()
+
+    def test_each_span_is_shown_once(self):
+        """However often its batch is tried, split, or put aside on disk while the collector is away."""
+        answers = itertools.cycle([202, 503, 503, 202, 400, 202, 413, 202])
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(202 if body == b"[]" else next(answers))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            for more in ([], [f"spool={self.folder.name}/spool"]):
+                driver = self.driver(*more, "pause", "live", *["add:200", "sleep:10"] * 20, "pause", "close",
+                                     endpoint="http://127.0.0.1:%d" % server.server_address[1])
+                reader = Reader(self.path)
+                self.go(driver)
+                shown = [int(span["id"], 16) for span in spans_of(reader.until(4000))]
+                self.go(driver)
+                self.assertEqual(reader.lines(), [])
+                self.assertEqual(sorted(shown), list(range(1, 4001)))
+                self.counts(driver)
+                reader.close()
+            server.shutdown()
 
     def test_nobody_holds_up_the_end(self):
         driver = self.driver("pause", "add:100000", "close")

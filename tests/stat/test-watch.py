@@ -42,10 +42,10 @@ class Sink:
         self.asked = b""
         self.socket = None
 
-    def accept(self):
+    def accept(self, before=0):
         self.socket, _ = self.listening.accept()
         self.socket.settimeout(20)
-        self.show([])
+        self.say({"before": before, "passed": 0, "dropped": 0, "share": 1, "spans": []})
 
     def show(self, spans, dropped=0, share=1, passed=None):
         self.say({"passed": len(spans) + dropped if passed is None else passed, "dropped": dropped, "share": share,
@@ -326,6 +326,25 @@ class Watch(unittest.TestCase):
         end()
         two.close()
         self.ends(process, 0, "the service has ended")
+
+    def test_sinks_that_live_for_a_moment(self):
+        """Those of rotate, one for each chunk: each is found at once, and what it had before counts as not seen."""
+        path = os.path.join(self.folder, "chunk")
+        end = self.service("rotate", {"taps": [path], "status": {"counters": {}}})
+        process = self.stat("--json", f"--runtime-dir={self.folder}", interval="1")
+        self.until(process, lambda report: True)
+        for i in range(10):
+            sink = self.sink("chunk")
+            sink.listening.settimeout(10)
+            sink.accept(before=100)
+            sink.show([span(i + 1, 1, 0, "chunk", 0, 5)])
+            sink.close()
+            os.unlink(path)
+            time.sleep(0.1)
+        reports = self.until(process, lambda report: not report["taps"] and not report["traces_open"])
+        self.assertEqual((sum(r["spans"] for r in reports), sum(r["passed"] for r in reports)), (10, 1010))
+        end()
+        self.ends(process, 0)
 
     def test_account_of_a_service(self):
         one = self.sink("one")

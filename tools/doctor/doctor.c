@@ -6,6 +6,7 @@
 #include "doctor.h"
 
 #include "check.h"
+#include "text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -179,22 +180,45 @@ static unsigned count_of(const struct doctor *patient, enum level level)
     return count;
 }
 
+#define INDENT 27
+
+/* Behind what is INDENT columns wide, broken between words. */
+static void print_broken(const char *text, size_t width)
+{
+    while (width > 2 * INDENT && strlen(text) > width - INDENT) {
+        size_t length = width - INDENT;
+
+        while (length && text[length] != ' ')
+            length--;
+        if (length == 0)
+            length = strcspn(text, " ");
+        if (text[length] == '\0')
+            break;
+        printf("%.*s\n%*s", (int)length, text, INDENT, "");
+        text += length + 1;
+    }
+    puts(text);
+}
+
 static void print_table(const struct doctor *patient)
 {
     static const char *const colours[LEVELS] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
     static const char *const short_names[LEVELS] = {"ok  ", "note", "BAD ", "-   "};
     const bool is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    const size_t width = isatty(STDOUT_FILENO) ? screen().width : 0; /* 0: lines are not broken */
 
     for (unsigned i = 0; i < *patient->count; i++) {
         const struct finding *finding = &patient->findings[i];
 
         if (is_quiet && finding->level != LEVEL_BAD && finding->level != LEVEL_NOTE)
             continue;
-        printf("%s%s%s  %-20s %s\n", is_coloured ? colours[finding->level] : "",
-               short_names[finding->level], is_coloured ? "\033[0m" : "", finding->id,
-               finding->saw);
-        if (finding->mend[0] && finding->level != LEVEL_OK)
-            printf("%-26s -> %s\n", "", finding->mend);
+        printf("%s%s%s  %-21s", is_coloured ? colours[finding->level] : "",
+               short_names[finding->level], is_coloured ? "\033[0m" : "", finding->id);
+        print_broken(finding->saw, width);
+        if (finding->mend[0]) {
+            printf("%*s", INDENT, "-> ");
+            print_broken(finding->mend, width);
+        }
     }
     if (count_of(patient, LEVEL_BAD) == 0)
         printf("All is well for blkin %s", patient->section);

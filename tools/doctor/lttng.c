@@ -32,6 +32,8 @@ static void take_daemon(void *context, struct process *process)
 
     if (strcmp(process->name, "lttng-sessiond") != 0)
         return;
+    if (process->user == 0 && process_is_elsewhere(process->pid, "/run/lttng"))
+        return; /* a container's */
     if (process->user == 0)
         daemons->roots = *process;
     else if (process->user == geteuid())
@@ -413,7 +415,8 @@ static void take_consumer(void *context, struct process *process)
 {
     struct process *consumer = context;
 
-    if (strcmp(process->name, "lttng-consumerd") == 0)
+    if (strcmp(process->name, "lttng-consumerd") == 0 &&
+        !process_is_elsewhere(process->pid, "/run"))
         *consumer = *process;
 }
 

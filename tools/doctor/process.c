@@ -134,15 +134,20 @@ bool process_has_thread(pid_t pid, const char *end)
     return has;
 }
 
-bool process_link(pid_t pid, const char *file, char *target, size_t size)
+/* Its mount namespace alone does not tell: systemd gives one to many a service, with the same /run.
+ */
+bool process_is_elsewhere(pid_t pid, const char *folder)
 {
-    char path[64];
-    ssize_t length;
+    char path[320];
+    struct stat theirs, ours;
+    bool is_theirs;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-    length = readlink(path, target, size - 1);
-    if (length < 0)
-        return false;
-    target[length] = '\0';
-    return true;
+    (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    if (stat(path, &theirs) < 0)
+        return false; /* not for us to see */
+    (void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, folder);
+    is_theirs = stat(path, &theirs) == 0;
+    if (stat(folder, &ours) < 0)
+        return is_theirs;
+    return !is_theirs || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }

@@ -33,6 +33,7 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size);
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 
-bool process_link(pid_t pid, const char *file, char *target, size_t size);
+/* Has it another folder there than we have, as in a container? */
+bool process_is_elsewhere(pid_t pid, const char *folder);
 
 #endif

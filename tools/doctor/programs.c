@@ -62,14 +62,6 @@ static bool has_lttng_threads(pid_t pid)
     return process_has_thread(pid, "-ust");
 }
 
-static bool is_elsewhere(pid_t pid, pid_t sessiond)
-{
-    char one[64], other[64];
-
-    return process_link(pid, "ns/mnt", one, sizeof(one)) &&
-           process_link(sessiond, "ns/mnt", other, sizeof(other)) && strcmp(one, other) != 0;
-}
-
 /* Its own session daemon is found by this. */
 static void home_of(pid_t pid, char *home, size_t size)
 {
@@ -173,10 +165,10 @@ static void explain_with_provider(const struct facts *facts, const struct proces
 {
     char home[256];
 
-    if (is_elsewhere(process->pid, facts->sessiond)) {
+    if (facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
         reason->id = "program.namespace";
         (void)snprintf(reason->text, sizeof(reason->text),
-                       "it sees other file systems than lttng-sessiond (a container?)");
+                       "its /run/lttng is not that of lttng-sessiond: it is in a container");
         reason->mend = "mount the host's /run/lttng and /dev/shm into the container";
     } else if (!has_lttng_threads(process->pid)) {
         explain_forked(process, reason);

@@ -5,6 +5,8 @@
  */
 #include "listing.h"
 
+#include "service/graph.h"
+
 #include <babeltrace2/babeltrace.h>
 
 static const char *text_of(const bt_value *map, const char *key)
@@ -41,7 +43,7 @@ static void take(const bt_value *sessions, struct listing *listing)
     listing->has_more = count > LISTED_MAX;
 }
 
-static bt_query_executor *make_query(const bt_plugin *ctf, const char *url)
+static bt_query_executor *make_query(const char *url)
 {
     bt_value *params = bt_value_map_create();
     bt_query_executor *query = NULL;
@@ -50,7 +52,7 @@ static bt_query_executor *make_query(const bt_plugin *ctf, const char *url)
         bt_value_map_insert_string_entry(params, "url", url) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
         query = bt_query_executor_create(
             bt_component_class_source_as_component_class_const(
-                bt_plugin_borrow_source_component_class_by_name_const(ctf, "lttng-live")),
+                bt_plugin_borrow_source_component_class_by_name_const(graph_ctf(), "lttng-live")),
             "sessions", params);
     bt_value_put_ref(params);
     return query;
@@ -58,14 +60,10 @@ static bt_query_executor *make_query(const bt_plugin *ctf, const char *url)
 
 bool listing_ask(const void *url, void *listing)
 {
-    const bt_plugin *ctf = NULL;
     const bt_value *sessions = NULL;
     bt_query_executor *query;
 
-    if (bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &ctf) !=
-        BT_PLUGIN_FIND_STATUS_OK)
-        return false;
-    query = make_query(ctf, url);
+    query = make_query(url);
     if (!query || bt_query_executor_query(query, &sessions) != BT_QUERY_EXECUTOR_QUERY_STATUS_OK)
         return false;
     take(sessions, listing);

@@ -32,7 +32,7 @@ static const char usage[] =
     "\n"
     "  --endpoint=URL      a Zipkin collector's http://HOST:PORT, or file:PATH\n"
     "  --session=NAME      of the session [blkin]\n"
-    "  --relayd=HOST:PORT  a relay daemon that runs [own: one is started, on loopback]\n"
+    "  --relayd=HOST:PORT  a relay daemon that runs [own: starts one, on loopback]\n"
     "  --follow=GLOBS      also read these, as HOST/SESSION [*/SESSION]\n"
     "  --log-level=LEVEL   none, error, warning or info [warning]\n"
     "  --config=FILE       instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
@@ -46,6 +46,7 @@ static const char usage[] =
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000
+#define GONE_S           3
 
 struct service {
     struct config *config;
@@ -59,7 +60,7 @@ struct service {
     struct tracing tracing;
     struct readers readers;
     struct timer tick, drain, watchdog;
-    int64_t start_ns, ended_ns, drain_until_ms, next_stats_ms;
+    int64_t start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     bool is_ready, is_ending, is_draining;
     int status;
 };
@@ -258,7 +259,8 @@ static void session_is_made(void *context)
     struct service *service = context;
 
     readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
-    relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name);
+    relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name,
+                service->tracing.asked_at);
     be_ready(service);
 }
 
@@ -277,7 +279,8 @@ static void session_is_gone(void *context, const struct reader *reader)
 {
     struct service *service = context;
 
-    relay_sweep(&service->relay, reader->host, reader->session);
+    /* one of its name that has come since the relay daemon was asked is another one */
+    relay_sweep(&service->relay, reader->host, reader->session, time(NULL) - GONE_S);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
@@ -307,7 +310,8 @@ static void readers_have_ended(void *context)
 static void drain(void *context)
 {
     struct service *service = context;
-    const bool is_read = readers_have_read(&service->readers, service->ended_ns);
+    const bool is_read =
+        readers_have_read(&service->readers, service->ended_trace_ns, service->ended_ns);
 
     if (!is_read && clock_ms() < service->drain_until_ms) {
         timer_set(service->loop, &service->drain, DRAIN_LOOK_MS);
@@ -326,6 +330,7 @@ static void start_drain(void *context)
 
     service->is_draining = true;
     service->ended_ns = wall_clock_ns();
+    service->ended_trace_ns = tracing_now_ns(&service->tracing);
     service->drain_until_ms =
         clock_ms() + DRAIN_EXTRA_MS + config_integer(service->config, "flush-timeout-ms");
     service->drain = (struct timer){.due = drain, .context = service};

@@ -21,7 +21,6 @@
 #define PATH_SIZE      192
 #define RESTART_MS     100 /* then twice as long each time */
 #define RESTART_MAX_MS 5000
-#define LONG_RUN_NS    INT64_C(10000000000) /* who has run for that long has not failed at once */
 #define LOOK_MS        1000
 #define STATS_MS       500 /* how often they write */
 #define STUCK_NS       INT64_C(5000000000)
@@ -125,6 +124,8 @@ static uint64_t close_account(struct reader *reader, pid_t pid)
 
     if (read_stats(reader, &account) && account.pid == pid)
         reader->now = account;
+    if (reader->is_attached || reader->now.counts.input.trace_time_ns)
+        reader->failures = 0; /* it has worked */
     lost = counts_bury(&reader->now.counts);
     counts_add(&reader->before, &reader->now.counts);
     reader->now = (struct reader_account){.pid = 0};
@@ -278,7 +279,6 @@ static void reader_ended(void *context, int status)
     struct reader *reader = context;
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
-    const int64_t ran_ns = wall_clock_ns() - reader->since_ns;
     const uint64_t lost = close_account(reader, reader->pid);
 
     timer_clear(readers->loop, &reader->timer);
@@ -299,8 +299,6 @@ static void reader_ended(void *context, int status)
         start(reader);
         renew_next(readers);
     } else {
-        if (ran_ns > LONG_RUN_NS)
-            reader->failures = 0;
         start_later(reader);
     }
 }
@@ -528,7 +526,7 @@ void readers_relay_down(struct readers *readers)
     }
 }
 
-bool readers_have_read(struct readers *readers, int64_t time_ns)
+bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns)
 {
     for (int i = 0; i < READERS_MAX; i++) {
         struct reader *reader = &readers->readers[i];
@@ -538,8 +536,8 @@ bool readers_have_read(struct readers *readers, int64_t time_ns)
             reader->state != READER_RUNNING)
             continue;
         read_account(reader);
-        if (input->trace_time_ns < time_ns &&
-            (input->streams_open || reader->now.events_ns < time_ns + STATS_MS * 2000000))
+        if (input->trace_time_ns < trace_ns &&
+            (input->streams_open || reader->now.events_ns < wall_ns + STATS_MS * 2000000))
             return false;
     }
     return true;

@@ -94,8 +94,9 @@ void readers_listed(struct readers *readers, const struct listing *listing);
 /* Not started again, and ended after a moment. */
 void readers_retire(struct readers *readers, const char *session);
 
-/* Have those of our own session read up to that time? Those that had nothing to read have. */
-bool readers_have_read(struct readers *readers, int64_t time_ns);
+/* Have those of our own session read up to that time of its clock? Those that had nothing to read
+ * have, a moment after that time of the wall clock. */
+bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns);
 
 /* SIGINT to all; SIGKILL to those that do not end in time. Then all_ended(). */
 void readers_end(struct readers *readers);

@@ -6,6 +6,7 @@
 #include "relay.h"
 
 #include "listing.h"
+#include "monotonic.h"
 #include "service/say.h"
 #include "sweep.h"
 
@@ -192,7 +193,7 @@ static void look_whether_it_listens(void *context)
         listens(options, options->data_port)) {
         come_up(relay);
         list_in(relay, 0);
-    } else if (wall_clock_ns() - relay->since_ns > STARTED_MS * INT64_C(1000000)) {
+    } else if (clock_ms() - relay->started_ms > STARTED_MS) {
         say(BT_LOGGING_LEVEL_ERROR, "lttng-relayd does not listen after %d s: it is ended",
             STARTED_MS / 1000);
         (void)kill(relay->child.pid, SIGKILL);
@@ -256,7 +257,7 @@ static void start(void *context)
             restart_later(relay);
         return;
     }
-    relay_sweep(relay, NULL, NULL);
+    relay_sweep(relay, NULL, NULL, time(NULL));
     if (!output_lines_open(&relay->lines, relay->loop)) {
         restart_later(relay);
         return;
@@ -269,6 +270,7 @@ static void start(void *context)
     }
     output_lines_started(&relay->lines);
     relay->starts++;
+    relay->started_ms = clock_ms();
     set_state(relay, RELAY_STARTING);
     relay->timer.due = look_whether_it_listens;
     timer_set(relay->loop, &relay->timer, 10);
@@ -357,10 +359,10 @@ void relay_end(struct relay *relay, void (*ended)(void *context))
 /* ---- what it keeps -----------------------------------------------------------------------------
  */
 
-void relay_sweep(struct relay *relay, const char *host, const char *session)
+void relay_sweep(struct relay *relay, const char *host, const char *session, time_t before)
 {
     if (relay->options.is_own)
-        sweep(relay->loop, relay->options.output, host, session);
+        sweep(relay->loop, relay->options.output, host, session, before);
 }
 
 json_t *relay_json(const struct relay *relay)

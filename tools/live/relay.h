@@ -49,7 +49,7 @@ struct relay {
     struct relay_callbacks on;
     enum relay_state state;
     unsigned starts, failures; /* failures: in a row */
-    int64_t since_ns;
+    int64_t since_ns, started_ms;
     struct child child;
     struct output_lines lines;
     struct timer timer; /* to start it, to look whether it listens, or to list */
@@ -69,8 +69,8 @@ void relay_end(struct relay *relay, void (*ended)(void *context));
 void relay_url(const struct relay_options *options, char *url, size_t size);
 void relay_live_url(const struct relay_options *options, char *url, size_t size);
 
-/* Deletes in a child what ours has kept of sessions of this name that have ended; NULL: of all. */
-void relay_sweep(struct relay *relay, const char *host, const char *session);
+/* Deletes in a child what ours has kept of the sessions of this name that were made before. */
+void relay_sweep(struct relay *relay, const char *host, const char *session, time_t before);
 
 json_t *relay_json(const struct relay *relay);
 

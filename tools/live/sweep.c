@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 struct request {
     const char *folder, *host, *session; /* the last two may be NULL */
@@ -104,9 +103,10 @@ static void ended(void *context, int status)
     free(context);
 }
 
-void sweep(struct loop *loop, const char *folder, const char *host, const char *session)
+void sweep(struct loop *loop, const char *folder, const char *host, const char *session,
+           time_t before)
 {
-    struct request request = {folder, host, session, time(NULL)};
+    struct request request = {folder, host, session, before};
     struct child *child = calloc(1, sizeof(*child));
 
     if (!child)

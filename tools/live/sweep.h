@@ -8,10 +8,13 @@
 
 #include "service/loop.h"
 
+#include <time.h>
+
 /*
- * In a child: deletes FOLDER/HOST/SESSION-DATE-TIME where these are older than now, and nothing
- * else; with host NULL all that looks so.
+ * In a child: deletes FOLDER/HOST/SESSION-DATE-TIME where these were made before that time, and
+ * nothing else; with host NULL all that looks so.
  */
-void sweep(struct loop *loop, const char *folder, const char *host, const char *session);
+void sweep(struct loop *loop, const char *folder, const char *host, const char *session,
+           time_t before);
 
 #endif

@@ -21,7 +21,7 @@
 #define RETRY_MAX_MS    30000
 #define LIMIT_MS        10000 /* for what LTTng is asked */
 #define UNLISTED_MAX_MS 2500
-#define STALL_PERIOD_NS INT64_C(30000000000)
+#define STALL_PERIOD_MS 30000
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
@@ -122,6 +122,8 @@ static void write_note(const struct tracing *tracing)
 static void is_made(struct tracing *tracing, const struct session_answer *answer)
 {
     tracing->makings++;
+    if (answer->result == SESSION_CREATED || !tracing->clock_offset_ns)
+        tracing->clock_offset_ns = wall_clock_ns() - clock_ms() * 1000000;
     tracing->failures = 0;
     tracing->unlisted_since_ms = 0;
     tracing->error.text[0] = '\0';
@@ -174,6 +176,7 @@ static void make(struct tracing *tracing)
         }
     }
     tracing->is_dead = false;
+    tracing->asked_at = time(NULL);
     tracing->task.done = has_made;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, make_session, &making,
@@ -354,9 +357,10 @@ static void destroy_stalled(struct tracing *tracing)
 bool tracing_is_stalled(struct tracing *tracing)
 {
     if (tracing->state != TRACING_ACTIVE || tracing->is_busy ||
-        wall_clock_ns() - tracing->since_ns < STALL_PERIOD_NS * (tracing->names > 1))
+        (tracing->renamed_ms && clock_ms() - tracing->renamed_ms < STALL_PERIOD_MS))
         return false;
     destroy_stalled(tracing);
+    tracing->renamed_ms = clock_ms();
     (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
                    ++tracing->names);
     say(BT_LOGGING_LEVEL_WARNING,
@@ -371,6 +375,11 @@ bool tracing_is_stalled(struct tracing *tracing)
 bool tracing_was_tried(const struct tracing *tracing)
 {
     return tracing->was_tried;
+}
+
+int64_t tracing_now_ns(const struct tracing *tracing)
+{
+    return clock_ms() * 1000000 + tracing->clock_offset_ns;
 }
 
 /* ---- ending it ------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "service/loop.h"
 
 #include <jansson.h>
+#include <time.h>
 
 enum tracing_state {
     TRACING_NOT_YET,   /* no relay daemon, or not tried */
@@ -41,6 +42,9 @@ struct tracing {
     uint64_t daemon_mark; /* changes when a session daemon starts or ends in order */
     struct timer look, retry;
     int64_t next_look_ms;
+    int64_t clock_offset_ns; /* of the session: its time is that of CLOCK_MONOTONIC, and this */
+    int64_t renamed_ms;
+    time_t asked_at; /* when LTTng was asked to make it, the last time */
     struct task task, destroying, ending;
     bool is_busy, is_destroying, is_daemon_new;
     char destroy_name[256];
@@ -67,6 +71,9 @@ bool tracing_is_stalled(struct tracing *tracing);
 
 /* Is it tried at least once, so that the service is as ready as it can be? */
 bool tracing_was_tried(const struct tracing *tracing);
+
+/* The time of the session's clock, which goes on evenly also when the wall clock is set. */
+int64_t tracing_now_ns(const struct tracing *tracing);
 
 /* Both call ended(): one stops what was created here, the other one destroys it. */
 void tracing_stop(struct tracing *tracing, void (*ended)(void *context));

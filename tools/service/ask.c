@@ -16,29 +16,30 @@
 static const char status_usage[] =
     "usage: blkin status [--json] [live|rotate]\n"
     "\n"
-    "Prints how the services are that run here: state, session, readers, counters, and what\n"
-    "they have said last.\n"
+    "Prints how the services are that run here: state, session, readers, counters,\n"
+    "and what they have said last.\n"
     "\n"
-    "  --json               print the whole as JSON, with the counters that are 0\n"
-    "  --runtime-dir=DIR    where the service has its socket\n"
-    "  --config=FILE        instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help           print this\n"
+    "  --json             print the whole as JSON, with the counters that are 0\n"
+    "  --runtime-dir=DIR  where the service has its socket\n"
+    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  -h, --help         print this\n"
     "\n"
-    "Exit status: 0 one runs, or the one that was asked for; 1 none, or it does not answer;\n"
-    "2 wrong usage.\n";
+    "Exit status: 0 one runs, or the one that was asked for; 1 none, or it does not\n"
+    "answer; 2 wrong usage.\n";
 
 static const char reload_usage[] =
     "usage: blkin reload [live|rotate]\n"
     "\n"
-    "Has the service that runs here read its configuration again, as SIGHUP does. If it is\n"
-    "wrong, or for a key that needs a restart, the old one holds, and the message says why.\n"
+    "Has the service that runs here read its configuration again, as SIGHUP does. If\n"
+    "it is wrong, or for a key that needs a restart, the old one holds, and the\n"
+    "message says why.\n"
     "\n"
-    "  --runtime-dir=DIR    where the service has its socket\n"
-    "  --config=FILE        instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help           print this\n"
+    "  --runtime-dir=DIR  where the service has its socket\n"
+    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  -h, --help         print this\n"
     "\n"
-    "Exit status: 0 the new configuration holds; 1 it does not, or no service runs; 2 wrong\n"
-    "usage.\n";
+    "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
+    "2 wrong usage.\n";
 
 static const char *const services[] = {"live", "rotate"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))

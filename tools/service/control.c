@@ -348,7 +348,9 @@ static json_t *parse_answer(const char *path, const char *text, size_t length, s
 {
     json_error_t where;
     json_t *json = json_loadb(text, length, 0, &where);
-    const char *problem = json_string_value(json_object_get(json, "error"));
+    /* a status has more than its error */
+    const char *problem =
+        json_object_size(json) == 1 ? json_string_value(json_object_get(json, "error")) : NULL;
 
     if (!json)
         error_set(error, "%s: its answer is not JSON, line %d: %s", path, where.line, where.text);

@@ -17,8 +17,6 @@
 struct graph {
     const struct graph_spec *spec;
     bt_graph *graph;
-    const bt_plugin *ctf, *utils, *blkin;
-    const bt_plugin_set *installed; /* where blkin is from, if not from the environment */
     const bt_component_filter *muxer;
     const bt_component_sink *sink;
 };
@@ -129,40 +127,59 @@ static const bt_plugin *find_plugin(const char *name)
     return plugin;
 }
 
-static const bt_plugin *find_installed(struct graph *graph)
+static const bt_plugin *find_installed(void)
 {
-    if (bt_plugin_find_all_from_dir(PLUGIN_DIR, BT_FALSE, BT_FALSE, &graph->installed) !=
+    const bt_plugin_set *installed = NULL;
+    const bt_plugin *found = NULL;
+
+    if (bt_plugin_find_all_from_dir(PLUGIN_DIR, BT_FALSE, BT_FALSE, &installed) !=
         BT_PLUGIN_FIND_ALL_FROM_DIR_STATUS_OK)
         return NULL;
-    for (uint64_t i = 0; i < bt_plugin_set_get_plugin_count(graph->installed); i++) {
-        const bt_plugin *plugin = bt_plugin_set_borrow_plugin_by_index_const(graph->installed, i);
+    for (uint64_t i = 0; !found && i < bt_plugin_set_get_plugin_count(installed); i++) {
+        const bt_plugin *plugin = bt_plugin_set_borrow_plugin_by_index_const(installed, i);
 
-        if (strcmp(bt_plugin_get_name(plugin), "blkin") == 0) {
-            bt_plugin_get_ref(plugin);
-            return plugin;
-        }
+        if (strcmp(bt_plugin_get_name(plugin), "blkin") == 0)
+            found = plugin;
     }
-    return NULL;
+    if (found)
+        bt_plugin_get_ref(found);
+    bt_plugin_set_put_ref(installed);
+    return found;
 }
 
-static bool find_plugins(struct graph *graph)
+/* Found once, and for as long as this process and its children live. */
+static struct plugins {
+    const bt_plugin *ctf, *utils, *blkin;
+} plugins;
+
+static bool find_plugins(void)
 {
-    graph->ctf = find_plugin("ctf");
-    graph->utils = find_plugin("utils");
-    if (!graph->ctf || !graph->utils) {
+    if (plugins.blkin)
+        return true;
+    plugins.ctf = find_plugin("ctf");
+    plugins.utils = find_plugin("utils");
+    if (!plugins.ctf || !plugins.utils) {
         print_error("babeltrace2's own plugins ctf and utils are not found: is the package "
                     "libbabeltrace2-0 whole?");
         return false;
     }
-    (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE, &graph->blkin);
-    if (!graph->blkin)
-        graph->blkin = find_installed(graph);
-    if (!graph->blkin) {
+    (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE, &plugins.blkin);
+    if (!plugins.blkin)
+        plugins.blkin = find_installed();
+    if (!plugins.blkin)
         print_error("BlkKin's plugin for babeltrace2 is not found, neither in " PLUGIN_DIR
                     " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there");
-        return false;
-    }
-    return true;
+    return plugins.blkin != NULL;
+}
+
+bool graph_can_run(void)
+{
+    return find_plugins();
+}
+
+const bt_plugin *graph_ctf(void)
+{
+    return plugins.ctf;
 }
 
 /* ---- components ------------------------------------------------------------------------------ */
@@ -171,7 +188,7 @@ static bool find_plugins(struct graph *graph)
 static bool add_sink(struct graph *graph)
 {
     const bt_component_class_sink *class =
-        bt_plugin_borrow_sink_component_class_by_name_const(graph->blkin, "zipkin");
+        bt_plugin_borrow_sink_component_class_by_name_const(plugins.blkin, "zipkin");
 
     if (!class || bt_graph_add_sink_component(graph->graph, class, "sink", graph->spec->sink_params,
                                               graph->spec->level,
@@ -228,8 +245,9 @@ static const bt_component_source *add_source(struct graph *graph, const char *cl
     const bt_component_source *source = NULL;
 
     (void)bt_graph_add_source_component(
-        graph->graph, bt_plugin_borrow_source_component_class_by_name_const(graph->ctf, class_name),
-        name, params, level_of_source(graph), &source);
+        graph->graph,
+        bt_plugin_borrow_source_component_class_by_name_const(plugins.ctf, class_name), name,
+        params, level_of_source(graph), &source);
     return source;
 }
 
@@ -294,7 +312,7 @@ static void raise_limit_of_files(void)
 static bool add_traces(struct graph *graph)
 {
     const bt_component_class_filter *class =
-        bt_plugin_borrow_filter_component_class_by_name_const(graph->utils, "muxer");
+        bt_plugin_borrow_filter_component_class_by_name_const(plugins.utils, "muxer");
 
     raise_limit_of_files();
     if (!class ||
@@ -326,7 +344,7 @@ static bool build(struct graph *graph)
         print_error("cannot make babeltrace2's graph");
         return false;
     }
-    return find_plugins(graph) && add_sink(graph) &&
+    return find_plugins() && add_sink(graph) &&
            (graph->spec->live_url ? add_live(graph) : add_traces(graph));
 }
 
@@ -362,10 +380,6 @@ static void end(struct graph *graph)
 {
     bt_graph_put_ref(graph->graph);
     bt_current_thread_clear_error();
-    bt_plugin_put_ref(graph->blkin);
-    bt_plugin_set_put_ref(graph->installed);
-    bt_plugin_put_ref(graph->utils);
-    bt_plugin_put_ref(graph->ctf);
 }
 
 enum graph_status graph_run(const struct graph_spec *spec)
@@ -384,11 +398,4 @@ enum graph_status graph_run(const struct graph_spec *spec)
     end(&graph);
     leave_signals();
     return status;
-}
-
-bool graph_can_run(void)
-{
-    static struct graph loaded; /* for as long as we live */
-
-    return find_plugins(&loaded);
 }

@@ -33,9 +33,12 @@ enum graph_status {                       /* as of babeltrace2(1) */
 enum graph_status graph_run(const struct graph_spec *spec);
 
 /*
- * Are all plugins there? Says so if not. It loads them: where it was called, children of this
- * process start at once.
+ * Are all plugins there? Says so if not. It loads them for good: where it was called, children of
+ * this process need not.
  */
 bool graph_can_run(void);
+
+/* babeltrace2's plugin "ctf", after that. */
+const bt_plugin *graph_ctf(void);
 
 #endif

@@ -29,7 +29,7 @@ static int64_t time_of(const json_t *json)
     return (int64_t)timegm(&tm) * 1000000000 + strtol(rest + 1, NULL, 10) * 1000000;
 }
 
-static void read_counters(const json_t *json, struct counts *counts)
+void counts_read(const json_t *json, struct counts *counts)
 {
     for (size_t i = 0; i < counters_count; i++)
         counter_set(&counters[i], counts,
@@ -48,7 +48,7 @@ bool reader_account_read(const char *path, struct reader_account *account)
             (struct reader_account){.events_ns = time_of(json_object_get(json, "events_as_of")),
                                     .pid = (long)json_integer_value(json_object_get(json, "pid")),
                                     .has_ended = strcmp(state, "ended") == 0};
-        read_counters(values, &account->counts);
+        counts_read(values, &account->counts);
         account->counts.input.trace_time_ns = time_of(json_object_get(json, "trace_time"));
     }
     json_decref(json);

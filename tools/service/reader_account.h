@@ -33,4 +33,7 @@ uint64_t counts_bury(struct counts *counts);
 /* {"events": ..., ...}. NULL: out of memory. */
 json_t *counts_json(const struct counts *counts);
 
+/* The other way; those that are not there are 0. */
+void counts_read(const json_t *json, struct counts *counts);
+
 #endif

@@ -5,7 +5,7 @@
  */
 #include "account.h"
 
-#include "account/counters.h"
+#include "service/reader_account.h"
 
 #include <string.h>
 
@@ -15,11 +15,6 @@ void account_line(const char *name, const json_t *values, char line[ACCOUNT_LINE
     struct counts counts;
 
     memset(&counts, 0, sizeof(counts));
-    for (size_t i = 0; i < counters_count; i++) {
-        const uint64_t value =
-            (uint64_t)json_integer_value(json_object_get(values, counters[i].name));
-
-        memcpy((char *)&counts + counters[i].offset, &value, sizeof(value));
-    }
+    counts_read(values, &counts);
     counts_line(&counts, LINE_SHORT, line + length);
 }

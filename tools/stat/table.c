@@ -246,7 +246,7 @@ static size_t put_limits(const struct report *report, size_t width)
     char text[512];
     size_t lines = 0;
 
-    if (report->share > 1 || report->dropped) {
+    if (report->share > 1 || (report->is_live && report->passed > report->spans)) {
         size_t length =
             (size_t)snprintf(text, sizeof(text), "seen: %" PRIu64 " of %" PRIu64 " spans",
                              report->spans, report->passed);

@@ -20,12 +20,13 @@
 
 struct tap_reader {
     int fd;
+    bool is_new;
     struct buffer buffer;
     size_t searched; /* there is no end of a line up to here */
     char path[];
 };
 
-struct tap_reader *tap_reader_open(const char *path, struct error *error)
+struct tap_reader *tap_reader_open(const char *path, bool is_new, struct error *error)
 {
     const size_t size = strlen(path) + 1;
     struct tap_reader *reader = calloc(1, sizeof(*reader) + size);
@@ -36,6 +37,7 @@ struct tap_reader *tap_reader_open(const char *path, struct error *error)
     }
     memcpy(reader->path, path, size);
     reader->buffer.limit = LINE_MAX_BYTES;
+    reader->is_new = is_new;
     reader->fd = unix_socket_connect(path, error);
     if (reader->fd >= 0)
         return reader;
@@ -69,14 +71,19 @@ void tap_reader_ask(struct tap_reader *reader, uint32_t share)
     (void)send(reader->fd, request, (size_t)length, MSG_NOSIGNAL);
 }
 
+static uint64_t count_of(const json_t *json, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(json, key));
+}
+
 static bool use_object(const struct tap_reader *reader, const json_t *json,
                        bool (*use)(void *context, const struct tap_line *line), void *context,
                        struct error *error)
 {
     const json_t *refusal = json_object_get(json, "error");
     const struct tap_line line = {
-        .passed = (uint64_t)json_integer_value(json_object_get(json, "passed")),
-        .dropped = (uint64_t)json_integer_value(json_object_get(json, "dropped")),
+        .passed = count_of(json, "passed") + (reader->is_new ? count_of(json, "before") : 0),
+        .dropped = count_of(json, "dropped"),
         .spans = json_object_get(json, "spans"),
     };
 

@@ -20,8 +20,11 @@ struct tap_line {
 
 struct tap_reader;
 
-/* Returns NULL with error set. */
-struct tap_reader *tap_reader_open(const char *path, struct error *error);
+/*
+ * is_new: the sink has begun since we look, so what it had before we came counts as passed. Returns
+ * NULL with error set.
+ */
+struct tap_reader *tap_reader_open(const char *path, bool is_new, struct error *error);
 void tap_reader_close(struct tap_reader *reader);
 
 const char *tap_reader_path(const struct tap_reader *reader);

@@ -20,8 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TAPS_MAX  256
-#define SHARE_MAX 1024U
+#define TAPS_MAX   256
+#define CONNECT_MS 10 /* between attempts to connect to a tap that is not there */
+#define SHARE_MAX  1024U
 
 /* Of the time: with more a share of half as many traces is asked for, with less of twice as many.
  */
@@ -38,7 +39,10 @@ struct watch {
     struct span_list spans; /* of one line */
     struct tap_reader *taps[TAPS_MAX];
     size_t taps_count;
+    json_t *known[SERVICES_MAX]; /* the paths of their taps, some of which may not be there yet */
     json_t *accounts[SERVICES_MAX];
+    bool has_begun;
+    bool may_connect; /* in this interval */
     uint32_t share;
     bool has_broken;      /* some tap */
     uint64_t spans_count; /* these three of the interval */
@@ -79,7 +83,7 @@ static bool add_tap(struct watch *watch, const char *path, struct error *error)
         error_set(error, "there are more than %d taps", TAPS_MAX);
         return false;
     }
-    tap = tap_reader_open(path, error);
+    tap = tap_reader_open(path, watch->has_begun, error);
     if (!tap)
         return false;
     if (watch->share > 1)
@@ -102,6 +106,7 @@ static void read_tap(struct watch *watch, size_t i)
     case TAP_BROKEN:
         fprintf(stderr, "blkin stat: %s\n", error.text);
         watch->has_broken = true;
+        watch->may_connect = false; /* it may be so again at once */
         remove_tap(watch, i);
         break;
     case TAP_ENDED:
@@ -137,26 +142,38 @@ static bool read_taps(struct watch *watch, int64_t until_ms)
 
 /* ---- services */
 
+/*
+ * Connects to the taps that are there by now: a sink that converts a closed chunk lives for less
+ * than an interval. Returns whether some are still missing.
+ */
+static bool connect_taps(struct watch *watch)
+{
+    bool is_missing = false;
+    struct error error;
+    const json_t *path;
+    size_t i;
+
+    for (int service = 0; service < SERVICES_MAX; service++) {
+        json_array_foreach(watch->known[service], i, path)
+        {
+            if (json_is_string(path))
+                is_missing |= !add_tap(watch, json_string_value(path), &error);
+        }
+    }
+    return is_missing;
+}
+
 /* Asks a service, of which one that is not there is no error. Returns whether it answers. */
 static bool ask_service(struct watch *watch, int service)
 {
     struct error error;
     json_t *status = control_ask(watch->folder, services[service], "status", &error);
-    json_t *taps = status ? control_ask(watch->folder, services[service], "taps", &error) : NULL;
-    const json_t *list = taps, *path;
-    size_t i;
 
-    if (json_is_object(taps))
-        list = json_object_get(taps, "taps");
     json_decref(watch->accounts[service]);
+    json_decref(watch->known[service]);
     watch->accounts[service] = json_incref(json_object_get(status, "counters"));
-    json_array_foreach(list, i, path)
-    {
-        /* one whose sink has ended in between is no trouble */
-        if (json_is_string(path))
-            (void)add_tap(watch, json_string_value(path), &error);
-    }
-    json_decref(taps);
+    watch->known[service] =
+        status ? control_ask(watch->folder, services[service], "taps", &error) : NULL;
     json_decref(status);
     return status != NULL;
 }
@@ -167,6 +184,8 @@ static bool ask_services(struct watch *watch)
 
     for (int i = 0; i < SERVICES_MAX; i++)
         one_answers |= ask_service(watch, i);
+    (void)connect_taps(watch);
+    watch->has_begun = true;
     return one_answers;
 }
 
@@ -200,6 +219,7 @@ static void begin_interval(struct watch *watch)
 {
     statistics_clear(watch->statistics);
     watch->spans_count = watch->passed = watch->dropped = 0;
+    watch->may_connect = true;
     watch->begin_ms = clock_ms();
     watch->busy_s = cpu_seconds();
 }
@@ -253,7 +273,10 @@ static bool run_interval(struct watch *watch)
     const int64_t end_ms = watch->begin_ms + watch->options->interval_ms;
 
     while (clock_ms() < end_ms && (watch->folder || watch->taps_count)) {
-        if (!read_taps(watch, end_ms))
+        const int64_t soon_ms = clock_ms() + CONNECT_MS;
+        const bool is_missing = watch->may_connect && connect_taps(watch);
+
+        if (!read_taps(watch, is_missing && soon_ms < end_ms ? soon_ms : end_ms))
             return false;
     }
     return true;
@@ -295,8 +318,10 @@ static void end(struct watch *watch)
 {
     while (watch->taps_count)
         remove_tap(watch, watch->taps_count - 1);
-    for (int i = 0; i < SERVICES_MAX; i++)
+    for (int i = 0; i < SERVICES_MAX; i++) {
         json_decref(watch->accounts[i]);
+        json_decref(watch->known[i]);
+    }
     open_traces_free(watch->traces);
     statistics_free(watch->statistics);
     spans_free(&watch->spans);
