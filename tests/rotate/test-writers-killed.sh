@@ -17,10 +17,11 @@ start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 2000 "$WORK/progress
 export LTTNG_UST_REGISTER_TIMEOUT=-1
 for ((n = 0, all = 0; n < kills; all++)); do
     "$BUILD/tests/libblkin/killed" $ended mid-record 2>/dev/null
-    case $? in
+    died=$?
+    case $died in
     139) n=$((n + 1)) ;;
     137) ((all - n < 3 + kills / 4)) || fail "it does not die in the middle of a record" ;; # no room
-    *) fail "it died of something else" ;;
+    *) fail "it died of something else: status $died" ;;
     esac
 done
 stop_part writer TERM 5 2>/dev/null
