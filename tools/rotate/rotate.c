@@ -796,7 +796,8 @@ static int run(struct rotate *rotate)
 int rotate_command(int argc, char *argv[])
 {
     bool once = false, end = false;
-    const struct config_flag flags[] = {{"once", &once, NULL}, {"end", &end, NULL}, {NULL}};
+    const struct config_flag flags[] = {
+        {"once", &once, NULL}, {"end", &end, NULL}, {NULL, NULL, NULL}};
     const struct config_request request = {"rotate", usage, flags};
     struct rotate service = {.work = SERVE};
     int status;
