@@ -12,6 +12,7 @@
 #include "service/say.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -115,12 +116,15 @@ char *status_page(const struct rotate_status *status)
                            .events_ns = wall_clock_ns(),
                            .now_ns = wall_clock_ns()};
     char *sinks = run.endpoint ? prometheus_page(&status->counts, &run) : NULL;
-    struct printer printer = {.has_failed = !sinks};
+    struct printer printer = {.has_failed = false};
+    char *own, *page = NULL;
 
-    if (sinks)
-        print_text(&printer, sinks, strlen(sinks));
     print_own(&printer, status);
+    own = print_end(&printer);
+    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
+        page = NULL;
+    free(own);
     free(sinks);
     free(run.endpoint);
-    return print_end(&printer);
+    return page;
 }
