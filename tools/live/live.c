@@ -46,7 +46,7 @@ static const char usage[] =
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000
-#define GONE_S           3
+#define READY_MAX_NS     INT64_C(10000000000) /* with a session that is not read yet */
 
 struct service {
     struct config *config;
@@ -170,6 +170,7 @@ static void be_ready(struct service *service)
     if (service->is_ready || service->is_ending)
         return;
     service->is_ready = true;
+    service->relay.is_urgent = false;
     if (service->tracing.state == TRACING_ACTIVE)
         fprintf(stderr, "blkin live: recording: session \"%s\", spans go to %s\n",
                 service->tracing.spec.name, service->endpoint);
@@ -181,7 +182,9 @@ static void tick(void *context)
     struct service *service = context;
 
     timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
-    if (tracing_was_tried(&service->tracing))
+    if (tracing_was_tried(&service->tracing) &&
+        (service->tracing.state != TRACING_ACTIVE ||
+         wall_clock_ns() - service->start_ns > READY_MAX_NS))
         be_ready(service);
     tell_systemd(service);
     if (clock_ms() < service->next_stats_ms)
@@ -240,6 +243,8 @@ static void relay_has_listed(void *context, const struct listing *listing)
     struct service *service = context;
 
     readers_listed(&service->readers, listing);
+    if (service->tracing.state == TRACING_ACTIVE && readers_has_attached_own(&service->readers))
+        be_ready(service);
     if (!service->is_ending)
         tracing_is_listed(&service->tracing,
                           lists(listing, service->host.nodename, service->tracing.spec.name));
@@ -261,7 +266,6 @@ static void session_is_made(void *context)
     readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
     relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name,
                 service->tracing.asked_at);
-    be_ready(service);
 }
 
 static void session_stands_still(void *context, const struct reader *reader)
@@ -280,7 +284,7 @@ static void session_is_gone(void *context, const struct reader *reader)
     struct service *service = context;
 
     /* one of its name that has come since the relay daemon was asked is another one */
-    relay_sweep(&service->relay, reader->host, reader->session, time(NULL) - GONE_S);
+    relay_sweep(&service->relay, reader->host, reader->session, service->relay.asked_at);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
@@ -465,6 +469,7 @@ static bool open_parts(struct service *service, struct error *error)
     readers_begin(&service->readers, service->loop, &readers, &of_readers);
     tracing_begin(&service->tracing, service->loop, &spec, note, relay.is_own, &of_tracing);
     relay_begin(&service->relay, service->loop, &relay, &of_relay);
+    service->relay.is_urgent = true;
     return true;
 }
 

@@ -596,6 +596,17 @@ struct counts readers_counts(struct readers *readers)
     return sum;
 }
 
+bool readers_has_attached_own(const struct readers *readers)
+{
+    for (int i = 0; i < READERS_MAX; i++) {
+        const struct reader *reader = &readers->readers[i];
+
+        if (reader->is_used && reader->is_own && reader->is_attached)
+            return true;
+    }
+    return false;
+}
+
 unsigned readers_running(const struct readers *readers)
 {
     unsigned count = 0;

@@ -102,6 +102,7 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
 void readers_end(struct readers *readers);
 
 struct counts readers_counts(struct readers *readers);
+bool readers_has_attached_own(const struct readers *readers);
 unsigned readers_running(const struct readers *readers);
 json_t *readers_json(struct readers *readers);
 json_t *readers_taps(struct readers *readers); /* their sockets, for `blkin stat` */

@@ -299,7 +299,7 @@ static void has_listed(void *context, const void *result)
     if (relay->state != RELAY_UP)
         come_up(relay);
     relay->on.listed(relay->on.context, &relay->listing);
-    list_in(relay, relay->listing.count ? LIST_MS : LIST_SOON_MS);
+    list_in(relay, relay->listing.count && !relay->is_urgent ? LIST_MS : LIST_SOON_MS);
 }
 
 static void list(void *context)
@@ -310,6 +310,7 @@ static void list(void *context)
     if (relay->is_listing)
         return;
     relay_live_url(&relay->options, url, sizeof(url));
+    relay->asked_at = time(NULL);
     relay->task.done = has_listed;
     relay->task.context = relay;
     relay->is_listing = task_start(relay->loop, &relay->task, listing_ask, url,

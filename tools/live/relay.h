@@ -11,6 +11,7 @@
 #include "service/output_lines.h"
 
 #include <jansson.h>
+#include <time.h>
 
 struct relay_options {
     bool is_own;
@@ -55,6 +56,8 @@ struct relay {
     struct timer timer; /* to start it, to look whether it listens, or to list */
     struct task task;
     bool is_listing, has_listed, is_ending;
+    bool is_urgent; /* somebody waits for what is listed */
+    time_t asked_at;
     struct listing listing; /* the last one */
     void (*ended)(void *context);
 };
