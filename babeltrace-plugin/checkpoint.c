@@ -211,6 +211,11 @@ bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
 
 /* ---- a live session -------------------------------------------------------------------------- */
 
+bool checkpoint_is_due(const struct checkpoint *checkpoint)
+{
+    return !checkpoint->hold && clock_ms() >= checkpoint->next_ms;
+}
+
 void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
 {
     const int64_t now_ms = clock_ms();
@@ -271,7 +276,7 @@ static bool restore(struct checkpoint *checkpoint, struct error *error)
 {
     struct checkpoint_file *file = &checkpoint->file;
     struct state_reader reader = {.left = {file->state, file->state_length}};
-    struct error why;
+    struct error why = {""};
 
     assembler_restore(checkpoint->assembler, &reader);
     if (checkpoint->hold)

@@ -72,6 +72,8 @@ bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error);
 
 /* ---- of a live session ----------------------------------------------------------------------- */
 
+bool checkpoint_is_due(const struct checkpoint *checkpoint);
+
 /* After a batch of messages: writes the state, if it is time to. */
 void checkpoint_keep(struct checkpoint *checkpoint, bool at_once);
 

@@ -606,7 +606,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
 /* To read on would only be to lose on: the trace is still there, so it is better to stop. */
 static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
 {
-    struct error error;
+    struct error error = {""};
 
     if (sink->hold && checkpoint_has_failed(sink->checkpoint, &error)) {
         sink_fail(sink->self, "%s", error.text);
@@ -628,6 +628,19 @@ static bt_component_class_sink_consume_method_status end_early(struct sink *sink
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
+/*
+ * A live session's. Checkpoint and statistics file are of the same moment: when we are killed, who
+ * adds the account of the next run to ours has every event once, as read or as missing.
+ */
+static void keep_checkpoint(struct sink *sink)
+{
+    if (!sink->checkpoint || !checkpoint_is_due(sink->checkpoint))
+        return;
+    publish_now(sink);
+    account_keep(sink->account);
+    checkpoint_keep(sink->checkpoint, false);
+}
+
 static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
@@ -637,8 +650,7 @@ use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
         bt_message_put_ref(messages[i]);
     }
     publish(sink);
-    if (sink->checkpoint)
-        checkpoint_keep(sink->checkpoint, false);
+    keep_checkpoint(sink);
     return go_on(sink);
 }
 
@@ -662,8 +674,7 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
         exporter_set_live(sink->exporter); /* a trace on disk never says so */
         publish(sink);
-        if (sink->checkpoint)
-            checkpoint_keep(sink->checkpoint, false);
+        keep_checkpoint(sink);
         return is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
         return end_of_trace(sink);

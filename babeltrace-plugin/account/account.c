@@ -28,7 +28,10 @@ struct account {
     struct stats_file file; /* its path is NULL if there is none */
     int64_t period_ms;
     bool shows_progress;
-    bool has_reported_file; /* the thread's, then account_end()'s */
+    bool has_reported_file;
+    struct counts kept; /* see account_keep() */
+    int64_t kept_wall_ns;
+    pthread_mutex_t file_lock; /* of the file and these three */
     struct metrics_server *server;
     int64_t begin_ms;
     pthread_t thread;
@@ -118,9 +121,14 @@ static void count_file_error(struct account *account, const struct error *error)
 static bool write_file(struct account *account, bool has_ended, struct error *error)
 {
     struct run_info run;
-    const struct counts counts = read_counts(account, &run);
+    struct counts counts = read_counts(account, &run);
 
     run.has_ended = has_ended;
+    if (account->kept_wall_ns && !has_ended) {
+        counts.input = account->kept.input;
+        counts.core = account->kept.core;
+        run.events_ns = account->kept_wall_ns;
+    }
     return stats_file_write(&account->file, &counts, &run, error);
 }
 
@@ -128,8 +136,21 @@ static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
+    pthread_mutex_lock(&account->file_lock);
     if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
+    pthread_mutex_unlock(&account->file_lock);
+}
+
+void account_keep(struct account *account)
+{
+    pthread_mutex_lock(&account->file_lock);
+    pthread_mutex_lock(&account->lock);
+    account->kept = account->published;
+    account->kept_wall_ns = account->published_wall_ns;
+    pthread_mutex_unlock(&account->lock);
+    pthread_mutex_unlock(&account->file_lock);
+    show_file(account, false);
 }
 
 #define DISTANCE_MAX 48
@@ -312,6 +333,7 @@ struct account *account_open(const struct account_options *options,
     account->end_fd = -1;
     account->file.fd = -1;
     pthread_mutex_init(&account->lock, NULL);
+    pthread_mutex_init(&account->file_lock, NULL);
     if (begin(account, options, error))
         return account;
     account_free(account);
@@ -352,6 +374,7 @@ void account_free(struct account *account)
     if (account->end_fd >= 0)
         close(account->end_fd);
     pthread_mutex_destroy(&account->lock);
+    pthread_mutex_destroy(&account->file_lock);
     stats_file_close(&account->file);
     free(account->endpoint);
     free(account);

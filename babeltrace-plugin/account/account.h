@@ -54,6 +54,12 @@ void account_publish(struct account *account, const struct input_counts *input,
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core);
 
+/*
+ * After account_publish_now(): from now on, up to the next call or the end, the file has these
+ * counters of events. It is written at once.
+ */
+void account_keep(struct account *account);
+
 /* The trace is a live session's: from now on a word is said when it stands still, see watch.h. */
 void account_watch(struct account *account);
 

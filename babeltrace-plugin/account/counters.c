@@ -200,9 +200,8 @@ static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]))
         return counts->output.outcome[OUTCOME_SKIPPED] == 0;
-    return !counts->output.spool.in_use &&
-           (counter->section == SECTION_SPOOL ||
-            counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));
+    return !counts->output.spool.in_use && (counter->section == SECTION_SPOOL ||
+                                            counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));
 }
 
 static bool is_shown(size_t i, const struct counts *counts, uint64_t value, enum line_style style)

@@ -119,10 +119,13 @@ void losses_save(const struct losses *losses, struct state_writer *writer)
 
 void losses_restore(struct losses *losses, struct state_reader *reader)
 {
+    struct loss_ring *ring = losses->ring;
     uint64_t count;
 
-    losses_destroy(losses);
     losses_init(losses);
+    losses->ring = ring;
+    if (ring)
+        ring->next = ring->count = 0;
     losses->has_forgotten = state_get_bool(reader);
     losses->forgotten_begin_ns = state_get_signed(reader);
     losses->forgotten_end_ns = state_get_signed(reader);

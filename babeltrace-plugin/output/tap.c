@@ -27,8 +27,9 @@
 #define READER_BYTES (4U << 20)
 
 #define SHARE_MAX       65536U
-#define LINGER_MS       100
-#define ACCEPT_PAUSE_MS 200 /* after a failure for want of descriptors */
+#define LINGER_MS       100  /* at the end, for a reader that takes nothing */
+#define LINGER_MOST_MS  1000 /* for one that does */
+#define ACCEPT_PAUSE_MS 200  /* after a failure for want of descriptors */
 
 static const char too_many[] = "{\"error\":\"the tap has 8 readers already\"}\n";
 
@@ -55,6 +56,7 @@ struct tap {
     int wake; /* eventfd */
     pthread_t thread;
     int64_t accept_ms;    /* not before */
+    int64_t sent_ms;      /* when a reader last took something */
     atomic_ullong passed; /* spans, whether anybody looked or not */
     atomic_uint readers_count;
     atomic_bool is_closing;
@@ -324,6 +326,7 @@ static bool send_more(struct tap *tap, struct reader *reader)
         if (sent < 0)
             return is_passing(errno);
         reader->sent += (size_t)sent;
+        tap->sent_ms = clock_ms();
     }
     return true;
 }
@@ -392,15 +395,38 @@ static int timeout(const struct tap *tap, int64_t until_ms)
     return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
 }
 
+/* For who is late, too: what has passed is told. */
+static void accept_last_readers(struct tap *tap)
+{
+    for (int i = 0; i < TAP_READERS; i++)
+        accept_reader(tap);
+}
+
+/* CLOCK_NEVER before the end. */
+static int64_t end_ms(const struct tap *tap, int64_t closing_ms)
+{
+    const int64_t since_ms = tap->sent_ms > closing_ms ? tap->sent_ms : closing_ms;
+
+    if (closing_ms == CLOCK_NEVER)
+        return CLOCK_NEVER;
+    return since_ms + LINGER_MS < closing_ms + LINGER_MOST_MS ? since_ms + LINGER_MS
+                                                              : closing_ms + LINGER_MOST_MS;
+}
+
 static void *run(void *context)
 {
     struct tap *tap = context;
-    int64_t until_ms = CLOCK_NEVER;
+    int64_t closing_ms = CLOCK_NEVER;
     struct pollfd fds[FIXED_FDS + TAP_READERS];
 
     for (;;) {
-        if (until_ms == CLOCK_NEVER && atomic_load(&tap->is_closing))
-            until_ms = clock_ms() + LINGER_MS;
+        int64_t until_ms;
+
+        if (closing_ms == CLOCK_NEVER && atomic_load(&tap->is_closing)) {
+            closing_ms = clock_ms();
+            accept_last_readers(tap);
+        }
+        until_ms = end_ms(tap, closing_ms);
         if (until_ms != CLOCK_NEVER && (have_all(tap) || clock_ms() >= until_ms))
             return NULL;
         prepare(tap, fds);

@@ -27,7 +27,10 @@ void tap_show(struct tap *tap, const struct encoder *encoder, const struct body 
 /* Spans that a reader was not shown, of those that it wanted; summed up over the readers. */
 uint64_t tap_dropped(struct tap *tap);
 
-/* No more will be shown. Readers have a tenth of a second for the rest: then it is dropped. */
+/*
+ * No more will be shown. Readers have a tenth of a second for the rest, and up to a second while
+ * they take some of it: then it is dropped.
+ */
 void tap_end(struct tap *tap);
 
 /* NULL is allowed. */

@@ -378,7 +378,7 @@ grep -q '^ok' "$WORK/table" && fail "--quiet shows what is well"
 "$BUILD/bin/blkin" doctor --section=stat >/dev/null 2>&1
 [ $? -eq 2 ] || fail "--section=stat is accepted"
 
-# ---- beside blkin live
+# ---- beside blkin live and blkin rotate
 
 stop_part viewer INT
 stop_part relayd
@@ -401,6 +401,21 @@ names service.runs 'does not answer' 'a service that hangs'
 kill -CONT "${private_pid[live]}"
 stop_part live KILL
 names service.runs 'Connection refused' 'a service that was killed'
+
+lttng destroy blkin >/dev/null 2>&1
+export BLKIN_SHM_PATH=$WORK/shm
+start_part rotate "$BUILD/bin/blkin" rotate
+rotate_is_well() {
+    doctor
+    [ "$status" -eq 0 ] && [ "$(jq -r .section "$WORK/doctor.json")" = rotate ]
+}
+wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
+    show_doctor
+    exit 1
+}
+names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
+has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
+stop_part rotate
 
 echo "$cases broken set-ups"
 ((cases >= 40)) || fail "only $cases"

@@ -241,7 +241,7 @@ static void open_file(struct input *source, bool is_live)
 
         add_events(source, hold, 8);
         counts.spans = spans;
-        checkpoint_settle(checkpoint, &counts);
+        checkpoint_settle(checkpoint, &counts, spans);
         checkpoint_end_trace(checkpoint, (int64_t)take(source, 2) * 10000000, false);
         if (!checkpoint_has_failed(checkpoint, &error))
             (void)checkpoint_finish(checkpoint, &error);

@@ -45,6 +45,14 @@ wait_part live 10
 "$blkin" status --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "status of nothing"
 grep -q 'neither `blkin live` nor `blkin rotate` runs here' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
 
+# ---- beyond loopback only when it is said so
+start_live --relayd-address=0.0.0.0 --expose-relayd=yes --endpoint="file:$WORK/exposed.json"
+is_exposed() {
+    grep -q "00000000:$(printf %04X "$RELAYD_LIVE") 00000000:0000 0A" /proc/net/tcp
+}
+wait_for 10 live "a relay daemon for all" is_exposed || exit 1
+stop_part live TERM 10 || fail "exit status $? after SIGTERM"
+
 # ---- without a session daemon it waits, and is ready all the same
 notify=$WORK/notify
 start_part notify "$PYTHON" -u -c 'import socket, sys

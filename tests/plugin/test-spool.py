@@ -55,15 +55,25 @@ class Skipped(Exception):
 class Run:
     """What a run of the driver has said; its accounts have been checked all the time by itself."""
 
-    def __init__(self, target, *steps, status=0, **options):
+    def __init__(self, target, *steps, status=0, when=(), **options):
+        """when: (words, function): called when the driver says that for the first time."""
         url = target if isinstance(target, str) else target.url
         args = [DRIVER, "endpoint=" + url, "require-collector=no"]
         args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
-        done = subprocess.run(args + list(steps), stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=60 * SLOW, check=False)
-        self.status = done.returncode
-        self.messages = done.stderr
-        self.counts = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
+        self.messages = ""
+        with subprocess.Popen(args + list(steps), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as driver:
+            timer = threading.Timer(60 * SLOW, driver.kill)
+            timer.start()
+            for line in driver.stderr:
+                self.messages += line
+                if when and when[0] in line:
+                    when[1]()
+                    when = ()
+            said = driver.stdout.read()
+            self.status = driver.wait()
+            timer.cancel()
+        self.counts = json.loads(said.splitlines()[-1]) if self.status == 0 else {}
         expect(self.status == status, self.explain())
 
     def explain(self):
@@ -147,10 +157,10 @@ def untouched_while_the_collector_is_well():
 def away_then_back_in_order():
     """With one sender all is in order: what waited, what came meanwhile, what came later."""
     with folder() as spool, Collector(listening=False) as collector:
-        threading.Timer(0.5, collector.start).start()
-        run = Run(collector, "live", "add:1000", "wait:spooled:1000", "pace:1000", "add:1000",
+        run = Run(collector, "live", "add:1000", "wait:spooled:1000", "say:back", "pace:1000",
+                  "add:1000",
                   "wait:spool-accepted:1000", "add:1000", "flush", "close", spool=spool,
-                  spool_senders=1, batch_spans=100)
+                  spool_senders=1, batch_spans=100, when=("back\n", collector.start))
         expect(collector.accepted == ids(3000), "not in order, or not all")
         run.has(undelivered=0, dropped=0, waiting=0, spool_waiting=0, spool_bytes=0)
         run.says("not delivered yet, but spooled").says("the collector answers again")
@@ -160,9 +170,9 @@ def away_then_back_in_order():
 @scenario
 def away_then_back_with_many_senders():
     with folder() as spool, Collector(listening=False) as collector:
-        threading.Timer(0.5, collector.start).start()
-        run = Run(collector, "live", "add:10000", "wait:spool-accepted:10000", "add:100", "flush",
-                  "close", spool=spool, batch_spans=100)
+        run = Run(collector, "live", "add:10000", "wait:spooled:10000", "say:back",
+                  "wait:spool-accepted:10000", "add:100", "flush", "close", spool=spool,
+                  batch_spans=100, when=("back\n", collector.start))
         run.has(spool_waiting=0, spool_bytes=0)
         expect(sorted(collector.accepted) == ids(10100), "not each once")
 
@@ -395,9 +405,9 @@ def small_disk(size):
 def full_disk():
     """What the disk has not taken waits in the queue, as without a spool; all arrives."""
     with small_disk(500000) as disk, Collector(listening=False) as collector:
-        threading.Timer(2, collector.start).start()
-        run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "sleep:1500", "flush",
-                  "close", spool=disk + "/spool", batch_spans=100, noise=200)
+        run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "flush", "close",
+                  when=("No space left on device", collector.start), spool=disk + "/spool",
+                  batch_spans=100, noise=200)
         run.has(dropped=0, undelivered=0, spool_waiting=0).says("No space left on device")
         expect(run.counts["spool"]["errors"] > 0, run.explain())
         expect(sorted(collector.accepted) == ids(10000), "not each once")
@@ -433,9 +443,9 @@ def file_that_finds_no_room():
         ballast = disk + "/ballast"
         with open(ballast, "wb") as file:
             file.write(bytes(200000))
-        threading.Timer(0.7, os.remove, [ballast]).start()
-        Run("file:" + disk + "/spans.json", "live", "add:1500", "wait:spool-accepted:500", "flush",
-            "close", spool=spool, batch_spans=100).has(undelivered=0, dropped=0, spool_waiting=0)
+        Run("file:" + disk + "/spans.json", "live", "add:1500", "wait:spooled:500", "say:room",
+            "wait:spool-accepted:500", "flush", "close", spool=spool, batch_spans=100,
+            when=("room\n", lambda: os.remove(ballast))).has(undelivered=0, dropped=0, spool_waiting=0)
         with open(disk + "/spans.json", encoding="utf-8") as file:
             got = [int(span["id"], 16) for span in json.load(file)]
         expect(got == ids(1500), "not in order")

@@ -44,7 +44,7 @@ taken() {
     "$PYTHON" - "$WORK/taken" "$1" <<'PY'
 import json, sys
 numbers = [int(span[0]) for line in open(sys.argv[1]) for span in json.loads(line)
-           if span[0] is not None]
+           if span[1] == "n"]
 print(len(numbers) if sys.argv[2] == "all" else len(set(numbers)))
 PY
 }

@@ -334,6 +334,8 @@ static char *made_default(const struct config *config, const char *name)
                                    : asprintf(&text, "%s/run", config_text(config, "state-dir"));
     } else if (strcmp(name, "output") == 0) {
         length = asprintf(&text, "%s/rotate", config_text(config, "state-dir"));
+    } else if (strcmp(name, "shm-path") == 0) {
+        length = asprintf(&text, "/dev/shm/blkin-rotate-%u", (unsigned)geteuid());
     } else if (strcmp(name, "follow") == 0) {
         length = asprintf(&text, "*/%s", config_text(config, "session"));
     }

@@ -63,7 +63,7 @@ static const struct key own[] = {
     AN_INTEGER(ROTATE, "rotate-bytes", 0, KIB * GIB, 0),
     A_TEXT(ROTATE, "output", 4000, NULL),
     AN_INTEGER(ROTATE, "max-disk-bytes", KIB * KIB, KIB * KIB * GIB, 10 * GIB),
-    A_TEXT(ROTATE, "shm-path", 4000, ""),
+    A_TEXT(ROTATE, "shm-path", 4000, NULL),
 };
 /* clang-format on */
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,15 +103,25 @@ static void take_over_errors(const struct doctor *patient, const char *program, 
     mend(patient, "blkin config check tells all; what follows is without the file");
 }
 
-/* Which service should be here? That of which there is a socket. */
+static bool is_listening(const char *folder, const char *service)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_there;
+
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s.sock", folder, service);
+    is_there = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return is_there;
+}
+
+/* Which service should be here? The one that is. */
 static const char *guess_section(const struct config *config)
 {
-    char live[512], rotate[512];
     const char *folder = config_text(config, "runtime-dir");
 
-    (void)snprintf(live, sizeof(live), "%s/live.sock", folder);
-    (void)snprintf(rotate, sizeof(rotate), "%s/rotate.sock", folder);
-    return access(rotate, F_OK) == 0 && access(live, F_OK) < 0 ? "rotate" : "live";
+    return is_listening(folder, "rotate") && !is_listening(folder, "live") ? "rotate" : "live";
 }
 
 /* What is left to go on with when the file is wrong: environment and flags. */

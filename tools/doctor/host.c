@@ -160,15 +160,20 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
                          number_of(counters, "spans_no_memory") +
                          number_of(json_object_get(status, "lost"), "spans_with_them");
 
-    if (missing == 0 && lost == 0) {
+    const int64_t dropped = number_of(json_object_get(status, "totals"), "chunks_dropped");
+
+    if (missing == 0 && lost == 0 && dropped == 0) {
         saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
         return;
     }
     saw(doctor, LEVEL_NOTE, "service.loss",
-        "since it runs %" PRId64 " events were missing and %" PRId64 " spans lost", missing, lost);
-    mend(doctor, lost ? "blkin status tells where; for when the collector is away: spool = DIR in "
-                        "blkin.conf"
-                      : "larger subbuf-bytes or subbuf-count in blkin.conf");
+        "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost and %" PRId64
+        " chunks dropped for want of disk",
+        missing, lost, dropped);
+    mend(doctor, lost || dropped
+                     ? "blkin status tells where; for when the collector is away: spool = DIR in "
+                       "blkin.conf"
+                     : "larger subbuf-bytes or subbuf-count in blkin.conf");
 }
 
 /* How it is by its own account, and what it has said last. */
@@ -349,7 +354,7 @@ void check_disk(const struct doctor *doctor)
                     free_some);
     if (spool)
         check_place(doctor, "disk.spool", spool, LITTLE, free_some);
-    check_place(doctor, "disk.buffers", *shm_path ? shm_path : "/dev/shm",
+    check_place(doctor, "disk.buffers", *shm_path == '/' ? shm_path : "/dev/shm",
                 buffer_bytes(doctor) + LITTLE,
                 "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
                 "and subbuf-count");

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define PATH_SIZE      192
@@ -57,6 +58,19 @@ static bool set_endpoint(const struct reader *reader, bt_value *params)
     return set_text(params, "endpoint", text);
 }
 
+/* A spool is of one sink. Its folder is made by it, but no more than one. */
+static bool set_spool(const struct reader *reader, bt_value *params)
+{
+    const bt_value *spool = bt_value_map_borrow_entry_value_const(params, "spool");
+    char path[4352];
+
+    if (!spool)
+        return true;
+    (void)mkdir(bt_value_string_get(spool), 0700);
+    (void)snprintf(path, sizeof(path), "%s/live-%s", bt_value_string_get(spool), reader->file_name);
+    return set_text(params, "spool", path);
+}
+
 /* The sink's parameters, with what is this reader's own. NULL: out of memory. */
 static bt_value *params_of(const struct reader *reader)
 {
@@ -65,7 +79,7 @@ static bt_value *params_of(const struct reader *reader)
 
     if (bt_value_copy(reader->readers->options.params, &params) != BT_VALUE_COPY_STATUS_OK)
         return NULL;
-    if (set_endpoint(reader, params) &&
+    if (set_endpoint(reader, params) && set_spool(reader, params) &&
         set_text(params, "stats-file", path_of(reader, "json", path)) &&
         set_text(params, "checkpoint", path_of(reader, "checkpoint", path)) &&
         set_text(params, "tap", path_of(reader, "tap", path)) &&
@@ -127,7 +141,8 @@ static uint64_t close_account(struct reader *reader, pid_t pid)
     if (reader->is_attached || reader->now.counts.input.trace_time_ns)
         reader->failures = 0; /* it has worked */
     lost = counts_bury(&reader->now.counts);
-    counts_add(&reader->before, &reader->now.counts);
+    if (reader->now.pid)
+        counts_follow(&reader->before, &reader->now.counts);
     reader->now = (struct reader_account){.pid = 0};
     return lost;
 }
@@ -554,18 +569,29 @@ void readers_end(struct readers *readers)
     all_have_ended(readers);
 }
 
+/* Of the child that runs, and of those before it. */
+static struct counts account_of(const struct reader *reader)
+{
+    struct counts sum = reader->before;
+
+    if (reader->now.pid)
+        counts_follow(&sum, &reader->now.counts);
+    return sum;
+}
+
 struct counts readers_counts(struct readers *readers)
 {
     struct counts sum = readers->gone;
 
     for (int i = 0; i < READERS_MAX; i++) {
         struct reader *reader = &readers->readers[i];
+        struct counts of_reader;
 
         if (!reader->is_used)
             continue;
         read_account(reader);
-        counts_add(&sum, &reader->before);
-        counts_add(&sum, &reader->now.counts);
+        of_reader = account_of(reader);
+        counts_add(&sum, &of_reader);
     }
     return sum;
 }
@@ -582,11 +608,10 @@ unsigned readers_running(const struct readers *readers)
 static json_t *reader_json(const struct reader *reader)
 {
     static const char *const states[] = {"waiting", "reading", "ending", "ended"};
-    struct counts sum = reader->before;
+    const struct counts sum = account_of(reader);
     char name[520];
 
     (void)snprintf(name, sizeof(name), "%s/%s", reader->host, reader->session);
-    counts_add(&sum, &reader->now.counts);
     return json_pack(
         "{ss%, ss, sb, sb, so, sI, sI, so, so}", "session", name, strlen(name), "state",
         reader->state == READER_RUNNING && !reader->is_attached ? "no such session yet"

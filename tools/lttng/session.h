@@ -28,7 +28,7 @@ struct session_spec {
     uint64_t switch_timer_us; /* 0: none */
     /* live */
     uint64_t live_timer_us;
-    char relay_url[512]; /* net://127.0.0.1:5342:5343 */
+    char relay_url[512];       /* net://127.0.0.1:5342:5343 */
     uint64_t trace_file_bytes; /* the relay daemon keeps as many of these files for each CPU and */
     uint64_t trace_file_count; /* user; 0: all */
     /* rotated */

@@ -180,8 +180,9 @@ char **trace_folders(const char *path, size_t *count)
     struct found found = {calloc(1, sizeof(char *)), 0, 1};
     const bool whole = found.traces && tree_files(path, note_trace, &found);
 
-    if (found.traces)
-        found.traces[found.count] = NULL;
+    if (!found.traces)
+        return NULL;
+    found.traces[found.count] = NULL;
     if (!whole) {
         trace_folders_free(found.traces);
         return NULL;

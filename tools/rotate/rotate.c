@@ -8,6 +8,7 @@
 #include "bury.h"
 #include "convert.h"
 #include "keeper.h"
+#include "room.h"
 #include "monotonic.h"
 #include "service/control.h"
 #include "service/metrics.h"
@@ -50,9 +51,6 @@ static const char usage[] =
 #define STUCK_MS      10000 /* and two periods: a rotation takes no longer */
 #define END_LIMIT_MS  60000
 #define SAID_AGAIN_MS 60000
-#define FREE_PERMILLE 50 /* of the file system: the oldest chunks go before it is full */
-#define FULL_BYTES    (UINT64_C(256) << 10)
-#define FREE_ENOUGH   (UINT64_C(1) << 30)
 
 enum work { SERVE, ONCE, END };
 
@@ -63,14 +61,13 @@ struct rotate {
     struct metrics *metrics;
     struct store store;
     struct totals totals;
+    struct room room;
     struct keeper keeper;
     struct converter converter;
     struct timer scan, step, watchdog;
     struct task bury_task, end_task;
     bool is_burying, is_ending, has_ended_sessions, was_finished, is_stopping, has_failed;
-    uint64_t largest_chunk; /* that was seen */
-    bool was_full;          /* the file system */
-    bool listed_after_end;  /* the places in use were asked for after the sessions had ended */
+    bool listed_after_end; /* the places in use were asked for after the sessions had ended */
     char burying[PLACE_MAX];
     int64_t bury_begun_ms; /* since then a dead place waits to be buried; 0: none does */
     enum work work;
@@ -78,7 +75,7 @@ struct rotate {
     char rotation_place[PLACE_MAX];
     uint64_t rotation_newest;
     char said[1024]; /* what LTTng's state was, last */
-    int64_t said_ms, dropped_said_ms;
+    int64_t said_ms;
     bool is_ready;
 };
 
@@ -203,91 +200,17 @@ static void start_burial(struct rotate *rotate, const char *place)
 
 /* ---- room on disk ---------------------------------------------------------------------------- */
 
-/* A consumer daemon that finds no room gives streams up for good: it must never come to that. */
-static bool is_nearly_full(const struct rotate *rotate, uint64_t bytes, unsigned permille)
+/* LTTng gives a file up for good when there is no room. */
+static void make_room(struct rotate *rotate)
 {
-    return (permille < FREE_PERMILLE && bytes < FREE_ENOUGH) || bytes < 4 * rotate->largest_chunk;
-}
-
-static bool is_too_much(const struct rotate *rotate)
-{
-    unsigned permille;
-    uint64_t bytes;
-
-    return rotate->store.bytes > (uint64_t)config_integer(rotate->config, "max-disk-bytes") ||
-           (store_free(&rotate->store, &permille, &bytes) &&
-            is_nearly_full(rotate, bytes, permille));
-}
-
-/* The oldest that is not under way: what the sink has begun it must end. */
-static struct chunk *droppable(struct rotate *rotate)
-{
-    for (size_t i = 0; i < rotate->store.count; i++) {
-        struct chunk *chunk = &rotate->store.chunks[i];
-        char name[PLACE_MAX + CHUNK_MAX];
-
-        (void)snprintf(name, sizeof(name), "%s/%s", chunk->place, chunk->name);
-        if (strcmp(rotate->totals.current, name) != 0 && chunk->bytes)
-            return chunk;
-    }
-    return NULL;
-}
-
-static void say_dropped(struct rotate *rotate)
-{
-    if (rotate->dropped_said_ms && clock_ms() - rotate->dropped_said_ms < SAID_AGAIN_MS)
-        return;
-    rotate->dropped_said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_WARNING,
-        "no room on the disk (max-disk-bytes, or the file system is full): the oldest chunks are "
-        "deleted unread, %" PRIu64 " so far, %" PRIu64 " bytes: their spans are lost",
-        rotate->totals.chunks_dropped, rotate->totals.bytes_dropped);
-}
-
-/* It has come to that. */
-static void check_full(struct rotate *rotate)
-{
-    unsigned permille;
-    uint64_t bytes;
-
-    if (!store_free(&rotate->store, &permille, &bytes) || !rotate->keeper.last.place[0])
-        return;
-    if (bytes < FULL_BYTES) {
-        rotate->was_full = true;
-    } else if (rotate->was_full && bytes > 2 * FULL_BYTES) {
-        rotate->was_full = false;
+    if (room_is_back(&rotate->room) && rotate->keeper.last.place[0]) {
         say(BT_LOGGING_LEVEL_WARNING,
             "the file system of the folder output was full, and LTTng stops recording into a file "
             "that it cannot write: a new session takes its place");
         keeper_give_up(&rotate->keeper, rotate->keeper.last.place);
     }
-}
-
-static void make_room(struct rotate *rotate)
-{
-    struct chunk *chunk;
-    bool has_dropped = false;
-
-    for (size_t i = 0; i < rotate->store.count; i++) {
-        if (rotate->store.chunks[i].bytes > rotate->largest_chunk)
-            rotate->largest_chunk = rotate->store.chunks[i].bytes;
-    }
-    while (is_too_much(rotate) && (chunk = droppable(rotate)) != NULL) {
-        if (!store_remove(&rotate->store, chunk)) {
-            say_state(rotate, BT_LOGGING_LEVEL_ERROR, "cannot delete chunks to make room");
-            break;
-        }
-        rotate->totals.chunks_dropped++;
-        rotate->totals.bytes_dropped += chunk->bytes;
-        rotate->store.bytes -= chunk->bytes;
-        *chunk = rotate->store.chunks[--rotate->store.count];
-        has_dropped = true;
-        qsort(rotate->store.chunks, rotate->store.count, sizeof(*chunk), store_by_age);
-    }
-    if (has_dropped) {
+    if (room_make(&rotate->room, (uint64_t)config_integer(rotate->config, "max-disk-bytes")))
         save(rotate);
-        say_dropped(rotate);
-    }
 }
 
 /* ---- does it rotate? ------------------------------------------------------------------------- */
@@ -397,27 +320,28 @@ static void ended_sessions(void *context, const void *result)
 
 /* ---- what is next ---------------------------------------------------------------------------- */
 
-/* What a dead session has left is older than what a new one has closed. */
-static bool must_wait(struct rotate *rotate, const struct chunk *chunk)
+/* A dead session's place cannot be read: is it time to go on without? */
+static bool is_late(struct rotate *rotate, const struct place *dead)
 {
-    const struct place *dead = oldest_dead(rotate);
-
-    if (!rotate->keeper.has_looked)
-        return true;
-    if (!dead || strcmp(dead->name, chunk->place) > 0) {
+    if (!dead)
         rotate->bury_begun_ms = 0;
-        return false;
-    }
-    if (!rotate->bury_begun_ms)
+    else if (!rotate->bury_begun_ms)
         rotate->bury_begun_ms = clock_ms();
-    return strcmp(dead->name, chunk->place) < 0 &&
-           clock_ms() - rotate->bury_begun_ms < BURY_WAIT_MS;
+    return dead && clock_ms() - rotate->bury_begun_ms > BURY_WAIT_MS;
+}
+
+/* What a dead session has left is older than what a new one has closed. */
+static bool must_wait(struct rotate *rotate, const struct place *dead)
+{
+    return !rotate->keeper.has_looked ||
+           (dead && strcmp(dead->name, rotate->store.chunks[0].place) < 0 &&
+            !is_late(rotate, dead));
 }
 
 static bool all_is_converted(const struct rotate *rotate)
 {
     return rotate->keeper.has_looked && rotate->store.count == 0 && !oldest_dead(rotate) &&
-           !rotate->is_burying;
+           !rotate->is_burying && (rotate->work != END || rotate->has_ended_sessions);
 }
 
 /* Nothing is left to do for --once and --end. */
@@ -444,24 +368,28 @@ static void do_step(struct rotate *rotate)
         say_state(rotate, BT_LOGGING_LEVEL_ERROR, "cannot read the folder output");
         return;
     }
-    check_full(rotate);
     make_room(rotate);
     check_rotation(rotate);
     dead = oldest_dead(rotate);
+    (void)is_late(rotate, dead);
     if (dead && !rotate->is_burying)
         start_burial(rotate, dead->name);
     if (converter_is_busy(&rotate->converter))
         return;
     if (rotate->store.count) {
-        if (!must_wait(rotate, &rotate->store.chunks[0]))
+        if (!must_wait(rotate, dead))
             converter_take(&rotate->converter, &rotate->store.chunks[0]);
         return;
     }
     remove_empty_places(rotate);
-    if (rotate->work == ONCE && all_is_converted(rotate))
+    if (rotate->work != SERVE && is_late(rotate, dead) && !rotate->is_burying) {
+        say(BT_LOGGING_LEVEL_ERROR, "somebody still writes in %s/%s, or it cannot be read: left",
+            rotate->store.output, dead->name);
+        rotate->has_failed = true;
         finish(rotate);
-    if (rotate->work == END && rotate->has_ended_sessions && all_is_converted(rotate))
+    } else if (rotate->work != SERVE && all_is_converted(rotate)) {
         finish(rotate);
+    }
 }
 
 static void step(void *context)
@@ -732,6 +660,7 @@ static bool open_all(struct rotate *rotate, struct error *error)
             return false;
         say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(rotate->metrics));
     }
+    rotate->room = (struct room){.store = &rotate->store, .totals = &rotate->totals};
     rotate->converter.loop = rotate->loop;
     rotate->converter.store = &rotate->store;
     rotate->converter.config = rotate->config;
@@ -790,7 +719,8 @@ static int run(struct rotate *rotate)
 int rotate_command(int argc, char *argv[])
 {
     bool once = false, end = false;
-    const struct config_flag flags[] = {{"once", &once, NULL}, {"end", &end, NULL}, {NULL}};
+    const struct config_flag flags[] = {
+        {"once", &once, NULL}, {"end", &end, NULL}, {NULL, NULL, NULL}};
     const struct config_request request = {"rotate", usage, flags};
     struct rotate service = {.work = SERVE};
     int status;

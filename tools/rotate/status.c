@@ -12,6 +12,7 @@
 #include "service/say.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -71,10 +72,10 @@ json_t *status_json(const struct rotate_status *status)
     const struct keep_report *report = status->report;
     const bool records = status->has_looked && report->state == KEEP_RECORDS;
 
-    return json_pack("{ss, ss, sI, ss, ss, ss, so, so, so, so, so, so}", "mode", "rotate",
+    return json_pack("{ss, ss, sI, ss, ss, ss*, so, so, so, so, so, so}", "mode", "rotate",
                      "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
                      status->has_looked ? states[report->state] : "starting", "session",
-                     records ? report->session : "", "error", records ? "" : report->error.text,
+                     records ? report->session : "", "problem", records ? NULL : report->error.text,
                      "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
                      "totals", own_json(status->totals), "lttng", lttng_json(report), "counters",
                      counts_json(&status->counts), "messages", say_last());
@@ -115,12 +116,15 @@ char *status_page(const struct rotate_status *status)
                            .events_ns = wall_clock_ns(),
                            .now_ns = wall_clock_ns()};
     char *sinks = run.endpoint ? prometheus_page(&status->counts, &run) : NULL;
-    struct printer printer = {.has_failed = !sinks};
+    struct printer printer = {.has_failed = false};
+    char *own, *page = NULL;
 
-    if (sinks)
-        print_text(&printer, sinks, strlen(sinks));
     print_own(&printer, status);
+    own = print_end(&printer);
+    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
+        page = NULL;
+    free(own);
     free(sinks);
     free(run.endpoint);
-    return print_end(&printer);
+    return page;
 }

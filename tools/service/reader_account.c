@@ -65,16 +65,33 @@ void counts_add(struct counts *sum, const struct counts *part)
                     counter_value(&counters[i], sum) + counter_value(&counters[i], part));
     if (time_ns && (*earliest == 0 || time_ns < *earliest))
         *earliest = time_ns;
+    sum->output.spool.in_use |= sum->output.spool.spans != 0;
+}
+
+/* What is not found again has left the spool after the last account: it was delivered. */
+void counts_follow(struct counts *sum, const struct counts *part)
+{
+    const uint64_t left = sum->output.spool.waiting;
+    const uint64_t found = part->output.spool.found;
+    const uint64_t same = left < found ? left : found;
+
+    counts_add(sum, part);
+    sum->output.spool.spans -= same;
+    sum->output.spool.found -= same;
+    sum->output.spool.waiting -= left;
+    sum->output.spool.outcome[OUTCOME_ACCEPTED] += left - same;
 }
 
 uint64_t counts_bury(struct counts *counts)
 {
     const uint64_t waited = counts->output.waiting;
+    const uint64_t in_spool = counts->output.spool.waiting;
 
     for (size_t i = 0; i < counters_count; i++) {
         if (counters[i].kind == GAUGE)
             counter_set(&counters[i], counts, 0);
     }
+    counts->output.spool.waiting = in_spool;
     counts->output.outcome[OUTCOME_UNDELIVERED] += waited;
     counts->input.trace_time_ns = 0;
     return waited;

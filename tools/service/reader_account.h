@@ -25,8 +25,14 @@ bool reader_account_read(const char *path, struct reader_account *account);
 void counts_add(struct counts *sum, const struct counts *part);
 
 /*
- * What is left of it when its reader is gone: gauges are 0, and spans that have waited for delivery
- * are given up. Returns how many these were.
+ * The same, where part is of the next run of the same reader: what the one before has left in the
+ * spool is what this one has found there, and is counted once.
+ */
+void counts_follow(struct counts *sum, const struct counts *part);
+
+/*
+ * What is left of it when its reader is gone: gauges are 0 but for what is in the spool, and spans
+ * that have waited for delivery are given up. Returns how many these were.
  */
 uint64_t counts_bury(struct counts *counts);
 

@@ -1,0 +1,26 @@
+/*
+ * Room on the disk: the oldest chunks are deleted unread before there is none.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ROTATE_ROOM_H
+#define BLKIN_TOOLS_ROTATE_ROOM_H
+
+#include "store.h"
+#include "totals.h"
+
+struct room {
+    struct store *store;
+    struct totals *totals;
+    uint64_t largest_chunk; /* that was seen */
+    bool was_full;          /* the file system */
+    int64_t said_ms;
+};
+
+/* After a scan. Returns whether chunks were deleted, and counted. */
+bool room_make(struct room *room, uint64_t max_bytes);
+
+/* Returns true once after the file system was full, and is not any more. */
+bool room_is_back(struct room *room);
+
+#endif
