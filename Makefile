@@ -352,7 +352,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(starved_plugin) $(benc
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-overload
+.PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-day bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -365,6 +365,10 @@ bench-sink: ## the sink's part of it only
 bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
 	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)
 	@$(PYTHON) tests/bench/bench memory
+
+bench-day: ## run `blkin rotate` and `blkin live` for 10^8 events each: does anything grow? half an hour
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@$(PYTHON) tests/bench/bench day
 
 RUNS ?= 50
 bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes

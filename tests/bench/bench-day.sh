@@ -65,13 +65,18 @@ growth() {
         print "day", name, late, early, early ? late / early - 1 : 0 }'
 }
 
+# count PATTERN: its group in the account's last line.
+count() {
+    sed -n "s/$1.*/\\1/p" "$WORK/service.log" | tail -n 1 | grep . || echo 0
+}
+
 run() {
-    local mode=$1 status accepted
+    local mode=$1 status accepted lost
+    local options=(--session="day-$mode" --runtime-dir="$WORK/$mode/run"
+        --state-dir="$WORK/$mode/state" --endpoint="http://$server/api/v2/spans"
+        --subbuf-bytes=4194304 --subbuf-count=4 --events='blkin:span' "${@:2}")
     mkdir -m 700 "$WORK/$mode"
-    start_part service "$BUILD/bin/blkin" "$mode" --session="day-$mode" \
-        --runtime-dir="$WORK/$mode/run" --state-dir="$WORK/$mode/state" \
-        --endpoint="http://$server/api/v2/spans" --subbuf-bytes=4194304 --subbuf-count=4 \
-        --events='blkin:span' "${@:2}"
+    start_part service "$BUILD/bin/blkin" "$mode" "${options[@]}"
     wait_for 30 service "the session" has_session "day-$mode" || exit 1
     sleep 2 # until the reader is attached
     start_part load "$bench/bench-load" span "$events" "$rate"
@@ -83,10 +88,16 @@ run() {
     stop_part service TERM 120
     status=$?
     [ "$status" -eq 0 ] || die "blkin $mode ended with status $status"
+    if [ "$mode" = rotate ]; then # its session goes on
+        start_part service "$BUILD/bin/blkin" rotate --end "${options[@]}"
+        wait_part service 120 || die "blkin rotate --end ended with status $?"
+    fi
     tail -n 3 "$WORK/service.log" >&2
-    accepted=$(sed -n 's/.* = \([0-9]*\) accepted .*/\1/p' "$WORK/service.log" | tail -n 1)
+    accepted=$(count '.* = \([0-9]*\) accepted ')
+    lost=$(count '.*missing: \([0-9]*\) events')
     echo "day ${mode}_events $events $events 0"
-    echo "day ${mode}_accepted ${accepted:-0} ${accepted:-0} 0"
+    echo "day ${mode}_lost $lost $lost 0"
+    echo "day ${mode}_unaccounted $((events - accepted - lost)) 0 0"
     growth "$WORK/$mode.samples" 1 "${mode}_parent_kib"
     growth "$WORK/$mode.samples" 2 "${mode}_descriptors"
     growth "$WORK/$mode.samples" 3 "${mode}_disk_kib"

@@ -166,7 +166,10 @@ static void take_bad_line(void *context, unsigned line, const char *why)
     report(config, "%s:%u: %s", config->path, line, why);
 }
 
-/* Of the default file it is no error that it is not there. */
+/*
+ * Of the default file it is no error that it is not there, nor that it is for the services only:
+ * another user's `blkin stat FOLDER` works without.
+ */
 static void read_file(struct config *config)
 {
     const struct config_lines lines = {take_entry, take_bad_line, config};
@@ -181,6 +184,8 @@ static void read_file(struct config *config)
     config->has_file = bytes != NULL;
     if (bytes)
         config_file_parse(bytes, size, &lines);
+    else if (!is_named && errno == EACCES)
+        fprintf(stderr, "%s: %s: it is left out\n", config->argv[0], error.text);
     else if (is_named || (errno != ENOENT && errno != ENOTDIR))
         report(config, "%s%s", error.text,
                is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
