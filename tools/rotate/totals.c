@@ -51,16 +51,6 @@ static void read_own(struct totals *totals, const json_t *json)
     }
 }
 
-static void read_sinks(struct counts *counts, const json_t *json)
-{
-    for (size_t i = 0; i < counters_count; i++) {
-        const uint64_t value =
-            (uint64_t)json_integer_value(json_object_get(json, counters[i].name));
-
-        memcpy((char *)counts + counters[i].offset, &value, sizeof(value));
-    }
-}
-
 bool totals_load(struct totals *totals, const char *path)
 {
     json_t *json = json_load_file(path, 0, NULL);
@@ -74,7 +64,7 @@ bool totals_load(struct totals *totals, const char *path)
         return access(path, F_OK) != 0;
     }
     read_own(totals, json);
-    read_sinks(&totals->sinks, sinks);
+    counts_read(sinks, &totals->sinks);
     (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
     totals->has_open = json_is_true(json_object_get(json, "has_open"));
     totals->trace_ns = json_integer_value(json_object_get(json, "trace_ns"));
