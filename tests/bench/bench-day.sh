@@ -48,7 +48,7 @@ sample_children() {
 }
 
 has_session() {
-    lttng list "$1" 2>/dev/null | grep -q 'Tracing session.*\[active'
+    lttng list 2>/dev/null | grep -q " $1.*\[active\]"
 }
 
 # median FILE COLUMN FROM TO: of these tenths of the samples.

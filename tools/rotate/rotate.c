@@ -707,6 +707,8 @@ static int run(struct rotate *rotate)
     }
     if (open_all(rotate, &error)) {
         serve(rotate);
+        if (say_level() != BT_LOGGING_LEVEL_NONE)
+            status_print(&rotate->totals);
     } else {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
         rotate->has_failed = true;

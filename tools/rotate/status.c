@@ -128,3 +128,21 @@ char *status_page(const struct rotate_status *status)
     free(run.endpoint);
     return page;
 }
+
+void status_print(const struct totals *totals)
+{
+    char line[COUNTS_LINE_MAX];
+
+    counts_line(&totals->sinks, LINE_WHOLE, line);
+    fprintf(stderr, "blkin rotate: all runs so far: %s; chunks: %" PRIu64 " converted", line,
+            totals->chunks_converted);
+    for (size_t i = 0; i < totals_own_count; i++) {
+        const uint64_t value = total_value(totals, i);
+
+        if (value && totals_own[i].offset >= offsetof(struct totals, chunks_dropped))
+            fprintf(stderr, "; %s: %" PRIu64, totals_own[i].name, value);
+    }
+    fputc('\n', stderr);
+    if (!counts_add_up(&totals->sinks))
+        fputs("blkin rotate: the account does not add up: this is a bug of ours\n", stderr);
+}

@@ -23,4 +23,7 @@ struct rotate_status {
 json_t *status_json(const struct rotate_status *status);
 char *status_page(const struct rotate_status *status);
 
+/* The account of all runs, in a line for the end. */
+void status_print(const struct totals *totals);
+
 #endif
