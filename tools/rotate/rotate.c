@@ -434,15 +434,12 @@ static void looked(void *context, const struct keep_report *report)
         (void)snprintf(text, sizeof(text), "session %s records into %.200s/%s", report->session,
                        rotate->store.output, report->place);
         say_state(rotate, BT_LOGGING_LEVEL_INFO, text);
-        if (!rotate->is_ready)
-            notify("READY=1");
-        rotate->is_ready = true;
     } else {
         say_state(rotate, BT_LOGGING_LEVEL_WARNING, report->error.text);
-        if (!rotate->is_ready) /* it runs, and waits: systemd need not */
-            notify("READY=1");
-        rotate->is_ready = true;
     }
+    if (!rotate->is_ready) /* also when it only runs, and waits: systemd need not */
+        notify("READY=1");
+    rotate->is_ready = true;
 }
 
 /* --once and --end make no session: which ones are there? */
@@ -608,17 +605,12 @@ static char *page(void *context)
     return status_page(&status);
 }
 
-/* "": where LTTng has its own buffers too, but kept when it dies; "none": LTTng's own. */
+/* "none": LTTng's own, which are gone when it dies. */
 static void shm_of(const struct config *config, char path[4096])
 {
     const char *given = config_text(config, "shm-path");
 
-    if (strcmp(given, "none") == 0)
-        path[0] = '\0';
-    else if (given[0])
-        (void)snprintf(path, 4096, "%s", given);
-    else
-        (void)snprintf(path, 4096, "/dev/shm/blkin-rotate-%u", (unsigned)geteuid());
+    (void)snprintf(path, 4096, "%s", strcmp(given, "none") == 0 ? "" : given);
 }
 
 static bool open_folders(struct rotate *rotate, struct error *error)
