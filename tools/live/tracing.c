@@ -122,6 +122,9 @@ static void write_note(const struct tracing *tracing)
 static void is_made(struct tracing *tracing, const struct session_answer *answer)
 {
     tracing->makings++;
+    timer_clear(tracing->loop, &tracing->retry); /* the session daemon's socket may have set it */
+    if (answer->result != SESSION_CREATED)
+        tracing->asked_at = 0; /* its files are older than the question */
     if (answer->result == SESSION_CREATED || !tracing->clock_offset_ns)
         tracing->clock_offset_ns = wall_clock_ns() - clock_ms() * 1000000;
     tracing->failures = 0;

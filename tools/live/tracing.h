@@ -44,7 +44,7 @@ struct tracing {
     int64_t next_look_ms;
     int64_t clock_offset_ns; /* of the session: its time is that of CLOCK_MONOTONIC, and this */
     int64_t renamed_ms;
-    time_t asked_at; /* when LTTng was asked to make it, the last time */
+    time_t asked_at; /* when LTTng was asked for the session that it made then; 0: it was there */
     struct task task, destroying, ending;
     bool is_busy, is_destroying, is_daemon_new;
     char destroy_name[256];
