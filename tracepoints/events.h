@@ -126,6 +126,25 @@ struct blkin_detail_event {
     uint64_t trace_id;
 } __attribute__((packed));
 
+/*
+ * blkin:slow, at the end of a span that a rule of blkin_set_slow() fits, or that the program wants
+ * to be kept. Strings: why, name, service. It is for an alarm: who watches reads these, nothing
+ * else, and finds them in packets by their mark, whatever is around them.
+ */
+struct blkin_slow_event {
+    uint64_t mark;     /* BLKIN_SLOW_MARK */
+    uint64_t trace_id; /* 0, as all below to monotonic: it only tells of `dropped` */
+    uint64_t trace_id_high;
+    uint64_t span_id;
+    uint64_t duration;  /* ns */
+    uint64_t monotonic; /* the span's end, as CLOCK_MONOTONIC has it in ns */
+    uint32_t pid;
+    uint32_t sequence; /* of this process's events of this kind, from 1: a gap is a loss */
+    uint32_t dropped; /* spans that the rule `why` fits and its cap has held back, since its last */
+} __attribute__((packed));
+
+#define BLKIN_SLOW_MARK UINT64_C(0x31776f6c736b6c62) /* "blkslow1" in little endian's order */
+
 /* Bytes of the heads, of the thread at their ends, and of a tail without its ip. */
 #define BLKIN_HEAD_SIZE        51
 #define BLKIN_DETAIL_HEAD_SIZE 35

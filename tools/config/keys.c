@@ -18,8 +18,8 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"", "live", "rotate", "stat"};
-enum { ALL, LIVE, ROTATE };
+static const char *const sections[KEY_SECTIONS] = {"", "live", "rotate", "record", "hub", "stat"};
+enum { ALL, LIVE, ROTATE, RECORD, HUB };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -64,6 +64,23 @@ static const struct key own[] = {
     A_TEXT(ROTATE, "output", 4000, NULL),
     AN_INTEGER(ROTATE, "max-disk-bytes", KIB * KIB, KIB * KIB * GIB, 10 * GIB),
     A_TEXT(ROTATE, "shm-path", 4000, NULL),
+    A_TEXT(RECORD, "record-session", 200, "blkin-record"),
+    AN_INTEGER(RECORD, "memory-bytes", 0, 1024 * GIB, 0),
+    AN_INTEGER(RECORD, "seconds", 0, 86400, 0),
+    AN_INTEGER(RECORD, "alarm-poll-ms", 10, 60000, 250),
+    AN_INTEGER(RECORD, "linger-ms", 0, 60000, 1500),
+    AN_INTEGER(RECORD, "snapshot-interval-ms", 100, DAY_MS, 2500),
+    AN_INTEGER(RECORD, "snapshot-traces", 1, 4096, 200),
+    AN_INTEGER(RECORD, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
+    AN_INTEGER(RECORD, "answer-timeout-ms", 100, DAY_MS, 10000),
+    A_TEXT(RECORD, "hub", 1023, ""),
+    A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
+    AN_INTEGER(HUB, "hub-traces-per-s", 1, 1000000, 100),
+    A_BOOLEAN(HUB, "expose-hub", false),
+    A_TEXT(ALL, "hub-token-file", 4000, ""),
+    A_TEXT(ALL, "hub-ca-file", 4000, ""),
+    A_TEXT(ALL, "hub-cert-file", 4000, ""),
+    A_TEXT(ALL, "hub-key-file", 4000, ""),
 };
 /* clang-format on */
 

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 enum session_mode {
-    SESSION_LIVE,   /* per-UID buffers, streamed to a relay daemon */
-    SESSION_ROTATED /* per-PID buffers, chunks in a folder */
+    SESSION_LIVE,    /* per-UID buffers, streamed to a relay daemon */
+    SESSION_ROTATED, /* per-PID buffers, chunks in a folder */
+    SESSION_SNAPSHOT /* per-UID buffers that are overwritten, and written out when asked for */
 };
 
 /* Texts are copied into it, as it is handed to a child. */
@@ -85,6 +86,14 @@ bool session_below(const char *folder, struct session_places *places, struct err
 
 /* Rotates now, and waits for the end of it. Returns false with error set. */
 bool session_rotate(const char *name, struct error *error);
+
+/*
+ * Of SESSION_SNAPSHOT: writes what its buffers hold into a new folder, which must not be there yet:
+ * of each stream (CPU and user) the newest max_bytes, rounded to sub-buffers; 0: all. Each use
+ * takes a sub-buffer per CPU from what the buffers hold next. Returns false with error set.
+ */
+bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
+                      struct error *error);
 
 /* Does not wait for what the buffers hold. */
 bool session_stop(const char *name, struct error *error);

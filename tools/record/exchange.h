@@ -1,0 +1,58 @@
+/*
+ * The exchange: how the recorders of several hosts ask each other for traces. A message that one
+ * posts is given to all others, once; a recorder without others has none.
+ *
+ * Messages are JSON objects:
+ *
+ *   {"type": "keep", "id": "HOST:PID:N", "host": "store-1", "at": NS since 1970,
+ *    "traces": [{"id": "32 hex digits", "why": "osd*:write>20ms"}]}
+ *       "keep these": what host has had an alarm for, or what `blkin keep` was given
+ *   {"type": "keep", ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
+ *       all that the last seconds had; of a service: its traces
+ *   {"type": "found", "id": that of "keep", "to": its host, "host": who answers,
+ *    "held_from": NS since 1970: from then on the ring had all, "error": "..." (may be missing),
+ *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
+ *       have: the spans that were found; want: parents that are not among them. Traces of which
+ *       nothing was found are not there.
+ *
+ * There are two: a hub (`blkin hub`, http:// or https://) and a Kafka topic (kafka://). Neither
+ * blocks the loop, and neither loses messages while the other side is away for less than 30 s; what
+ * is dropped then is counted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_EXCHANGE_H
+#define BLKIN_TOOLS_EXCHANGE_H
+
+#include "config/config.h"
+#include "error.h"
+#include "service/loop.h"
+
+#include <jansson.h>
+
+struct exchange;
+
+struct exchange_callbacks {
+    void (*message)(void *context, const json_t *message); /* checked: it has the form above */
+    void *context;
+};
+
+/*
+ * As the keys hub, hub-token-file, hub-ca-file, hub-cert-file, hub-key-file say. host: our name.
+ * Returns NULL with error set if they are wrong; that nobody answers is no error.
+ */
+struct exchange *exchange_open(struct loop *loop, const struct config *config, const char *host,
+                               const struct exchange_callbacks *callbacks, struct error *error);
+void exchange_close(struct exchange *exchange); /* NULL is allowed */
+
+/* Copies it; it is posted as soon as the other side takes it. */
+void exchange_post(struct exchange *exchange, const json_t *message);
+
+/*
+ * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": ["store-1",
+ * ...], "posted": n, "received": n, "dropped": n, "refused": n}: hosts that are there, ours too, as
+ * far as is known. New; NULL: out of memory.
+ */
+json_t *exchange_json(const struct exchange *exchange);
+
+#endif
