@@ -26,6 +26,8 @@ struct input_counts {
     uint64_t events;
     uint64_t foreign;
     uint64_t unreadable;
+    uint64_t alarms;            /* blkin:slow: what watches a program reads them */
+    uint64_t unwanted;          /* of traces that only-traces does not name */
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* that have begun and not ended */
@@ -95,7 +97,7 @@ enum line_style {
     LINE_SHORT  /* totals, and what is not 0 */
 };
 
-#define COUNTS_LINE_MAX 4096
+#define COUNTS_LINE_MAX 5120
 
 /* The account in one line, without a newline; needs no memory, as its lack may be what it tells. */
 void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);
