@@ -2,7 +2,7 @@
  * Calls one function of tools/lttng/session.h, for test-session.sh.
  *
  *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | look NAME | below FOLDER |
- *             rotate NAME | stop NAME | destroy NAME
+ *             stop NAME | destroy NAME
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -73,8 +73,6 @@ int main(int argc, char *argv[])
         ok = look(name, &error);
     else if (strcmp(what, "below") == 0)
         ok = below(name, &error);
-    else if (strcmp(what, "rotate") == 0)
-        ok = session_rotate(name, &error);
     else if (strcmp(what, "stop") == 0)
         ok = session_stop(name, &error);
     else if (strcmp(what, "destroy") == 0)

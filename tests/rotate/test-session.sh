@@ -48,7 +48,8 @@ says adopted
 
 # It records, with contexts; the rotation closes chunks.
 "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
-session rotate r || fail "rotate: $(<"$WORK/answer")"
+# not while one of its own is under way
+wait_for 20 - "a rotation" lttng rotate r || exit 1
 spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
 [ "$spans" = 100 ] || fail "$spans of 100 events with contexts are in the closed chunks"
 session look r
