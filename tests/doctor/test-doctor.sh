@@ -462,7 +462,7 @@ recorder
 echo '*>20' >"$WORK/slow"
 wrong rules.text '*>20' 'a rule that cannot be read'
 rm "$WORK/slow"
-notes rules.none 'none of 1 programs has a rule' 'no rules' --section=record
+notes rules.none 'programs has a rule' 'no rules' --section=record
 start_registered BLKIN_SLOW='>>'
 wrong rules.text 'BLKIN_SLOW of process' 'a rule in the environment that cannot be read'
 start_registered BLKIN_SAMPLING=ratio=0.01
