@@ -303,7 +303,7 @@ before_dir := tests/bench/before
 $(call obj,$(wildcard $(before_dir)/*.c)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 $(firstword $(before)): $(call obj,$(patsubst %,$(before_dir)/%.c,process span span_log) \
-		$(filter-out $(patsubst %,libblkin/%.c,process span span_log step),$(lib_src))) libblkin/libblkin.map
+		$(filter-out $(patsubst %,libblkin/%.c,process slow_span span span_log step),$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
