@@ -357,7 +357,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(starved
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-otel bench-app bench-record bench-sink bench-memory bench-day bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -379,6 +379,11 @@ RUNS ?= 50
 bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
+
+bench-record: ## measure the recorder on four hosts of this machine: an hour (less: HOSTS_PARTS=planted PLANTED=100)
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@$(PYTHON) tests/bench/bench hosts
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
