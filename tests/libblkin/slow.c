@@ -212,6 +212,7 @@ static volatile sig_atomic_t in_handler;
 
 static void handle(int number)
 {
+    const int saved_errno = errno;
     struct blkin_span span;
 
     (void)number;
@@ -221,6 +222,7 @@ static void handle(int number)
     blkin_span_end(&span);
     in_handler++;
     CHECK(errno == 4711);
+    errno = saved_errno;
 }
 
 /* Also while the lock of the rules is held, and while the chores are done. */
