@@ -336,10 +336,10 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 mortal = exec setpriv --pdeathsig TERM
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
-	@$(mortal) env FAULT='$(FAULT)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
