@@ -312,7 +312,7 @@ run_snapshots() {
 ring_gaps() {
     local folder=$WORK/look begin
     mkdir "$folder"
-    host_lttng "$1" snapshot record -s blkin-record --output="$folder" >&2 || die "no snapshot of the ring"
+    host_lttng "$1" snapshot record -s blkin-record "file://$folder" >&2 || die "no snapshot of the ring"
     begin=$(babeltrace2 query src.ctf.fs babeltrace.trace-infos --params="inputs=[\"$(dirname \
         "$(find "$folder" -name metadata)")\"]" | awk '/begin: / { if ($2 > most) most = $2 } END { print most }')
     babeltrace2 --plugin-path="$BUILD/plugins" --begin="${begin:0:-9}.${begin: -9}" "$folder" \
