@@ -2,8 +2,7 @@
  * Calls one function of tools/lttng/session.h, for test-session.sh.
  *
  *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | ring NAME | look NAME |
- *             below FOLDER | rotate NAME | snapshot NAME FOLDER [MAX-BYTES] | stop NAME |
- *             destroy NAME
+ *             below FOLDER | snapshot NAME FOLDER [MAX-BYTES] | stop NAME | destroy NAME
  *
  * FILTER, EVENTS, SUBBUF_BYTES and SUBBUF_COUNT in the environment are the session's.
  *
@@ -84,8 +83,6 @@ int main(int argc, char *argv[])
         ok = look(name, &error);
     else if (strcmp(what, "below") == 0)
         ok = below(name, &error);
-    else if (strcmp(what, "rotate") == 0)
-        ok = session_rotate(name, &error);
     else if (strcmp(what, "snapshot") == 0)
         ok = session_snapshot(name, argv[3], argc > 4 ? strtoull(argv[4], NULL, 10) : 0, &error);
     else if (strcmp(what, "stop") == 0)

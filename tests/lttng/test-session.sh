@@ -48,7 +48,8 @@ says adopted
 
 # It records, with contexts; the rotation closes chunks.
 "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
-session rotate r || fail "rotate: $(<"$WORK/answer")"
+# not while one of its own is under way
+wait_for 20 - "a rotation" lttng rotate r || exit 1
 spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
 [ "$spans" = 100 ] || fail "$spans of 100 events with contexts are in the closed chunks"
 session look r
@@ -145,7 +146,7 @@ says 'cannot make a snapshot of LTTng session "r"'
 session snapshot ring "$WORK/full" || fail "snapshot: $(<"$WORK/answer")"
 session snapshot ring "$WORK/some" 600000 || fail "snapshot: $(<"$WORK/answer")"
 full=$(spans_of "$WORK/full") some=$(spans_of "$WORK/some")
-((full > 5000 && full < 50000 && some > 0 && some < full)) ||
+((full > 4000 && full < 50000 && some > 0 && some < full)) ||
     fail "$full spans in the whole snapshot, $some in one of 600000 bytes"
 session stop ring || fail "stop"
 session ring ring

@@ -456,39 +456,6 @@ bool session_below(const char *folder, struct session_places *places, struct err
     return true;
 }
 
-/* ---- rotating */
-
-/* An automatic rotation may be under way: then ours comes after it. */
-static int begin_rotation(const char *name, struct lttng_rotation_handle **handle)
-{
-    int code;
-
-    while ((code = lttng_rotate_session(name, NULL, handle)) == -LTTNG_ERR_ROTATION_PENDING)
-        (void)usleep(POLL_US);
-    return code;
-}
-
-bool session_rotate(const char *name, struct error *error)
-{
-    struct lttng_rotation_handle *handle = NULL;
-    enum lttng_rotation_state state = LTTNG_ROTATION_STATE_ONGOING;
-    enum lttng_rotation_status status = LTTNG_ROTATION_STATUS_OK;
-    int code = begin_rotation(name, &handle);
-
-    if (code < 0)
-        return refuse(error, "rotate", name, code);
-    while (status == LTTNG_ROTATION_STATUS_OK && state == LTTNG_ROTATION_STATE_ONGOING) {
-        status = lttng_rotation_handle_get_state(handle, &state);
-        if (state == LTTNG_ROTATION_STATE_ONGOING)
-            (void)usleep(POLL_US);
-    }
-    lttng_rotation_handle_destroy(handle);
-    if (status == LTTNG_ROTATION_STATUS_OK && state == LTTNG_ROTATION_STATE_COMPLETED)
-        return true;
-    error_set(error, "the rotation of LTTng session \"%s\" did not complete", name);
-    return false;
-}
-
 /* ---- snapshots */
 
 static int record_to(const char *name, struct lttng_snapshot_output *output, const char *folder,

@@ -60,7 +60,7 @@ struct rotate {
     struct control *control;
     struct metrics *metrics;
     struct store store;
-    struct totals totals;
+    struct rotate_totals totals;
     struct room room;
     struct keeper keeper;
     struct converter converter;
@@ -96,7 +96,7 @@ static void save(struct rotate *rotate)
 {
     struct error error;
 
-    if (!totals_save(&rotate->totals, rotate->converter.totals_file, &error))
+    if (!rotate_totals_save(&rotate->totals, rotate->converter.totals_file, &error))
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
 }
 
@@ -360,7 +360,7 @@ static void do_step(struct rotate *rotate)
     const struct place *dead;
 
     if (rotate->is_stopping) {
-        if (!converter_is_busy(&rotate->converter) || !rotate->converter.child.pid)
+        if (!converter_is_busy(&rotate->converter) || !rotate->converter.reader.child.pid)
             loop_stop(rotate->loop);
         return;
     }
@@ -548,6 +548,7 @@ static bool read_configuration(struct rotate *rotate)
         config_free(rotate->config);
         rotate->config = config;
         rotate->converter.config = config;
+        rotate->converter.reader.config = config;
         set_spec(rotate);
     }
     say(config ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING, "reload: %s",
@@ -625,13 +626,13 @@ static bool open_folders(struct rotate *rotate, struct error *error)
         return false;
     (void)snprintf(converter->totals_file, sizeof(converter->totals_file), "%.4000s/rotate.json",
                    state);
-    (void)snprintf(converter->stats_file, sizeof(converter->stats_file), "%.4000s/rotate.stats",
-                   state);
+    (void)snprintf(converter->reader.stats_file, sizeof(converter->reader.stats_file),
+                   "%.4000s/rotate.stats", state);
     (void)snprintf(converter->checkpoint, sizeof(converter->checkpoint),
                    "%.4000s/rotate.checkpoint", state);
     (void)snprintf(converter->tap, sizeof(converter->tap), "%.100s/rotate.tap",
                    config_text(rotate->config, "runtime-dir"));
-    if (!totals_load(&rotate->totals, converter->totals_file))
+    if (!rotate_totals_load(&rotate->totals, converter->totals_file))
         say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew",
             converter->totals_file);
     return true;
