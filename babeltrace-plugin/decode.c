@@ -175,6 +175,7 @@ struct plan {
 
 /* Those that nothing more is to be known of. */
 static struct plan foreign = {.result = DECODED_FOREIGN};
+static struct plan alarm_plan = {.result = DECODED_ALARM};
 static struct plan unreadable = {.result = DECODED_UNREADABLE};
 
 struct slot {
@@ -281,7 +282,7 @@ void stream_decoder_free(struct stream_decoder *decoder)
     if (!decoder)
         return;
     for (size_t i = 0; i <= decoder->mask; i++) {
-        if (decoder->slots[i].plan != &foreign && decoder->slots[i].plan != &unreadable)
+        if (decoder->slots[i].plan && decoder->slots[i].plan->result == DECODED)
             free(decoder->slots[i].plan);
     }
     free(decoder->slots);
@@ -380,6 +381,8 @@ static struct plan *make_plan(const bt_event_class *class)
     const struct layout *layout = find_layout(layouts, name);
     struct plan *plan;
 
+    if (name && strcmp(name, "blkin:slow") == 0)
+        return &alarm_plan;
     if (layout == layouts_end)
         return &foreign;
     if (!payload)

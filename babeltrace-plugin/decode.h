@@ -16,6 +16,7 @@
 enum decoded {
     DECODED,
     DECODED_FOREIGN,    /* not an event of ours */
+    DECODED_ALARM,      /* blkin:slow: ours, and about no span */
     DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
     DECODED_NO_MEMORY,
 };

@@ -270,6 +270,17 @@ public:
         blkin_span_error_n(&span_, message, length);
     }
 
+    // The trace is worth to be kept whole, whatever it took.
+    void keep(const char *why) noexcept
+    {
+        blkin_span_keep(&span_, why);
+    }
+
+    void keep(const std::string &why) noexcept
+    {
+        blkin_span_keep(&span_, why.c_str());
+    }
+
     // Another span that this one has to do with: of each request that one commit serves, say.
     void link(const Span &span) noexcept
     {
