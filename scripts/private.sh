@@ -45,7 +45,7 @@ private_end() {
         complain "the account of a sink does not add up"
         status=1
     fi
-    rm -rf "$WORK"
+    rm -rf "$WORK" "${ON_DISK-}"
     exit "$status"
 }
 
@@ -264,6 +264,22 @@ start_blkin_live() {
     wait_for 20 live "blkin live's reading of its session" is_recording
 }
 
+# ---- blkin record -----------------------------------------------------------------------------------
+
+is_keeping() {
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" record 2>/dev/null |
+        grep -q '"state": "recording"'
+}
+
+# start_blkin_record ENDPOINT [OPTION...]: spans are kept in memory from when this returns.
+start_blkin_record() {
+    local endpoint=$1
+    shift
+    start_part record env BABELTRACE_PLUGIN_PATH="$BUILD/plugins" "$BUILD/bin/blkin" record \
+        --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" "$@"
+    wait_for 20 record "blkin record's recording" is_keeping
+}
+
 # ---- Zipkin -----------------------------------------------------------------------------------------
 
 zipkin_get() {
@@ -281,7 +297,7 @@ start_zipkin() {
     free_port port
     ZIPKIN_URL=http://127.0.0.1:$port
     start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:-UsePerfData \
-        -Djava.io.tmpdir="$WORK" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
+        -Djava.io.tmpdir="$WORK" -jar "$1" "--armeria.ports[0].address=${ZIPKIN_ADDRESS-127.0.0.1}" \
         "--armeria.ports[0].port=$port" "--armeria.ports[0].protocols[0]=http"
 }
 

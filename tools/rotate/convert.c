@@ -5,9 +5,6 @@
  */
 #include "convert.h"
 
-#include "monotonic.h"
-#include "service/graph.h"
-#include "service/privileges.h"
 #include "service/say.h"
 
 #include <endian.h>
@@ -21,12 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_RETRY_MS  200
-#define LAST_RETRY_MS   10000
-#define FAILURES_MAX    2 /* then it is looked for damage */
-#define STATS_PERIOD_MS 500
-#define WATCH_MS        10000
-#define HANG_MS         60000 /* at work for so long, without an event: corrupted input does that */
+#define FIRST_RETRY_MS 200
+#define LAST_RETRY_MS  10000
+#define FAILURES_MAX   2 /* then it is looked for damage */
 
 static void say_error(const struct error *error)
 {
@@ -37,7 +31,7 @@ static void save(struct converter *converter)
 {
     struct error error;
 
-    if (!totals_save(converter->totals, converter->totals_file, &error))
+    if (!rotate_totals_save(converter->totals, converter->totals_file, &error))
         say_error(&error);
 }
 
@@ -49,53 +43,15 @@ static void chunk_name(const struct chunk *chunk, char name[PLACE_MAX + CHUNK_MA
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* These are the service's own. */
-static const char *const not_passed[] = {
-    "prometheus-listen", "stats-file",       "stats-period-ms", "checkpoint",
-    "checkpoint-trace",  "checkpoint-flush", "on-full",         "tap"};
-
-static bt_value_map_foreach_entry_func_status pass(const char *key, bt_value *value, void *context)
-{
-    for (size_t i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++) {
-        if (strcmp(key, not_passed[i]) == 0)
-            return BT_VALUE_MAP_FOREACH_ENTRY_FUNC_STATUS_OK;
-    }
-    return bt_value_map_insert_entry(context, key, value) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
-               ? BT_VALUE_MAP_FOREACH_ENTRY_FUNC_STATUS_OK
-               : BT_VALUE_MAP_FOREACH_ENTRY_FUNC_STATUS_MEMORY_ERROR;
-}
-
-static bool put_text(bt_value *map, const char *key, const char *text)
-{
-    return bt_value_map_insert_string_entry(map, key, text) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-}
-
-static bool put_bool(bt_value *map, const char *key, bool value)
-{
-    return bt_value_map_insert_bool_entry(map, key, value) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-}
-
-/* A collector that is away at the start is waited for like one that goes. NULL: out of memory. */
+/* NULL: out of memory. */
 static bt_value *sink_params(const struct converter *converter, const char *name)
 {
-    bt_value *given = config_sink_params(converter->config);
-    bt_value *params = bt_value_map_create();
-    bool is_whole = given && params;
+    bt_value *params = reader_params(&converter->reader);
 
-    is_whole =
-        is_whole &&
-        bt_value_map_foreach_entry(given, pass, params) == BT_VALUE_MAP_FOREACH_ENTRY_STATUS_OK &&
-        (bt_value_map_has_entry(params, "require-collector") ||
-         put_bool(params, "require-collector", false)) &&
-        put_text(params, "on-full", "block") && put_text(params, "tap", converter->tap) &&
-        put_text(params, "checkpoint", converter->checkpoint) &&
-        put_text(params, "checkpoint-trace", name) &&
-        put_bool(params, "checkpoint-flush", converter->is_last) &&
-        put_text(params, "stats-file", converter->stats_file) &&
-        bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", STATS_PERIOD_MS) ==
-            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-    bt_value_put_ref(given);
-    if (is_whole)
+    if (params && reader_put_text(params, "tap", converter->tap) &&
+        reader_put_text(params, "checkpoint", converter->checkpoint) &&
+        reader_put_text(params, "checkpoint-trace", name) &&
+        reader_put_bool(params, "checkpoint-flush", converter->is_last))
         return params;
     bt_value_put_ref(params);
     return NULL;
@@ -144,20 +100,13 @@ static bool make_nothing(const struct converter *converter, int64_t end_ns, char
 /* By the clock of the trace, which does not follow the steps of the wall clock. */
 static int64_t end_of_empty(const struct converter *converter)
 {
-    const struct totals *totals = converter->totals;
+    const struct rotate_totals *totals = converter->totals;
     const int64_t since_ns = converter->chunk.closed_ns - totals->closed_ns;
 
-    if (converter->gives_up || converter->is_last || !totals->trace_ns || !totals->closed_ns)
+    if (converter->gives_up || converter->is_last || !totals->readers.trace_ns ||
+        !totals->closed_ns)
         return 0;
-    return totals->trace_ns + (since_ns > 0 ? since_ns : 0);
-}
-
-static int run_sink(const struct converter *converter, const char *const *traces, const char *name)
-{
-    const struct graph_spec spec = {
-        .traces = traces, .sink_params = sink_params(converter, name), .level = say_level()};
-
-    return spec.sink_params ? (int)graph_run(&spec) : GRAPH_FAILED;
+    return totals->readers.trace_ns + (since_ns > 0 ? since_ns : 0);
 }
 
 static int run_child(void *argument)
@@ -168,23 +117,21 @@ static int run_child(void *argument)
     char **traces = NULL;
     size_t count = 0;
 
-    output_lines_in_child(&converter->lines);
-    privileges_give_up();
     chunk_name(&converter->chunk, name);
     if (!converter->gives_up && !converter->is_last) {
         store_chunk_path(converter->store, &converter->chunk, path);
         traces = trace_folders(path, &count);
         if (!traces) {
             fprintf(stderr, "blkin rotate: cannot read %s: %s\n", path, strerror(errno));
-            return GRAPH_FAILED;
+            return 1;
         }
     }
     if (count)
-        return run_sink(converter, (const char *const *)traces, name);
+        return reader_run((const char *const *)traces, sink_params(converter, name));
     if (make_nothing(converter, end_of_empty(converter), path))
-        return run_sink(converter, nothing, name);
+        return reader_run(nothing, sink_params(converter, name));
     fprintf(stderr, "blkin rotate: cannot write %s: %s\n", path, strerror(errno));
-    return GRAPH_FAILED;
+    return 1;
 }
 
 /* ---- after it -------------------------------------------------------------------------------- */
@@ -255,7 +202,7 @@ static void look_for_damage(struct converter *converter)
 
 static void note_success(struct converter *converter)
 {
-    struct totals *totals = converter->totals;
+    struct rotate_totals *totals = converter->totals;
 
     if (!converter->gives_up && !converter->is_last) {
         totals->closed_ns = converter->chunk.closed_ns;
@@ -289,10 +236,9 @@ static void note_failure(struct converter *converter, int status, uint64_t settl
 static void ended(void *context, int status)
 {
     struct converter *converter = context;
-    const uint64_t settled = totals_add_run(converter->totals, converter->stats_file);
+    const uint64_t settled =
+        totals_add_run(&converter->totals->readers, converter->reader.stats_file);
 
-    timer_clear(converter->loop, &converter->watch);
-    output_lines_close(&converter->lines);
     if (status == 0) {
         note_success(converter);
     } else if (converter->is_stopping) {
@@ -301,51 +247,6 @@ static void ended(void *context, int status)
     } else {
         note_failure(converter, status, settled);
     }
-}
-
-/* ---- does it hang? --------------------------------------------------------------------------- */
-
-/* The time that the child has been at work. */
-static uint64_t ticks_of(pid_t pid)
-{
-    char path[64], text[1024] = "";
-    unsigned long long user = 0, kernel = 0;
-    const char *rest;
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (!file)
-        return 0;
-    if (fgets(text, sizeof(text), file) && (rest = strrchr(text, ')')) != NULL)
-        (void)sscanf(rest, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu", &user,
-                     &kernel);
-    (void)fclose(file);
-    return user + kernel;
-}
-
-/* One that waits for its collector does not work. */
-static void watch(void *context)
-{
-    struct converter *converter = context;
-    const uint64_t ticks = ticks_of(converter->child.pid);
-    const uint64_t half = (uint64_t)sysconf(_SC_CLK_TCK) * WATCH_MS / 1000 / 4;
-    struct reader_account run = {.has_ended = false};
-    const bool works = ticks - converter->ticks_seen > half;
-    uint64_t progress = 0;
-
-    if (reader_account_read(converter->stats_file, &run))
-        progress = run.counts.input.events + run.counts.output.requests;
-    if (!works || progress != converter->events_seen)
-        converter->progress_ms = clock_ms();
-    converter->ticks_seen = ticks;
-    converter->events_seen = progress;
-    if (clock_ms() - converter->progress_ms > HANG_MS) {
-        say(BT_LOGGING_LEVEL_WARNING, "the conversion of %s/%s goes in circles: it is killed",
-            converter->chunk.place, converter->chunk.name);
-        (void)kill(converter->child.pid, SIGKILL);
-    }
-    timer_set(converter->loop, &converter->watch, WATCH_MS);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -359,32 +260,22 @@ static void start(struct converter *converter)
         (void)snprintf(converter->totals->current, sizeof(converter->totals->current), "%s", name);
         save(converter);
     }
-    converter->child = (struct child){.ended = ended, .context = converter};
-    (void)snprintf(converter->lines.source, sizeof(converter->lines.source), "%s", name);
-    (void)unlink(converter->stats_file);
-    if (!output_lines_open(&converter->lines, converter->loop) ||
-        !child_start(converter->loop, &converter->child, run_child, converter)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
-        output_lines_close(&converter->lines);
-        converter->failures++;
-        retry_later(converter);
+    if (reader_start(&converter->reader, name, run_child, converter))
         return;
-    }
-    output_lines_started(&converter->lines);
-    converter->events_seen = converter->ticks_seen = 0;
-    converter->progress_ms = clock_ms();
-    timer_set(converter->loop, &converter->watch, WATCH_MS);
+    converter->failures++;
+    retry_later(converter);
 }
 
 void converter_open(struct converter *converter)
 {
-    converter->lines.input.fd = -1;
-    /* each chunk's account: `blkin status` has the sum */
-    converter->lines.dull = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
+    converter->reader.loop = converter->loop;
+    converter->reader.config = converter->config;
+    converter->reader.ended = ended;
+    converter->reader.context = converter;
+    reader_open(&converter->reader);
     converter->retry = (struct timer){.due = retry, .context = converter};
-    converter->watch = (struct timer){.due = watch, .context = converter};
     /* of one that was killed together with the service before */
-    if (totals_add_run(converter->totals, converter->stats_file))
+    if (totals_add_run(&converter->totals->readers, converter->reader.stats_file))
         save(converter);
 }
 
@@ -433,8 +324,8 @@ void converter_take(struct converter *converter, const struct chunk *chunk)
     converter->gives_up = is_gone(converter, &gone);
     if (converter->gives_up)
         converter->chunk = gone;
-    else if (strcmp(converter->totals->current, name) != 0 && !converter->totals->has_open &&
-             is_empty(converter, chunk)) {
+    else if (strcmp(converter->totals->current, name) != 0 &&
+             !converter->totals->readers.has_open && is_empty(converter, chunk)) {
         note_success(converter);
         return;
     }
@@ -462,8 +353,8 @@ void converter_stop(struct converter *converter)
 {
     converter->is_stopping = true;
     timer_clear(converter->loop, &converter->retry);
-    if (converter->child.pid)
-        (void)kill(converter->child.pid, SIGTERM);
+    if (converter->reader.child.pid)
+        (void)kill(converter->reader.child.pid, SIGTERM);
     else if (converter->is_damage_task)
         (void)kill(converter->damage_task.child.pid, SIGKILL);
     else
@@ -472,10 +363,10 @@ void converter_stop(struct converter *converter)
 
 struct counts converter_counts(const struct converter *converter)
 {
-    struct counts counts = converter->totals->sinks;
+    struct counts counts = converter->totals->readers.sinks;
     struct reader_account run;
 
-    if (converter->child.pid && reader_account_read(converter->stats_file, &run))
+    if (converter->reader.child.pid && reader_account_read(converter->reader.stats_file, &run))
         counts_add(&counts, &run.counts);
     return counts;
 }

@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "damage.h"
 #include "service/loop.h"
-#include "service/output_lines.h"
+#include "service/reader.h"
 #include "service/reader_account.h"
 #include "store.h"
 #include "totals.h"
@@ -21,13 +21,11 @@ struct converter {
     struct loop *loop;
     struct store *store;
     const struct config *config;
-    struct totals *totals;
-    char totals_file[4096], stats_file[4096], checkpoint[4096];
+    struct rotate_totals *totals;
+    char totals_file[4096], checkpoint[4096];
     char tap[128];
-    struct child child;
-    struct output_lines lines;
+    struct reader reader; /* its stats_file is set by who opens it */
     struct timer retry;
-    struct timer watch; /* is the child alive? */
     struct task damage_task;
     struct chunk chunk; /* the one at hand; name "": none */
     bool gives_up;      /* the child only tells the sink that a chunk is gone */
@@ -35,9 +33,7 @@ struct converter {
     bool was_looked_at; /* for damage */
     bool is_damage_task;
     bool is_stopping;
-    unsigned failures;                /* of this chunk, one after the other, without progress */
-    uint64_t events_seen, ticks_seen; /* by the watch */
-    int64_t progress_ms;
+    unsigned failures; /* of this chunk, one after the other, without progress */
     /* Nothing runs any more: it asks for the next. */
     void (*idle)(void *context);
     void *context;

@@ -11,7 +11,7 @@
 
 struct room {
     struct store *store;
-    struct totals *totals;
+    struct rotate_totals *totals;
     uint64_t largest_chunk; /* that was seen */
     bool was_full;          /* the file system */
     int64_t said_ms;

@@ -33,16 +33,6 @@ static int64_t oldest_age_s(const struct store *store)
     return age_s > 0 ? age_s : 0;
 }
 
-static json_t *own_json(const struct totals *totals)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < totals_own_count; i++)
-        (void)json_object_set_new(object, totals_own[i].name,
-                                  json_integer((json_int_t)total_value(totals, i)));
-    return object;
-}
-
 static json_t *endpoint_json(const char *endpoint)
 {
     char *shown = endpoint_shown(endpoint ? endpoint : "");
@@ -77,15 +67,9 @@ json_t *status_json(const struct rotate_status *status)
                      status->has_looked ? states[report->state] : "starting", "session",
                      records ? report->session : "", "problem", records ? NULL : report->error.text,
                      "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
-                     "totals", own_json(status->totals), "lttng", lttng_json(report), "counters",
-                     counts_json(&status->counts), "messages", say_last());
-}
-
-static void print_metric(struct printer *printer, const char *name, const char *kind,
-                         const char *help, uint64_t value)
-{
-    print(printer, "# HELP %s %s\n", name, help);
-    print(printer, "# TYPE %s %s\n%s %" PRIu64 "\n", name, kind, name, value);
+                     "totals", totals_own_json(&rotate_table, status->totals), "lttng",
+                     lttng_json(report), "counters", counts_json(&status->counts), "messages",
+                     say_last());
 }
 
 static void print_own(struct printer *printer, const struct rotate_status *status)
@@ -100,12 +84,7 @@ static void print_own(struct printer *printer, const struct rotate_status *statu
                  status->store->bytes);
     print_metric(printer, "blkin_rotate_oldest_age_seconds", "gauge",
                  "Since the oldest of them was closed.", (uint64_t)oldest_age_s(status->store));
-    for (size_t i = 0; i < totals_own_count; i++) {
-        char name[96];
-
-        (void)snprintf(name, sizeof(name), "blkin_rotate_%s_total", totals_own[i].name);
-        print_metric(printer, name, "counter", totals_own[i].help, total_value(status->totals, i));
-    }
+    totals_own_print(printer, &rotate_table, status->totals);
 }
 
 char *status_page(const struct rotate_status *status)
@@ -129,20 +108,21 @@ char *status_page(const struct rotate_status *status)
     return page;
 }
 
-void status_print(const struct totals *totals)
+void status_print(const struct rotate_totals *totals)
 {
     char line[COUNTS_LINE_MAX];
 
-    counts_line(&totals->sinks, LINE_WHOLE, line);
+    counts_line(&totals->readers.sinks, LINE_WHOLE, line);
     fprintf(stderr, "blkin rotate: all runs so far: %s; chunks: %" PRIu64 " converted", line,
             totals->chunks_converted);
-    for (size_t i = 0; i < totals_own_count; i++) {
-        const uint64_t value = total_value(totals, i);
+    for (size_t i = 0; i < rotate_table.count; i++) {
+        const struct total *own = &rotate_table.own[i];
+        const uint64_t value = total_value(own, totals);
 
-        if (value && totals_own[i].offset >= offsetof(struct totals, chunks_dropped))
-            fprintf(stderr, "; %s: %" PRIu64, totals_own[i].name, value);
+        if (value && own->offset >= offsetof(struct rotate_totals, chunks_dropped))
+            fprintf(stderr, "; %s: %" PRIu64, own->name, value);
     }
     fputc('\n', stderr);
-    if (!counts_add_up(&totals->sinks))
+    if (!counts_add_up(&totals->readers.sinks))
         fputs("blkin rotate: the account does not add up: this is a bug of ours\n", stderr);
 }

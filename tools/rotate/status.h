@@ -11,7 +11,7 @@
 
 struct rotate_status {
     const struct store *store;
-    const struct totals *totals;
+    const struct rotate_totals *totals;
     const struct keep_report *report;
     bool has_looked;
     const char *current; /* PLACE/CHUNK that is being converted; "": none */
@@ -24,6 +24,6 @@ json_t *status_json(const struct rotate_status *status);
 char *status_page(const struct rotate_status *status);
 
 /* The account of all runs, in a line for the end. */
-void status_print(const struct totals *totals);
+void status_print(const struct rotate_totals *totals);
 
 #endif

@@ -5,20 +5,15 @@
  */
 #include "totals.h"
 
-#include "service/reader_account.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#define OWN(member, help)                              \
-    {                                                  \
-#member, offsetof(struct totals, member), help \
+#define OWN(member, help)                                     \
+    {                                                         \
+#member, offsetof(struct rotate_totals, member), help \
     }
 
-const struct total totals_own[] = {
+static const struct total own[] = {
     OWN(chunks_converted, "Chunks of the trace converted and deleted."),
     OWN(bytes_converted, "Bytes of them."),
     OWN(chunks_dropped, "Chunks deleted unread: there was no room on the disk."),
@@ -29,112 +24,36 @@ const struct total totals_own[] = {
     OWN(rotations_stuck, "Sessions given up as their rotation did not end."),
     OWN(children_failed, "Conversions that failed or were killed, and were begun anew."),
 };
-const size_t totals_own_count = sizeof(totals_own) / sizeof(totals_own[0]);
 
-uint64_t total_value(const struct totals *totals, size_t i)
-{
-    uint64_t value;
+const struct totals_table rotate_table = {"rotate", own, sizeof(own) / sizeof(own[0])};
 
-    memcpy(&value, (const char *)totals + totals_own[i].offset, sizeof(value));
-    return value;
-}
-
-/* ---- the file -------------------------------------------------------------------------------- */
-
-static void read_own(struct totals *totals, const json_t *json)
-{
-    for (size_t i = 0; i < totals_own_count; i++) {
-        const uint64_t value =
-            (uint64_t)json_integer_value(json_object_get(json, totals_own[i].name));
-
-        memcpy((char *)totals + totals_own[i].offset, &value, sizeof(value));
-    }
-}
-
-bool totals_load(struct totals *totals, const char *path)
+bool rotate_totals_load(struct rotate_totals *totals, const char *path)
 {
     json_t *json = json_load_file(path, 0, NULL);
-    const json_t *sinks = json_object_get(json, "counters");
-    const char *last = json_string_value(json_object_get(json, "last_run"));
     const char *current = json_string_value(json_object_get(json, "current"));
+    bool is_whole;
 
-    *totals = (struct totals){.chunks_converted = 0};
-    if (!sinks || !last) {
-        json_decref(json);
-        return access(path, F_OK) != 0;
-    }
-    read_own(totals, json);
-    counts_read(sinks, &totals->sinks);
-    (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
-    totals->has_open = json_is_true(json_object_get(json, "has_open"));
-    totals->trace_ns = json_integer_value(json_object_get(json, "trace_ns"));
+    *totals = (struct rotate_totals){.chunks_converted = 0};
+    is_whole = totals_read(json, &totals->readers, &rotate_table, totals);
     totals->closed_ns = json_integer_value(json_object_get(json, "closed_ns"));
-    if (current)
+    if (is_whole && current)
         (void)snprintf(totals->current, sizeof(totals->current), "%s", current);
     json_decref(json);
-    return true;
+    return is_whole || access(path, F_OK) != 0;
 }
 
-bool totals_save(const struct totals *totals, const char *path, struct error *error)
+bool rotate_totals_save(const struct rotate_totals *totals, const char *path, struct error *error)
 {
-    char beside[4200];
-    json_t *json = json_pack(
-        "{ss, ss, sb, sI, sI, so}", "current", totals->current, "last_run", totals->last_run,
-        "has_open", totals->has_open, "trace_ns", (json_int_t)totals->trace_ns, "closed_ns",
-        (json_int_t)totals->closed_ns, "counters", counts_json(&totals->sinks));
-    bool is_written = json != NULL;
-    int fd = -1;
+    json_t *json = totals_json(&totals->readers, &rotate_table, totals);
+    bool is_written;
 
-    for (size_t i = 0; i < totals_own_count && is_written; i++)
-        is_written = json_object_set_new(json, totals_own[i].name,
-                                         json_integer((json_int_t)total_value(totals, i))) == 0;
-    (void)snprintf(beside, sizeof(beside), "%s.new", path);
-    if (is_written) {
-        fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        is_written = fd >= 0 && json_dumpfd(json, fd, JSON_INDENT(2)) == 0;
+    if (json && (json_object_set_new(json, "current", json_string(totals->current)) != 0 ||
+                 json_object_set_new(json, "closed_ns",
+                                     json_integer((json_int_t)totals->closed_ns)) != 0)) {
+        json_decref(json);
+        json = NULL;
     }
-    if (fd >= 0 && close(fd) != 0)
-        is_written = false;
-    is_written = is_written && rename(beside, path) == 0;
-    if (!is_written)
-        error_set(error, "cannot write %s: %s", path, strerror(errno));
+    is_written = json_save(json, path, error);
     json_decref(json);
     return is_written;
-}
-
-/* ---- adding ---------------------------------------------------------------------------------- */
-
-/* Of one that was killed the spans that waited will come again: without them both sums hold. */
-static void end_run(struct counts *counts)
-{
-    counts->output.spans -= counts->output.waiting;
-    counts->output.waiting = 0;
-    for (size_t i = 0; i < counters_count; i++) {
-        if (counters[i].kind == GAUGE)
-            memset((char *)counts + counters[i].offset, 0, sizeof(uint64_t));
-    }
-}
-
-uint64_t totals_add_run(struct totals *totals, const char *stats_file)
-{
-    struct reader_account run;
-    json_t *json = json_load_file(stats_file, 0, NULL);
-    const char *started = json_string_value(json_object_get(json, "started"));
-    char id[sizeof(totals->last_run)] = "";
-    uint64_t settled = 0;
-
-    if (started)
-        (void)snprintf(id, sizeof(id), "%lld %s",
-                       (long long)json_integer_value(json_object_get(json, "pid")), started);
-    if (id[0] && strcmp(id, totals->last_run) != 0 && reader_account_read(stats_file, &run)) {
-        settled = run.counts.output.outcome[OUTCOME_ACCEPTED];
-        totals->has_open = run.counts.input.events_held || run.counts.core.spans_open;
-        if (run.counts.input.trace_time_ns > totals->trace_ns)
-            totals->trace_ns = run.counts.input.trace_time_ns;
-        end_run(&run.counts);
-        counts_add(&totals->sinks, &run.counts);
-        (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", id);
-    }
-    json_decref(json);
-    return settled;
 }

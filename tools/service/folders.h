@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_ROTATE_FOLDERS_H
-#define BLKIN_TOOLS_ROTATE_FOLDERS_H
+#ifndef BLKIN_TOOLS_FOLDERS_H
+#define BLKIN_TOOLS_FOLDERS_H
 
 #include "error.h"
 

@@ -1,0 +1,150 @@
+/*
+ * What a service has done.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "totals.h"
+
+#include "reader_account.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+uint64_t total_value(const struct total *total, const void *own)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)own + total->offset, sizeof(value));
+    return value;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+json_t *totals_own_json(const struct totals_table *table, const void *own)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; object && i < table->count; i++) {
+        if (json_object_set_new(object, table->own[i].name,
+                                json_integer((json_int_t)total_value(&table->own[i], own))) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return object;
+}
+
+json_t *totals_json(const struct totals *totals, const struct totals_table *table, const void *own)
+{
+    json_t *json = totals_own_json(table, own);
+    json_t *more = json_pack("{ss, sb, sI, so}", "last_run", totals->last_run, "has_open",
+                             totals->has_open, "trace_ns", (json_int_t)totals->trace_ns, "counters",
+                             counts_json(&totals->sinks));
+
+    if (!json || !more || json_object_update(json, more) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(more);
+    return json;
+}
+
+bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
+                 void *own)
+{
+    const json_t *sinks = json_object_get(json, "counters");
+    const char *last = json_string_value(json_object_get(json, "last_run"));
+
+    *totals = (struct totals){.has_open = false};
+    for (size_t i = 0; i < table->count; i++) {
+        const uint64_t value =
+            (uint64_t)json_integer_value(json_object_get(json, table->own[i].name));
+
+        memcpy((char *)own + table->own[i].offset, &value, sizeof(value));
+    }
+    if (!sinks || !last)
+        return false;
+    counts_read(sinks, &totals->sinks);
+    (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
+    totals->has_open = json_is_true(json_object_get(json, "has_open"));
+    totals->trace_ns = json_integer_value(json_object_get(json, "trace_ns"));
+    return true;
+}
+
+bool json_save(const json_t *json, const char *path, struct error *error)
+{
+    char beside[4200];
+    bool is_written;
+    int fd;
+
+    (void)snprintf(beside, sizeof(beside), "%s.new", path);
+    fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    is_written = fd >= 0 && json && json_dumpfd(json, fd, JSON_INDENT(2)) == 0;
+    if (fd >= 0 && close(fd) != 0)
+        is_written = false;
+    is_written = is_written && rename(beside, path) == 0;
+    if (!is_written)
+        error_set(error, "cannot write %s: %s", path, strerror(errno));
+    return is_written;
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+/* Of one that was killed the spans that waited will come again: without them both sums hold. */
+static void end_run(struct counts *counts)
+{
+    counts->output.spans -= counts->output.waiting;
+    counts->output.waiting = 0;
+    for (size_t i = 0; i < counters_count; i++) {
+        if (counters[i].kind == GAUGE)
+            memset((char *)counts + counters[i].offset, 0, sizeof(uint64_t));
+    }
+}
+
+uint64_t totals_add_run(struct totals *totals, const char *stats_file)
+{
+    struct reader_account run;
+    json_t *json = json_load_file(stats_file, 0, NULL);
+    const char *started = json_string_value(json_object_get(json, "started"));
+    char id[sizeof(totals->last_run)] = "";
+    uint64_t settled = 0;
+
+    if (started)
+        (void)snprintf(id, sizeof(id), "%lld %s",
+                       (long long)json_integer_value(json_object_get(json, "pid")), started);
+    if (id[0] && strcmp(id, totals->last_run) != 0 && reader_account_read(stats_file, &run)) {
+        settled = run.counts.output.outcome[OUTCOME_ACCEPTED];
+        totals->has_open = run.counts.input.events_held || run.counts.core.spans_open;
+        if (run.counts.input.trace_time_ns > totals->trace_ns)
+            totals->trace_ns = run.counts.input.trace_time_ns;
+        end_run(&run.counts);
+        counts_add(&totals->sinks, &run.counts);
+        (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", id);
+    }
+    json_decref(json);
+    return settled;
+}
+
+/* ---- for Prometheus -------------------------------------------------------------------------- */
+
+void print_metric(struct printer *printer, const char *name, const char *kind, const char *help,
+                  uint64_t value)
+{
+    print(printer, "# HELP %s %s\n", name, help);
+    print(printer, "# TYPE %s %s\n%s %" PRIu64 "\n", name, kind, name, value);
+}
+
+void totals_own_print(struct printer *printer, const struct totals_table *table, const void *own)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        char name[96];
+
+        (void)snprintf(name, sizeof(name), "blkin_%s_%s_total", table->service, table->own[i].name);
+        print_metric(printer, name, "counter", table->own[i].help,
+                     total_value(&table->own[i], own));
+    }
+}
