@@ -440,6 +440,12 @@ $(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # because to zero 590 KiB would take most of the time
 $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
 	-DSEQUENCE_PLACES=16 -DALIKE_MAX=4
+# windows and tables that are small, so that their borders are met
+$(BUILD)/fuzz/fuzz-alarm: $(addprefix tools/record/,alarm.c packets.c)
+$(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/streams.h $(wildcard tools/record/*.h)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
+	-DPROCESSES=8
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
