@@ -255,6 +255,7 @@ $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
+$(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
 tool_test_obj := $(call obj,$(wildcard tests/service/*.c))
 $(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))

@@ -8,47 +8,64 @@
  *
  * TRACE-ID: 16 or 32 hexadecimal digits, or * for all; of 32, those of an event that knows only the
  * lower 16 fit by these. FROM, UNTIL: only events recorded in this time, in ns since 1970 (the time
- * of the trace's clock as babeltrace2 gives it); 0: no limit. WHY: the rest of the line, the tag's
- * value, up to 200 bytes. A line that is wrong is an error that names it.
+ * of the trace's clock as babeltrace2 gives it), FROM itself among them, UNTIL not; 0: no limit.
+ * WHY: the rest of the line, the tag's value, up to 200 bytes. A line that is wrong is an error
+ * that names it. Of several lines that a span fits, the first one tells why.
  *
  * Parameter only-found: a file that is written (whole, at once) when all of the trace is read,
  * before what waits is delivered:
  *
- *     {"oldest": NS, "newest": NS, "traces": [{"id": "32 hex digits", "spans": 3,
+ *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "spans": 3,
  *       "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * have: the spans' ids; want: parents' that are not among them; cut: it had more than
- * ONLY_SPANS_MAX spans, of which only the first are listed. Times: of the events that were read.
+ * id: the upper half is 0 where no span knows it. spans: that were given out. have: their ids;
+ * want: parents' that are not among them. cut: it had more than ONLY_SPANS_MAX spans, or there were
+ * ONLY_LISTED_MAX of all traces: have is of the first ones, and want is empty, as nobody knows.
+ * more: spans of traces beyond ONLY_FOUND_MAX. Times: of the events that were read, wanted or not;
+ * 0: none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_ONLY_H
 #define BLKIN_ONLY_H
 
-#include "core/event.h"
 #include "core/span.h"
 #include "error.h"
 
 #include <stdbool.h>
 
-#define ONLY_SPANS_MAX 4096 /* of a trace, in the list of what was found */
+#define ONLY_WHY_MAX    200
+#define ONLY_FOUND_MAX  65536      /* traces in the list of what was found, */
+#define ONLY_SPANS_MAX  4096       /* spans of one of these, */
+#define ONLY_LISTED_MAX (1U << 20) /* and of all */
 
 struct only;
 
-/* Returns NULL with error set. */
-struct only *only_open(const char *path, struct error *error);
+/*
+ * The traces that the file names; found: where it is told what of them there was, or NULL. Removes
+ * what an earlier run has told there. Returns NULL with error set.
+ */
+struct only *only_open(const char *path, const char *found, struct error *error);
+
+/* The same of what such a file has, without telling; its name is for errors. */
+struct only *only_of_text(struct text text, const char *name, struct error *error);
+
 void only_free(struct only *only); /* NULL is allowed */
 
-/* Is the event of a trace that is wanted, and of its time? */
-bool only_wants(struct only *only, const struct event *event);
+/* Is an event of this trace, recorded at this time, wanted? trace_id_high 0: not known. */
+bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id,
+                int64_t time_ns);
 
-/* Why its trace is wanted; NULL: it is not. As long as only is. */
-const char *only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
+/* Of each event that was read. */
+void only_note_time(struct only *only, int64_t time_ns);
+
+/* Why its trace is wanted; empty: it is not. As long as only is. */
+struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
 
 /* Each span that is given out. */
 void only_note(struct only *only, const struct span *span);
 
-/* Returns false with error set. */
-bool only_write_found(struct only *only, const char *path, struct error *error);
+/* Nothing is to be told: true. Returns false with error set. */
+bool only_write_found(struct only *only, struct error *error);
 
 #endif

@@ -62,6 +62,8 @@ static const struct param_rule rules[] = {
     A_TEXT("checkpoint-trace", checkpoint_trace, NULL),
     A_BOOLEAN("checkpoint-flush", checkpoint_flush, false),
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
+    A_TEXT("only-traces", only_traces, NULL),
+    A_TEXT("only-found", only_found, NULL),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),

@@ -26,6 +26,8 @@ struct params {
     const char *checkpoint_trace;
     bool checkpoint_flush;
     int64_t checkpoint_until; /* s since 1970; 0: not given */
+    const char *only_traces;
+    const char *only_found;
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;

@@ -8,6 +8,7 @@
 #include "account/account.h"
 #include "checkpoint.h"
 #include "core/assembler.h"
+#include "only.h"
 #include "output/exporter.h"
 #include "params.h"
 #include "signals.h"
@@ -26,6 +27,7 @@ struct sink {
     struct checkpoint *checkpoint; /* NULL: none is asked for */
     struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;     /* NULL: there is nothing to do */
+    struct only *only;             /* NULL: all traces are wanted */
     struct account *account;
     struct input_counts input;
     int64_t end_ns;   /* the trace's, as its packets tell, */
@@ -52,10 +54,19 @@ static void say(const struct sink *sink, bt_logging_level level, const char *mes
         fprintf(stderr, "blkin: %s\n", message);
 }
 
-static void export_span(void *context, const struct span *span)
+static void keep(struct sink *sink, struct span *span)
+{
+    assembler_tag(sink->assembler, span, "blkin.kept",
+                  only_why(sink->only, span->trace_id_high, span->trace_id));
+    only_note(sink->only, span);
+}
+
+static void export_span(void *context, struct span *span)
 {
     struct sink *sink = context;
 
+    if (sink->only)
+        keep(sink, span);
     if (sink->hold && checkpoint_skips(sink->checkpoint, span))
         exporter_skip(sink->exporter);
     else
@@ -111,6 +122,7 @@ static void sink_free(struct sink *sink)
     checkpoint_free(sink->checkpoint);
     assembler_free(sink->assembler);
     streams_free(sink->streams);
+    only_free(sink->only);
     bt_message_iterator_put_ref(sink->iterator);
     if (sink->has_signals)
         signals_close();
@@ -141,6 +153,29 @@ static bool check_checkpoint(const struct params *params, struct error *error)
     else
         return true;
     return false;
+}
+
+static bool check_only(const struct params *params, struct error *error)
+{
+    if (params->only_found && !params->only_traces)
+        error_set(error, "only-found is of use with only-traces=\"FILE\" only");
+    else if (params->only_traces && params->checkpoint)
+        error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
+                         "recording are no part that another run could go on from");
+    else
+        return true;
+    return false;
+}
+
+/* Returns true also if all traces are wanted. */
+static bool open_only(struct sink *sink, const struct params *params, struct error *error)
+{
+    if (!check_only(params, error))
+        return false;
+    if (!params->only_traces)
+        return true;
+    sink->only = only_open(params->only_traces, params->only_found, error);
+    return sink->only != NULL;
 }
 
 /* Returns true also if there is none. */
@@ -198,6 +233,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
             .correct_clocks = params.clock_correction,
+            .is_choice = params.only_traces != NULL,
             .closing = params.closing,
         },
         export_span, sink);
@@ -206,8 +242,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         return false;
     }
     sink->flushes = true;
-    return open_checkpoint(sink, &params, error) && open_exporter(sink, &params, error) &&
-           open_account(sink, &params, error);
+    return open_only(sink, &params, error) && open_checkpoint(sink, &params, error) &&
+           open_exporter(sink, &params, error) && open_account(sink, &params, error);
 }
 
 bt_component_class_initialize_method_status
@@ -298,6 +334,30 @@ static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
     say(sink, BT_LOGGING_LEVEL_WARNING, message);
 }
 
+/* Counts an event that is not for the assembler. */
+static void pass_over(struct sink *sink, const bt_event *bt_event, enum decoded why)
+{
+    switch (why) {
+    case DECODED_FOREIGN:
+        sink->input.foreign++;
+        break;
+    case DECODED_ALARM:
+        sink->input.alarms++;
+        break;
+    case DECODED_UNWANTED:
+        sink->input.unwanted++;
+        break;
+    case DECODED_UNREADABLE:
+        say_unreadable(sink, bt_event);
+        sink->input.unreadable++;
+        break;
+    default:
+        sink->is_starved = true;
+        sink->input.unreadable++;
+        break;
+    }
+}
+
 static void use_event(struct sink *sink, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
@@ -308,19 +368,12 @@ static void use_event(struct sink *sink, const bt_message *message)
 
     sink->input.events++;
     if (decoder)
-        decoded = stream_decoder_decode(decoder, message, event);
-    if (decoded == DECODED_FOREIGN) {
-        sink->input.foreign++;
-        return;
-    }
-    if (decoded == DECODED_UNREADABLE)
-        say_unreadable(sink, bt_event);
-    if (decoded != DECODED) {
-        sink->is_starved |= decoded == DECODED_NO_MEMORY;
-        sink->input.unreadable++;
-        return;
-    }
-    if (sink->hold)
+        decoded = stream_decoder_decode(decoder, message, sink->only, event);
+    if (sink->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
+        only_note_time(sink->only, event->time_ns);
+    if (decoded != DECODED)
+        pass_over(sink, bt_event, decoded);
+    else if (sink->hold)
         hold_add(sink->hold, event);
     else
         assembler_add(sink->assembler, event);
@@ -388,7 +441,10 @@ static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *l
         assembler_note_loss(sink->assembler, loss);
 }
 
-/* A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. */
+/*
+ * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. Of a
+ * ring that was copied it is all since the session's start.
+ */
 static void use_discarded_events(struct sink *sink, const bt_message *message)
 {
     const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
@@ -396,12 +452,15 @@ static void use_discarded_events(struct sink *sink, const bt_message *message)
     const bool is_known = bt_message_discarded_events_get_count(message, &loss.events) ==
                           BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
+    if (sink->only && !is_known)
+        return;
     sink->input.discarded_events += is_known ? loss.events : 1;
     loss.has_times =
         times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
     note_loss(sink, stream, &loss);
 }
 
+/* With only-traces they are left out on purpose. */
 static void use_discarded_packets(struct sink *sink, const bt_message *message)
 {
     const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
@@ -409,6 +468,8 @@ static void use_discarded_packets(struct sink *sink, const bt_message *message)
     const bool is_known = bt_message_discarded_packets_get_count(message, &loss.packets) ==
                           BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
+    if (sink->only)
+        return;
     sink->input.discarded_packets += is_known ? loss.packets : 1;
     loss.has_times =
         times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
@@ -485,7 +546,7 @@ static void look_at_checkpoint(struct sink *sink)
     sink->input.checkpoint_errors = counts.errors;
     /* what is held is counted where it is used, in this run or the next */
     if (sink->hold)
-        sink->input.events = sink->input.foreign + sink->input.unreadable +
+        sink->input.events = sink->input.foreign + sink->input.unreadable + sink->input.alarms +
                              assembler_counts(sink->assembler)->events;
 }
 
@@ -587,18 +648,32 @@ static bool is_gone(const struct sink *sink)
     return sink->input.events == 0 && sink->end_ns == 0;
 }
 
+/* All of the trace was read: of less it would be false. An error is set if it fails. */
+static bool tell_found(struct sink *sink)
+{
+    struct error error;
+
+    if (!sink->only || only_write_found(sink->only, &error))
+        return true;
+    sink_fail(sink->self, "%s", error.text);
+    return false;
+}
+
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
 {
+    bool has_told;
+
     if (sink->hold)
         checkpoint_end_trace(sink->checkpoint,
                              sink->end_ns > sink->until_ns ? sink->end_ns : sink->until_ns,
                              is_gone(sink));
     if (sink->flushes)
         flush(sink);
+    has_told = tell_found(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
     end(sink);
-    return finish_checkpoint(sink) && has_delivered(sink)
+    return has_told && finish_checkpoint(sink) && has_delivered(sink)
                ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
                : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }

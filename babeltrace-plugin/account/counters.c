@@ -33,6 +33,10 @@ const struct counter counters[] = {
      "Streaming events of spans that were over already, or whose begin was not seen."},
     {"events_of_processes", COUNTER, SECTION_EVENTS, "of processes", AT(core.events_process),
      "Events about a process, not about a span."},
+    {"events_of_alarms", COUNTER, SECTION_EVENTS, "alarms", AT(input.alarms),
+     "Events that a span was slow: they tell of it to who watches, and add nothing to the span."},
+    {"events_unwanted", COUNTER, SECTION_EVENTS, "unwanted", AT(input.unwanted),
+     "Events of traces that only-traces does not name, or of another time."},
 
     {"events_missing", COUNTER, SECTION_MISSING, "events", AT(core.events_missing),
      "Events that were recorded and never came: gaps in sequence numbers."},
@@ -195,11 +199,12 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have no spool, and no run before. */
+/* Most have no spool, no run before, and no alarms, and want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
-    if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]))
-        return counts->output.outcome[OUTCOME_SKIPPED] == 0;
+    if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
+        counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
+        return counter_value(counter, counts) == 0;
     return !counts->output.spool.in_use && (counter->section == SECTION_SPOOL ||
                                             counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));
 }

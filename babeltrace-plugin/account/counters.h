@@ -26,6 +26,8 @@ struct input_counts {
     uint64_t events;
     uint64_t foreign;
     uint64_t unreadable;
+    uint64_t alarms;            /* blkin:slow: what watches a program reads them */
+    uint64_t unwanted;          /* of traces that only-traces does not name */
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* that have begun and not ended */

@@ -133,7 +133,7 @@ void assembler_add(struct assembler *assembler, const struct event *event)
 
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
-    if (is_of_span_api)
+    if (is_of_span_api && !assembler->options.is_choice)
         assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;

@@ -42,6 +42,7 @@ struct assembler_options {
     uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
     uint64_t max_open_bytes; /* the same for the memory that they take */
     bool correct_clocks;     /* times are those of the wall clock: see clock.h */
+    bool is_choice;          /* events are left out on purpose: gaps in their numbers are none */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
 };
 
@@ -70,9 +71,9 @@ struct assembler_counts {
 
 /*
  * Takes a finished span. The span and all it points to are valid during the call only; the endpoint
- * lives as long as the assembler.
+ * lives as long as the assembler. It may tag the span.
  */
-typedef void assembler_sink_fn(void *context, const struct span *span);
+typedef void assembler_sink_fn(void *context, struct span *span);
 
 struct assembler;
 
@@ -82,6 +83,10 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
 
 /* Frees everything; spans still open are not given out (see assembler_flush()). NULL is allowed. */
 void assembler_free(struct assembler *assembler);
+
+/* For who takes a span: tags it, if value is not empty. What finds no room is counted. */
+void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
+                   struct text value);
 
 /* Adds an event, after finishing what its time shows to be over. What fails is counted. */
 void assembler_add(struct assembler *assembler, const struct event *event);

@@ -34,8 +34,8 @@ static void set_times(struct open_span *open)
         open->span.end_ns = open->last_event_ns;
 }
 
-static void tag_text(struct assembler *assembler, struct span *span, const char *key,
-                     struct text value)
+void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
+                   struct text value)
 {
     if (value.length && !span_add(span, SPAN_TAG_TEXT, text_of(key), value, 0))
         assembler_lose_part(assembler, span);
@@ -51,15 +51,15 @@ static void tag_number(struct assembler *assembler, struct span *span, const cha
 void assembler_tag_origin(struct assembler *assembler, struct span *span,
                           const struct origin *origin)
 {
-    tag_text(assembler, span, "lttng.host", origin->host);
-    tag_text(assembler, span, "lttng.procname", origin->process);
+    assembler_tag(assembler, span, "lttng.host", origin->host);
+    assembler_tag(assembler, span, "lttng.procname", origin->process);
     tag_number(assembler, span, "lttng.vpid", origin->pid);
     tag_number(assembler, span, "lttng.vtid", origin->tid);
 }
 
 void assembler_mark_incomplete(struct assembler *assembler, struct span *span, const char *why)
 {
-    tag_text(assembler, span, "blkin.incomplete", text_of(why));
+    assembler_tag(assembler, span, "blkin.incomplete", text_of(why));
     assembler->counts.spans_incomplete++;
 }
 

@@ -97,7 +97,7 @@ static void note_loss(struct input *source, struct assembler *assembler)
 static uint64_t spans;
 static uint64_t checksum;
 
-static void take_span(void *context, const struct span *span)
+static void take_span(void *context, struct span *span)
 {
     (void)context;
     spans++;

@@ -32,7 +32,7 @@ static inline void append(const char *text)
     snprintf(finished + length, sizeof(finished) - length, "%s", text);
 }
 
-static inline void take(void *context, const struct span *span)
+static inline void take(void *context, struct span *span)
 {
     static const char *const kinds[] = {"local", "client", "server"};
     char line[256];

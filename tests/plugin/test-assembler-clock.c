@@ -10,7 +10,7 @@
 
 static int64_t start_ns, end_ns, annotation_ns;
 
-static void take_times(void *context, const struct span *span)
+static void take_times(void *context, struct span *span)
 {
     (void)context;
     start_ns = span->start_ns;

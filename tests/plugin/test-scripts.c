@@ -98,7 +98,7 @@ static const char *word_of(struct run *run, unsigned i)
     return run->line.words[i].value.data;
 }
 
-static void take_span(void *context, const struct span *span)
+static void take_span(void *context, struct span *span)
 {
     struct run *run = context;
 

@@ -146,7 +146,7 @@ static void many(struct run *run)
 
 /* ---- one run of it ---- */
 
-static void take_span(void *context, const struct span *span)
+static void take_span(void *context, struct span *span)
 {
     struct run *run = context;
 

@@ -1,0 +1,439 @@
+/*
+ * Which events are wanted, why, and what is told of the spans that were found.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "only.h"
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HIGH UINT64_C(0x7d5c0e9bf1a3c4d2)
+#define LOW  UINT64_C(0xa1b2c3d4e5f60718)
+
+static struct only *only_of(const char *lines)
+{
+    struct error error = {""};
+    struct only *only = only_of_text(text_of(lines), "lines", &error);
+
+    CHECK_TEXT(error.text, "");
+    return only;
+}
+
+static bool wants_at(struct only *only, uint64_t high, uint64_t low, int64_t time_ns)
+{
+    only_note_time(only, time_ns);
+    return only_wants(only, high, low, time_ns);
+}
+
+static bool wants(struct only *only, uint64_t high, uint64_t low)
+{
+    return wants_at(only, high, low, 1000);
+}
+
+static void check_why(const struct only *only, uint64_t high, uint64_t low, const char *expected)
+{
+    const struct text why = only_why(only, high, low);
+    char text[ONLY_WHY_MAX + 1];
+
+    *text_copy(text, why) = '\0';
+    CHECK_TEXT(text, expected);
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+static void test_whole_id(void)
+{
+    struct only *only = only_of("7d5c0e9bf1a3c4d2a1b2c3d4e5f60718 0 0 slow: a write\n");
+
+    CHECK(wants(only, HIGH, LOW));
+    CHECK(wants(only, 0, LOW)); /* the original's events know no more */
+    CHECK(!wants(only, HIGH + 1, LOW));
+    CHECK(!wants(only, HIGH, LOW + 1));
+    CHECK(!wants(only, LOW, HIGH));
+    CHECK(!wants(only, 0, HIGH));
+    check_why(only, HIGH, LOW, "slow: a write");
+    check_why(only, 0, LOW, "slow: a write");
+    check_why(only, HIGH + 1, LOW, "");
+    only_free(only);
+}
+
+static void test_half_id(void)
+{
+    struct only *only = only_of("A1B2C3D4E5F60718 0 0 by hand"); /* no newline: as by hand, too */
+
+    CHECK(wants(only, HIGH, LOW));
+    CHECK(wants(only, HIGH + 1, LOW));
+    CHECK(wants(only, 0, LOW));
+    CHECK(!wants(only, LOW, 0));
+    CHECK(!wants(only, HIGH, LOW - 1));
+    check_why(only, HIGH, LOW, "by hand");
+    only_free(only);
+}
+
+/* A 128-bit id may have a lower half of 0, which is all of it that a streamed span's details know.
+ */
+static void test_low_half_of_0(void)
+{
+    struct only *only = only_of("7d5c0e9bf1a3c4d20000000000000000 0 0 x\n");
+
+    CHECK(wants(only, HIGH, 0));
+    CHECK(wants(only, 0, 0));
+    CHECK(!wants(only, HIGH + 1, 0));
+    only_free(only);
+}
+
+static void test_all(void)
+{
+    struct only *only = only_of("* 100 200 the last 10 s\n"
+                                "00000000000000aa 0 0 slow\n"
+                                "* 300 400 the first 10 s\n");
+
+    CHECK(!wants_at(only, 0, 1, 99));
+    CHECK(wants_at(only, 0, 1, 100));
+    CHECK(wants_at(only, HIGH, LOW, 199));
+    CHECK(!wants_at(only, 0, 1, 200));
+    CHECK(wants_at(only, 0, 0xaa, 200));
+    CHECK(wants_at(only, 0, 1, 300));
+    CHECK(!wants_at(only, 0, 1, 400));
+    check_why(only, 0, 1, "the last 10 s");
+    check_why(only, 0, 0xaa, "the last 10 s"); /* of two lines that fit, the first one tells */
+    only_free(only);
+}
+
+static void test_first_line_tells_why(void)
+{
+    struct only *only = only_of("00000000000000aa 0 0 first\n"
+                                "00000000000000aa 0 0 second\n"
+                                "* 0 0 third\n"
+                                "000000000000000100000000000000bb 0 0 fourth\n");
+
+    check_why(only, 7, 0xaa, "first");
+    check_why(only, 1, 0xbb, "third");
+    CHECK(wants(only, 5, 5));
+    only_free(only);
+}
+
+static void test_windows(void)
+{
+    struct only *only = only_of("000000000000000a 1700000000000000000 1700000000000000005 x\n"
+                                "000000000000000b 1700000000000000000 0 x\n"
+                                "000000000000000c 0 1700000000000000000 x\n"
+                                "000000000000000d 0 0 x\n"
+                                "000000000000000e 10 20 x\n"
+                                "000000000000000e 30 40 x\n");
+    const int64_t from = INT64_C(1700000000000000000);
+
+    CHECK(!wants_at(only, 0, 0xa, from - 1));
+    CHECK(wants_at(only, 0, 0xa, from));
+    CHECK(wants_at(only, 0, 0xa, from + 4));
+    CHECK(!wants_at(only, 0, 0xa, from + 5));
+    CHECK(!wants_at(only, 0, 0xb, from - 1));
+    CHECK(wants_at(only, 0, 0xb, INT64_MAX));
+    CHECK(wants_at(only, 0, 0xc, -5)); /* a clock that starts before 1970 */
+    CHECK(wants_at(only, 0, 0xc, from - 1));
+    CHECK(!wants_at(only, 0, 0xc, from));
+    CHECK(wants_at(only, 0, 0xd, INT64_MIN));
+    CHECK(wants_at(only, 0, 0xd, INT64_MAX));
+    CHECK(wants_at(only, 0, 0xe, 19) && !wants_at(only, 0, 0xe, 20) && wants_at(only, 0, 0xe, 30));
+    only_free(only);
+}
+
+#define MANY 10000
+
+static void test_many(void)
+{
+    char *lines = malloc(MANY * 64), *at = lines;
+    struct only *only;
+
+    for (uint64_t i = 1; i <= MANY; i++)
+        at += sprintf(at, "%016" PRIx64 "%016" PRIx64 " %" PRIu64 " 0 why %" PRIu64 "\n",
+                      i % 2 ? i : 0, i << 32, i, i);
+    only = only_of(lines);
+    for (uint64_t i = 1; i <= MANY; i++) {
+        char why[32];
+
+        snprintf(why, sizeof(why), "why %" PRIu64, i);
+        check_why(only, i, i << 32, why);
+        CHECK(wants_at(only, i, i << 32, (int64_t)i));
+        CHECK(!wants_at(only, i, i << 32, (int64_t)i - 1));
+        CHECK(wants_at(only, i + 1, i << 32, (int64_t)i) == (i % 2 == 0));
+        CHECK(!wants_at(only, i, (i << 32) + 1, (int64_t)i));
+    }
+    only_free(only);
+    free(lines);
+}
+
+/* ---- what is wrong with a line --------------------------------------------------------------- */
+
+static void refused(const char *lines, size_t length, const char *expected)
+{
+    struct error error = {""};
+
+    CHECK(!only_of_text((struct text){lines, length}, "F", &error));
+    CHECK_TEXT(error.text, expected);
+}
+
+#define REFUSED(lines, expected) refused(lines, sizeof(lines) - 1, "only-traces \"F\"" expected)
+#define BAD_ID                   ": expected a trace id of 16 or 32 hexadecimal digits, not all 0, or *, got "
+#define BAD_FROM                 ": expected FROM, in ns since 1970, or 0, got "
+#define BAD_WHY                  ": expected a reason of 1 to 200 bytes, got "
+#define ID                       "00000000000000aa"
+#define X40                      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+static void test_refused(void)
+{
+    REFUSED("", ": expected a line for each trace, got an empty file");
+    REFUSED("\n", ", line 1" BAD_ID "\"\"");
+    REFUSED(ID " 0 0 x\n\n", ", line 2" BAD_ID "\"\"");
+    REFUSED("# a remark\n", ", line 1" BAD_ID "\"#\"");
+    REFUSED("aa 0 0 x", ", line 1" BAD_ID "\"aa\"");
+    REFUSED("000000000000000g 0 0 x", ", line 1" BAD_ID "\"000000000000000g\"");
+    REFUSED("0x000000000000aa 0 0 x", ", line 1" BAD_ID "\"0x000000000000aa\"");
+    REFUSED(ID "a 0 0 x", ", line 1" BAD_ID "\"00000000000000aaa\"");
+    REFUSED("0000000000000000 0 0 x", ", line 1" BAD_ID "\"0000000000000000\"");
+    REFUSED("00000000000000000000000000000000 0 0 x",
+            ", line 1" BAD_ID "\"00000000000000000000000000000000\"");
+    REFUSED(X40 X40 " 0 0 x", ", line 1" BAD_ID "\"" X40 "\"");
+    REFUSED(" " ID " 0 0 x", ", line 1" BAD_ID "\"\"");
+    REFUSED("** 0 0 x", ", line 1" BAD_ID "\"**\"");
+    REFUSED(ID, ", line 1" BAD_FROM "\"\"");
+    REFUSED("* 0 0 x\n" ID " soon 0 x", ", line 2" BAD_FROM "\"soon\"");
+    REFUSED(ID " -1 0 x", ", line 1" BAD_FROM "\"-1\"");
+    REFUSED(ID " 9223372036854775808 0 x", ", line 1" BAD_FROM "\"9223372036854775808\"");
+    REFUSED(ID " 0", ", line 1: expected UNTIL, in ns since 1970, or 0, got \"\"");
+    REFUSED(ID " 0 1e9 x", ", line 1: expected UNTIL, in ns since 1970, or 0, got \"1e9\"");
+    REFUSED(ID " 7 7 x", ", line 1: expected an UNTIL that is after FROM, got \"7 7 x\"");
+    REFUSED(ID " 7 6 x", ", line 1: expected an UNTIL that is after FROM, got \"7 6 x\"");
+    REFUSED(ID " 0 0", ", line 1" BAD_WHY "\"\"");
+    REFUSED(ID " 0 0 ", ", line 1" BAD_WHY "\"\"");
+    REFUSED(ID " 0 0 a\0b", ", line 1" BAD_WHY "\"a\"");
+    REFUSED(ID " 0 0 " X40 X40 X40 X40 X40 "y", ", line 1" BAD_WHY "\"" X40 "\"");
+}
+
+static void test_longest_reason(void)
+{
+    struct only *only = only_of(ID " 9223372036854775807 0 " X40 X40 X40 X40 X40);
+
+    check_why(only, 0, 0xaa, X40 X40 X40 X40 X40);
+    only_free(only);
+}
+
+/* ---- the files ------------------------------------------------------------------------------- */
+
+static char folder[256], lines_path[300], found_path[300];
+
+static void put_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    CHECK(file && fputs(text, file) >= 0);
+    if (file)
+        fclose(file);
+}
+
+static void not_opened(const char *path, const char *found, const char *expected)
+{
+    struct error error = {""};
+
+    CHECK(!only_open(path, found, &error));
+    CHECK(strstr(error.text, expected) || (fprintf(stderr, "%s\n", error.text), false));
+}
+
+static void test_files_that_are_none(void)
+{
+    not_opened("/nowhere/x", NULL, "only-traces \"/nowhere/x\": cannot be opened: No such file");
+    not_opened(folder, NULL, ": expected a regular file of up to 67108864 bytes");
+    put_file(lines_path, "* 0 0 x\n");
+    not_opened(lines_path, "", "only-found: expected the path of a file, got an empty text");
+    put_file(found_path, "precious");
+    not_opened(lines_path, found_path, "exists and is no file of what was found, and is not");
+    CHECK(access(found_path, F_OK) == 0);
+    unlink(found_path);
+    not_opened(lines_path, folder, "exists and is no file of what was found, and is not");
+    CHECK(mkfifo(found_path, 0600) == 0);
+    not_opened(found_path, NULL, ": expected a regular file of up to");
+    not_opened(lines_path, found_path, "exists and is no file of what was found, and is not");
+    unlink(found_path);
+}
+
+static struct only *open_all(void)
+{
+    struct error error = {""};
+    struct only *only;
+
+    put_file(lines_path, "* 0 0 x\n");
+    only = only_open(lines_path, found_path, &error);
+    CHECK_TEXT(error.text, "");
+    CHECK(only && access(found_path, F_OK) < 0); /* that of a run before is gone */
+    return only;
+}
+
+static void note(struct only *only, uint64_t high, uint64_t low, uint64_t id, uint64_t parent)
+{
+    const struct span span = {
+        .trace_id_high = high, .trace_id = low, .id = id, .parent_id = parent};
+
+    only_note(only, &span);
+}
+
+/* Returns what was written, of which the caller has the reference. */
+static json_t *write_found(struct only *only)
+{
+    struct error error = {""};
+    struct stat status = {.st_mode = 0};
+    json_t *found;
+
+    CHECK(only_write_found(only, &error));
+    CHECK_TEXT(error.text, "");
+    CHECK(stat(found_path, &status) == 0 && (status.st_mode & 07777) == 0600);
+    found = json_load_file(found_path, 0, NULL);
+    CHECK(found);
+    return found;
+}
+
+static void check_json(json_t *json, const char *expected)
+{
+    char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    CHECK_TEXT(text ? text : "none", expected);
+    free(text);
+}
+
+static void test_nothing_found(void)
+{
+    struct only *only = open_all();
+    json_t *found = write_found(only);
+
+    check_json(found, "{\"oldest\":0,\"newest\":0,\"more\":0,\"traces\":[]}");
+    json_decref(found);
+    only_free(only);
+}
+
+static void test_found(void)
+{
+    struct only *only = open_all();
+    json_t *found;
+
+    CHECK(wants_at(only, 0, 1, 500));
+    CHECK(wants_at(only, 0, 1, 300));
+    CHECK(wants_at(only, 0, 1, 900));
+    note(only, 0, 1, 0xb, 0xa); /* as the original's know it; the halves of a shared one */
+    note(only, 0xabc, 1, 0xb, 0xa);
+    note(only, 0xabc, 1, 0xc, 0xb);
+    note(only, 0xabc, 1, 0xd, 9);
+    note(only, 0xabc, 1, 0xe, 9);
+    note(only, 0xdef, 1, 1, 0); /* another one, of the same lower half */
+    note(only, 0, 2, UINT64_MAX, UINT64_MAX - 1);
+    found = write_found(only);
+    check_json(found,
+               "{\"oldest\":300,\"newest\":900,\"more\":0,\"traces\":["
+               "{\"id\":\"0000000000000abc0000000000000001\",\"spans\":5,"
+               "\"have\":[\"000000000000000b\",\"000000000000000c\",\"000000000000000d\","
+               "\"000000000000000e\"],\"want\":[\"0000000000000009\",\"000000000000000a\"],"
+               "\"cut\":false},"
+               "{\"id\":\"0000000000000def0000000000000001\",\"spans\":1,"
+               "\"have\":[\"0000000000000001\"],\"want\":[],\"cut\":false},"
+               "{\"id\":\"00000000000000000000000000000002\",\"spans\":1,"
+               "\"have\":[\"ffffffffffffffff\"],\"want\":[\"fffffffffffffffe\"],\"cut\":false}]}");
+    json_decref(found);
+    only_free(only);
+}
+
+static void check_trace(json_t *found, size_t at, json_int_t spans, size_t have, size_t want,
+                        bool is_cut)
+{
+    json_t *trace = json_array_get(json_object_get(found, "traces"), at);
+
+    CHECK(json_integer_value(json_object_get(trace, "spans")) == spans);
+    CHECK(json_array_size(json_object_get(trace, "have")) == have);
+    CHECK(json_array_size(json_object_get(trace, "want")) == want);
+    CHECK(json_is_boolean(json_object_get(trace, "cut")) &&
+          json_boolean_value(json_object_get(trace, "cut")) == is_cut);
+}
+
+static void test_large_trace(void)
+{
+    struct only *only = open_all();
+    json_t *found;
+
+    for (uint64_t id = 1; id <= ONLY_SPANS_MAX; id++) {
+        note(only, 0, 1, id, id + 1); /* the last one's parent is not there */
+        note(only, 0, 2, id, id + 1);
+    }
+    note(only, 0, 2, ONLY_SPANS_MAX + 1, 0);
+    found = write_found(only);
+    check_trace(found, 0, ONLY_SPANS_MAX, ONLY_SPANS_MAX, 1, false);
+    check_trace(found, 1, ONLY_SPANS_MAX + 1, ONLY_SPANS_MAX, 0, true);
+    json_decref(found);
+    only_free(only);
+}
+
+/* With * there may be a million traces: the list is bounded, and says so. */
+static void test_many_traces(void)
+{
+    const uint64_t spans = ONLY_LISTED_MAX / ONLY_FOUND_MAX;
+    struct only *only = open_all();
+    json_t *found;
+
+    for (uint64_t id = 1; id <= spans + 1; id++) {
+        for (uint64_t trace = 1; trace <= ONLY_FOUND_MAX + 10; trace++)
+            note(only, 0, trace, id, 0);
+    }
+    found = write_found(only);
+    CHECK(json_array_size(json_object_get(found, "traces")) == ONLY_FOUND_MAX);
+    CHECK(json_integer_value(json_object_get(found, "more")) == (json_int_t)(10 * (spans + 1)));
+    check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
+    json_decref(found);
+    only_free(only);
+}
+
+static void test_found_not_written(void)
+{
+    char expected[400];
+    struct error error = {""};
+    struct only *only = open_all();
+
+    CHECK(mkdir(found_path, 0700) == 0);
+    CHECK(!only_write_found(only, &error));
+    snprintf(expected, sizeof(expected), "only-found \"%s\": cannot be written: Is a directory",
+             found_path);
+    CHECK_TEXT(error.text, expected);
+    rmdir(found_path);
+    only_free(only);
+}
+
+int main(void)
+{
+    snprintf(folder, sizeof(folder), "%s/only.XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(lines_path, sizeof(lines_path), "%s/lines", folder);
+    snprintf(found_path, sizeof(found_path), "%s/found", folder);
+    test_whole_id();
+    test_half_id();
+    test_low_half_of_0();
+    test_all();
+    test_first_line_tells_why();
+    test_windows();
+    test_many();
+    test_refused();
+    test_longest_reason();
+    test_files_that_are_none();
+    test_nothing_found();
+    test_found();
+    test_large_trace();
+    test_many_traces();
+    test_found_not_written();
+    unlink(lines_path);
+    unlink(found_path);
+    CHECK(rmdir(folder) == 0); /* no temporary is left */
+    return check_status();
+}
