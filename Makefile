@@ -90,7 +90,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/service/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/record/*.c tests/service/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
@@ -243,7 +243,7 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
-tool_tests := $(BUILD)/tests/rotate/session
+tool_tests := $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
@@ -254,12 +254,17 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+record_load := $(BUILD)/tests/record/hosts/load
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
+$(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 $(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/service/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c))
 $(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(BUILD)/tests/service/%: $(BUILD)/obj/tests/service/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
+$(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
@@ -299,7 +304,7 @@ before_dir := tests/bench/before
 $(call obj,$(wildcard $(before_dir)/*.c)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 $(firstword $(before)): $(call obj,$(patsubst %,$(before_dir)/%.c,process span span_log) \
-		$(filter-out $(patsubst %,libblkin/%.c,process span span_log step),$(lib_src))) libblkin/libblkin.map
+		$(filter-out $(patsubst %,libblkin/%.c,process slow_span span span_log step),$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
@@ -349,11 +354,11 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-otel bench-app bench-sink bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-otel bench-app bench-record bench-sink bench-memory bench-day bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -375,6 +380,11 @@ RUNS ?= 50
 bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
+
+bench-record: ## measure the recorder on four hosts of this machine: an hour (less: HOSTS_PARTS=planted PLANTED=100)
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@$(PYTHON) tests/bench/bench hosts
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
@@ -479,7 +489,7 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
 	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard tests/*/*.py scripts/*.py) scripts/reference
+python_files := $(wildcard tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man ## check formatting, C, shell scripts, Python syntax and man pages

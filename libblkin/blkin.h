@@ -39,10 +39,10 @@
  * Times are in ns of CLOCK_MONOTONIC.
  *
  * Threads and signals. Every function may be called from any thread, and all but those of "the
- * process" and "sampling", and those that format, from a signal handler, on spans of the handler's
- * own: it must not touch one that the code under it may be using. Not so for the first span of a
- * process, which loads the provider: call blkin_init() before; nor for that of a thread: call
- * blkin_init_thread(). See doc/library.md.
+ * process", "sampling" and "slow requests", and those that format, from a signal handler, on spans
+ * of the handler's own: it must not touch one that the code under it may be using. Not so for the
+ * first span of a process, which loads the provider: call blkin_init() before; nor for that of a
+ * thread: call blkin_init_thread(). See doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *
@@ -143,6 +143,18 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
 
+/* ---- slow requests ---- */
+
+/*
+ * Sets which spans raise an alarm, the event "blkin:slow" at their end, by which "blkin record"
+ * fetches their whole trace: those that take longer than the first rule says whose globs fit their
+ * service and name, and those that failed, as in "osd*:write>20ms, *>100ms, error, max=50/s". max
+ * is the alarms of this process per second; what that holds back is counted. "" is no rule. The
+ * environment variable BLKIN_SLOW sets the same at start, and a file changes it from outside at any
+ * time: see doc/library.md. Returns 0, or -EINVAL, and nothing changed, for another text.
+ */
+BLKIN_PUBLIC int blkin_set_slow(const char *rules);
+
 /* ---- is anybody looking? ---- */
 
 BLKIN_PUBLIC extern const int *blkin_gate_; /* *blkin_gate_ is not 0: blkin:span is enabled */
@@ -193,6 +205,12 @@ static inline void blkin_heartbeat(void)
 static inline int blkin_set_sampling(const char *policy)
 {
     (void)policy;
+    return 0;
+}
+
+static inline int blkin_set_slow(const char *rules)
+{
+    (void)rules;
     return 0;
 }
 
@@ -253,6 +271,7 @@ BLKIN_CALL_ void blkin_span_set_remote_(struct blkin_span *span,
 BLKIN_CALL_ void blkin_span_set_service_(struct blkin_span *span,
                                          const struct blkin_endpoint *service);
 BLKIN_CALL_ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns);
+BLKIN_CALL_ void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length);
 BLKIN_CALL_ void blkin_span_end_(struct blkin_span *span);
 BLKIN_CALL_ void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns);
 BLKIN_CALL_ void blkin_span_drop_(struct blkin_span *span);
@@ -520,6 +539,22 @@ static inline void blkin_span_link(struct blkin_span *span, const struct blkin_c
         blkin_span_link_(span, context);
 }
 
+/*
+ * This trace is worth to be kept whole, whatever its spans took: the span's end raises an alarm as
+ * a slow one's does, see blkin_set_slow(), and says why. The first call counts.
+ */
+static inline void blkin_span_keep(struct blkin_span *span, const char *why)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_keep_(span, why, blkin_length_(why));
+}
+
+static inline void blkin_span_keep_n(struct blkin_span *span, const char *why, size_t length)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_keep_(span, why, blkin_length_within_(why, length));
+}
+
 /* ---- what the beginning did not know ---- */
 
 /* Another name: that of the operation, once the request is decoded. */
@@ -698,6 +733,9 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
 /* blkin_span_link(): another span that this one has to do with. */
 #define BLKIN_LINK(span, context) \
     BLKIN_IF_RECORDED_(span, blkin_span_link(blkin_recorded_, (context)))
+
+/* blkin_span_keep(): the trace is worth to be kept whole. */
+#define BLKIN_KEEP(span, why) BLKIN_IF_RECORDED_(span, blkin_span_keep(blkin_recorded_, (why)))
 
 /* blkin_span_set_name(): what the request has turned out to be. */
 #define BLKIN_SET_NAME(span, name) \

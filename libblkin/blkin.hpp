@@ -270,6 +270,22 @@ public:
         blkin_span_error_n(&span_, message, length);
     }
 
+    // The trace is worth to be kept whole, whatever it took.
+    void keep(const char *why) noexcept
+    {
+        blkin_span_keep(&span_, why);
+    }
+
+    void keep(const std::string &why) noexcept
+    {
+        blkin_span_keep(&span_, why.c_str());
+    }
+
+    void keep(const char *why, std::size_t length) noexcept
+    {
+        blkin_span_keep_n(&span_, why, length);
+    }
+
     // Another span that this one has to do with: of each request that one commit serves, say.
     void link(const Span &span) noexcept
     {

@@ -110,6 +110,16 @@ static inline char *blkin_put_digits16(char *at, uint64_t value)
 
 #endif
 
+/* The value of so many digits of base 64. */
+static inline uint64_t blkin_number_at(const char *digits, unsigned count)
+{
+    uint64_t value = 0;
+
+    while (count-- > 0)
+        value = value << 6 | (uint64_t)(digits[count] - '0');
+    return value;
+}
+
 /* Two digits of base 64: length < 4096 */
 static inline char *blkin_put_length(char *at, size_t length)
 {

@@ -12,6 +12,7 @@
 #include "blkin.h"
 #include "clock.h"
 #include "sampling.h"
+#include "slow.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -187,6 +188,7 @@ static void open_first(void)
 
     blkin_clock_init();
     blkin_sampling_init();
+    blkin_slow_init();
     is_child_late = provider->follow_forks(at_once);
     of_child = *provider;
     memcpy(of_child.zipkin, not_loaded.zipkin, sizeof(of_child.zipkin));

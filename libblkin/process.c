@@ -10,6 +10,7 @@
 #include "digits.h"
 #include "put.h"
 #include "sampling.h"
+#include "slow.h"
 #include "span.h"
 #include "thread.h"
 
@@ -112,6 +113,7 @@ void blkin_do_chores(uint64_t now_ticks)
                                      __ATOMIC_RELAXED))
         return;
     blkin_sampling_refresh();
+    blkin_slow_refresh();
     errno = saved_errno;
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
@@ -154,6 +156,7 @@ static void after_fork(void)
     blkin_clock_forked();
     blkin_provider_after_fork();
     blkin_sampling_after_fork();
+    blkin_slow_after_fork();
 }
 
 /* At load time, when no thread of this library can be in fork() yet. */

@@ -41,7 +41,7 @@ static inline const struct blkin_service *blkin_default_service(void)
 
 extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 
-/* The process event and the sampling file. One thread at a time does it. */
+/* The process event, the files of sampling and of slow requests. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
 /* Longer than chores are ever put off, in ns and in ticks of up to 8 GHz. */

@@ -6,6 +6,7 @@
 #include "span.h"
 
 #include "sampling.h"
+#include "slow.h"
 
 static const int not_known_yet = 1;
 
@@ -260,6 +261,19 @@ void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t n
 
 /* ---- end ---- */
 
+/* One that failed, is to be kept, or may be slow. */
+__attribute__((noinline)) static void record_remarkable(struct blkin_span *span, uint64_t end_ns,
+                                                        const struct blkin_provider *provider,
+                                                        size_t length)
+{
+    struct span *inside = span_inside(span);
+
+    if (inside->failed & ~SPAN_KEEP)
+        inside->event.flags |= BLKIN_SPAN_ERROR;
+    blkin_record_event(provider, BLKIN_EVENT_SPAN, &inside->event, length);
+    blkin_slow_span(span, end_ns);
+}
+
 /* The rest of the event. */
 static inline __attribute__((always_inline)) void
 record_span_by(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
@@ -276,11 +290,12 @@ record_span_by(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
     event->trace_id = span->context.trace_id;
     event->parent_id = span->context.parent_span_id;
     event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
-    if (__builtin_expect(inside->failed, 0))
-        event->flags |= BLKIN_SPAN_ERROR;
     span_put_head(by_pdep, span_head(inside), span, span->context.span_id, end_ns, thread,
                   ++thread->sequence, inside->dropped);
-    blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
+    if (__builtin_expect(inside->failed || blkin_may_be_slow(event->duration), 0))
+        record_remarkable(span, end_ns, provider, (size_t)(at - (char *)event));
+    else
+        blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
 }
 
 __attribute__((noinline)) static void record_span_by_shifts(struct blkin_span *span,

@@ -35,6 +35,8 @@ enum {
 
 #define SPAN_DEPTH_MAX 12 /* steps that are open at once */
 
+#define SPAN_KEEP 0x8000U /* in span.failed, as both are looked at in one: the program wants it */
+
 /* Bytes of the event: its fixed part, the name, the head, the log. What a short name leaves is the
  * log's. Open steps may go on in the room of what comes last, until they end. */
 #define SPAN_TAIL_MAX (SPAN_IP_MAX + BLKIN_TAIL_SIZE + 1 + SPAN_SERVICE_MAX + 1)
@@ -58,8 +60,8 @@ struct span {
     uint32_t lost_depth; /* open steps that are dropped, within those that are not */
     uint16_t dropped;
     uint16_t unstreamed; /* of these, what a stream does not have either */
-    uint16_t failed;     /* bit d: an error at depth d, or below, since that was opened */
-    uint8_t depth;       /* open steps, those but that are dropped */
+    uint16_t failed; /* bit d: an error at depth d, or below, since that was opened; SPAN_KEEP */
+    uint8_t depth;   /* open steps, those but that are dropped */
     uint8_t name_length;
     uint16_t step_at[SPAN_DEPTH_MAX]; /* where in the event their records are */
     uint32_t step_numbers[SPAN_DEPTH_MAX];
@@ -134,6 +136,11 @@ static inline bool span_has_open_steps(const struct span *inside)
 
 /* Ends the open steps of a span that ends; if it is dropped, for those only who read the stream. */
 void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded);
+
+/* Looks at a span that has been recorded just now, or at a step of it in an event of its own. */
+void blkin_slow_span(struct blkin_span *span, uint64_t end_ns);
+void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *name,
+                     uint64_t duration_ns, uint64_t end_ns);
 
 /* ---- packed texts: see events.h ---- */
 

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "slow.h"
 #include "span.h"
 
 #define BEGIN_SIZE(length) (11 + (length))
@@ -42,16 +43,6 @@ static char *put_number(char *at, uint32_t number)
 {
     *at++ = '#';
     return blkin_put_length(blkin_put_length(at, number & 4095), number >> 12);
-}
-
-/* The value of a word's digits. */
-static uint64_t word_at(const char *digits)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = 8; i-- > 0;)
-        value = value << 6 | (uint64_t)(digits[i] - '0');
-    return value;
 }
 
 /* ---- ids ---- */
@@ -167,7 +158,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
                  NUMBER_SIZE + END_SIZE + 1 + SPAN_USED_MAX_OF_STEPS + sizeof(service->text)];
     char *at = payload;
-    uint64_t offset_ns, start_ns;
+    uint64_t offset_ns, start_ns, duration;
     size_t digits, name_length;
 
     inside->used = inside->step_at[depth - 1];
@@ -175,17 +166,18 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         return;
     record += has_number ? NUMBER_SIZE : 0;
-    digits = (size_t)(record[1] - '0') | (size_t)(record[2] - '0') << 6;
+    digits = (size_t)blkin_number_at(record + 1, 2);
     name_length = digits & 127;
-    offset_ns = word_at(record + 3);
+    offset_ns = blkin_number_at(record + 3, 8);
     start_ns = inside->base_ns + (uint64_t)((int64_t)(offset_ns << 16) >> 16);
+    duration = end_ns > start_ns ? end_ns - start_ns : 0;
     record += BEGIN_SIZE(0);
     at = blkin_put_bytes(
         at,
         &(struct blkin_span_event){
             .trace_id = span->context.trace_id,
             .parent_id = id_at(span, depth - 1),
-            .duration = end_ns > start_ns ? end_ns - start_ns : 0,
+            .duration = duration,
             .flags = (uint8_t)(BLKIN_SPAN_STEP | (inside->event.flags & BLKIN_SPAN_DEBUG) |
                                (inside->failed >> depth & 1 ? BLKIN_SPAN_ERROR : 0)),
             .kind = (uint8_t)(digits >> 7),
@@ -203,6 +195,9 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, record, used - (size_t)(record - span_at(inside, 0)));
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
+    if (blkin_may_be_slow(duration))
+        blkin_slow_step(span, id_at(span, depth), payload + sizeof(struct blkin_span_event),
+                        duration, end_ns);
 }
 
 static inline void close_step(struct span *inside)

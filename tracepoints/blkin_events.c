@@ -35,6 +35,13 @@ static const struct packed_field process_fields[] = {
     {"version", PACKED_STRING}, {"sampling", PACKED_STRING},
 };
 
+static const struct packed_field slow_fields[] = {
+    {"mark", PACKED_HEX64}, {"trace_id", PACKED_HEX64}, {"trace_id_high", PACKED_HEX64},
+    {"span_id", PACKED_HEX64}, {"duration", PACKED_U64}, {"monotonic", PACKED_U64},
+    {"pid", PACKED_U32}, {"sequence", PACKED_U32}, {"dropped", PACKED_U32},
+    {"why", PACKED_STRING}, {"name", PACKED_STRING}, {"service", PACKED_STRING},
+};
+
 #define EVENT(event_name, level, event_fields)                                                     \
     {                                                                                              \
         .name = (event_name), .loglevel = LTTNG_UST_TRACEPOINT_LOGLEVEL_##level,                   \
@@ -47,6 +54,7 @@ struct packed_event blkin_events[BLKIN_EVENTS] = {
     [BLKIN_EVENT_TAG] = EVENT("tag", EMERG, detail_fields),
     [BLKIN_EVENT_END] = EVENT("end", EMERG, detail_fields),
     [BLKIN_EVENT_PROCESS] = EVENT("process", EMERG, process_fields),
+    [BLKIN_EVENT_SLOW] = EVENT("slow", EMERG, slow_fields),
     [BLKIN_EVENT_ANNOTATION + 0] = EVENT("annotation_emerg", EMERG, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 1] = EVENT("annotation_alert", ALERT, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 2] = EVENT("annotation_crit", CRIT, annotation_fields),

@@ -64,6 +64,7 @@ const struct blkin_provider blkin_lttng_provider = {
             PACKED(BLKIN_EVENT_TAG),
             PACKED(BLKIN_EVENT_END),
             PACKED(BLKIN_EVENT_PROCESS),
+            PACKED(BLKIN_EVENT_SLOW),
             PACKED(BLKIN_EVENT_ANNOTATION + 0),
             PACKED(BLKIN_EVENT_ANNOTATION + 1),
             PACKED(BLKIN_EVENT_ANNOTATION + 2),

@@ -90,6 +90,8 @@ const struct counter counters[] = {
      "Spans of the spool that became too old."},
     {"spool_corrupt", COUNTER, SECTION_SPOOL, "corrupt", AT(output.spool.corrupt),
      "Spans of the spool in records that were torn or changed."},
+    {"spool_unknown", COUNTER, SECTION_SPOOL, "unknown", AT(output.spool.unknown),
+     "Spans that left the spool between a killed reader's last account and its death."},
     {"spool_waiting", GAUGE, SECTION_SPOOL, "in it", AT(output.spool.waiting),
      "Spans in the spool: not delivered, not lost."},
 
@@ -199,11 +201,13 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have no spool, no run before, and no alarms, and want all traces. */
+/* Most have no spool, no run before, least of all one that was killed, and no alarms, and want all
+ * traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
-        counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
+        counter->offset == AT(output.spool.unknown) || counter->offset == AT(input.alarms) ||
+        counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
     return !counts->output.spool.in_use && (counter->section == SECTION_SPOOL ||
                                             counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));

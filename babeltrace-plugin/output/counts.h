@@ -35,6 +35,7 @@ struct spool_counts {
     uint64_t outcome[OUTCOMES]; /* dropped: the spool was full */
     uint64_t expired;           /* were too old */
     uint64_t corrupt;           /* of records whose checksum is wrong, or that end too early */
+    uint64_t unknown; /* left it unseen: their reader was killed; never in its own account */
     uint64_t waiting;
     uint64_t unreadable; /* pieces of files that are no record: nobody knows of how many spans */
     uint64_t errors;     /* records that the disk did not take: their spans stayed in the queue */

@@ -399,8 +399,3 @@ struct exporter_counts exporter_counts(struct exporter *exporter)
         counts.tap_dropped = tap_dropped(exporter->tap);
     return counts;
 }
-
-uint64_t exporter_settled(struct exporter *exporter)
-{
-    return outbox_settled(exporter->outbox);
-}

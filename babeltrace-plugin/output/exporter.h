@@ -104,9 +104,6 @@ bool exporter_close(struct exporter *exporter, struct error *error);
 
 struct exporter_counts exporter_counts(struct exporter *exporter);
 
-/* So many of the first spans have their outcome: see outbox_settled(). */
-uint64_t exporter_settled(struct exporter *exporter);
-
 /* Without exporter_close() before, what waits is lost. NULL is allowed. */
 void exporter_free(struct exporter *exporter);
 

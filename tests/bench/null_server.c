@@ -1,14 +1,15 @@
 /*
  * A collector that keeps nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
  *
- *     null_server [count | latency] [MILLISECONDS]
+ *     null_server [count | latency | traces SPANS] [MILLISECONDS] [ADDRESS:PORT]
  *
  * With MILLISECONDS it is a slow one, or far away: each answer comes so late. Requests on several
  * connections do not wait for each other.
  *
- * Says "listening on 127.0.0.1:PORT". At SIGTERM or SIGINT it prints "requests N spans N bytes N",
- * spans only if told to count; and with "latency" also, in microseconds from the end of a span to
- * the answer, "latency p50 N p99 N max N".
+ * Says "listening on 127.0.0.1:PORT", or where it was told to. At SIGTERM or SIGINT it prints
+ * "requests N spans N bytes N", spans only if told to count; and with "latency" also, in
+ * microseconds from the end of a span to the answer, "latency p50 N p99 N max N"; with "traces"
+ * also "traces N whole N": those that came with SPANS spans are whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,12 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK    (256U << 10)
-#define HEAD_MAX 16384U
+#define CHUNK      (256U << 10)
+#define HEAD_MAX   16384U
+#define TRACES_MAX (UINT64_C(1) << 23)
 
 static const char accepted[] = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
 
-enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY };
+enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };
 
 /* A request's head, then its body; the body is kept only if it is counted. */
 struct connection {
@@ -54,6 +56,11 @@ static struct connection *first_due, *last_due;
 static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
+static struct {
+    uint64_t id; /* 0: none */
+    uint64_t spans;
+} * traces; /* open addressing: as many places as TRACES_MAX */
+static uint64_t trace_count, spans_of_trace;
 
 static void die(const char *what)
 {
@@ -107,6 +114,25 @@ static void add_latency(int64_t latency)
     latencies[latency_count++] = latency > 0 ? (uint32_t)latency : 0;
 }
 
+static void count_trace(const char *digits, const char *end)
+{
+    const char *quote = memchr(digits, '"', (size_t)(end - digits));
+    char text[17] = "";
+    uint64_t id, i;
+
+    if (!quote || quote - digits < 16)
+        return;
+    memcpy(text, quote - 16, 16);
+    id = strtoull(text, NULL, 16);
+    for (i = id % TRACES_MAX; traces[i].id != 0 && traces[i].id != id; i = (i + 1) % TRACES_MAX)
+        ;
+    if (traces[i].id == 0 && trace_count < TRACES_MAX / 2) {
+        trace_count++;
+        traces[i].id = id;
+    }
+    traces[i].spans += traces[i].id != 0;
+}
+
 /* A span begins with its trace id; its own time comes before that of its annotations. */
 static void count_body(const char *body, size_t length)
 {
@@ -117,6 +143,8 @@ static void count_body(const char *body, size_t length)
     while ((body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1))) {
         spans++;
         body += sizeof(mark) - 1;
+        if (counting == COUNT_TRACES)
+            count_trace(body, end);
         if (counting == COUNT_LATENCY) {
             const int64_t start = number_after(body, end, "\"timestamp\":");
             const char *next = memchr(body, '}', (size_t)(end - body));
@@ -284,16 +312,16 @@ static void accept_one(int epoll, int listener)
         watch(epoll, connection->fd, connection);
 }
 
-static int listen_on_loopback(void)
+static int listen_on(struct sockaddr_in address)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof(address);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, 64) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &length) != 0)
         die("listen");
-    printf("null_server: listening on 127.0.0.1:%u\n", ntohs(address.sin_port));
+    printf("null_server: listening on %s:%u\n", inet_ntoa(address.sin_addr),
+           ntohs(address.sin_port));
     fflush(stdout);
     return fd;
 }
@@ -319,6 +347,13 @@ static int compare(const void *a, const void *b)
 static void print_counts(void)
 {
     printf("requests %" PRIu64 " spans %" PRIu64 " bytes %" PRIu64 "\n", requests, spans, bytes);
+    if (counting == COUNT_TRACES) {
+        uint64_t whole = 0;
+
+        for (uint64_t i = 0; i < TRACES_MAX; i++)
+            whole += traces[i].spans == spans_of_trace;
+        printf("traces %" PRIu64 " whole %" PRIu64 "\n", trace_count, whole);
+    }
     if (latency_count == 0)
         return;
     qsort(latencies, latency_count, sizeof(*latencies), compare);
@@ -326,9 +361,21 @@ static void print_counts(void)
            latencies[latency_count * 99 / 100], latencies[latency_count - 1]);
 }
 
+static bool read_address(const char *text, struct sockaddr_in *address)
+{
+    char ip[32];
+    unsigned short port;
+
+    if (sscanf(text, "%31[0-9.]:%hu", ip, &port) != 2)
+        return false;
+    address->sin_port = htons(port);
+    return inet_pton(AF_INET, ip, &address->sin_addr) == 1;
+}
+
 int main(int argc, char **argv)
 {
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int ends = signals(), listener;
     struct epoll_event events[16];
 
@@ -339,10 +386,20 @@ int main(int argc, char **argv)
             counting = COUNT_SPANS;
         else if (strcmp(argv[i], "latency") == 0)
             counting = COUNT_LATENCY;
+        else if (strcmp(argv[i], "traces") == 0 && i + 1 < argc &&
+                 (spans_of_trace = strtoull(argv[++i], NULL, 10)) > 0)
+            counting = COUNT_TRACES;
+        else if (read_address(argv[i], &address))
+            ;
         else if ((pause_ms = strtol(argv[i], &end, 10)) <= 0 || *end)
-            return fprintf(stderr, "usage: null_server [count | latency] [MILLISECONDS]\n"), 2;
+            return fprintf(stderr,
+                           "usage: null_server [count | latency | traces SPANS] [MILLISECONDS] "
+                           "[ADDRESS:PORT]\n"),
+                   2;
     }
-    listener = listen_on_loopback();
+    if (counting == COUNT_TRACES && (traces = calloc(TRACES_MAX, sizeof(*traces))) == NULL)
+        die("traces");
+    listener = listen_on(address);
     watch(epoll, listener, &listener);
     watch(epoll, ends, &ends);
     for (;;) {

@@ -96,6 +96,28 @@ BLKIN_CONFIG=$work/none blkin config check 2>/dev/null && wrong "BLKIN_CONFIG is
 blkin config check "$work" 2>/dev/null && wrong "a folder is accepted"
 [ -e /etc/blkin/blkin.conf ] || blkin config check >/dev/null || wrong "without a file: status is not 0"
 
+# the default for root's services only: others are told, and work without
+in_etc() { # COMMAND...: as another user, where the default is this file, readable by root
+    # shellcheck disable=SC2016
+    unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"' \
+        "$work/etc" timeout 20 "$BUILD/bin/blkin" "$@"
+}
+if [ "$(id -u)" = 0 ]; then
+    mkdir -p "$work/etc/blkin" && cp -a /etc/{passwd,group,ld.so.cache} "$work/etc/"
+    echo "batch-spans = 7" >"$work/etc/blkin/blkin.conf"
+    in_etc config show --all 2>"$work/err" | grep -q '^batch-spans = 7 *; /etc/blkin/blkin.conf:1' ||
+        wrong "the default file is not read: $(<"$work/err")"
+    chmod 600 "$work/etc/blkin/blkin.conf"
+    in_etc config show --all >"$work/out" 2>"$work/err" || wrong "the default may not be read: status $?"
+    grep -qxF "blkin config: /etc/blkin/blkin.conf cannot be read: Permission denied: it is left out" "$work/err" ||
+        wrong "the default may not be read: $(<"$work/err")"
+    grep -q '^batch-spans = .*; default' "$work/out" || wrong "of a file that may not be read: $(<"$work/out")"
+    in_etc config check /etc/blkin/blkin.conf 2>"$work/err" && wrong "a named file may not be read: accepted"
+    echo "batch-spans = no" >"$work/etc/blkin/blkin.conf"
+    chmod 644 "$work/etc/blkin/blkin.conf"
+    in_etc config show 2>/dev/null && wrong "the default is wrong, and that is accepted"
+fi
+
 # the environment and flags
 BLKIN_BATCH_SPANS=0 blkin config check 2>"$work/err" && wrong "BLKIN_BATCH_SPANS=0 is accepted"
 grep -qF 'BLKIN_BATCH_SPANS: parameter "batch-spans": expected 1 to 100000, got 0' "$work/err" ||

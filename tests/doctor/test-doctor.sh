@@ -15,6 +15,7 @@ readonly other=(setpriv --reuid nobody --regid nogroup --clear-groups) # another
 set_up_environment() {
     export LD_LIBRARY_PATH=$BUILD/lib BABELTRACE_PLUGIN_PATH=$BUILD/plugins
     export BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_SAMPLING_FILE=$WORK/sampling
+    export BLKIN_SLOW_FILE=$WORK/slow
     mkdir -m 700 "$BLKIN_RUNTIME_DIR" "$BLKIN_STATE_DIR"
 }
 
@@ -129,17 +130,17 @@ restart_relayd() {
     wait_for 20 relayd "the relay daemon's ports" relayd_listens || exit 1
 }
 
-# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS: "blkin" anew; "": no events, no contexts
+# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS [NAME]: "blkin" anew; "": no events, no contexts
 session() {
-    local context options=()
+    local context options=() name=${5-blkin}
     for context in $4; do options+=(-t "$context"); done
-    lttng destroy blkin >/dev/null 2>&1
+    lttng destroy "$name" >/dev/null 2>&1
     # shellcheck disable=SC2086 # options
     {
-        lttng create blkin $1 && lttng enable-channel -s blkin -u $2 blkin &&
-            { [ -z "$3" ] || lttng enable-event -s blkin -u -c blkin "$3"; } &&
-            { [ -z "$4" ] || lttng add-context -s blkin -u -c blkin "${options[@]}"; } &&
-            lttng start blkin
+        lttng create "$name" $1 && lttng enable-channel -s "$name" -u $2 blkin &&
+            { [ -z "$3" ] || lttng enable-event -s "$name" -u -c blkin "$3"; } &&
+            { [ -z "$4" ] || lttng add-context -s "$name" -u -c blkin "${options[@]}"; } &&
+            lttng start "$name"
     } >"$WORK/session.log" 2>&1 || fail "no session: $(<"$WORK/session.log")"
 }
 
@@ -416,6 +417,64 @@ wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
 names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
 has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
 stop_part rotate
+
+# ---- the recorder: without blkin record, which would mend some of it
+
+readonly ring='--buffers-uid --subbuf-size=1M --num-subbuf=4 --overwrite'
+recorder() {
+    session --snapshot "${1-$ring}" "$events" "$contexts" blkin-record
+}
+alarm() {
+    session --snapshot --buffers-uid 'blkin:slow' '' blkin-record-alarm
+}
+# wrong ID TEXT WHAT: it is among what is bad for blkin record
+wrong() {
+    has "$@" --section=record
+}
+lttng destroy blkin >/dev/null 2>&1
+echo '*>20ms, error, max=50/s' >"$WORK/slow"
+start_registered
+wrong service.runs 'no `blkin record` runs' 'no blkin record'
+wrong session.exists 'there is no session "blkin-record"' 'no recorder'
+recorder
+wrong alarm.session 'there is no session "blkin-record-alarm"' 'no alarm'
+alarm
+doctor --section=record
+[ "$(jq -r '[.checks[] | select(.level == "bad").id] | join(" ")' "$WORK/doctor.json")" = service.runs ] || {
+    show_doctor
+    fail "a well recorder is said to be bad"
+}
+lttng stop blkin-record-alarm >/dev/null
+wrong alarm.session 'or it is stopped' 'a stopped alarm'
+session --snapshot --buffers-uid "$events" '' blkin-record-alarm
+wrong alarm.session 'does not record blkin:slow' 'an alarm of other events'
+alarm
+lttng stop blkin-record >/dev/null
+wrong session.active 'it records nothing' 'a stopped recorder'
+session "--output=$WORK/plain" --buffers-uid "$events" "$contexts" blkin-record
+wrong session.mode 'and blkin record wants a snapshot session' 'a plain recording in its place'
+recorder --buffers-pid
+wrong session.buffers 'gone when it ends' 'a recorder with buffers per process'
+recorder
+lttng enable-event -u -s blkin-record -c blkin 'blkin:begin' >/dev/null
+notes session.streaming 'goes back less far' 'a recorder of streaming events' --section=record
+recorder
+echo '*>20' >"$WORK/slow"
+wrong rules.text '*>20' 'a rule that cannot be read'
+rm "$WORK/slow"
+notes rules.none 'programs has a rule' 'no rules' --section=record
+start_registered BLKIN_SLOW='>>'
+wrong rules.text 'BLKIN_SLOW of process' 'a rule in the environment that cannot be read'
+start_registered BLKIN_SAMPLING=ratio=0.01
+wrong rules.sampling 'samples "ratio=0.01"' 'a program that samples, beside a recorder'
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir -m 700 "$WORK/closed"
+    echo '*>20ms' >"$WORK/closed/slow"
+    start_part store env BLKIN_SLOW_FILE="$WORK/closed/slow" "${other[@]}" "$BUILD/examples/store" --name store \
+        --dir "$WORK/store"
+    wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
+    wrong rules.file "cannot read $WORK/closed/slow: Permission denied" 'rules in a folder that is closed to the program'
+fi
 
 echo "$cases broken set-ups"
 ((cases >= 40)) || fail "only $cases"

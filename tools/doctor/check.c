@@ -74,6 +74,11 @@ bool is_well(const struct doctor *doctor, const char *id)
     return false;
 }
 
+bool is_about(const struct doctor *doctor, const char *section)
+{
+    return strcmp(doctor->section, section) == 0;
+}
+
 /* ---- running a group --------------------------------------------------------------------------
  */
 

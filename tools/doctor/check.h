@@ -27,7 +27,7 @@ struct finding {
 #define FINDINGS_MAX   64
 #define REGISTERED_MAX 4096
 
-enum session_kind { NO_SESSION, LIVE_SESSION, ROTATED_SESSION, OTHER_SESSION };
+enum session_kind { NO_SESSION, LIVE_SESSION, ROTATED_SESSION, SNAPSHOT_SESSION, OTHER_SESSION };
 
 /* What later groups need to know. */
 struct facts {
@@ -44,7 +44,7 @@ struct facts {
 
 struct doctor {
     const struct config *config;
-    const char *section; /* "live" or "rotate": what it is about */
+    const char *section; /* "live", "rotate" or "record": what it is about */
     struct facts *facts;
     struct finding *findings;
     unsigned *count;
@@ -62,6 +62,9 @@ void list_add(char *list, size_t size, const char *item);
 
 /* Has it been looked at, and found not to be bad? */
 bool is_well(const struct doctor *doctor, const char *id);
+
+/* Is it about this one? */
+bool is_about(const struct doctor *doctor, const char *section);
 
 /* A group of checks; name is for the one finding that tells that it hung or crashed. */
 struct group {
@@ -82,7 +85,9 @@ void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
 void check_sampling(const struct doctor *doctor);
+void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);
+void check_alarm(const struct doctor *doctor);
 void check_relayd_address(const struct doctor *doctor);
 void check_relayd(const struct doctor *doctor);
 void check_plugin(const struct doctor *doctor);

@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin doctor [--section=live|rotate] [--json] [--KEY=VALUE]...\n"
+    "usage: blkin doctor [--section=NAME] [--json] [--KEY=VALUE]...\n"
     "\n"
     "Says why no spans show up: looks at each part on the way from the programs to\n"
     "the collector, and says what it saw, whether that is well, and what mends it.\n"
     "Changes nothing.\n"
     "\n"
-    "  --section=NAME  what should run here: live or rotate (default: the one that\n"
-    "                  does, else live)\n"
+    "  --section=NAME  what should run here: live, rotate or record (default: the one\n"
+    "                  that does, else live)\n"
     "  --quiet         only what is not well\n"
     "  --json          as JSON, for programs\n"
     "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
@@ -39,13 +39,15 @@ static const char usage[] =
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
-    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-rotate"},
+    {"service", check_service, NULL, "systemctl restart blkin-live, blkin-rotate or blkin-record"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is it stopped? kill -CONT, or systemctl restart lttng-sessiond"},
     {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"sampling", check_sampling, NULL, NULL},
+    {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"alarm", check_alarm, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"relayd.address", check_relayd_address, NULL, NULL},
     {"relayd", check_relayd, NULL,
      "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
@@ -116,12 +118,41 @@ static bool is_listening(const char *folder, const char *service)
     return is_there;
 }
 
+static const char *const sections[] = {"live", "rotate", "record"};
+#define SECTIONS (sizeof(sections) / sizeof(sections[0]))
+
 /* Which service should be here? The one that is. */
 static const char *guess_section(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");
 
-    return is_listening(folder, "rotate") && !is_listening(folder, "live") ? "rotate" : "live";
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (is_listening(folder, sections[i]))
+            return sections[i];
+    }
+    return sections[0];
+}
+
+/* The recorder may run beside one of the others. */
+static void tell_of_others(const struct doctor *patient)
+{
+    const char *folder = config_text(patient->config, "runtime-dir");
+
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (!is_about(patient, sections[i]) && is_listening(folder, sections[i]))
+            saw(patient, LEVEL_OK, "service.others",
+                "blkin %s runs here too: blkin doctor --section=%s looks at it", sections[i],
+                sections[i]);
+    }
+}
+
+static bool is_section(const char *name)
+{
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (strcmp(name, sections[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* What is left to go on with when the file is wrong: environment and flags. */
@@ -160,10 +191,9 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     config = config_read(&request, argc, argv, status);
     if (!config)
         return NULL;
-    if (config_operands(config) > 0 ||
-        (section && strcmp(section, "live") != 0 && strcmp(section, "rotate") != 0)) {
+    if (config_operands(config) > 0 || (section && !is_section(section))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live or rotate" : "no argument");
+                section ? "--section=live, rotate or record" : "no argument");
         config_free(config);
         *status = 2;
         return NULL;
@@ -272,10 +302,14 @@ struct shared {
     unsigned count;
 };
 
-/* A relay daemon is of live only. */
+/* A relay daemon is of live only, alarm and rules are of the recorder. */
 static bool is_of_interest(const struct doctor *patient, const struct group *group)
 {
-    return strcmp(patient->section, "live") == 0 || strncmp(group->name, "relayd", 6) != 0;
+    if (strncmp(group->name, "relayd", 6) == 0)
+        return is_about(patient, "live");
+    if (group->run == check_alarm || group->run == check_rules)
+        return is_about(patient, "record");
+    return true;
 }
 
 int doctor(int argc, char *argv[])
@@ -296,8 +330,10 @@ int doctor(int argc, char *argv[])
     config = read_config(&patient, argc, argv, &status);
     if (config) {
         patient.config = config;
-        (void)snprintf(shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
-                       config_text(config, "session"));
+        (void)snprintf(
+            shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
+            config_text(config, is_about(&patient, "record") ? "record-session" : "session"));
+        tell_of_others(&patient);
         for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
             if (is_of_interest(&patient, &groups[i]))
                 group_run(&patient, &groups[i], LIMIT_MS);

@@ -240,8 +240,8 @@ static void explain_no_service(const struct doctor *doctor, const char *folder, 
 
     (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, doctor->section);
     was_here = access(path, F_OK) == 0;
-    saw(doctor, was_here || strcmp(doctor->section, "live") != 0 ? LEVEL_BAD : LEVEL_NOTE,
-        "service.runs", "%s", why);
+    saw(doctor, was_here || !is_about(doctor, "live") ? LEVEL_BAD : LEVEL_NOTE, "service.runs",
+        "%s", why);
     mend(doctor, "systemctl %s blkin-%s; its log: journalctl -u blkin-%s",
          was_here ? "restart" : "start", doctor->section, doctor->section);
 }
@@ -336,7 +336,10 @@ static void check_place(const struct doctor *doctor, const char *id, const char 
 static uint64_t buffer_bytes(const struct doctor *doctor)
 {
     const long processors = sysconf(_SC_NPROCESSORS_CONF);
+    const uint64_t ring = (uint64_t)config_integer(doctor->config, "memory-bytes");
 
+    if (is_about(doctor, "record"))
+        return ring ? ring : 64 * MIB * (uint64_t)(processors > 0 ? processors : 1);
     return (uint64_t)config_integer(doctor->config, "subbuf-bytes") *
            (uint64_t)config_integer(doctor->config, "subbuf-count") *
            (uint64_t)(processors > 0 ? processors : 1);
@@ -349,7 +352,7 @@ void check_disk(const struct doctor *doctor)
     const char *spool = key_find("spool") < 0 ? NULL : config_text(doctor->config, "spool");
 
     check_place(doctor, "disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
-    if (strcmp(doctor->section, "rotate") == 0)
+    if (is_about(doctor, "rotate"))
         check_place(doctor, "disk.output", config_text(doctor->config, "output"), LITTLE,
                     free_some);
     if (spool)

@@ -178,26 +178,29 @@ static bool has_schedule(const char *name)
 
 static void check_mode(struct view *view)
 {
+    static const char *const names[] = {
+        [LIVE_SESSION] = "live session",
+        [ROTATED_SESSION] = "rotated session",
+        [SNAPSHOT_SESSION] = "snapshot session, which gives nothing away by itself",
+        [OTHER_SESSION] = "plain recording, which is read when it is stopped",
+    };
     const struct doctor *doctor = view->doctor;
-    const bool wants_live = strcmp(doctor->section, "live") == 0;
-    enum session_kind kind = view->session.live_timer_interval ? LIVE_SESSION
-                             : view->session.snapshot_mode     ? OTHER_SESSION
-                             : has_schedule(view->name)        ? ROTATED_SESSION
-                                                               : OTHER_SESSION;
+    const enum session_kind wanted = is_about(doctor, "live")     ? LIVE_SESSION
+                                     : is_about(doctor, "rotate") ? ROTATED_SESSION
+                                                                  : SNAPSHOT_SESSION;
+    const enum session_kind kind = view->session.live_timer_interval ? LIVE_SESSION
+                                   : view->session.snapshot_mode     ? SNAPSHOT_SESSION
+                                   : has_schedule(view->name)        ? ROTATED_SESSION
+                                                                     : OTHER_SESSION;
 
     doctor->facts->session = kind;
-    if (kind == (wants_live ? LIVE_SESSION : ROTATED_SESSION)) {
-        saw(doctor, LEVEL_OK, "session.mode", "\"%s\" is a %s session", view->name,
-            wants_live ? "live" : "rotated");
+    if (kind == wanted) {
+        saw(doctor, LEVEL_OK, "session.mode", "\"%s\" is a %.*s", view->name,
+            (int)strcspn(names[kind], ","), names[kind]);
         return;
     }
-    saw(doctor, LEVEL_BAD, "session.mode", "\"%s\" is a %s, and blkin %s wants a %s one",
-        view->name,
-        kind == LIVE_SESSION          ? "live session"
-        : kind == ROTATED_SESSION     ? "rotated session"
-        : view->session.snapshot_mode ? "snapshot session, which gives nothing away by itself"
-                                      : "plain recording, which is read when it is stopped",
-        doctor->section, wants_live ? "live" : "rotated");
+    saw(doctor, LEVEL_BAD, "session.mode", "\"%s\" is a %s, and blkin %s wants a %.*s", view->name,
+        names[kind], doctor->section, (int)strcspn(names[wanted], ","), names[wanted]);
     mend(doctor, CHANNEL_HINT, view->name, doctor->section);
 }
 
@@ -237,6 +240,13 @@ static void check_buffers(struct view *view)
             "gets through",
             view->name);
         mend(doctor, CHANNEL_HINT, view->name, "live");
+        return;
+    }
+    if (view->session.snapshot_mode && !is_per_user) {
+        saw(doctor, LEVEL_BAD, "session.buffers",
+            "\"%s\" has buffers per process: what a program has recorded is gone when it ends",
+            view->name);
+        mend(doctor, CHANNEL_HINT, view->name, doctor->section);
         return;
     }
     saw(doctor, LEVEL_OK, "session.buffers", "buffers are per %s",
@@ -348,6 +358,19 @@ static void check_events(struct view *view)
             "some have a filter, an exclusion or a log level: not all of them is recorded");
         mend(doctor, "lttng list %s", view->name);
     }
+}
+
+/* The recorder wants each span once. */
+static void check_streaming(struct view *view)
+{
+    bool is_filtered = false;
+
+    if (!is_covered(view, "blkin:begin", &is_filtered))
+        return;
+    saw(view->doctor, LEVEL_NOTE, "session.streaming",
+        "\"%s\" records streaming events too (blkin:begin): its ring goes back less far",
+        view->name);
+    mend(view->doctor, CHANNEL_HINT, view->name, view->doctor->section);
 }
 
 /* ---- contexts, which only `lttng save` tells of -----------------------------------------------
@@ -474,7 +497,45 @@ void check_session(const struct doctor *doctor)
         check_buffers(&view);
         check_events(&view);
         check_contexts(&view);
-        check_loss(&view);
+        if (is_about(doctor, "record"))
+            check_streaming(&view); /* a ring loses packets all the time: that is no finding */
+        else
+            check_loss(&view);
+    }
+    free(view.channels);
+    lttng_destroy_handle(view.handle);
+}
+
+/* ---- the recorder's alarm ----------------------------------------------------------------------
+ */
+
+/* A session of its own, with the one event that tells of slow spans. */
+void check_alarm(const struct doctor *doctor)
+{
+    char name[sizeof(doctor->facts->session_name) + sizeof("-alarm")];
+    struct view view = {.doctor = doctor, .name = name};
+    struct lttng_session *sessions = NULL;
+    const int count = lttng_list_sessions(&sessions);
+    bool is_filtered = false, is_there = false, has_event = false;
+
+    (void)snprintf(name, sizeof(name), "%s-alarm", doctor->facts->session_name);
+    for (int i = 0; i < count; i++) {
+        is_there |= strcmp(sessions[i].name, name) == 0 && sessions[i].enabled;
+    }
+    free(sessions);
+    if (is_there) {
+        find_domain(&view);
+        view.handle = lttng_create_handle(name, &view.domain);
+        view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
+        has_event = is_covered(&view, "blkin:slow", &is_filtered);
+    }
+    if (has_event) {
+        saw(doctor, LEVEL_OK, "alarm.session", "\"%s\" notes slow spans", name);
+    } else {
+        saw(doctor, LEVEL_BAD, "alarm.session", "%s \"%s\"%s: no slow span is noticed",
+            is_there ? "session" : "there is no session", name,
+            is_there ? " does not record blkin:slow" : ", or it is stopped");
+        mend(doctor, CHANNEL_HINT, name, "record");
     }
     free(view.channels);
     lttng_destroy_handle(view.handle);

@@ -6,9 +6,13 @@
 #include "process.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,13 +29,15 @@ static bool read_status(struct process *process)
 {
     FILE *file = open_file(process->pid, "status");
     char line[256];
-    unsigned user;
+    unsigned user, group;
 
     if (!file)
         return false;
     while (fgets(line, sizeof(line), file)) {
         if (sscanf(line, "Uid: %*u %u", &user) == 1)
             process->user = user;
+        if (sscanf(line, "Gid: %*u %u", &group) == 1)
+            process->group = group;
         (void)sscanf(line, "State: %c", &process->state);
         if (strncmp(line, "Name:\t", 6) == 0)
             (void)snprintf(process->name, sizeof(process->name), "%.*s",
@@ -100,6 +106,60 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size)
     if (file)
         (void)fclose(file);
     return is_there;
+}
+
+#define GROUPS_MAX 256
+
+/* "Groups:\t4 24 27" */
+static int read_groups(pid_t pid, gid_t groups[GROUPS_MAX])
+{
+    FILE *file = open_file(pid, "status");
+    char *line = NULL, *at;
+    size_t size = 0;
+    int count = 0;
+
+    while (file && getline(&line, &size, file) > 0) {
+        if (strncmp(line, "Groups:", strlen("Groups:")) != 0)
+            continue;
+        at = line + strlen("Groups:");
+        while (count < GROUPS_MAX && *(at += strspn(at, " \t\n")))
+            groups[count++] = (gid_t)strtoul(at, &at, 10);
+        break;
+    }
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return count;
+}
+
+/* The root folder is opened with our own rights: that of another user is not for it to see. */
+int process_open(const struct process *process, const char *path)
+{
+    gid_t groups[GROUPS_MAX], ours[GROUPS_MAX];
+    const bool is_root = geteuid() == 0;
+    char root[64];
+    int folder, fd, cause, count;
+
+    (void)snprintf(root, sizeof(root), "/proc/%d/root", (int)process->pid);
+    folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return -1;
+    if (is_root) {
+        count = getgroups(GROUPS_MAX, ours);
+        (void)setgroups((size_t)read_groups(process->pid, groups), groups);
+        (void)setfsgid(process->group);
+        (void)setfsuid(process->user);
+    }
+    fd = openat(folder, path + strspn(path, "/"), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    cause = errno;
+    if (is_root) {
+        (void)setfsuid(geteuid());
+        (void)setfsgid(getegid());
+        (void)setgroups(count > 0 ? (size_t)count : 0, ours);
+    }
+    (void)close(folder);
+    errno = cause;
+    return fd;
 }
 
 static bool ends_so(pid_t pid, const char *thread, const char *end)

@@ -15,6 +15,7 @@
 struct process {
     pid_t pid;
     uid_t user;
+    gid_t group;
     char state; /* of proc(5): 'T' is stopped */
     char name[32];
     char library[PROCESS_PATH_MAX], provider[PROCESS_PATH_MAX]; /* "": not in it */
@@ -29,6 +30,10 @@ bool process_find_libraries(struct process *process, const char *library, const 
 
 /* A variable of the environment that it was started with. */
 bool process_variable(pid_t pid, const char *name, char *value, size_t size);
+
+/* Opens a file for reading as it would itself: in its root folder, with its user's rights. -1 with
+ * errno. */
+int process_open(const struct process *process, const char *path);
 
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);

@@ -9,6 +9,8 @@
 
 #include <babeltrace2/babeltrace.h>
 
+#include <string.h>
+
 static const char *text_of(const bt_value *map, const char *key)
 {
     const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
@@ -68,4 +70,14 @@ bool listing_ask(const void *url, void *listing)
         return false;
     take(sessions, listing);
     return true;
+}
+
+bool listing_has(const struct listing *listing, const char *host, const char *session)
+{
+    for (int i = 0; i < listing->count; i++) {
+        if (strcmp(listing->sessions[i].host, host) == 0 &&
+            strcmp(listing->sessions[i].name, session) == 0)
+            return true;
+    }
+    return listing->has_more;
 }

@@ -11,4 +11,7 @@
 /* For a task: url is net://HOST:PORT. It returns false if the daemon is not there. */
 bool listing_ask(const void *url, void *listing);
 
+/* Also where there are too many to know. */
+bool listing_has(const struct listing *listing, const char *host, const char *session);
+
 #endif

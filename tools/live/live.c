@@ -7,6 +7,7 @@
 
 #include "account/prometheus.h"
 #include "account/stats_file.h"
+#include "listing.h"
 #include "monotonic.h"
 #include "options.h"
 #include "output/http_url.h"
@@ -228,16 +229,6 @@ static void relay_is_down(void *context)
     tracing_relay_down(&service->tracing);
 }
 
-static bool lists(const struct listing *listing, const char *host, const char *session)
-{
-    for (int i = 0; i < listing->count; i++) {
-        if (strcmp(listing->sessions[i].host, host) == 0 &&
-            strcmp(listing->sessions[i].name, session) == 0)
-            return true;
-    }
-    return listing->has_more;
-}
-
 static void relay_has_listed(void *context, const struct listing *listing)
 {
     struct service *service = context;
@@ -247,7 +238,7 @@ static void relay_has_listed(void *context, const struct listing *listing)
         be_ready(service);
     if (!service->is_ending)
         tracing_is_listed(&service->tracing,
-                          lists(listing, service->host.nodename, service->tracing.spec.name));
+                          listing_has(listing, service->host.nodename, service->tracing.spec.name));
 }
 
 static void relay_has_failed(void *context, const struct error *error)
@@ -264,8 +255,7 @@ static void session_is_made(void *context)
     struct service *service = context;
 
     readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
-    relay_sweep(&service->relay, service->host.nodename, service->tracing.spec.name,
-                service->tracing.asked_at);
+    relay_sweep(&service->relay);
 }
 
 static void session_stands_still(void *context, const struct reader *reader)
@@ -283,8 +273,7 @@ static void session_is_gone(void *context, const struct reader *reader)
 {
     struct service *service = context;
 
-    /* one of its name that has come since the relay daemon was asked is another one */
-    relay_sweep(&service->relay, reader->host, reader->session, service->relay.asked_at);
+    relay_sweep_session(&service->relay, reader->host, reader->session);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
@@ -467,7 +456,8 @@ static bool open_parts(struct service *service, struct error *error)
     (void)snprintf(note, sizeof(note), "%s/live.session",
                    config_text(service->config, "runtime-dir"));
     readers_begin(&service->readers, service->loop, &readers, &of_readers);
-    tracing_begin(&service->tracing, service->loop, &spec, note, relay.is_own, &of_tracing);
+    tracing_begin(&service->tracing, service->loop, &spec, note,
+                  relay.is_own ? service->relay.options.output : NULL, &of_tracing);
     relay_begin(&service->relay, service->loop, &relay, &of_relay);
     service->relay.is_urgent = true;
     return true;

@@ -125,9 +125,12 @@ static int run_relayd(void *context)
     const struct relay_options *o = &relay->options;
     char control[320], data[320], live[320];
     char output[sizeof(o->output)];
+    struct kept kept = kept_find(o->output, NULL, NULL, false);
     char *arguments[] = {"lttng-relayd", "-C", control, "-D", data, "-L", live, "-o", output, NULL};
 
     output_lines_in_child(&relay->lines);
+    kept_mark(&kept); /* all there is: nobody streams yet */
+    kept_free(&kept);
     (void)snprintf(control, sizeof(control), "tcp://%s:%d", o->host, o->control_port);
     (void)snprintf(data, sizeof(data), "tcp://%s:%d", o->host, o->data_port);
     (void)snprintf(live, sizeof(live), "tcp://%s:%d", o->host, o->live_port);
@@ -191,6 +194,7 @@ static void look_whether_it_listens(void *context)
 
     if (listens(options, options->live_port) && listens(options, options->control_port) &&
         listens(options, options->data_port)) {
+        relay_sweep(relay);
         come_up(relay);
         list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
@@ -257,7 +261,6 @@ static void start(void *context)
             restart_later(relay);
         return;
     }
-    relay_sweep(relay, NULL, NULL, time(NULL));
     if (!output_lines_open(&relay->lines, relay->loop)) {
         restart_later(relay);
         return;
@@ -310,7 +313,6 @@ static void list(void *context)
     if (relay->is_listing)
         return;
     relay_live_url(&relay->options, url, sizeof(url));
-    relay->asked_at = time(NULL);
     relay->task.done = has_listed;
     relay->task.context = relay;
     relay->is_listing = task_start(relay->loop, &relay->task, listing_ask, url,
@@ -360,10 +362,19 @@ void relay_end(struct relay *relay, void (*ended)(void *context))
 /* ---- what it keeps -----------------------------------------------------------------------------
  */
 
-void relay_sweep(struct relay *relay, const char *host, const char *session, time_t before)
+void relay_sweep(struct relay *relay)
 {
     if (relay->options.is_own)
-        sweep(relay->loop, relay->options.output, host, session, before);
+        sweep(relay->loop, relay->options.output);
+}
+
+void relay_sweep_session(struct relay *relay, const char *host, const char *session)
+{
+    char url[320];
+
+    relay_live_url(&relay->options, url, sizeof(url));
+    if (relay->options.is_own)
+        sweep_session(relay->loop, relay->options.output, url, host, session);
 }
 
 json_t *relay_json(const struct relay *relay)

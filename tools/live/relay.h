@@ -56,8 +56,7 @@ struct relay {
     struct timer timer; /* to start it, to look whether it listens, or to list */
     struct task task;
     bool is_listing, has_listed, is_ending;
-    bool is_urgent; /* somebody waits for what is listed */
-    time_t asked_at;
+    bool is_urgent;         /* somebody waits for what is listed */
     struct listing listing; /* the last one */
     void (*ended)(void *context);
 };
@@ -72,8 +71,10 @@ void relay_end(struct relay *relay, void (*ended)(void *context));
 void relay_url(const struct relay_options *options, char *url, size_t size);
 void relay_live_url(const struct relay_options *options, char *url, size_t size);
 
-/* Deletes in a child what ours has kept of the sessions of this name that were made before. */
-void relay_sweep(struct relay *relay, const char *host, const char *session, time_t before);
+/* What ours has kept of sessions that have ended: deletes what is marked, see sweep.h; and that of
+ * a session that it has not any more. */
+void relay_sweep(struct relay *relay);
+void relay_sweep_session(struct relay *relay, const char *host, const char *session);
 
 json_t *relay_json(const struct relay *relay);
 

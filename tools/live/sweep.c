@@ -5,18 +5,131 @@
  */
 #include "sweep.h"
 
+#include "listing.h"
+#include "relay.h"
+
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ASK_LIMIT_S 10
+#define YOUNG_S     2
+
+static const char date_pattern[] = "-dddddddd-dddddd"; /* "-20261121-113252" */
+static const char mark[] = ".ended";
+
+/* ---- which there are ------------------------------------------------------------------------- */
+
+static bool is_date(const char *text)
+{
+    for (size_t i = 0; date_pattern[i]; i++) {
+        if (date_pattern[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9')
+            return false;
+    }
+    return true;
+}
+
+/* SESSION-DATE-TIME, and then that end */
+static bool is_meant(const char *name, const char *session, const char *end)
+{
+    const size_t tail = sizeof(date_pattern) - 1 + strlen(end);
+    const size_t length = strlen(name);
+
+    if (length <= tail || !is_date(name + length - tail) ||
+        strcmp(name + length - strlen(end), end) != 0)
+        return false;
+    return !session ||
+           (strlen(session) == length - tail && strncmp(name, session, length - tail) == 0);
+}
+
+static bool is_folder(const char *path, time_t *changed)
+{
+    struct stat status;
+
+    if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+        return false;
+    *changed = status.st_mtime;
+    return true;
+}
+
+static void add(struct kept *kept, const char *path)
+{
+    char **paths = realloc(kept->paths, (kept->count + 1) * sizeof(*paths));
+
+    if (paths)
+        kept->paths = paths;
+    if (paths && (paths[kept->count] = strdup(path)) != NULL)
+        kept->count++;
+}
 
 struct request {
-    const char *folder, *host, *session; /* the last two may be NULL */
-    time_t before;
+    const char *host, *session; /* NULL: any */
+    const char *end;            /* of the name: "", or the mark */
+    time_t before;              /* changed before; 0: whenever */
+};
+
+static void find_below(const char *folder, const struct request *request, bool is_host,
+                       struct kept *kept)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    char path[8192];
+    time_t changed;
+
+    while (dir && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            (size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path) ||
+            !is_folder(path, &changed))
+            continue;
+        if (!is_host && (!request->host || strcmp(name, request->host) == 0))
+            find_below(path, request, true, kept);
+        else if (is_host && is_meant(name, request->session, request->end) &&
+                 (!request->before || changed < request->before))
+            add(kept, path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+struct kept kept_find(const char *folder, const char *host, const char *session, bool is_made_next)
+{
+    const struct request request = {host, session, "", is_made_next ? time(NULL) - YOUNG_S : 0};
+    struct kept kept = {0};
+
+    find_below(folder, &request, false, &kept);
+    return kept;
+}
+
+void kept_free(struct kept *kept)
+{
+    for (size_t i = 0; i < kept->count; i++)
+        free(kept->paths[i]);
+    free(kept->paths);
+    *kept = (struct kept){0};
+}
+
+void kept_mark(const struct kept *kept)
+{
+    char path[8192 + sizeof(mark)];
+
+    for (size_t i = 0; i < kept->count; i++) {
+        (void)snprintf(path, sizeof(path), "%s%s", kept->paths[i], mark);
+        (void)rename(kept->paths[i], path);
+    }
+}
+
+/* ---- deleting, in a child -------------------------------------------------------------------- */
+
+struct order {
+    const char *folder;
+    const char *live_url, *host, *session; /* NULL: only what is marked */
 };
 
 static int delete_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
@@ -28,72 +141,47 @@ static int delete_one(const char *path, const struct stat *status, int type, str
     return 0;
 }
 
-/* "-20261121-113252" */
-static bool is_date(const char *text)
+static void delete_marked(const char *folder)
 {
-    static const char pattern[] = "-dddddddd-dddddd";
+    const struct request request = {NULL, NULL, mark, 0};
+    struct kept marked = {0};
 
-    if (strlen(text) != sizeof(pattern) - 1)
-        return false;
-    for (size_t i = 0; pattern[i]; i++) {
-        if (pattern[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9')
-            return false;
-    }
-    return true;
+    find_below(folder, &request, false, &marked);
+    for (size_t i = 0; i < marked.count; i++)
+        (void)nftw(marked.paths[i], delete_one, 32, FTW_DEPTH | FTW_PHYS);
+    kept_free(&marked);
 }
 
-static bool is_meant(const char *name, const char *session)
+/* One that does not answer ends us by the alarm: nothing is lost but the sweeping. */
+static bool relay_has_it(const struct order *order)
 {
-    const size_t date = strlen("-20261121-113252");
-    const size_t length = strlen(name);
+    static struct listing listing;
+    bool has_it;
 
-    if (length <= date || !is_date(name + length - date))
-        return false;
-    return !session ||
-           (strlen(session) == length - date && strncmp(name, session, length - date) == 0);
+    (void)alarm(ASK_LIMIT_S);
+    has_it = !listing_ask(order->live_url, &listing) ||
+             listing_has(&listing, order->host, order->session);
+    (void)alarm(0);
+    return has_it;
 }
 
-/* Each folder in `folder`, "." and ".." aside, with its path. */
-static void each_entry(const char *folder, const struct request *request,
-                       void (*use)(const char *path, const char *name, const struct request *))
+/* The files first: one that comes after the question is of a session that has come, too. */
+static void mark_session(const struct order *order)
 {
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    char path[8192];
+    struct kept kept = kept_find(order->folder, order->host, order->session, false);
 
-    while (dir && (entry = readdir(dir))) {
-        if (entry->d_name[0] == '.' && strspn(entry->d_name, ".") == strlen(entry->d_name))
-            continue;
-        if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < sizeof(path))
-            use(path, entry->d_name, request);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static void sweep_session(const char *path, const char *name, const struct request *request)
-{
-    struct stat status;
-
-    if (is_meant(name, request->session) && lstat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
-        status.st_mtime < request->before)
-        (void)nftw(path, delete_one, 32, FTW_DEPTH | FTW_PHYS);
-}
-
-static void sweep_host(const char *path, const char *name, const struct request *request)
-{
-    struct stat status;
-
-    if ((!request->host || strcmp(name, request->host) == 0) && lstat(path, &status) == 0 &&
-        S_ISDIR(status.st_mode))
-        each_entry(path, request, sweep_session);
+    if (kept.count && !relay_has_it(order))
+        kept_mark(&kept);
+    kept_free(&kept);
 }
 
 static int run(void *context)
 {
-    const struct request *request = context;
+    const struct order *order = context;
 
-    each_entry(request->folder, request, sweep_host);
+    if (order->session)
+        mark_session(order);
+    delete_marked(order->folder);
     return 0;
 }
 
@@ -103,15 +191,24 @@ static void ended(void *context, int status)
     free(context);
 }
 
-void sweep(struct loop *loop, const char *folder, const char *host, const char *session,
-           time_t before)
+static void start(struct loop *loop, struct order *order)
 {
-    struct request request = {folder, host, session, before};
     struct child *child = calloc(1, sizeof(*child));
 
     if (!child)
         return;
     *child = (struct child){.ended = ended, .context = child};
-    if (!child_start(loop, child, run, &request))
+    if (!child_start(loop, child, run, order))
         free(child);
+}
+
+void sweep(struct loop *loop, const char *folder)
+{
+    start(loop, &(struct order){.folder = folder});
+}
+
+void sweep_session(struct loop *loop, const char *folder, const char *live_url, const char *host,
+                   const char *session)
+{
+    start(loop, &(struct order){folder, live_url, host, session});
 }

@@ -1,6 +1,10 @@
 /*
  * The relay daemon keeps the files of sessions that have ended: here they are deleted.
  *
+ * No clock tells which these are, as it may be set: they are marked (renamed) by who knows, because
+ * they were there already when there was no relay daemon yet, or before the session was made, or
+ * before the relay daemon was asked and did not have it. Only what is marked is deleted.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_LIVE_SWEEP_H
@@ -8,13 +12,26 @@
 
 #include "service/loop.h"
 
-#include <time.h>
+struct kept {
+    size_t count;
+    char **paths;
+};
 
 /*
- * In a child: deletes FOLDER/HOST/SESSION-DATE-TIME where these were made before that time, and
- * nothing else; with host NULL all that looks so.
+ * FOLDER/HOST/SESSION-DATE-TIME: what a relay daemon has kept below its folder, and nothing else
+ * that lies there; with host and session NULL, of all of them. With a session that may be made
+ * next: without those that are so young that its folder may get the same name, which has seconds.
  */
-void sweep(struct loop *loop, const char *folder, const char *host, const char *session,
-           time_t before);
+struct kept kept_find(const char *folder, const char *host, const char *session, bool is_made_next);
+
+void kept_mark(const struct kept *kept);
+void kept_free(struct kept *kept);
+
+/* In a child: deletes what is marked below the folder. */
+void sweep(struct loop *loop, const char *folder);
+
+/* The same; and what is kept of a session is marked first, if the relay daemon has it not. */
+void sweep_session(struct loop *loop, const char *folder, const char *live_url, const char *host,
+                   const char *session);
 
 #endif

@@ -7,11 +7,13 @@
 
 #include "monotonic.h"
 #include "service/say.h"
+#include "sweep.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define WATCH_MS        250  /* for the session daemon's socket: one stat(2) or two */
@@ -53,13 +55,12 @@ struct making {
     struct session_spec spec;
     bool is_anew;       /* one that is there is dead */
     char leftover[256]; /* a session of ours from an earlier run; empty: none */
+    const char *kept;   /* where the relay daemon's files are; NULL: they are another one's */
 };
 
 /* One whose relay daemon has died never delivers again: only destroying it helps. */
-static bool make_session(const void *argument, void *result)
+static void ensure_session(const struct making *making, struct session_answer *answer)
 {
-    const struct making *making = argument;
-    struct session_answer *answer = result;
     struct error ignored;
 
     if (making->leftover[0])
@@ -70,6 +71,22 @@ static bool make_session(const void *argument, void *result)
         (void)session_destroy(making->spec.name, false, &ignored);
         session_ensure(&making->spec, answer);
     }
+}
+
+/* What was kept before a session is new, is not of it. */
+static bool make_session(const void *argument, void *result)
+{
+    const struct making *making = argument;
+    struct session_answer *answer = result;
+    struct utsname host;
+    struct kept kept = {0};
+
+    if (making->kept && uname(&host) == 0)
+        kept = kept_find(making->kept, host.nodename, making->spec.name, true);
+    ensure_session(making, answer);
+    if (answer->result == SESSION_CREATED)
+        kept_mark(&kept);
+    kept_free(&kept);
     return true;
 }
 
@@ -123,8 +140,6 @@ static void is_made(struct tracing *tracing, const struct session_answer *answer
 {
     tracing->makings++;
     timer_clear(tracing->loop, &tracing->retry); /* the session daemon's socket may have set it */
-    if (answer->result != SESSION_CREATED)
-        tracing->asked_at = 0; /* its files are older than the question */
     if (answer->result == SESSION_CREATED || !tracing->clock_offset_ns)
         tracing->clock_offset_ns = wall_clock_ns() - clock_ms() * 1000000;
     tracing->failures = 0;
@@ -167,8 +182,10 @@ static void has_made(void *context, const void *result)
 
 static void make(struct tracing *tracing)
 {
-    struct making making = {.spec = tracing->spec, .is_anew = tracing->is_dead};
+    struct making making = {
+        .spec = tracing->spec, .is_anew = tracing->is_dead, .kept = tracing->kept};
 
+    tracing->is_wanted = tracing->is_busy;
     if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
         return;
     if (tracing->makings == 0) {
@@ -179,7 +196,6 @@ static void make(struct tracing *tracing)
         }
     }
     tracing->is_dead = false;
-    tracing->asked_at = time(NULL);
     tracing->task.done = has_made;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, make_session, &making,
@@ -220,8 +236,11 @@ static void has_looked(void *context, const void *result)
         end_now(tracing);
         return;
     }
-    if (tracing->state < TRACING_ACTIVE)
+    if (tracing->state < TRACING_ACTIVE) {
+        if (tracing->is_wanted) /* the relay daemon has come back meanwhile */
+            make(tracing);
         return;
+    }
     if (!state) {
         complain(tracing, TRACING_NO_DAEMON, &gone);
         return;
@@ -288,13 +307,14 @@ static void retry(void *context)
 }
 
 void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
-                   const char *note, bool is_new_relay, const struct tracing_callbacks *callbacks)
+                   const char *note, const char *kept, const struct tracing_callbacks *callbacks)
 {
     *tracing = (struct tracing){.loop = loop, .spec = *spec, .on = *callbacks, .names = 1};
     (void)snprintf(tracing->first_name, sizeof(tracing->first_name), "%s", spec->name);
     (void)snprintf(tracing->note, sizeof(tracing->note), "%s", note);
     tracing->since_ns = wall_clock_ns();
-    tracing->is_dead = is_new_relay;
+    tracing->kept = kept;
+    tracing->is_dead = kept != NULL;
     tracing->daemon_mark = daemon_mark();
     tracing->retry = (struct timer){.due = retry, .context = tracing};
     tracing->look = (struct timer){.due = watch, .context = tracing};

@@ -30,7 +30,8 @@ struct tracing {
     struct loop *loop;
     struct session_spec spec; /* its name may be another one than the configuration's */
     char first_name[256];
-    char note[4096]; /* the file that says what we have created */
+    char note[4096];  /* the file that says what we have created */
+    const char *kept; /* as given */
     struct tracing_callbacks on;
     enum tracing_state state;
     int64_t since_ns;
@@ -44,20 +45,21 @@ struct tracing {
     int64_t next_look_ms;
     int64_t clock_offset_ns; /* of the session: its time is that of CLOCK_MONOTONIC, and this */
     int64_t renamed_ms;
-    time_t asked_at; /* when LTTng was asked for the session that it made then; 0: it was there */
     struct task task, destroying, ending;
     bool is_busy, is_destroying, is_daemon_new;
+    bool is_wanted; /* making it, when what is under way has ended */
     char destroy_name[256];
     task_fn *end;
     void (*ended)(void *context);
 };
 
 /*
- * note: a file of ours in the runtime folder. is_new_relay: the relay daemon starts with us, so a
- * session that streams there already is dead.
+ * note: a file of ours in the runtime folder. kept: where the relay daemon that starts with us has
+ * its files, so that a session that streams already is dead, and what is kept of those before one
+ * that is made is marked; it must live as long. NULL: another one's.
  */
 void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
-                   const char *note, bool is_new_relay, const struct tracing_callbacks *callbacks);
+                   const char *note, const char *kept, const struct tracing_callbacks *callbacks);
 
 void tracing_relay_up(struct tracing *tracing);
 void tracing_relay_down(struct tracing *tracing);

@@ -3,10 +3,12 @@
  */
 #include "lttng/session.h"
 
+#include <errno.h>
 #include <lttng/lttng.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHANNEL "blkin"
@@ -40,7 +42,7 @@ static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type
 
 static enum lttng_buffer_type buffers_of(const struct session_spec *spec)
 {
-    return spec->mode == SESSION_LIVE ? LTTNG_BUFFER_PER_UID : LTTNG_BUFFER_PER_PID;
+    return spec->mode == SESSION_ROTATED ? LTTNG_BUFFER_PER_PID : LTTNG_BUFFER_PER_UID;
 }
 
 /* ---- is the session that is there ours? */
@@ -102,32 +104,56 @@ static bool has_channel(struct lttng_handle *handle)
     return found;
 }
 
+/* A snapshot session has none: each snapshot has its own. */
+static bool has_other_output(const struct session_spec *spec, const struct lttng_session *there)
+{
+    switch (spec->mode) {
+    case SESSION_LIVE:
+        return !same_relay(spec->relay_url, there->path);
+    case SESSION_ROTATED:
+        return strcmp(spec->output, there->path) != 0;
+    default:
+        return false;
+    }
+}
+
 /* Returns what is other about it, or NULL. */
 static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
 {
-    if (there->snapshot_mode)
+    if (spec->mode != SESSION_SNAPSHOT && there->snapshot_mode)
         return "is a snapshot session";
+    if (spec->mode == SESSION_SNAPSHOT && !there->snapshot_mode)
+        return "is no snapshot session";
     if (spec->mode == SESSION_LIVE && there->live_timer_interval == 0)
         return "is no live session";
     if (spec->mode == SESSION_ROTATED && there->live_timer_interval != 0)
         return "is a live session";
-    if (spec->mode == SESSION_LIVE ? !same_relay(spec->relay_url, there->path)
-                                   : strcmp(spec->output, there->path) != 0)
+    if (has_other_output(spec, there))
         return "has another output";
     if (has_other_buffers(spec))
-        return spec->mode == SESSION_LIVE ? "has buffers per process" : "has buffers per user";
+        return buffers_of(spec) == LTTNG_BUFFER_PER_UID ? "has buffers per process"
+                                                        : "has buffers per user";
     return NULL;
 }
 
 /* ---- making one */
 
+static struct lttng_session_descriptor *describe(const struct session_spec *spec)
+{
+    switch (spec->mode) {
+    case SESSION_LIVE:
+        return lttng_session_descriptor_live_network_create(spec->name, spec->relay_url, NULL,
+                                                            spec->live_timer_us);
+    case SESSION_ROTATED:
+        return lttng_session_descriptor_local_create(spec->name, spec->output);
+    default:
+        return lttng_session_descriptor_snapshot_create(spec->name);
+    }
+}
+
 static int create(const struct session_spec *spec)
 {
-    struct lttng_session_descriptor *descriptor =
-        spec->mode == SESSION_LIVE
-            ? lttng_session_descriptor_live_network_create(spec->name, spec->relay_url, NULL,
-                                                           spec->live_timer_us)
-            : lttng_session_descriptor_local_create(spec->name, spec->output);
+    struct lttng_session_descriptor *descriptor = describe(spec);
     int code;
 
     if (descriptor == NULL)
@@ -152,7 +178,7 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
         return -LTTNG_ERR_NOMEM;
     (void)snprintf(channel->name, sizeof(channel->name), "%s", CHANNEL);
     channel->enabled = 1;
-    channel->attr.overwrite = 0;
+    channel->attr.overwrite = spec->mode == SESSION_SNAPSHOT;
     channel->attr.subbuf_size = spec->subbuf_bytes;
     channel->attr.num_subbuf = spec->subbuf_count;
     channel->attr.tracefile_size = spec->trace_file_bytes;
@@ -321,9 +347,10 @@ static enum session_result adopt(const struct session_spec *spec, const struct l
     if (other != NULL) {
         error_set(
             error,
-            "LTTng session \"%s\" is there already and %s (%s): give another name as session, "
+            "LTTng session \"%s\" is there already and %s%s%s%s: give another name as session, "
             "or run: lttng destroy %s",
-            spec->name, other, there->path, spec->name);
+            spec->name, other, *there->path ? " (" : "", there->path, *there->path ? ")" : "",
+            spec->name);
         return SESSION_OTHER;
     }
     return equip(spec, handle, error) ? SESSION_ADOPTED : SESSION_FAILED;
@@ -429,38 +456,44 @@ bool session_below(const char *folder, struct session_places *places, struct err
     return true;
 }
 
-/* ---- rotating and ending */
+/* ---- snapshots */
 
-/* An automatic rotation may be under way: then ours comes after it. */
-static int begin_rotation(const char *name, struct lttng_rotation_handle **handle)
+static int record_to(const char *name, struct lttng_snapshot_output *output, const char *folder,
+                     uint64_t max_bytes)
 {
     int code;
 
-    while ((code = lttng_rotate_session(name, NULL, handle)) == -LTTNG_ERR_ROTATION_PENDING)
-        (void)usleep(POLL_US);
-    return code;
+    if ((code = lttng_snapshot_output_set_local_path(folder, output)) < 0 ||
+        (code = lttng_snapshot_output_set_name(CHANNEL, output)) < 0 ||
+        (max_bytes != 0 && (code = lttng_snapshot_output_set_size(max_bytes, output)) < 0))
+        return code;
+    return lttng_snapshot_record(name, output, 0);
 }
 
-bool session_rotate(const char *name, struct error *error)
+/*
+ * The folder is made here, so that it is nobody else's: the consumer daemon makes what is in it,
+ * as the session's owner.
+ */
+bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes, struct error *error)
 {
-    struct lttng_rotation_handle *handle = NULL;
-    enum lttng_rotation_state state = LTTNG_ROTATION_STATE_ONGOING;
-    enum lttng_rotation_status status = LTTNG_ROTATION_STATUS_OK;
-    int code = begin_rotation(name, &handle);
+    struct lttng_snapshot_output *output;
+    int code;
 
-    if (code < 0)
-        return refuse(error, "rotate", name, code);
-    while (status == LTTNG_ROTATION_STATUS_OK && state == LTTNG_ROTATION_STATE_ONGOING) {
-        status = lttng_rotation_handle_get_state(handle, &state);
-        if (state == LTTNG_ROTATION_STATE_ONGOING)
-            (void)usleep(POLL_US);
+    if (mkdir(folder, 0700) < 0) {
+        error_set(error, "cannot make the snapshot's folder %s: %s", folder, strerror(errno));
+        return false;
     }
-    lttng_rotation_handle_destroy(handle);
-    if (status == LTTNG_ROTATION_STATUS_OK && state == LTTNG_ROTATION_STATE_COMPLETED)
+    output = lttng_snapshot_output_create();
+    code = output == NULL ? -LTTNG_ERR_NOMEM : record_to(name, output, folder, max_bytes);
+    if (output != NULL)
+        lttng_snapshot_output_destroy(output);
+    if (code == 0)
         return true;
-    error_set(error, "the rotation of LTTng session \"%s\" did not complete", name);
-    return false;
+    (void)rmdir(folder); /* if nothing has come yet */
+    return refuse(error, "make a snapshot of", name, code);
 }
+
+/* ---- ending */
 
 bool session_stop(const char *name, struct error *error)
 {

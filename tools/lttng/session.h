@@ -84,9 +84,6 @@ struct session_places {
 /* Returns false with error set: no daemon, or too many. */
 bool session_below(const char *folder, struct session_places *places, struct error *error);
 
-/* Rotates now, and waits for the end of it. Returns false with error set. */
-bool session_rotate(const char *name, struct error *error);
-
 /*
  * Of SESSION_SNAPSHOT: writes what its buffers hold into a new folder, which must not be there yet:
  * of each stream (CPU and user) the newest max_bytes, rounded to sub-buffers; 0: all. Each use

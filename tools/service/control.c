@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define CLIENTS_MAX    16
-#define REQUEST_MAX    256
+#define REQUEST_MAX    4096 /* a hundred trace ids */
 #define CLIENT_TIME_MS 5000
 #define ANSWER_MAX     (64 << 20)
 

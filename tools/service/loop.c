@@ -217,19 +217,6 @@ bool child_start(struct loop *loop, struct child *child, int (*run)(void *argume
     return true;
 }
 
-static int run_program(void *argument)
-{
-    char *const *arguments = argument;
-
-    (void)execvp(arguments[0], arguments);
-    return errno == ENOENT ? 127 : 126;
-}
-
-bool child_exec(struct loop *loop, struct child *child, char *const arguments[])
-{
-    return child_start(loop, child, run_program, (void *)(uintptr_t)arguments);
-}
-
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 struct task_call {

@@ -69,8 +69,6 @@ struct child {
  */
 bool child_start(struct loop *loop, struct child *child, int (*run)(void *argument),
                  void *argument);
-/* The same, with a program: arguments[0] is searched on PATH. Status 127: it is not there. */
-bool child_exec(struct loop *loop, struct child *child, char *const arguments[]);
 
 /* ---- tasks: what may hang, in a child, with a deadline */
 

@@ -68,7 +68,7 @@ void counts_add(struct counts *sum, const struct counts *part)
     sum->output.spool.in_use |= sum->output.spool.spans != 0;
 }
 
-/* What is not found again has left the spool after the last account: it was delivered. */
+/* What is not found again has left the spool after the last account: how, nobody knows. */
 void counts_follow(struct counts *sum, const struct counts *part)
 {
     const uint64_t left = sum->output.spool.waiting;
@@ -79,7 +79,7 @@ void counts_follow(struct counts *sum, const struct counts *part)
     sum->output.spool.spans -= same;
     sum->output.spool.found -= same;
     sum->output.spool.waiting -= left;
-    sum->output.spool.outcome[OUTCOME_ACCEPTED] += left - same;
+    sum->output.spool.unknown += left - same;
 }
 
 uint64_t counts_bury(struct counts *counts)

@@ -26,7 +26,7 @@ void counts_add(struct counts *sum, const struct counts *part);
 
 /*
  * The same, where part is of the next run of the same reader: what the one before has left in the
- * spool is what this one has found there, and is counted once.
+ * spool is what this one has found there, and is counted once; what it has not found is unknown.
  */
 void counts_follow(struct counts *sum, const struct counts *part);
 

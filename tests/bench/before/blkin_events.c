@@ -53,6 +53,7 @@ struct packed_event blkin_events[BLKIN_EVENTS] = {
     [BLKIN_EVENT_TAG] = EVENT("tag", EMERG, tag_fields),
     [BLKIN_EVENT_END] = EVENT("end", EMERG, end_fields),
     [BLKIN_EVENT_PROCESS] = EVENT("process", EMERG, process_fields),
+    [BLKIN_EVENT_SLOW] = EVENT("slow", EMERG, process_fields), /* never recorded */
     [BLKIN_EVENT_ANNOTATION + 0] = EVENT("annotation_emerg", EMERG, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 1] = EVENT("annotation_alert", ALERT, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 2] = EVENT("annotation_crit", CRIT, annotation_fields),

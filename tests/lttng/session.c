@@ -1,8 +1,10 @@
 /*
  * Calls one function of tools/lttng/session.h, for test-session.sh.
  *
- *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | look NAME | below FOLDER |
- *             rotate NAME | stop NAME | destroy NAME
+ *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | ring NAME | look NAME |
+ *             below FOLDER | snapshot NAME FOLDER [MAX-BYTES] | stop NAME | destroy NAME
+ *
+ * FILTER, EVENTS, SUBBUF_BYTES and SUBBUF_COUNT in the environment are the session's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,6 +31,12 @@ static int ensure(enum session_mode mode, const char *name, const char *where, c
     snprintf(spec.shm_path, sizeof(spec.shm_path), "%s", shm);
     if (getenv("FILTER") != NULL)
         snprintf(spec.filter, sizeof(spec.filter), "%s", getenv("FILTER"));
+    if (getenv("EVENTS") != NULL)
+        snprintf(spec.events, sizeof(spec.events), "%s", getenv("EVENTS"));
+    if (getenv("SUBBUF_BYTES") != NULL)
+        spec.subbuf_bytes = strtoull(getenv("SUBBUF_BYTES"), NULL, 10);
+    if (getenv("SUBBUF_COUNT") != NULL)
+        spec.subbuf_count = strtoull(getenv("SUBBUF_COUNT"), NULL, 10);
     session_ensure(&spec, &answer);
     printf("%s%s%s\n", results[answer.result], answer.error.text[0] != '\0' ? ": " : "",
            answer.error.text);
@@ -69,12 +77,14 @@ int main(int argc, char *argv[])
         return ensure(SESSION_LIVE, name, argv[3], "");
     if (strcmp(what, "rotated") == 0)
         return ensure(SESSION_ROTATED, name, argv[3], argc > 4 ? argv[4] : "");
+    if (strcmp(what, "ring") == 0)
+        return ensure(SESSION_SNAPSHOT, name, "", "");
     if (strcmp(what, "look") == 0)
         ok = look(name, &error);
     else if (strcmp(what, "below") == 0)
         ok = below(name, &error);
-    else if (strcmp(what, "rotate") == 0)
-        ok = session_rotate(name, &error);
+    else if (strcmp(what, "snapshot") == 0)
+        ok = session_snapshot(name, argv[3], argc > 4 ? strtoull(argv[4], NULL, 10) : 0, &error);
     else if (strcmp(what, "stop") == 0)
         ok = session_stop(name, &error);
     else if (strcmp(what, "destroy") == 0)

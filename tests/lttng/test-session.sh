@@ -7,7 +7,7 @@ set -u
 private_begin
 
 session() {
-    timeout 30 "$BUILD/tests/rotate/session" "$@" >"$WORK/answer"
+    timeout 30 "$BUILD/tests/lttng/session" "$@" >"$WORK/answer"
 }
 
 # says TEXT: is it the last answer's beginning?
@@ -48,7 +48,8 @@ says adopted
 
 # It records, with contexts; the rotation closes chunks.
 "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
-session rotate r || fail "rotate: $(<"$WORK/answer")"
+# not while one of its own is under way
+wait_for 20 - "a rotation" lttng rotate r || exit 1
 spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
 [ "$spans" = 100 ] || fail "$spans of 100 events with contexts are in the closed chunks"
 session look r
@@ -109,7 +110,50 @@ wait_for 10 - "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q
 kill "$writer"
 wait "$writer" 2>/dev/null
 
-for name in r l s; do
+# A ring: overwritten buffers per user, no output of its own; the folder of a snapshot is the caller's.
+SUBBUF_COUNT=8 session ring ring || fail "$(<"$WORK/answer")"
+says created
+has ring 'session ring: \[active snapshot\]' 'Buffering scheme: per-user' 'Event-loss mode: *overwrite' \
+    'Sub-buffer size: *131072' 'Sub-buffer count: *8' 'zipkin:\*' 'blkin:span' 'blkin:process'
+session ring ring
+says adopted
+session ring l && fail "took a live session for a ring"
+says 'other: LTTng session "l" is there already and is no snapshot session'
+session rotated ring "$WORK/out" && fail "took a ring for a rotated session"
+says 'other: LTTng session "ring" is there already and is a snapshot session: give'
+lttng create pid --snapshot >/dev/null &&
+    lttng enable-channel -s pid -u --buffers-pid blkin >/dev/null || fail "lttng create"
+session ring pid && fail "took buffers per process for a ring"
+says 'other: LTTng session "pid" is there already and has buffers per process'
+session destroy pid
+
+# spans_of FOLDER: in the snapshot
+spans_of() {
+    babeltrace2 "$1" | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = '
+}
+"$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+session snapshot ring "$WORK/first" || fail "snapshot: $(<"$WORK/answer")"
+[ "$(spans_of "$WORK/first")" = 100 ] || fail "$(spans_of "$WORK/first") of 100 spans are in the snapshot"
+[ "$(stat -c %a "$WORK/first")" = 700 ] || fail "others may read the snapshot"
+session snapshot ring "$WORK/first" && fail "wrote into a folder that was there"
+says "cannot make the snapshot's folder $WORK/first: File exists"
+session snapshot ring "$WORK/none/first" && fail "wrote into a folder that cannot be"
+session snapshot r "$WORK/other" && fail "made a snapshot of a rotated session"
+says 'cannot make a snapshot of LTTng session "r"'
+[ ! -e "$WORK/other" ] || fail "a snapshot that failed has left its folder"
+# more than the ring holds: the newest; and no more of them than asked for
+"$BUILD/tests/bench/bench-load" span 50000 || fail "the writer failed"
+session snapshot ring "$WORK/full" || fail "snapshot: $(<"$WORK/answer")"
+session snapshot ring "$WORK/some" 600000 || fail "snapshot: $(<"$WORK/answer")"
+full=$(spans_of "$WORK/full") some=$(spans_of "$WORK/some")
+((full > 4000 && full < 50000 && some > 0 && some < full)) ||
+    fail "$full spans in the whole snapshot, $some in one of 600000 bytes"
+session stop ring || fail "stop"
+session ring ring
+says adopted
+has ring '\[active snapshot\]'
+
+for name in r l s ring; do
     session destroy "$name" || fail "destroy $name: $(<"$WORK/answer")"
     session look "$name"
     says "not there"

@@ -1,0 +1,150 @@
+/*
+ * Policies: where their texts come from, and what is in them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIGITS "0123456789"
+#define BLANKS " \t"
+
+int blkin_policy_set(struct blkin_policy_source *source, const char *text)
+{
+    const char *wrong;
+
+    if (!text)
+        return -EINVAL;
+    pthread_mutex_lock(&source->lock);
+    wrong = source->take(text);
+    pthread_mutex_unlock(&source->lock);
+    return wrong ? -EINVAL : 0;
+}
+
+/* A policy that was being written is not the current one: it is written again. */
+void blkin_policy_after_fork(struct blkin_policy_source *source)
+{
+    (void)pthread_mutex_init(&source->lock, NULL);
+}
+
+/* ---- environment and file ---- */
+
+/* What nobody else can report: a daemon runs on with the policy it had. */
+static void take_from(struct blkin_policy_source *source, const char *where, const char *text)
+{
+    const char *wrong = source->take(text);
+
+    if (wrong && secure_getenv("BLKIN_DEBUG"))
+        fprintf(stderr, "libblkin: %s: \"%s\" is not %s, in less than %d bytes\n", where, wrong,
+                source->expected, BLKIN_POLICY_TEXT_MAX);
+}
+
+static bool read_line(int fd, char *text, size_t size)
+{
+    const ssize_t length = read(fd, text, size - 1);
+
+    if (length < 0)
+        return false;
+    text[length] = '\0';
+    text[strcspn(text, "\r\n")] = '\0';
+    return true;
+}
+
+/* A file that is not there, or that says nothing valid, changes nothing. */
+static void take_file_over(struct blkin_policy_source *source)
+{
+    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one more than allowed: what is cut is refused */
+    struct stat status;
+    int fd;
+
+    if (!source->path[0] || stat(source->path, &status) < 0 ||
+        (status.st_ino == source->inode && status.st_mtim.tv_sec == source->changed.tv_sec &&
+         status.st_mtim.tv_nsec == source->changed.tv_nsec))
+        return;
+    fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (read_line(fd, text, sizeof(text)))
+        take_from(source, source->path, text);
+    close(fd);
+    source->inode = status.st_ino;
+    source->changed = status.st_mtim;
+}
+
+void blkin_policy_refresh(struct blkin_policy_source *source)
+{
+    if (pthread_mutex_trylock(&source->lock) != 0)
+        return;
+    take_file_over(source);
+    pthread_mutex_unlock(&source->lock);
+}
+
+void blkin_policy_init(struct blkin_policy_source *source)
+{
+    const char *path = secure_getenv(source->file_variable);
+    const char *text = secure_getenv(source->variable);
+
+    if (!path)
+        path = source->default_file;
+    pthread_mutex_lock(&source->lock);
+    if (strlen(path) < sizeof(source->path))
+        strcpy(source->path, path);
+    if (text && text[0])
+        take_from(source, source->variable, text);
+    take_file_over(source);
+    pthread_mutex_unlock(&source->lock);
+}
+
+/* ---- parts of texts ---- */
+
+char *blkin_policy_trimmed(char *text)
+{
+    size_t length;
+
+    text += strspn(text, BLANKS);
+    length = strlen(text);
+    while (length > 0 && strchr(BLANKS, text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
+bool blkin_policy_number(const char *text, double *number, const char **end)
+{
+    const size_t whole = strspn(text, DIGITS);
+    const size_t fraction = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
+    double scale = 1;
+
+    *number = 0;
+    for (size_t i = 0; i < whole; i++)
+        *number = *number * 10 + (text[i] - '0');
+    for (size_t i = 0; i < fraction; i++)
+        *number += (text[whole + 1 + i] - '0') * (scale /= 10);
+    *end = text + whole + (text[whole] == '.') + fraction;
+    return whole + fraction > 0;
+}
+
+/* ---- rates ---- */
+
+bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns)
+{
+    uint64_t next = __atomic_load_n(&rate->next_ns, __ATOMIC_RELAXED);
+    uint64_t start;
+
+    do {
+        start = next > now_ns ? next : now_ns;
+        if (start - now_ns > burst_ns + rate->period_ns)
+            start = now_ns; /* the clock has stepped back, as in a process restored elsewhere */
+        if (start - now_ns > burst_ns)
+            return false;
+    } while (!__atomic_compare_exchange_n(&rate->next_ns, &next, start + rate->period_ns, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}

@@ -1,0 +1,452 @@
+/*
+ * One host's part of a load that crosses all hosts: request k is due at T0 + k / RATE on each of
+ * them, three spans long, and each host's first span is the child of the last one of the host
+ * before it. Which requests are slow is planted: decided by a number made of k, so that all hosts
+ * know it, and no other request is slow, however long the machine took for it.
+ *
+ *     load FOLDER HOST HOSTS [KEY=VALUE]...
+ *
+ * FOLDER/lane stands in for the network between them: it has the span that each host calls the
+ * next one below. FOLDER/made-HOST has a struct made for each request that was planted. Both are
+ * mapped, so that a killed host has written what it had done.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOSTS_MAX  8
+#define SPANS      3
+#define TICK_NS    INT64_C(1000000)
+#define LANE_SIZE  (UINT64_C(1) << 17) /* requests that a host may be ahead of the next one */
+#define MADE_MAX   (UINT64_C(1) << 20)
+#define HELD_MAX   4096U
+#define PATIENCE   INT64_C(500000000) /* ns, for a caller that does not call */
+#define TRACE_HIGH UINT64_C(0x626c6b696e000000)
+
+/* As check.py reads it. */
+struct made {
+    uint64_t k;
+    uint64_t trace_id; /* the lower half; the upper is TRACE_HIGH + seed */
+    uint64_t ids[SPANS];
+    int64_t ended;  /* of the first span, ns since 1970; 0: has begun */
+    uint32_t why;   /* SLOW, FAILED */
+    uint32_t where; /* the host that it is slow or failed on */
+};
+
+enum { SLOW = 1, FAILED = 2 };
+
+struct made_file {
+    uint64_t count;
+    struct made made[MADE_MAX];
+};
+
+struct lane {
+    struct {
+        uint64_t number; /* k + 1: the id is that of request k */
+        uint64_t span_id;
+    } calls[HOSTS_MAX][LANE_SIZE];
+};
+
+/* What is asked for. One of them in so many requests; 0: none. */
+static struct {
+    double rate, t0, seconds, seed;
+    double slow, failed, late; /* late: of the slow ones, how many have a root that ends late */
+    double slow_ms, late_ms;
+    double steps;    /* the inner two of three spans are steps */
+    double phase;    /* s: so long without what `odd_slow` says, so long with it, and so on */
+    double odd_slow; /* as slow, in odd phases */
+} want = {.rate = 1000, .seconds = 10, .seed = 1, .slow_ms = 30, .late_ms = 500, .odd_slow = -1};
+
+/* A request that takes its time. */
+struct held {
+    struct blkin_span spans[SPANS];
+    struct made *made;
+    int64_t due;
+};
+
+/* Those of one kind take equally long: what came first ends first. */
+struct queue {
+    struct held *held;
+    unsigned first, count;
+};
+
+/* Of the even and of the odd phases. */
+struct account {
+    uint64_t requests, cpu_ns;
+    uint32_t *times; /* [i]: requests whose calls of the library took 100 i ns */
+};
+
+#define TIMES 100000U
+
+static unsigned host, hosts;
+static struct lane *lane;
+static struct made_file *made_file;
+static struct queue slow_ones, late_ones;
+static struct account accounts[2];
+static uint64_t uncalled;
+static int64_t behind; /* ns, at most */
+static volatile sig_atomic_t ends;
+
+static void end(int signal)
+{
+    (void)signal;
+    ends = 1;
+}
+
+static int64_t now(clockid_t clock)
+{
+    struct timespec time;
+
+    clock_gettime(clock, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* splitmix64: a number that nobody could have guessed, the same everywhere. */
+static uint64_t mixed(uint64_t k, uint64_t what)
+{
+    uint64_t z = (k + ((uint64_t)want.seed << 40) + (what << 56)) * UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+enum { TRACE, IS_SLOW, IS_FAILED, IS_LATE, WHERE };
+
+static bool is_one_in(uint64_t k, uint64_t what, double many)
+{
+    return many > 0 && mixed(k, what) % (uint64_t)many == 0;
+}
+
+static unsigned phase_of(uint64_t k)
+{
+    return want.phase > 0 ? (unsigned)((double)k / want.rate / want.phase) % 2 : 0;
+}
+
+static uint32_t planted(uint64_t k)
+{
+    const double slow = want.odd_slow >= 0 && phase_of(k) ? want.odd_slow : want.slow;
+
+    return (is_one_in(k, IS_SLOW, slow) ? SLOW : 0) |
+           (is_one_in(k, IS_FAILED, want.failed) ? FAILED : 0);
+}
+
+static void *map(const char *folder, const char *name, unsigned number, size_t size)
+{
+    char path[4096];
+    void *mapped;
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/%s-%u", folder, name, number);
+    fd = open(path, O_RDWR | O_CREAT, 0600);
+    mapped = fd < 0 || ftruncate(fd, (off_t)size) < 0
+                 ? MAP_FAILED
+                 : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+        perror(path);
+        exit(1);
+    }
+    (void)close(fd);
+    return mapped;
+}
+
+/* ---- one request ---- */
+
+/* Whom we are called by: 0, or the caller has not called (yet). */
+static bool caller(uint64_t k, uint64_t *span_id)
+{
+    *span_id = 0;
+    if (host == 0)
+        return true;
+    if (__atomic_load_n(&lane->calls[host - 1][k % LANE_SIZE].number, __ATOMIC_ACQUIRE) != k + 1)
+        return false;
+    *span_id = lane->calls[host - 1][k % LANE_SIZE].span_id;
+    return true;
+}
+
+static void call_next(uint64_t k, uint64_t span_id)
+{
+    lane->calls[host][k % LANE_SIZE].span_id = span_id;
+    __atomic_store_n(&lane->calls[host][k % LANE_SIZE].number, k + 1, __ATOMIC_RELEASE);
+}
+
+/* The first span, the work, and the call of the next host, whose id is given to it. */
+static void begin(struct blkin_span *spans, uint64_t k, uint64_t parent, uint64_t *ids)
+{
+    const struct blkin_context context = {
+        .trace_id_high = TRACE_HIGH + (uint64_t)want.seed,
+        .trace_id = mixed(k, TRACE),
+        .span_id = parent,
+        .flags =
+            BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED | (parent ? BLKIN_CONTEXT_REMOTE : 0),
+    };
+    const char *last = host + 1 < hosts ? "call" : "write";
+    struct blkin_context inner;
+
+    blkin_span_begin_remote(&spans[0], "request", BLKIN_SERVER, &context);
+    blkin_span_tag_int64(&spans[0], "k", (int64_t)k);
+    blkin_span_annotate(&spans[0], "queued");
+    ids[0] = blkin_span_context(&spans[0])->span_id;
+    if (want.steps > 0) {
+        blkin_step_begin(&spans[0], "commit", BLKIN_INTERNAL);
+        blkin_step_context(&spans[0], &inner);
+        ids[1] = inner.span_id;
+        blkin_step_end(&spans[0]);
+        blkin_step_begin(&spans[0], last, BLKIN_CLIENT);
+        blkin_step_context(&spans[0], &inner);
+        ids[2] = inner.span_id;
+    } else {
+        blkin_span_begin(&spans[1], "commit", BLKIN_INTERNAL, &spans[0]);
+        ids[1] = blkin_span_context(&spans[1])->span_id;
+        blkin_span_end(&spans[1]);
+        blkin_span_begin(&spans[2], last, BLKIN_CLIENT, &spans[0]);
+        ids[2] = blkin_span_context(&spans[2])->span_id;
+    }
+    call_next(k, ids[2]);
+}
+
+static void end_last(struct blkin_span *spans)
+{
+    if (want.steps > 0)
+        blkin_step_end(&spans[0]);
+    else
+        blkin_span_end(&spans[2]);
+}
+
+/* As long as it would take if nothing ever kept the machine from it. */
+static void end_fast(struct blkin_span *spans)
+{
+    const int64_t at = now(CLOCK_MONOTONIC);
+
+    end_last(spans);
+    blkin_span_set_start(&spans[0], (uint64_t)(at - 100000 * (int64_t)(hosts - host)));
+    blkin_span_end_at(&spans[0], (uint64_t)at);
+}
+
+static void fail(struct blkin_span *spans, uint32_t where)
+{
+    if (host <= where) /* who calls it, too, fails */
+        blkin_span_error(&spans[0], "EIO: planted");
+}
+
+static struct made *note(uint64_t k, const uint64_t *ids, uint32_t why, uint32_t where)
+{
+    struct made *made = &made_file->made[made_file->count % MADE_MAX];
+
+    *made = (struct made){.k = k, .trace_id = mixed(k, TRACE), .why = why, .where = where};
+    memcpy(made->ids, ids, sizeof(made->ids));
+    __atomic_store_n(&made_file->count, made_file->count + 1, __ATOMIC_RELEASE);
+    return made;
+}
+
+static void mark_ended(struct made *made)
+{
+    __atomic_store_n(&made->ended, now(CLOCK_REALTIME), __ATOMIC_RELEASE);
+}
+
+/* ---- those that take their time ---- */
+
+static void end_first(struct queue *queue)
+{
+    struct held *held = &queue->held[queue->first % HELD_MAX];
+
+    end_last(held->spans);
+    blkin_span_end(&held->spans[0]);
+    mark_ended(held->made);
+    queue->first++;
+    queue->count--;
+}
+
+static void end_due(struct queue *queue, int64_t at)
+{
+    while (queue->count > 0 && (queue->held[queue->first % HELD_MAX].due <= at))
+        end_first(queue);
+}
+
+static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
+{
+    const bool is_late = host == 0 && is_one_in(k, IS_LATE, want.late);
+    struct queue *queue = is_late ? &late_ones : &slow_ones;
+    struct held *held;
+    uint64_t ids[SPANS];
+
+    if (queue->count == HELD_MAX)
+        end_first(queue);
+    held = &queue->held[(queue->first + queue->count++) % HELD_MAX];
+    begin(held->spans, k, parent, ids);
+    held->made = note(k, ids, why, where);
+    if (why & FAILED)
+        fail(held->spans, where);
+    held->due = now(CLOCK_MONOTONIC) + (int64_t)(want.slow_ms * 1e6) + (where - host) * TICK_NS +
+                (is_late ? (int64_t)(want.late_ms * 1e6) : 0);
+}
+
+/* ---- all of them ---- */
+
+static void count_time(struct account *account, int64_t took)
+{
+    const int64_t i = took / 100;
+
+    account->requests++;
+    account->times[i < TIMES ? (unsigned)i : TIMES - 1]++;
+}
+
+static void serve(uint64_t k, uint64_t parent)
+{
+    const uint32_t why = planted(k), where = (uint32_t)(mixed(k, WHERE) % hosts);
+    const int64_t began = now(CLOCK_MONOTONIC);
+    struct blkin_span spans[SPANS];
+    uint64_t ids[SPANS];
+
+    if (why & SLOW && host <= where) {
+        hold(k, parent, why, where);
+    } else {
+        begin(spans, k, parent, ids);
+        if (why & FAILED)
+            fail(spans, where);
+        end_fast(spans);
+        if (why)
+            mark_ended(note(k, ids, why, where));
+    }
+    count_time(&accounts[phase_of(k)], now(CLOCK_MONOTONIC) - began);
+}
+
+/* What is due by now. Returns the next one's number. */
+static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
+{
+    for (; k < last && !ends; k++) {
+        const int64_t at = now(CLOCK_MONOTONIC), due = t0 + (int64_t)((double)k / want.rate * 1e9);
+        uint64_t parent;
+
+        if (due > at)
+            break;
+        end_due(&slow_ones, at);
+        end_due(&late_ones, at);
+        if (caller(k, &parent))
+            serve(k, parent);
+        else if (at - due < PATIENCE)
+            break;
+        else
+            uncalled++;
+        behind = at - due > behind ? at - due : behind;
+    }
+    return k;
+}
+
+static void run(void)
+{
+    const uint64_t last = (uint64_t)(want.rate * want.seconds);
+    /* A tick later than the one before it, so that this one has called. */
+    const int64_t t0 = (int64_t)(want.t0 * 1e9) + host * TICK_NS;
+    int64_t tick = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID), before;
+    /* One that was restarted goes on with what is due now. */
+    uint64_t k = tick > t0 ? (uint64_t)((double)(tick - t0) / 1e9 * want.rate) : 0;
+
+    tick = tick > t0 ? tick : t0;
+    while (k < last && !ends) {
+        const unsigned phase = phase_of(k);
+        struct timespec until;
+
+        tick += TICK_NS;
+        until = (struct timespec){tick / 1000000000, tick % 1000000000};
+        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        k = serve_due(k, last, t0);
+        end_due(&slow_ones, now(CLOCK_MONOTONIC));
+        end_due(&late_ones, now(CLOCK_MONOTONIC));
+        before = cpu;
+        cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+        accounts[phase].cpu_ns += (uint64_t)(cpu - before);
+    }
+    while (slow_ones.count > 0)
+        end_first(&slow_ones);
+    while (late_ones.count > 0)
+        end_first(&late_ones);
+}
+
+/* ---- what is asked for, and what came of it ---- */
+
+static double percentile(const struct account *account, double share)
+{
+    uint64_t left = (uint64_t)((double)account->requests * share);
+    unsigned i = 0;
+
+    while (i + 1 < TIMES && left >= account->times[i])
+        left -= account->times[i++];
+    return i / 10.0;
+}
+
+static void print_account(const char *name, const struct account *account)
+{
+    const double requests = (double)(account->requests ? account->requests : 1);
+
+    printf(", \"%s\": {\"requests\": %" PRIu64 ", \"cpu_us\": %.3f, \"p50_us\": %.1f, "
+           "\"p99_us\": %.1f, \"p999_us\": %.1f}",
+           name, account->requests, (double)account->cpu_ns / 1e3 / requests,
+           percentile(account, 0.5), percentile(account, 0.99), percentile(account, 0.999));
+}
+
+static bool set(const char *text)
+{
+    static const struct {
+        const char *key;
+        double *value;
+    } keys[] = {{"rate", &want.rate},   {"t0", &want.t0},           {"seconds", &want.seconds},
+                {"seed", &want.seed},   {"slow", &want.slow},       {"failed", &want.failed},
+                {"late", &want.late},   {"slow-ms", &want.slow_ms}, {"late-ms", &want.late_ms},
+                {"steps", &want.steps}, {"phase", &want.phase},     {"odd-slow", &want.odd_slow}};
+    char *rest;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const size_t length = strlen(keys[i].key);
+
+        if (strncmp(text, keys[i].key, length) == 0 && text[length] == '=') {
+            *keys[i].value = strtod(text + length + 1, &rest);
+            return rest != text + length + 1 && *rest == '\0' && *keys[i].value >= 0;
+        }
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    static char name[16];
+
+    if (argc < 4 || (hosts = (unsigned)atoi(argv[3])) < 1 || hosts > HOSTS_MAX ||
+        (host = (unsigned)atoi(argv[2])) >= hosts)
+        return fprintf(stderr, "usage: load FOLDER HOST HOSTS [KEY=VALUE]...\n"), 2;
+    for (int i = 4; i < argc; i++) {
+        if (!set(argv[i]))
+            return fprintf(stderr, "load: what is %s?\n", argv[i]), 2;
+    }
+    lane = map(argv[1], "lane", 0, sizeof(*lane));
+    made_file = map(argv[1], "made", host, sizeof(*made_file));
+    for (unsigned i = 0; i < 2; i++)
+        accounts[i].times = calloc(TIMES, sizeof(*accounts[i].times));
+    slow_ones.held = calloc(HELD_MAX, sizeof(*slow_ones.held));
+    late_ones.held = calloc(HELD_MAX, sizeof(*late_ones.held));
+    if (!accounts[0].times || !accounts[1].times || !slow_ones.held || !late_ones.held)
+        return 1;
+    (void)signal(SIGTERM, end);
+    (void)snprintf(name, sizeof(name), "store-%u", host + 1);
+    blkin_init();
+    blkin_set_service(&(const struct blkin_endpoint){"10.77.0.1", 6800, name});
+    run();
+    printf("{\"host\": %u, \"uncalled\": %" PRIu64 ", \"behind_ms\": %.1f", host, uncalled,
+           (double)behind / 1e6);
+    print_account("even", &accounts[0]);
+    print_account("odd", &accounts[1]);
+    printf("}\n");
+    return 0;
+}

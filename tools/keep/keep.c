@@ -1,0 +1,238 @@
+/*
+ * blkin keep: asks the recorder of this host for traces, and it asks those of the others.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "keep.h"
+
+#include "config/config.h"
+#include "monotonic.h"
+#include "pasted.h"
+#include "report.h"
+#include "service/control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: blkin keep [--json] TRACE-ID...\n"
+    "       blkin keep [--json] --last=DURATION [--service=NAME]\n"
+    "\n"
+    "Has the recorders of all hosts send these traces to the collector, or all that\n"
+    "the last seconds had: \"what happened just now?\". Waits for their answers, and\n"
+    "prints what was found on which host, and what is missing.\n"
+    "\n"
+    "  TRACE-ID           16 or 32 digits, the address of its page in Zipkin, or a\n"
+    "                     traceparent\n"
+    "  --last=DURATION    such as 500ms, 10s or 2m, up to now\n"
+    "  --service=NAME     only traces that this service had a part in\n"
+    "  --json             print the answer as JSON\n"
+    "  --runtime-dir=DIR  where the recorder has its socket\n"
+    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  -h, --help         print this\n"
+    "\n"
+    "Exit status: 0 all was found; 1 something is missing, or no recorder runs here;\n"
+    "2 wrong usage.\n";
+
+#define POLL_NS   100000000
+#define LAST_MAX  INT64_C(86400000)
+#define SLACK_MS  20000 /* for a snapshot, its reading, and others' ways */
+#define REQUEST   4000
+#define NAME_MAX  200
+#define ID_MAX    300
+#define NS_PER_MS INT64_C(1000000)
+
+static bool is_json;
+static const char *last, *service;
+
+/* ---- the question ------------------------------------------------------------------------------
+ */
+
+/* Returns 0 if it is no duration from 1 ms to a day. */
+static int64_t parse_ms(const char *text)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}};
+    const size_t digits = strspn(text, "0123456789");
+    const int64_t value = digits > 0 && digits < 10 ? strtoll(text, NULL, 10) : 0;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(text + digits, units[i].name) == 0)
+            return value <= LAST_MAX / units[i].ms ? value * units[i].ms : 0;
+    }
+    return 0;
+}
+
+/* It goes into a line of its own, as the last word, and into JSON. */
+static bool is_name(const char *text)
+{
+    json_t *json = json_string(text);
+    const bool is_utf8 = json != NULL;
+
+    json_decref(json);
+    return is_utf8 && *text && strlen(text) < NAME_MAX && !strchr(text, '\n');
+}
+
+static bool read_last(const char *program, struct keep_question *question)
+{
+    question->last_ms = parse_ms(last);
+    question->service = service;
+    if (question->last_ms <= 0) {
+        fprintf(stderr, "%s: --last=%s: expected a duration such as 500ms, 10s or 2m\n", program,
+                last);
+        return false;
+    }
+    if (service && !is_name(service)) {
+        fprintf(stderr, "%s: --service: expected a service's name\n", program);
+        return false;
+    }
+    return true;
+}
+
+static bool read_ids(const char *program, const struct config *config,
+                     struct keep_question *question)
+{
+    const int count = config_operands(config);
+
+    if (count == 0 || count > KEEP_IDS_MAX) {
+        fprintf(stderr, "%s: expected one to %d trace ids, or --last=10s\n", program, KEEP_IDS_MAX);
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!pasted_id(config_operand(config, i), question->ids[question->count++])) {
+            fprintf(stderr,
+                    "%s: \"%s\": expected a trace id: 16 or 32 hexadecimal digits, the address of "
+                    "its page in Zipkin, or a traceparent\n",
+                    program, config_operand(config, i));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Returns false after it has said what is wrong. */
+static bool read_question(const char *program, const struct config *config,
+                          struct keep_question *question)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    question->asked_ns = (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
+    if ((last && config_operands(config) > 0) || (service && !last)) {
+        fprintf(stderr, "%s: expected trace ids alone, or --last=10s with or without --service\n",
+                program);
+        return false;
+    }
+    return last ? read_last(program, question) : read_ids(program, config, question);
+}
+
+static void write_request(const struct keep_question *question, char request[REQUEST])
+{
+    size_t length;
+
+    if (question->count == 0) {
+        (void)snprintf(request, REQUEST, "keep-last %lld%s%s", (long long)question->last_ms,
+                       question->service ? " " : "", question->service ? question->service : "");
+        return;
+    }
+    length = (size_t)snprintf(request, REQUEST, "keep");
+    for (size_t i = 0; i < question->count; i++)
+        length += (size_t)snprintf(request + length, REQUEST - length, " %s", question->ids[i]);
+}
+
+/* ---- the answer --------------------------------------------------------------------------------
+ */
+
+/* Polls until all have answered, or the recorder has given them up. NULL with error set. */
+static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit_ms,
+                               struct error *error)
+{
+    const struct timespec pause = {0, POLL_NS};
+    const int64_t deadline_ms = clock_ms() + limit_ms;
+    char request[ID_MAX + sizeof("kept ")];
+
+    (void)snprintf(request, sizeof(request), "kept %s", id);
+    for (;;) {
+        json_t *answer = control_ask(folder, "record", request, error);
+
+        if (!answer || json_is_true(json_object_get(answer, "done")) || clock_ms() >= deadline_ms)
+            return answer;
+        json_decref(answer);
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static json_t *ask(const struct config *config, const struct keep_question *question,
+                   struct error *error)
+{
+    const char *folder = config_text(config, "runtime-dir");
+    const int64_t limit_ms = config_integer(config, "linger-ms") +
+                             config_integer(config, "snapshot-interval-ms") +
+                             config_integer(config, "answer-timeout-ms") + SLACK_MS;
+    char request[REQUEST];
+    json_t *accepted, *answer = NULL;
+    const char *id;
+
+    write_request(question, request);
+    accepted = control_ask(folder, "record", request, error);
+    if (!accepted)
+        return NULL;
+    id = json_string_value(json_object_get(accepted, "id"));
+    if (id && strlen(id) < ID_MAX && isatty(STDERR_FILENO))
+        fputs("blkin keep: asked; the answers take some seconds\n", stderr);
+    if (id && strlen(id) < ID_MAX)
+        answer = wait_for_answer(folder, id, limit_ms, error);
+    else
+        error_set(error, "`blkin record` gives no number to the request");
+    json_decref(accepted);
+    return answer;
+}
+
+static void say_what_to_do(const char *program, const struct error *error)
+{
+    fprintf(stderr, "%s: %s\n", program, error->text);
+    if (strncmp(error->text, "no `blkin", strlen("no `blkin")) == 0)
+        fprintf(stderr,
+                "%s: start it with \"systemctl start blkin-record\", or \"blkin record\": it keeps "
+                "what is recorded from then on\n",
+                program);
+}
+
+int keep_command(int argc, char *argv[])
+{
+    static struct keep_question question;
+    static const struct config_flag flags[] = {{"json", &is_json, NULL},
+                                               {"last", NULL, &last},
+                                               {"service", NULL, &service},
+                                               {NULL, NULL, NULL}};
+    const struct config_request request = {"record", usage, flags};
+    struct error error = {""};
+    json_t *answer;
+    int status;
+    struct config *config = config_read(&request, argc, argv, &status);
+
+    if (!config)
+        return status;
+    if (!read_question(argv[0], config, &question)) {
+        config_free(config);
+        return 2;
+    }
+    answer = ask(config, &question, &error);
+    config_free(config);
+    if (!answer) {
+        say_what_to_do(argv[0], &error);
+        return 1;
+    }
+    status = (is_json ? report_json : report_table)(&question, answer) ? 0 : 1;
+    json_decref(answer);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("blkin keep: cannot write");
+        status = 1;
+    }
+    return status;
+}

@@ -1,0 +1,267 @@
+/*
+ * What `blkin keep` found, as a table or as JSON.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "report.h"
+
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_WIDTH   32
+#define NAME_WIDTH 64 /* columns of a host's name */
+#define TRACES_MAX 40 /* lines; the rest is for --json */
+#define LINE_WIDTH 2000
+#define NS_PER_S   1e9
+
+/* ---- members, whatever the answer is ----------------------------------------------------------
+ */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static int64_t number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* ---- what is missing ---------------------------------------------------------------------------
+ */
+
+__attribute__((format(printf, 2, 3))) static void problem(json_t *problems, const char *format, ...)
+{
+    char *text = NULL;
+    va_list values;
+
+    va_start(values, format);
+    if (vasprintf(&text, format, values) >= 0)
+        (void)json_array_append_new(problems, json_string(text));
+    va_end(values);
+    free(text);
+}
+
+/* Ids of 16 and of 32 digits are the same if they are the same number. */
+static bool is_same_id(const char *one, const char *other)
+{
+    one += strspn(one, "0");
+    other += strspn(other, "0");
+    return strcmp(one, other) == 0;
+}
+
+static bool is_found(const json_t *answer, const char *id)
+{
+    const json_t *trace;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "traces"), i, trace)
+    {
+        if (is_same_id(text_of(trace, "id"), id) && number_of(trace, "spans") > 0)
+            return true;
+    }
+    return false;
+}
+
+static void look_at_traces(const struct keep_question *question, const json_t *answer,
+                           json_t *problems)
+{
+    const json_t *traces = json_object_get(answer, "traces");
+    const json_t *trace;
+    size_t i;
+
+    for (i = 0; i < question->count; i++) {
+        if (!is_found(answer, question->ids[i]))
+            problem(problems, "trace %s: nothing was found of it", question->ids[i]);
+    }
+    if (question->count == 0 && json_array_size(traces) == 0)
+        problem(problems, "nothing was found%s%s", question->service ? " of service " : "",
+                question->service ? question->service : "");
+    json_array_foreach(traces, i, trace)
+    {
+        if (number_of(trace, "missing") > 0)
+            problem(problems,
+                    "trace %s: %" PRId64 " spans that others name as their parent were not found",
+                    text_of(trace, "id"), number_of(trace, "missing"));
+    }
+}
+
+/* How long before the question the ring had all; below 0: it holds nothing, or does not say. */
+static double reach_s(const struct keep_question *question, const json_t *host)
+{
+    const int64_t from = number_of(host, "held_from");
+
+    if (from <= 0)
+        return -1;
+    return from < question->asked_ns ? (double)(question->asked_ns - from) / NS_PER_S : 0;
+}
+
+static void look_at_host(const struct keep_question *question, const json_t *host, json_t *problems)
+{
+    const char *name = text_of(host, "host"), *state = text_of(host, "state");
+    const double reach = reach_s(question, host);
+
+    if (*text_of(host, "error"))
+        problem(problems, "host %s: %s", name, text_of(host, "error"));
+    else if (strcmp(state, "away") == 0)
+        problem(problems, "host %s: is away: its recorder does not run, or does not reach the hub",
+                name);
+    else if (strcmp(state, "answered") != 0)
+        problem(problems, "host %s: has not answered", name);
+    else if (question->count == 0 && reach >= 0 && reach * 1e3 < (double)question->last_ms)
+        problem(problems, "host %s: its ring goes back only %.1f s", name, reach);
+}
+
+/* New, empty: all was found; NULL: out of memory. */
+static json_t *problems_of(const struct keep_question *question, const json_t *answer)
+{
+    json_t *problems = json_array();
+    const json_t *host;
+    size_t i;
+
+    look_at_traces(question, answer, problems);
+    json_array_foreach(json_object_get(answer, "hosts"), i, host)
+    {
+        look_at_host(question, host, problems);
+    }
+    return problems;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------
+ */
+
+static void put_left(const char *text, size_t width)
+{
+    const size_t taken = put(text, width);
+
+    put_spaces(width - taken + 2);
+}
+
+/* Without the zeros of one that has only 64 bits. */
+static const char *short_id(const char *id)
+{
+    return strlen(id) == 32 && strspn(id, "0") >= 16 ? id + 16 : id;
+}
+
+static void put_trace(const json_t *trace)
+{
+    const json_t *hosts = json_object_get(trace, "hosts");
+    const json_t *host;
+    size_t i;
+
+    put_left(short_id(text_of(trace, "id")), ID_WIDTH);
+    printf("%7" PRId64 "  %7" PRId64 "  ", number_of(trace, "spans"), number_of(trace, "missing"));
+    json_array_foreach(hosts, i, host)
+    {
+        const char *name = json_string_value(host);
+
+        if (i)
+            fputs(", ", stdout);
+        put(name ? name : "?", NAME_WIDTH);
+    }
+    putchar('\n');
+}
+
+static void put_traces(const json_t *traces)
+{
+    const size_t count = json_array_size(traces);
+    size_t shown = 0;
+
+    if (count == 0)
+        return;
+    printf("%-*s  %7s  %7s  hosts\n", ID_WIDTH, "trace", "spans", "missing");
+    /* those with a gap first: they are what somebody looks for in a long list */
+    for (int whole = 0; whole < 2; whole++) {
+        for (size_t i = 0; i < count && shown < TRACES_MAX; i++) {
+            const json_t *trace = json_array_get(traces, i);
+
+            if ((number_of(trace, "missing") == 0) != whole)
+                continue;
+            put_trace(trace);
+            shown++;
+        }
+    }
+    if (count > shown)
+        printf("... and %zu more: --json lists them\n", count - shown);
+    putchar('\n');
+}
+
+static size_t width_of_names(const json_t *hosts)
+{
+    const json_t *host;
+    size_t i, width = strlen("host");
+
+    json_array_foreach(hosts, i, host)
+    {
+        const size_t taken = columns(text_of(host, "host"));
+
+        width = taken > width ? taken : width;
+    }
+    return width < NAME_WIDTH ? width : NAME_WIDTH;
+}
+
+static void put_hosts(const struct keep_question *question, const json_t *hosts)
+{
+    const size_t width = width_of_names(hosts);
+    const json_t *host;
+    size_t i;
+
+    if (json_array_size(hosts) == 0)
+        return;
+    put_left("host", width);
+    puts("answer      spans  its ring goes back");
+    json_array_foreach(hosts, i, host)
+    {
+        const double reach = reach_s(question, host);
+
+        put_left(text_of(host, "host"), width);
+        put_left(text_of(host, "state"), strlen("answered"));
+        printf("%7" PRId64 "  ", number_of(host, "spans"));
+        if (reach < 0)
+            puts("-");
+        else
+            printf("%.1f s\n", reach);
+    }
+    putchar('\n');
+}
+
+bool report_table(const struct keep_question *question, json_t *answer)
+{
+    const json_t *traces = json_object_get(answer, "traces");
+    json_t *problems = problems_of(question, answer);
+    const bool is_whole = problems && json_array_size(problems) == 0;
+    const json_t *text;
+    size_t i;
+
+    put_traces(traces);
+    put_hosts(question, json_object_get(answer, "hosts"));
+    if (is_whole)
+        printf("All was found, and is on its way to the collector.\n");
+    json_array_foreach(problems, i, text)
+    {
+        fputs("missing: ", stdout);
+        put(json_string_value(text), LINE_WIDTH);
+        putchar('\n');
+    }
+    json_decref(problems);
+    return is_whole;
+}
+
+bool report_json(const struct keep_question *question, json_t *answer)
+{
+    json_t *problems = problems_of(question, answer);
+    const bool is_whole = problems && json_array_size(problems) == 0;
+
+    (void)json_object_set_new(answer, "complete", json_boolean(is_whole));
+    (void)json_object_set_new(answer, "missing", problems);
+    if (json_dumpf(answer, stdout, JSON_INDENT(2)) == 0)
+        putchar('\n');
+    return is_whole;
+}
