@@ -96,7 +96,7 @@ unit_tests := $(foreach program,$(test_programs), \
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
-tool_pkgs := $(plugin_pkgs) inih lttng-ctl
+tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -243,7 +243,7 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
-tool_tests := $(BUILD)/tests/lttng/session
+tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
