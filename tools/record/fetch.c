@@ -9,8 +9,8 @@
 #include "monotonic.h"
 #include "service/folders.h"
 #include "service/privileges.h"
+#include "service/say.h"
 #include "service/totals.h"
-#include "trace_clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -111,7 +111,7 @@ static void print_traces(FILE *file, const struct fetch_order *order,
 
 /* An empty one is an error of the sink's: nothing is left to be sent then. */
 static bool write_only(const char *path, const struct fetch_order *order,
-                       const struct fetch_result *result, int64_t offset_ns)
+                       const struct fetch_result *result)
 {
     const struct request *first = order->requests;
     FILE *file = fopen(path, "we");
@@ -121,8 +121,8 @@ static bool write_only(const char *path, const struct fetch_order *order,
         return false;
     if (first->last_ms > 0)
         (void)fprintf(file, "* %" PRId64 " %" PRId64 " blkin keep --last %" PRId64 "ms\n",
-                      first->came_mono_ns - first->last_ms * 1000000 + offset_ns,
-                      first->came_mono_ns + offset_ns, first->last_ms);
+                      first->came_mono_ns - first->last_ms * 1000000 + result->offset_ns,
+                      first->came_mono_ns + result->offset_ns, first->last_ms);
     else
         print_traces(file, order, result);
     is_well = ftell(file) > 0;
@@ -170,35 +170,26 @@ struct request *fetch_requests(const char *kept, int64_t *until_ns, int64_t *unt
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void set_held_from(const struct fetch_order *order, struct fetch_result *result,
-                          int64_t offset_ns)
+static void set_held_from(const struct fetch_order *order, struct fetch_result *result)
 {
     int64_t held_from_ns = (int64_t)result->picked.held_from;
 
     if (held_from_ns == 0) /* it is empty, and has been so since it was made, */
         held_from_ns = order->ring_mono_ns ? order->ring_mono_ns : result->until_mono_ns;
-    result->held_from_ns = held_from_ns + offset_ns;
+    result->held_from_ns = held_from_ns + result->offset_ns;
 }
 
 static bool keep(const struct fetch_order *order, const char *made, struct fetch_result *result)
 {
     char path[PATH_ROOM];
-    int64_t offset_ns;
 
-    /* without a user's program there is no metadata, nor anything else */
-    if (!trace_clock_below(made, &offset_ns)) {
-        struct timespec now;
-
-        clock_gettime(CLOCK_REALTIME, &now);
-        offset_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - mono_ns();
-    }
-    result->until_ns = result->until_mono_ns + offset_ns;
-    set_held_from(order, result, offset_ns);
+    result->until_ns = result->until_mono_ns + result->offset_ns;
+    set_held_from(order, result);
     result->has_picked = true;
     if (result->picked.packets_kept == 0)
         return tree_remove(made);
     path_set(path, "%s/only", made);
-    if (!write_only(path, order, result, offset_ns))
+    if (!write_only(path, order, result))
         return tree_remove(made);
     path_set(path, "%s/requests", made);
     if (!write_requests(path, order, result))
@@ -227,7 +218,10 @@ static bool take_snapshot(const struct fetch_order *order, const char *snapshot,
         return false;
     result->snapshot_ms = (uint64_t)(clock_ms() - begun_ms);
     result->has_snapshot = true;
-    result->has_look = ring_look(snapshot, STALLED_NS, &result->look, &ignored);
+    result->has_look =
+        ring_look(snapshot, (uint64_t)result->until_mono_ns, STALLED_NS, &result->look, &ignored);
+    if (!ring_clock(snapshot, &result->offset_ns, &ignored))
+        result->offset_ns = wall_clock_ns() - mono_ns(); /* there is nothing in it */
     return true;
 }
 

@@ -33,6 +33,7 @@ struct fetch_result { /* a plain type: a task's result */
     struct pick_result picked;
     struct ring_look look;
     bool has_look;
+    int64_t offset_ns;               /* of the trace's clock */
     int64_t until_mono_ns, until_ns; /* what was recorded until then is there; the second one since
                                       * 1970, by the trace's clock */
     int64_t held_from_ns;            /* since 1970 */

@@ -55,11 +55,6 @@ static void report(void *context, const char *message)
     fprintf(stderr, "%s\n", message);
 }
 
-static struct text text_of(const char *string)
-{
-    return (struct text){string, strlen(string)};
-}
-
 static void add_tag(struct span *span, const char *key, const char *value)
 {
     if (value[0])

@@ -269,7 +269,8 @@ static bool read_configuration(struct agent *agent)
     config = config_read_again(agent->config);
     if (config) {
         config_free(agent->config);
-        agent->config = agent->kept.config = agent->incomplete.config = config;
+        agent->config = config;
+        agent->kept.config = agent->incomplete.config = config;
         agent->kept.sender.config = agent->kept.looker.config = config;
         agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
         set_specs(agent);

@@ -56,6 +56,7 @@ static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int6
 {
     struct record record;
     struct watcher_poll *poll = &record.of.poll;
+    const uint64_t begun_ns = (uint64_t)clock_ms() * 1000000;
 
     memset(&record, 0, sizeof(record));
     poll->is_well =
@@ -66,8 +67,9 @@ static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int6
         struct ring_look look;
 
         *looked_ms = clock_ms();
-        poll->is_stalled = ring_look(watcher->folder, STALLED_NS, &look, &poll->problem) &&
-                           look.streams_stalled > 0;
+        poll->is_stalled =
+            ring_look(watcher->folder, begun_ns, STALLED_NS, &look, &poll->problem) &&
+            look.streams_stalled > 0;
     }
     (void)tree_remove(watcher->folder);
     tell(watcher, &record);
