@@ -266,6 +266,8 @@ static void take_message(void *context, const json_t *message)
     } else if (type && strcmp(type, "found") == 0 && to && strcmp(to, agent->host) == 0) {
         ledger_answer(agent->ledger, message);
         agent_step(agent);
+    } else if (type && strcmp(type, "dropped") == 0) {
+        ledger_drop(agent->ledger, message);
     }
 }
 
