@@ -405,7 +405,7 @@ static json_t *hosts_json(const struct board *board)
 
     for (size_t i = 0; i < BOARD_BUCKETS; i++) {
         for (const struct host *host = board->hosts[i]; host; host = host->next) {
-            if (host->was_here)
+            if (host_is_shown(host))
                 (void)json_array_append_new(hosts, host_json(host));
         }
     }
