@@ -617,9 +617,10 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
     const struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, access->cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, access->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
         {access->trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, access->trust},
         {MHD_OPTION_END, 0, NULL}};
-    const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[3];
+    const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                            (access->is_tls ? MHD_USE_TLS : 0U);
 
