@@ -290,11 +290,12 @@ static void record_severities(void)
     blkin_span_end(&span);
 }
 
-/* Fails after 20 s. */
+/* Fails after 20 s, or if it is so already. */
 static int make_until(const char *wanted)
 {
     const bool recorded = strcmp(wanted, "recorded") == 0;
     const double deadline = seconds() + 20;
+    bool has_said = false;
 
     while (seconds() < deadline) {
         struct blkin_span span;
@@ -304,7 +305,9 @@ static int make_until(const char *wanted)
         reached = blkin_span_is_recorded(&span) == recorded;
         blkin_span_end(&span);
         if (reached)
-            return 0;
+            return has_said ? 0 : 1;
+        if (!has_said && puts("waits") >= 0)
+            has_said = fflush(stdout) == 0;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return 1;

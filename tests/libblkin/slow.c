@@ -262,8 +262,12 @@ static int set(void)
 
 static int steady(const char *file)
 {
+    struct blkin_span span;
+
     for (int spans = 0; access(file, F_OK) == 0 && spans < 4000; spans++) {
-        slow("steady", 30);
+        begin(&span, "steady", 30);
+        print_ids(blkin_span_context(&span), "steady");
+        blkin_span_end(&span);
         sleep_ms(5);
     }
     return 0;

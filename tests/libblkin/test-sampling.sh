@@ -52,8 +52,7 @@ said=$(BLKIN_DEBUG=1 "$sampling" first 2>&1)
 # changed while it runs, by replacing the file and by writing to it
 runs_until() {
     start_part until "$sampling" until "$1"
-    sleep 0.2 # it has read the file as it was
-    part_runs until || fail "ended before the file was changed"
+    wait_for 10 until "its reading of the file as it was" grep -q waits "$WORK/until.log" || exit 1
 }
 changed() {
     local begin=${EPOCHREALTIME/[.,]/}

@@ -9,10 +9,10 @@
  * has a tag of so many random digits.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
- * "spool-" before), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in
- * place of 0), pace:US (after each span), settled (from now on "settled N" is printed: all spans
- * below N are), pause (until a line comes on stdin), flush, close. Messages for the operator go to
- * stderr. Status 1: the exporter did not start.
+ * "spool-" before), requests:N (until that many were begun), sleep:MS, interrupt, say:TEXT (on
+ * stderr), number:N (of the first span, in place of 0), pace:US (after each span), settled (from
+ * now on "settled N" is printed: all spans below N are), pause (until a line comes on stdin),
+ * flush, close. Messages for the operator go to stderr. Status 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -219,6 +219,17 @@ static void wait_for(const char *what)
     fail("wait: expected OUTCOME:N", what);
 }
 
+static void wait_for_requests(uint64_t wanted)
+{
+    const int64_t until_ms = clock_ms() + 20000;
+
+    while (checked_counts().requests < wanted) {
+        if (clock_ms() > until_ms)
+            fail("waited 20 s for", "requests");
+        usleep(1000);
+    }
+}
+
 static int64_t integer_of(const char *step)
 {
     const char *colon = strchr(step, ':');
@@ -248,6 +259,8 @@ static void take_step(const char *step)
         exporter_set_live(exporter);
     } else if (strncmp(step, "wait:", 5) == 0) {
         wait_for(step + 5);
+    } else if (strncmp(step, "requests:", 9) == 0) {
+        wait_for_requests((uint64_t)integer_of(step));
     } else if (strncmp(step, "sleep:", 6) == 0) {
         usleep((useconds_t)integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {

@@ -704,7 +704,7 @@ def peer_accepts_and_closes_live():
 @scenario
 def full_queue_drops_oldest():
     with Collector(default=hang()) as collector:
-        run = drive(collector, "add:100", "sleep:100", "add:20000", "close", on_full="drop-oldest",
+        run = drive(collector, "add:100", "requests:1", "add:20000", "close", on_full="drop-oldest",
                     queue_bytes=100000, batch_bytes=20000, batch_spans=100, flush_timeout_ms=200,
                     request_timeout_ms=20000)
         expect(run.dropped > 19000 and run.undelivered > 100, run.explain())
@@ -723,7 +723,7 @@ def full_queue_keeps_the_newest():
 
     with Collector([wait_for_gate]) as collector:
         threading.Timer(1.0, gate.set).start()
-        run = drive(collector, "live", "add:10", "sleep:200", "add:5000", "sleep:1000", "flush",
+        run = drive(collector, "live", "add:10", "requests:1", "add:5000", "flush",
                     "close", queue_bytes=100000, batch_bytes=20000, batch_spans=10)
         expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
         newest = list(range(5010 - (run.accepted - 10) + 1, 5011))
@@ -780,7 +780,7 @@ def interrupted_while_blocked():
 def interrupted_and_more_to_come():
     """What the assembler still holds follows an interruption: there must be a sender for it."""
     with Collector(default=slow(0.01)) as collector:
-        run = drive(collector, "interrupt", "add:5000", "wait:accepted:4900", "sleep:100", "add:300",
+        run = drive(collector, "interrupt", "add:5000", "wait:accepted:5000", "add:300",
                     "close", on_full="block", queue_bytes=50000, batch_bytes=20000, batch_spans=100,
                     flush_timeout_ms=20000)
         counts(run, accepted=5300)

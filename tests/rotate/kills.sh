@@ -103,7 +103,11 @@ for ((n = 0; n < kills; n++)); do
     kill_part "${parts[RANDOM % ${#parts[@]}]}"
     [ -z "${VERBOSE-}" ] || printf '%s %s\n' "$n" "$(progress)" >&2
 done
-[ ! -s "$WORK/lttng-kills" ] || sleep 3
+recorded_again() { # a span that is made from now on has come
+    [ "$(taken last)" -ge "$made" ]
+}
+made=$(progress)
+[ ! -s "$WORK/lttng-kills" ] || wait_for 60 rotate "a span after the last kill" recorded_again || exit 1
 stop_part writer TERM 5 >/dev/null
 part_runs rotate || start_rotate
 stop_part rotate TERM || {

@@ -39,13 +39,13 @@ chunks() {
     find "$OUTPUT" -mindepth 3 -maxdepth 3 -path '*/archives/*' 2>/dev/null | wc -l
 }
 
-# taken WHAT: how many spans with a number has the collector: "all", or "distinct" ones.
+# taken WHAT: how many spans with a number has the collector: "all", or "distinct" ones; the "last" number.
 taken() {
     "$PYTHON" - "$WORK/taken" "$1" <<'PY'
 import json, sys
 numbers = [int(span[0]) for line in open(sys.argv[1]) for span in json.loads(line)
            if span[1] == "n"]
-print(len(numbers) if sys.argv[2] == "all" else len(set(numbers)))
+print({"all": len, "distinct": lambda n: len(set(n)), "last": lambda n: max(n, default=-1)}[sys.argv[2]](numbers))
 PY
 }
 

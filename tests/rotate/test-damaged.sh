@@ -22,7 +22,10 @@ have_streams() {
         sed 's|.*/||' | sort -u | sed -n 2p)" ]
 }
 wait_for 20 - "closed chunks with streams of two programs" have_streams || exit 1
-sleep 1
+is_all_closed() {
+    [ -z "$(find "$OUTPUT" -path '*/archives' -prune -o -name 'blkin_[0-9]*' -size +16k -print)" ]
+}
+wait_for 20 - "the last chunk's end" is_all_closed || exit 1
 stop_part rotate KILL # so that nobody reads meanwhile
 first=$(find "$OUTPUT" -path '*/archives/*' -name 'blkin_[0-9]*' -size +16k | head -n 1)
 

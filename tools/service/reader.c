@@ -125,9 +125,9 @@ static void watch(void *context)
 {
     struct reader *reader = context;
     const uint64_t ticks = ticks_of(reader->child.pid);
-    const uint64_t half = (uint64_t)sysconf(_SC_CLK_TCK) * WATCH_MS / 1000 / 4;
+    const int64_t quarter = sysconf(_SC_CLK_TCK) * reader->watch_ms / 1000 / 4;
     struct reader_account run = {.has_ended = false};
-    const bool works = ticks - reader->ticks_seen > half;
+    const bool works = ticks - reader->ticks_seen > (uint64_t)quarter;
     uint64_t progress = 0;
 
     if (reader_account_read(reader->stats_file, &run))
@@ -136,12 +136,12 @@ static void watch(void *context)
         reader->progress_ms = clock_ms();
     reader->ticks_seen = ticks;
     reader->progress_seen = progress;
-    if (clock_ms() - reader->progress_ms > HANG_MS) {
+    if (clock_ms() - reader->progress_ms > reader->hang_ms) {
         say(BT_LOGGING_LEVEL_WARNING, "the reading of %s goes in circles: it is killed",
             reader->lines.source);
         (void)kill(reader->child.pid, SIGKILL);
     }
-    timer_set(reader->loop, &reader->watch, WATCH_MS);
+    timer_set(reader->loop, &reader->watch, reader->watch_ms);
 }
 
 /* ---- starting and ending --------------------------------------------------------------------- */
@@ -162,6 +162,10 @@ void reader_open(struct reader *reader)
     /* each one's account: `blkin status` has the sum */
     reader->lines.dull = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
     reader->watch = (struct timer){.due = watch, .context = reader};
+    if (!reader->watch_ms)
+        reader->watch_ms = WATCH_MS;
+    if (!reader->hang_ms)
+        reader->hang_ms = HANG_MS;
 }
 
 bool reader_start(struct reader *reader, const char *name, int (*run)(void *argument),
@@ -180,6 +184,6 @@ bool reader_start(struct reader *reader, const char *name, int (*run)(void *argu
     output_lines_started(&reader->lines);
     reader->progress_seen = reader->ticks_seen = 0;
     reader->progress_ms = clock_ms();
-    timer_set(reader->loop, &reader->watch, WATCH_MS);
+    timer_set(reader->loop, &reader->watch, reader->watch_ms);
     return true;
 }

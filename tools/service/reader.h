@@ -17,6 +17,7 @@ struct reader {
     char stats_file[4096];                    /* of the sink */
     void (*ended)(void *context, int status); /* as of waitpid(2) */
     void *context;
+    int64_t watch_ms, hang_ms; /* looked at so often, and killed after so long; 0: the defaults */
     /* its own */
     struct child child; /* pid 0: none runs */
     struct output_lines lines;

@@ -1,0 +1,107 @@
+/*
+ * The watch over a reader: one that works without getting anywhere is killed, no other one is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "monotonic.h"
+#include "service/reader.h"
+#include "service/say.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WATCH_MS 200
+#define HANG_MS  600
+#define LONG_MS  (4 * HANG_MS) /* more than enough to be killed in */
+#define LIMIT_MS 15000
+
+static struct loop *loop;
+static struct reader reader;
+static int status_of_reader;
+
+static void stop(void *context)
+{
+    (void)context;
+    loop_stop(loop);
+}
+
+static void ended(void *context, int status)
+{
+    status_of_reader = status;
+    stop(context);
+}
+
+static int go_in_circles(void *argument)
+{
+    (void)argument;
+    for (;;)
+        ;
+    return 0;
+}
+
+static int wait_for_collector(void *argument)
+{
+    (void)argument;
+    (void)usleep(LONG_MS * 1000);
+    return 42;
+}
+
+/* At work all the time, and its account tells of it. */
+static int make_progress(void *argument)
+{
+    const int64_t until_ms = clock_ms() + LONG_MS;
+    char path[4200];
+
+    (void)argument;
+    (void)snprintf(path, sizeof(path), "%.4000s.new", reader.stats_file);
+    for (int requests = 1; clock_ms() < until_ms; requests++) {
+        FILE *file = fopen(path, "we");
+
+        if (!file ||
+            fprintf(file, "{\"state\": \"running\", \"counters\": {\"requests\": %d}}", requests) <
+                0 ||
+            fclose(file) != 0 || rename(path, reader.stats_file) != 0)
+            return 1;
+    }
+    return 42;
+}
+
+static void run(int (*function)(void *argument))
+{
+    struct timer limit = {.due = stop};
+
+    status_of_reader = -1;
+    CHECK(reader_start(&reader, "chunk", function, NULL));
+    timer_set(loop, &limit, LIMIT_MS);
+    CHECK(loop_run(loop));
+    timer_clear(loop, &limit);
+    if (reader.child.pid)
+        (void)kill(reader.child.pid, SIGKILL);
+}
+
+int main(void)
+{
+    static const struct loop_signals signals = {stop, stop, NULL};
+    char folder[] = "/tmp/reader.XXXXXX";
+
+    say_open("test-reader", "warning");
+    loop = loop_new(&signals);
+    CHECK(loop && mkdtemp(folder));
+    reader =
+        (struct reader){.loop = loop, .ended = ended, .watch_ms = WATCH_MS, .hang_ms = HANG_MS};
+    (void)snprintf(reader.stats_file, sizeof(reader.stats_file), "%s/stats", folder);
+    reader_open(&reader);
+    run(go_in_circles);
+    CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
+    run(wait_for_collector);
+    CHECK(WIFEXITED(status_of_reader) && WEXITSTATUS(status_of_reader) == 42);
+    run(make_progress);
+    CHECK(WIFEXITED(status_of_reader) && WEXITSTATUS(status_of_reader) == 42);
+    (void)unlink(reader.stats_file);
+    CHECK(rmdir(folder) == 0);
+    loop_free(loop);
+    return check_status();
+}

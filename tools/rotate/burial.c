@@ -1,0 +1,67 @@
+/*
+ * Burying in a task.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "burial.h"
+
+#include "bury.h"
+#include "service/say.h"
+
+#include <stdio.h>
+
+#define LIMIT_MS 300000
+
+struct order {
+    struct store store; /* only its folders */
+    char place[PLACE_MAX];
+    int64_t quiet_s;
+};
+
+struct outcome {
+    bool is_quiet, is_done;
+    struct error error;
+};
+
+static bool run(const void *argument, void *result)
+{
+    const struct order *order = argument;
+    struct outcome *outcome = result;
+
+    outcome->is_quiet = bury_is_quiet(&order->store, order->place, order->quiet_s);
+    if (outcome->is_quiet)
+        outcome->is_done = bury(&order->store, order->place, &outcome->error);
+    return true;
+}
+
+static void ended(void *context, const void *result)
+{
+    struct burial *burial = context;
+    const struct outcome *outcome = result;
+    const char *problem = NULL;
+
+    burial->is_under_way = false;
+    if (!outcome)
+        problem = "what a dead session has left could not be read";
+    else if (outcome->is_quiet && !outcome->is_done)
+        problem = outcome->error.text;
+    else if (outcome->is_done)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "session %s has died: what it had written, and what was in its buffers, is converted",
+            burial->place);
+    burial->ended(burial->context, problem);
+}
+
+void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
+{
+    struct order order = {.quiet_s = quiet_s};
+
+    (void)snprintf(order.store.output, sizeof(order.store.output), "%s", burial->store->output);
+    (void)snprintf(order.store.shm, sizeof(order.store.shm), "%s", burial->store->shm);
+    (void)snprintf(order.place, sizeof(order.place), "%s", place);
+    (void)snprintf(burial->place, sizeof(burial->place), "%s", place);
+    burial->task.done = ended;
+    burial->task.context = burial;
+    burial->is_under_way =
+        task_start(burial->loop, &burial->task, run, &order, sizeof(struct outcome), LIMIT_MS);
+}

@@ -1,0 +1,27 @@
+/*
+ * Buries what a dead session has left (bury.h), in a task.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ROTATE_BURIAL_H
+#define BLKIN_TOOLS_ROTATE_BURIAL_H
+
+#include "service/loop.h"
+#include "store.h"
+
+struct burial {
+    struct loop *loop;
+    const struct store *store;
+    /* problem NULL: it is buried, or somebody still writes there */
+    void (*ended)(void *context, const char *problem);
+    void *context;
+    /* its own */
+    struct task task;
+    bool is_under_way;
+    char place[PLACE_MAX];
+};
+
+/* Of a place in which nothing has changed for quiet_s. */
+void burial_start(struct burial *burial, const char *place, int64_t quiet_s);
+
+#endif

@@ -1,0 +1,403 @@
+/*
+ * The steps.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "steps.h"
+
+#include "monotonic.h"
+#include "service/notify.h"
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCAN_MS       500
+#define QUIET_S       2     /* nobody writes in a folder in which nothing has changed for so long */
+#define QUIET_BLIND_S 10    /* where LTTng cannot be asked */
+#define BURY_WAIT_MS  60000 /* so long younger chunks wait for what a dead session has left */
+#define STUCK_MS      10000 /* and two periods: a rotation takes no longer */
+#define SAID_AGAIN_MS 60000
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+/* A state that lasts is not said each half second. */
+static void say_state(struct steps *steps, bt_logging_level level, const char *text)
+{
+    if (strcmp(steps->said, text) == 0 && clock_ms() - steps->said_ms < SAID_AGAIN_MS)
+        return;
+    (void)snprintf(steps->said, sizeof(steps->said), "%s", text);
+    steps->said_ms = clock_ms();
+    say(level, "%s", text);
+    notify("STATUS=%s", text);
+}
+
+static void save(struct steps *steps)
+{
+    struct error error;
+
+    if (!rotate_totals_save(&steps->totals, steps->converter.totals_file, &error))
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* As LTTng's answer, or our own knowledge where it gives none. */
+static bool is_used(const struct steps *steps, const char *place)
+{
+    const struct keep_report *last = &steps->keeper.last;
+
+    for (size_t i = 0; i < last->used_count; i++) {
+        if (strcmp(last->used[i], place) == 0)
+            return true;
+    }
+    return last->state == KEEP_RECORDS && strcmp(last->place, place) == 0;
+}
+
+static const struct place *oldest_dead(const struct steps *steps)
+{
+    const struct place *oldest = NULL;
+
+    for (size_t i = 0; i < steps->store.place_count && steps->keeper.has_looked; i++) {
+        const struct place *place = &steps->store.places[i];
+
+        if (place->has_rest && !is_used(steps, place->name) &&
+            (!oldest || strcmp(place->name, oldest->name) < 0))
+            oldest = place;
+    }
+    return oldest;
+}
+
+static void remove_empty_places(struct steps *steps)
+{
+    for (size_t i = 0; i < steps->store.place_count && steps->keeper.has_looked; i++) {
+        const struct place *place = &steps->store.places[i];
+
+        if (!place->has_rest && !is_used(steps, place->name))
+            store_remove_place(&steps->store, place->name); /* if it has no chunk */
+    }
+}
+
+/* ---- burying --------------------------------------------------------------------------------- */
+
+static void do_step(struct steps *steps);
+
+static void buried(void *context, const char *problem)
+{
+    struct steps *steps = context;
+
+    if (problem)
+        say_state(steps, BT_LOGGING_LEVEL_ERROR, problem);
+    do_step(steps);
+}
+
+static void bury_dead(struct steps *steps, const struct place *dead)
+{
+    const int64_t period_s = config_integer(steps->config, "rotate-ms") / 1000;
+    int64_t quiet_s = QUIET_S;
+
+    if (!steps->keeper.last.has_daemon)
+        quiet_s = 2 * period_s > QUIET_BLIND_S ? 2 * period_s : QUIET_BLIND_S;
+    burial_start(&steps->burial, dead->name, quiet_s);
+}
+
+/* ---- room on disk ---------------------------------------------------------------------------- */
+
+/* LTTng gives a file up for good when there is no room. */
+static void make_room(struct steps *steps)
+{
+    if (room_is_back(&steps->room) && steps->keeper.last.place[0]) {
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the file system of the folder output was full, and LTTng stops recording into a file "
+            "that it cannot write: a new session takes its place");
+        keeper_give_up(&steps->keeper, steps->keeper.last.place);
+    }
+    if (room_make(&steps->room, (uint64_t)config_integer(steps->config, "max-disk-bytes")))
+        save(steps);
+}
+
+/* ---- does it rotate? ------------------------------------------------------------------------- */
+
+/* LTTng closes a chunk each period, also when nothing is recorded. */
+static void check_rotation(struct steps *steps)
+{
+    const struct keep_report *last = &steps->keeper.last;
+    const int64_t period_ms = config_integer(steps->config, "rotate-ms");
+    uint64_t newest = steps->rotation_newest;
+
+    if (!steps->keeper.has_looked || last->state != KEEP_RECORDS)
+        return;
+    for (size_t i = 0; i < steps->store.count; i++) {
+        const struct chunk *chunk = &steps->store.chunks[i];
+
+        if (strcmp(chunk->place, last->place) == 0 && chunk->number + 1 > newest)
+            newest = chunk->number + 1;
+    }
+    if (strcmp(steps->rotation_place, last->place) != 0) {
+        (void)snprintf(steps->rotation_place, sizeof(steps->rotation_place), "%s", last->place);
+        newest = 0;
+        steps->rotation_ms = clock_ms();
+    } else if (newest != steps->rotation_newest) {
+        steps->rotation_ms = clock_ms();
+    }
+    steps->rotation_newest = newest;
+    if (clock_ms() - steps->rotation_ms <= 2 * period_ms + STUCK_MS)
+        return;
+    say(BT_LOGGING_LEVEL_WARNING,
+        "session %s has closed no chunk for %" PRId64 " s: a new one takes its place",
+        last->session, (clock_ms() - steps->rotation_ms) / 1000);
+    steps->totals.rotations_stuck++;
+    save(steps);
+    steps->rotation_ms = clock_ms();
+    keeper_give_up(&steps->keeper, last->place);
+}
+
+/* ---- what is next ---------------------------------------------------------------------------- */
+
+/* A dead session's place cannot be read: is it time to go on without? */
+static bool is_late(struct steps *steps, const struct place *dead)
+{
+    if (!dead)
+        steps->dead_since_ms = 0;
+    else if (!steps->dead_since_ms)
+        steps->dead_since_ms = clock_ms();
+    return dead && clock_ms() - steps->dead_since_ms > BURY_WAIT_MS;
+}
+
+/* What a dead session has left is older than what a new one has closed. */
+static bool must_wait(struct steps *steps, const struct place *dead)
+{
+    return !steps->keeper.has_looked ||
+           (dead && strcmp(dead->name, steps->store.chunks[0].place) < 0 && !is_late(steps, dead));
+}
+
+static bool all_is_converted(const struct steps *steps)
+{
+    return steps->keeper.has_looked && steps->store.count == 0 && !oldest_dead(steps) &&
+           !steps->burial.is_under_way && (steps->work != END || steps->ending.has_ended);
+}
+
+/* Nothing is left to do for --once and --end. */
+static void finish(struct steps *steps)
+{
+    if (steps->work == END && !steps->was_finished) {
+        steps->was_finished = true;
+        converter_finish(&steps->converter);
+        return;
+    }
+    loop_stop(steps->loop);
+}
+
+static void do_step(struct steps *steps)
+{
+    const struct place *dead;
+
+    if (steps->is_stopping) {
+        if (!converter_is_busy(&steps->converter) || !steps->converter.reader.child.pid)
+            loop_stop(steps->loop);
+        return;
+    }
+    if (!store_scan(&steps->store)) {
+        say_state(steps, BT_LOGGING_LEVEL_ERROR, "cannot read the folder output");
+        return;
+    }
+    make_room(steps);
+    check_rotation(steps);
+    dead = oldest_dead(steps);
+    (void)is_late(steps, dead);
+    if (dead && !steps->burial.is_under_way)
+        bury_dead(steps, dead);
+    if (converter_is_busy(&steps->converter))
+        return;
+    if (steps->store.count) {
+        if (!must_wait(steps, dead))
+            converter_take(&steps->converter, &steps->store.chunks[0]);
+        return;
+    }
+    remove_empty_places(steps);
+    if (steps->work != SERVE && is_late(steps, dead) && !steps->burial.is_under_way) {
+        say(BT_LOGGING_LEVEL_ERROR, "somebody still writes in %s/%s, or it cannot be read: left",
+            steps->store.output, dead->name);
+        steps->has_failed = true;
+        finish(steps);
+    } else if (steps->work != SERVE && all_is_converted(steps)) {
+        finish(steps);
+    }
+}
+
+static void step_next(void *context)
+{
+    do_step(context);
+}
+
+/* Not at once: it is called from within a step. */
+static void idle(void *context)
+{
+    struct steps *steps = context;
+
+    timer_set(steps->loop, &steps->next, 0);
+}
+
+static void scan(void *context)
+{
+    struct steps *steps = context;
+
+    timer_set(steps->loop, &steps->scan, SCAN_MS);
+    do_step(steps);
+}
+
+/* ---- LTTng ----------------------------------------------------------------------------------- */
+
+static void looked(void *context, const struct keep_report *report)
+{
+    struct steps *steps = context;
+
+    if (!report) {
+        say_state(steps, BT_LOGGING_LEVEL_ERROR,
+                  "LTTng's session daemon does not answer: restart it if that lasts");
+        return;
+    }
+    if (report->is_new) {
+        steps->totals.sessions++;
+        save(steps);
+    }
+    if (report->state == KEEP_RECORDS) {
+        char text[640];
+
+        (void)snprintf(text, sizeof(text), "session %s records into %.200s/%s", report->session,
+                       steps->store.output, report->place);
+        say_state(steps, BT_LOGGING_LEVEL_INFO, text);
+    } else {
+        say_state(steps, BT_LOGGING_LEVEL_WARNING, report->error.text);
+    }
+    if (!steps->is_ready) /* also when it only runs, and waits: systemd need not */
+        notify("READY=1");
+    steps->is_ready = true;
+}
+
+/* --once and --end make no session: which ones are there? */
+static bool run_list(const void *argument, void *result)
+{
+    struct keep_report *report = result;
+
+    if (keeper_list_used(argument, report))
+        report->state = KEEP_FAILED;
+    else
+        report->state = report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
+    return true;
+}
+
+static void list_again(void *context);
+
+static void listed(void *context, const void *result)
+{
+    struct steps *steps = context;
+
+    if (result) {
+        steps->keeper.last = *(const struct keep_report *)result;
+        steps->keeper.has_looked = steps->work != END || steps->listed_after_end;
+    } else {
+        say_state(steps, BT_LOGGING_LEVEL_ERROR, "LTTng's session daemon does not answer");
+    }
+    timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
+}
+
+static void list_again(void *context)
+{
+    struct steps *steps = context;
+
+    steps->listed_after_end = steps->ending.has_ended;
+    steps->keeper.task.done = listed;
+    steps->keeper.task.context = steps;
+    if (!task_start(steps->loop, &steps->keeper.task, run_list, &steps->store,
+                    sizeof(struct keep_report), STUCK_MS))
+        timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
+}
+
+static void set_spec(struct steps *steps)
+{
+    const struct config *config = steps->config;
+    struct session_spec *spec = &steps->keeper.spec;
+
+    *spec = (struct session_spec){.mode = SESSION_ROTATED,
+                                  .subbuf_bytes = (uint64_t)config_integer(config, "subbuf-bytes"),
+                                  .subbuf_count = (uint64_t)config_integer(config, "subbuf-count"),
+                                  .rotate_period_us =
+                                      (uint64_t)config_integer(config, "rotate-ms") * 1000,
+                                  .rotate_bytes = (uint64_t)config_integer(config, "rotate-bytes")};
+    (void)snprintf(spec->name, sizeof(spec->name), "%s", config_text(config, "session"));
+    (void)snprintf(spec->events, sizeof(spec->events), "%s", config_text(config, "events"));
+    (void)snprintf(spec->filter, sizeof(spec->filter), "%s", config_text(config, "filter"));
+}
+
+static void start_keeper(struct steps *steps)
+{
+    struct keeper *keeper = &steps->keeper;
+
+    keeper->loop = steps->loop;
+    keeper->store = &steps->store;
+    keeper->looked = looked;
+    keeper->context = steps;
+    set_spec(steps);
+    if (steps->work == SERVE) {
+        keeper_start(keeper);
+        return;
+    }
+    keeper->timer = (struct timer){.due = list_again, .context = steps};
+    list_again(steps);
+    if (steps->work == END)
+        ending_start(&steps->ending);
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+void steps_configure(struct steps *steps, const struct config *config)
+{
+    steps->config = config;
+    steps->converter.config = config;
+    steps->converter.reader.config = config;
+    set_spec(steps);
+}
+
+static void set_parts(struct steps *steps)
+{
+    struct converter *converter = &steps->converter;
+
+    steps->room = (struct room){.store = &steps->store, .totals = &steps->totals};
+    steps->burial = (struct burial){
+        .loop = steps->loop, .store = &steps->store, .ended = buried, .context = steps};
+    steps->ending = (struct ending){.loop = steps->loop, .output = steps->store.output};
+    converter->loop = steps->loop;
+    converter->store = &steps->store;
+    converter->config = steps->config;
+    converter->totals = &steps->totals;
+    converter->idle = idle;
+    converter->context = steps;
+    converter_open(converter);
+}
+
+void steps_begin(struct steps *steps)
+{
+    steps->scan = (struct timer){.due = scan, .context = steps};
+    steps->next = (struct timer){.due = step_next, .context = steps};
+    set_parts(steps);
+    (void)store_scan(&steps->store); /* so that a new place comes after all */
+    start_keeper(steps);
+    scan(steps);
+}
+
+void steps_stop(struct steps *steps)
+{
+    if (steps->is_stopping) {
+        loop_stop(steps->loop);
+        return;
+    }
+    steps->is_stopping = true;
+    steps->has_failed |= steps->work != SERVE;
+    keeper_stop(&steps->keeper);
+    if (converter_is_busy(&steps->converter))
+        converter_stop(&steps->converter);
+    else
+        loop_stop(steps->loop);
+}
