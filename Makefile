@@ -96,7 +96,7 @@ unit_tests := $(foreach program,$(test_programs), \
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
-tool_pkgs := $(plugin_pkgs) inih lttng-ctl
+tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -243,7 +243,7 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
-tool_tests := $(BUILD)/tests/lttng/session
+tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
@@ -342,10 +342,10 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 mortal = exec setpriv --pdeathsig TERM
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
-	@$(mortal) env FAULT='$(FAULT)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
@@ -524,7 +524,7 @@ install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## inst
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/sink.md $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/sink.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)

@@ -168,6 +168,8 @@ struct plan {
     bool is_packed;
     unsigned moment_bits; /* of the clock, that age_ns is read as; 0: it is an age */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
+    int trace_id;         /* its index: looked at before all else; -1: there is none */
+    bool is_id_signed;
     struct moves texts;
     struct moves signed_integers;
     struct moves unsigned_integers;
@@ -334,6 +336,10 @@ static bool plan_field(struct plan *plan, const struct field *field, const bt_fi
         if (!moves)
             return false;
         moves->moves[moves->count++] = (struct move){(uint16_t)index, (uint16_t)field->offset};
+        if (field->offset == offsetof(struct event, trace_id)) {
+            plan->trace_id = (int)index;
+            plan->is_id_signed = moves == &plan->signed_integers;
+        }
         return true;
     }
     return false;
@@ -360,6 +366,7 @@ static bool plan_layout(struct plan *plan, const struct layout *layout,
         .kind = layout->kind,
         .is_packed = layout->form == LAYOUT_PACKED,
         .moment_bits = layout->form == LAYOUT_PACKED ? PACKED_MOMENT_BITS : 0,
+        .trace_id = -1,
     };
     if (layout->kind == EVENT_ANNOTATION)
         plan->severity = severity_of(layout->event_name);
@@ -498,6 +505,21 @@ static void read_payload(struct event *event, const struct plan *plan, const bt_
     }
 }
 
+/* What is about no trace is wanted. Most events are of others: of them nothing else is read. */
+static bool may_be_wanted(const struct only *only, const struct plan *plan, const bt_field *payload,
+                          int64_t time_ns)
+{
+    const bt_field *field;
+
+    if (!only || plan->trace_id < 0)
+        return true;
+    field = member(payload, (uint64_t)plan->trace_id);
+    return only_wants(only, 0,
+                      plan->is_id_signed ? (uint64_t)bt_field_integer_signed_get_value(field)
+                                         : bt_field_integer_unsigned_get_value(field),
+                      time_ns);
+}
+
 static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
                         struct origin *origin)
 {
@@ -540,11 +562,12 @@ static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snaps
 }
 
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
-                                   struct event *event)
+                                   const struct only *only, struct event *event)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
     const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
     const bt_clock_snapshot *now;
+    const bt_field *payload;
 
     if (!plan)
         return DECODED_NO_MEMORY;
@@ -555,11 +578,14 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     now = bt_message_event_borrow_default_clock_snapshot_const(message);
     if (!time_of_snapshot(now, &event->time_ns))
         return DECODED_UNREADABLE;
+    payload = bt_event_borrow_payload_field_const(bt_event);
+    if (!may_be_wanted(only, plan, payload, event->time_ns))
+        return DECODED_UNWANTED;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     event->key = plan->severity;
     read_origin(decoder, bt_event, &event->origin);
-    read_payload(event, plan, bt_event_borrow_payload_field_const(bt_event));
+    read_payload(event, plan, payload);
     if (plan->is_packed) {
         event->span_kind = event->flags >> 8;
         event->flags &= 0xff;
@@ -568,5 +594,8 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     }
     if (plan->moment_bits)
         event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);
+    if (only && plan->trace_id >= 0 &&
+        !only_wants(only, event->trace_id_high, event->trace_id, event->time_ns))
+        return DECODED_UNWANTED; /* by the upper half */
     return DECODED;
 }

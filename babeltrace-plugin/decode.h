@@ -10,6 +10,7 @@
 #define BLKIN_DECODE_H
 
 #include "core/event.h"
+#include "only.h"
 
 #include <babeltrace2/babeltrace.h>
 
@@ -17,6 +18,7 @@ enum decoded {
     DECODED,
     DECODED_FOREIGN,    /* not an event of ours */
     DECODED_ALARM,      /* blkin:slow: ours, and about no span */
+    DECODED_UNWANTED,   /* of a trace, or a time, that only does not name */
     DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
     DECODED_NO_MEMORY,
 };
@@ -36,8 +38,11 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 /* Whether the stream may have events of ours: an event of this class is known to its metadata. */
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
 
-/* Fills the members that its kind has, if DECODED; texts live as long as the message. */
+/*
+ * Fills the members that its kind has, if DECODED; texts live as long as the message. Of an event
+ * that is not wanted only the time; only may be NULL: all are.
+ */
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
-                                   struct event *event);
+                                   const struct only *only, struct event *event);
 
 #endif

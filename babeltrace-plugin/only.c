@@ -298,7 +298,7 @@ struct only *only_open(const char *path, const char *found, struct error *error)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The original's events know the lower half only, and so do those of a trace that it has begun. */
+/* The original's events know the lower half only, and so do those of a trace that they began. */
 static bool fits(const struct wanted *wanted, uint64_t high, uint64_t low)
 {
     return wanted->low == low && (!wanted->high || !high || wanted->high == high);
@@ -310,33 +310,29 @@ static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
            (!wanted->until_ns || time_ns < wanted->until_ns);
 }
 
-static void note_time(struct only *only, int64_t time_ns)
+bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
+{
+    const struct wanted *wanted;
+
+    cds_hlist_for_each_entry_2(
+        wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, trace_id)), in_table)
+    {
+        if (fits(wanted, trace_id_high, trace_id) && is_in_time(wanted, time_ns))
+            return true;
+    }
+    for (wanted = only->any; wanted; wanted = wanted->next) {
+        if (is_in_time(wanted, time_ns))
+            return true;
+    }
+    return false;
+}
+
+void only_note_time(struct only *only, int64_t time_ns)
 {
     if (!only->oldest_ns || time_ns < only->oldest_ns)
         only->oldest_ns = time_ns;
     if (time_ns > only->newest_ns)
         only->newest_ns = time_ns;
-}
-
-bool only_wants(struct only *only, const struct event *event)
-{
-    const struct wanted *wanted;
-
-    note_time(only, event->time_ns);
-    if (event->kind == EVENT_PROCESS)
-        return true;
-    cds_hlist_for_each_entry_2(
-        wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, event->trace_id)), in_table)
-    {
-        if (fits(wanted, event->trace_id_high, event->trace_id) &&
-            is_in_time(wanted, event->time_ns))
-            return true;
-    }
-    for (wanted = only->any; wanted; wanted = wanted->next) {
-        if (is_in_time(wanted, event->time_ns))
-            return true;
-    }
-    return false;
 }
 
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id)

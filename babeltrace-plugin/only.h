@@ -29,7 +29,6 @@
 #ifndef BLKIN_ONLY_H
 #define BLKIN_ONLY_H
 
-#include "core/event.h"
 #include "core/span.h"
 #include "error.h"
 
@@ -53,8 +52,12 @@ struct only *only_of_text(struct text text, const char *name, struct error *erro
 
 void only_free(struct only *only); /* NULL is allowed */
 
-/* Is the event of a trace that is wanted, and of its time? What is of no trace is. */
-bool only_wants(struct only *only, const struct event *event);
+/* Is an event of this trace, recorded at this time, wanted? trace_id_high 0: not known. */
+bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id,
+                int64_t time_ns);
+
+/* Of each event that was read. */
+void only_note_time(struct only *only, int64_t time_ns);
 
 /* Why its trace is wanted; empty: it is not. As long as only is. */
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);

@@ -334,6 +334,30 @@ static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
     say(sink, BT_LOGGING_LEVEL_WARNING, message);
 }
 
+/* Counts an event that is not for the assembler. */
+static void pass_over(struct sink *sink, const bt_event *bt_event, enum decoded why)
+{
+    switch (why) {
+    case DECODED_FOREIGN:
+        sink->input.foreign++;
+        break;
+    case DECODED_ALARM:
+        sink->input.alarms++;
+        break;
+    case DECODED_UNWANTED:
+        sink->input.unwanted++;
+        break;
+    case DECODED_UNREADABLE:
+        say_unreadable(sink, bt_event);
+        sink->input.unreadable++;
+        break;
+    default:
+        sink->is_starved = true;
+        sink->input.unreadable++;
+        break;
+    }
+}
+
 static void use_event(struct sink *sink, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
@@ -344,20 +368,11 @@ static void use_event(struct sink *sink, const bt_message *message)
 
     sink->input.events++;
     if (decoder)
-        decoded = stream_decoder_decode(decoder, message, event);
-    if (decoded == DECODED_FOREIGN || decoded == DECODED_ALARM) {
-        *(decoded == DECODED_ALARM ? &sink->input.alarms : &sink->input.foreign) += 1;
-        return;
-    }
-    if (decoded == DECODED_UNREADABLE)
-        say_unreadable(sink, bt_event);
-    if (decoded != DECODED) {
-        sink->is_starved |= decoded == DECODED_NO_MEMORY;
-        sink->input.unreadable++;
-        return;
-    }
-    if (sink->only && !only_wants(sink->only, event))
-        sink->input.unwanted++;
+        decoded = stream_decoder_decode(decoder, message, sink->only, event);
+    if (sink->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
+        only_note_time(sink->only, event->time_ns);
+    if (decoded != DECODED)
+        pass_over(sink, bt_event, decoded);
     else if (sink->hold)
         hold_add(sink->hold, event);
     else

@@ -7,6 +7,7 @@
 #include "fault.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static const char *const names[FAULT_COUNT] = {
 };
 
 static long long planted[FAULT_COUNT]; /* ns to wait; 0: not planted */
+static long only_time[FAULT_COUNT];    /* happens only the so manieth time; 0: each */
 
 static int refuse(const char *text, unsigned allowed)
 {
@@ -34,28 +36,32 @@ static int refuse(const char *text, unsigned allowed)
         fprintf(stderr, "%s%s%s", separator, names[i], i == FAULT_DROP_REPLICA ? "" : "=TIME");
         separator = ", ";
     }
-    fputs(" (TIME: 1us to 60s, such as 20ms)\n", stderr);
+    fputs(" (TIME: 1us to 60s, such as 20ms; 20ms@8: only the eighth time)\n", stderr);
     return -EINVAL;
 }
 
-/* From "20ms"; 0 if it is no time, or too long a one. */
-static long long parse_ns(const char *text)
+/* From "20ms" or "20ms@8"; 0 if it is none, or too long a time. */
+static long long parse_ns(const char *text, long *only)
 {
     char *unit;
     const long value = strspn(text, "0123456789") > 0 ? strtol(text, &unit, 10) : 0;
     long long scale;
+    char *end;
 
     if (value < 1 || value > LONGEST_NS / 1000)
         return 0;
-    if (strcmp(unit, "us") == 0)
+    if (strncmp(unit, "us", 2) == 0)
         scale = 1000;
-    else if (strcmp(unit, "ms") == 0)
+    else if (strncmp(unit, "ms", 2) == 0)
         scale = 1000000;
-    else if (strcmp(unit, "s") == 0)
+    else if (strncmp(unit, "s", 1) == 0)
         scale = 1000000000;
     else
         return 0;
-    return value <= LONGEST_NS / scale ? value * scale : 0;
+    end = unit + (*unit == 's' ? 1 : 2);
+    if (*end == '@' && (*only = strtol(end + 1, &end, 10)) < 1)
+        return 0;
+    return *end == '\0' && value <= LONGEST_NS / scale ? value * scale : 0;
 }
 
 int fault_plant(const char *text, unsigned allowed)
@@ -71,7 +77,7 @@ int fault_plant(const char *text, unsigned allowed)
         if (i == FAULT_DROP_REPLICA)
             ns = text[length] == '\0';
         else if (text[length] == '=')
-            ns = parse_ns(text + length + 1);
+            ns = parse_ns(text + length + 1, &only_time[i]);
         if (ns == 0)
             break;
         planted[i] = ns;
@@ -82,9 +88,12 @@ int fault_plant(const char *text, unsigned allowed)
 
 void fault_wait(enum fault fault)
 {
+    static atomic_long times[FAULT_COUNT];
     struct timespec left = {.tv_sec = planted[fault] / 1000000000,
                             .tv_nsec = planted[fault] % 1000000000};
 
+    if (only_time[fault] && atomic_fetch_add(&times[fault], 1) + 1 != only_time[fault])
+        return;
     while (planted[fault] && nanosleep(&left, &left) < 0 && errno == EINTR)
         ;
 }

@@ -19,9 +19,9 @@ enum fault {
 };
 
 /*
- * Plants a fault from "slow-disk=20ms" and the like, for the whole process; call it before there
- * are threads. allowed has the bit 1 << FAULT_... of each fault that the daemon knows. Returns 0,
- * or -EINVAL after a message to stderr.
+ * Plants a fault from "slow-disk=20ms" and the like, for the whole process; with "@8" behind it, it
+ * happens only the eighth time. Call it before there are threads. allowed has the bit 1 <<
+ * FAULT_... of each fault that the daemon knows. Returns 0, or -EINVAL after a message to stderr.
  */
 int fault_plant(const char *text, unsigned allowed);
 

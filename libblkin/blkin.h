@@ -549,6 +549,12 @@ static inline void blkin_span_keep(struct blkin_span *span, const char *why)
         blkin_span_keep_(span, why, blkin_length_(why));
 }
 
+static inline void blkin_span_keep_n(struct blkin_span *span, const char *why, size_t length)
+{
+    if (BLKIN_IS_RECORDED_(span))
+        blkin_span_keep_(span, why, blkin_length_within_(why, length));
+}
+
 /* ---- what the beginning did not know ---- */
 
 /* Another name: that of the operation, once the request is decoded. */

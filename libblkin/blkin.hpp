@@ -281,6 +281,11 @@ public:
         blkin_span_keep(&span_, why.c_str());
     }
 
+    void keep(const char *why, std::size_t length) noexcept
+    {
+        blkin_span_keep_n(&span_, why, length);
+    }
+
     // Another span that this one has to do with: of each request that one commit serves, say.
     void link(const Span &span) noexcept
     {

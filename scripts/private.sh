@@ -264,6 +264,22 @@ start_blkin_live() {
     wait_for 20 live "blkin live's reading of its session" is_recording
 }
 
+# ---- blkin record -----------------------------------------------------------------------------------
+
+is_keeping() {
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" record 2>/dev/null |
+        grep -q '"state": "recording"'
+}
+
+# start_blkin_record ENDPOINT [OPTION...]: spans are kept in memory from when this returns.
+start_blkin_record() {
+    local endpoint=$1
+    shift
+    start_part record env BABELTRACE_PLUGIN_PATH="$BUILD/plugins" "$BUILD/bin/blkin" record \
+        --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" "$@"
+    wait_for 20 record "blkin record's recording" is_keeping
+}
+
 # ---- Zipkin -----------------------------------------------------------------------------------------
 
 zipkin_get() {

@@ -5,6 +5,7 @@
  */
 #include "config/command.h"
 #include "doctor/doctor.h"
+#include "hub/hub.h"
 #include "keep/keep.h"
 #include "live/live.h"
 #include "rotate/rotate.h"
@@ -30,6 +31,7 @@ struct command {
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
     {"blkin doctor", "say why no spans show up, and what mends it", doctor},
+    {"blkin hub", "pass on what the recorders of several hosts ask each other", hub_command},
     {"blkin keep", "have the recorders send traces, or what just happened", keep_command},
     {"blkin live", "record the programs of this host, and send their spans on", live},
     {"blkin reload", "have a service read its configuration again", reload_command},

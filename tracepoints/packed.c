@@ -48,32 +48,48 @@ static const struct lttng_ust_type_string string_type = {
 static const char signature[] =
     "struct packed_event *, event, const void *, payload, size_t, length";
 
-/*
- * The values of all fields where filters and captures look for them: 8 bytes for an integer, a
- * pointer for a string.
- */
-static void fill_stack(char *stack, const struct packed_event *event, const char *payload)
-{
-    for (unsigned i = 0; i < event->field_count; i++) {
-        const enum packed_type type = event->fields[i].type;
-        uint64_t integer = 0;
-        size_t size;
+/* What a filter or a capture sees of a field. */
+union stack_entry {
+    uint64_t integer;
+    const char *string;
+};
 
-        if (type == PACKED_STRING) {
-            memcpy(stack, &payload, sizeof(payload));
-            stack += sizeof(payload);
-            payload += strlen(payload) + 1;
-            continue;
+_Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per field");
+
+/* In sizes that the compiler knows: a copy is one load then. */
+#define LOAD(type)                              \
+    do {                                        \
+        type value;                             \
+        memcpy(&value, payload, sizeof(value)); \
+        entry->integer = value;                 \
+        payload += sizeof(value);               \
+    } while (0)
+
+/* The values of all fields where filters and captures look for them. */
+static void fill_stack(union stack_entry *entry, const struct packed_event *event,
+                       const char *payload)
+{
+    for (unsigned i = 0; i < event->field_count; i++, entry++) {
+        switch (event->fields[i].type) {
+        case PACKED_U8:
+            LOAD(uint8_t);
+            break;
+        case PACKED_U16:
+            LOAD(uint16_t);
+            break;
+        case PACKED_U32:
+            LOAD(uint32_t);
+            break;
+        case PACKED_U64:
+        case PACKED_HEX64:
+            LOAD(uint64_t);
+            break;
+        case PACKED_STRING:
+            entry->string = payload;
+            if (i + 1 < event->field_count) /* where the last one ends is not asked */
+                payload += strlen(payload) + 1;
+            break;
         }
-        size = integer_types[type].size / 8;
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        memcpy((char *)&integer + sizeof(integer) - size, payload, size);
-#else
-        memcpy(&integer, payload, size);
-#endif
-        memcpy(stack, &integer, sizeof(integer));
-        stack += sizeof(integer);
-        payload += size;
     }
 }
 
@@ -91,31 +107,15 @@ write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
     channel->ops->event_commit(&ctx);
 }
 
-#define STACK_SIZE (PACKED_FIELDS_MAX * sizeof(uint64_t) * 2)
-
-__attribute__((noinline)) static bool passes_filter(struct lttng_ust_event_common *common,
-                                                    struct lttng_ust_probe_ctx *probe_ctx,
-                                                    const struct packed_event *event,
-                                                    const void *payload)
-{
-    char stack[STACK_SIZE];
-
-    fill_stack(stack, event, payload);
-    return common->run_filter(common, stack, probe_ctx, NULL) == LTTNG_UST_EVENT_FILTER_ACCEPT;
-}
-
 /* A trigger: "lttng add-trigger --condition=event-rule-matches". */
-__attribute__((noinline)) static void notify(struct lttng_ust_event_notifier *notifier,
-                                             struct lttng_ust_probe_ctx *probe_ctx,
-                                             const struct packed_event *event, const void *payload)
+static void notify(struct lttng_ust_event_notifier *notifier, struct lttng_ust_probe_ctx *probe_ctx,
+                   const char *stack)
 {
-    char stack[STACK_SIZE];
     struct lttng_ust_notification_ctx ctx = {
         .struct_size = sizeof(ctx),
         .eval_capture = CMM_ACCESS_ONCE(notifier->eval_capture),
     };
 
-    fill_stack(stack, event, payload);
     notifier->notification_send(notifier, stack, probe_ctx, &ctx);
 }
 
@@ -126,30 +126,67 @@ static bool session_records(const struct lttng_ust_event_recorder *recorder)
     return CMM_ACCESS_ONCE(channel->session->active) && CMM_ACCESS_ONCE(channel->enabled);
 }
 
-static inline __attribute__((always_inline)) void record_for(struct lttng_ust_event_common *common,
-                                                             struct packed_event *event,
-                                                             const void *payload, size_t length)
+static inline bool is_recorder(const struct lttng_ust_event_common *common)
+{
+    return __builtin_expect(common->type == LTTNG_UST_EVENT_TYPE_RECORDER, 1);
+}
+
+static inline bool is_wanted(const struct lttng_ust_event_common *common)
+{
+    return (!is_recorder(common) || session_records(common->child)) &&
+           CMM_ACCESS_ONCE(common->enabled);
+}
+
+/* For who looks at values: a filter, or a trigger. */
+static void record_by_values(struct lttng_ust_event_common *common, const char *stack,
+                             const void *payload, size_t length)
 {
     struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
-    const bool is_recorder = common->type == LTTNG_UST_EVENT_TYPE_RECORDER;
 
-    if (is_recorder && !session_records(common->child))
+    if (!is_wanted(common))
         return;
-    if (!CMM_ACCESS_ONCE(common->enabled))
+    if (CMM_ACCESS_ONCE(common->eval_filter) &&
+        common->run_filter(common, stack, &probe_ctx, NULL) != LTTNG_UST_EVENT_FILTER_ACCEPT)
         return;
-    if (__builtin_expect(CMM_ACCESS_ONCE(common->eval_filter), 0) &&
-        !passes_filter(common, &probe_ctx, event, payload))
-        return;
-    if (__builtin_expect(is_recorder, 1))
+    if (is_recorder(common))
         write_to_ring_buffer(common->child, &probe_ctx, payload, length);
     else if (common->type == LTTNG_UST_EVENT_TYPE_NOTIFIER)
-        notify(common->child, &probe_ctx, event, payload);
+        notify(common->child, &probe_ctx, stack);
+}
+
+/* From the first on that looks at values: they are taken apart once for all that follow. */
+__attribute__((noinline)) static void
+record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
+                      const struct packed_event *event, const void *payload, size_t length)
+{
+    union stack_entry stack[PACKED_FIELDS_MAX];
+
+    fill_stack(stack, event, payload);
+    for (; each->func; each++)
+        record_by_values(each->data, (const char *)stack, payload, length);
+}
+
+/* False: to be done by values. */
+static inline __attribute__((always_inline)) bool
+record_plainly(struct lttng_ust_event_common *common, const void *payload, size_t length)
+{
+    struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
+
+    if (!is_wanted(common))
+        return true;
+    if (!is_recorder(common) || __builtin_expect(CMM_ACCESS_ONCE(common->eval_filter), 0))
+        return false;
+    write_to_ring_buffer(common->child, &probe_ctx, payload, length);
+    return true;
 }
 
 /* What LTTng calls for each session (or trigger) that wants the event; as the macros' probes do. */
 static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
 {
-    record_for(data, event, payload, length);
+    union stack_entry stack[PACKED_FIELDS_MAX];
+
+    fill_stack(stack, event, payload);
+    record_by_values(data, (const char *)stack, payload, length);
 }
 
 /*
@@ -198,7 +235,10 @@ HOT void packed_record(struct packed_event *event, const void *payload, size_t l
 
     for (; each && each->func; each++) {
         /* always probe() above: LTTng has it from the tracepoint's class */
-        record_for(each->data, event, payload, length);
+        if (!record_plainly(each->data, payload, length)) {
+            record_rest_by_values(each, event, payload, length);
+            break;
+        }
     }
     read_unlock(reader);
     *error = saved_errno;

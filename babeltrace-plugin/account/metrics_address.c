@@ -58,14 +58,15 @@ static bool split(struct metrics_address *address, const char *text)
            in_brackets == (strchr(address->host, ':') != NULL);
 }
 
-bool metrics_address_parse(struct metrics_address *address, const char *text, struct error *error)
+bool metrics_address_parse(struct metrics_address *address, const char *key, const char *text,
+                           struct error *error)
 {
     if (split(address, text))
         return true;
     error_set(error,
-              "prometheus-listen \"%s\": expected PORT, IPV4-ADDRESS:PORT or [IPV6-ADDRESS]:PORT, "
-              "such as \"9464\" or \"[::1]:9464\"",
-              text);
+              "%s \"%s\": expected PORT, IPV4-ADDRESS:PORT or [IPV6-ADDRESS]:PORT, such as "
+              "\"9464\" or \"[::1]:9464\"",
+              key, text);
     return false;
 }
 
@@ -94,7 +95,7 @@ static const char *advice(int code)
 {
     switch (code) {
     case EADDRINUSE:
-        return ": another program has this port, maybe another sink: choose another one";
+        return ": another program has this port, maybe another of ours: choose another one";
     case EADDRNOTAVAIL:
         return ": this machine has no such address";
     case EACCES:
@@ -104,7 +105,7 @@ static const char *advice(int code)
     }
 }
 
-int metrics_address_listen(const struct metrics_address *address, const char *text,
+int metrics_address_listen(const struct metrics_address *address, const char *key, const char *text,
                            struct error *error)
 {
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
@@ -114,13 +115,13 @@ int metrics_address_listen(const struct metrics_address *address, const char *te
     int fd;
 
     if (code != 0) {
-        error_set(error, "prometheus-listen \"%s\": %s", text, gai_strerror(code));
+        error_set(error, "%s \"%s\": %s", key, text, gai_strerror(code));
         return -1;
     }
     fd = listen_at(info);
     freeaddrinfo(info);
     if (fd < 0)
-        error_set(error, "prometheus-listen \"%s\": cannot listen: %s%s", text, strerror(errno),
+        error_set(error, "%s \"%s\": cannot listen: %s%s", key, text, strerror(errno),
                   advice(errno));
     return fd;
 }

@@ -1,5 +1,5 @@
 /*
- * Where the metrics page is to be had: "[ADDRESS:]PORT".
+ * Where a server listens, of the metrics page or the hub: "[ADDRESS:]PORT".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,11 +15,12 @@ struct metrics_address {
     char port[8];
 };
 
-/* Takes "9464", "10.0.0.3:9464" or "[::1]:9464". Returns false with error set. */
-bool metrics_address_parse(struct metrics_address *address, const char *text, struct error *error);
+/* Takes "9464", "10.0.0.3:9464" or "[::1]:9464". Returns false with error set; key is for it. */
+bool metrics_address_parse(struct metrics_address *address, const char *key, const char *text,
+                           struct error *error);
 
-/* Returns a listening socket, non-blocking, or -1 with error set; text is for the message. */
-int metrics_address_listen(const struct metrics_address *address, const char *text,
+/* Returns a listening socket, non-blocking, or -1 with error set; key and text are for it. */
+int metrics_address_listen(const struct metrics_address *address, const char *key, const char *text,
                            struct error *error);
 
 #endif

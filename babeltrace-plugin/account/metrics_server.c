@@ -303,7 +303,7 @@ struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *p
     struct metrics_address address;
     struct metrics_server *server;
 
-    if (!metrics_address_parse(&address, where, error))
+    if (!metrics_address_parse(&address, "prometheus-listen", where, error))
         return NULL;
     server = calloc(1, sizeof(*server));
     if (!server) {
@@ -312,7 +312,7 @@ struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *p
     }
     server->page = page;
     server->context = context;
-    server->fd = metrics_address_listen(&address, where, error);
+    server->fd = metrics_address_listen(&address, "prometheus-listen", where, error);
     if (server->fd < 0) {
         free(server);
         return NULL;

@@ -6,7 +6,7 @@
 #     bench-record.sh PART      planted, faults, storm, snapshots or table
 #
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), MEMORY (of each recorder),
-# FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) of the table.
+# FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) and MODES of the table.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -312,7 +312,7 @@ run_snapshots() {
 ring_gaps() {
     local folder=$WORK/look begin
     mkdir "$folder"
-    host_lttng "$1" snapshot record -s blkin-record --output="$folder" >&2 || die "no snapshot of the ring"
+    host_lttng "$1" snapshot record -s blkin-record "file://$folder" >&2 || die "no snapshot of the ring"
     begin=$(babeltrace2 query src.ctf.fs babeltrace.trace-infos --params="inputs=[\"$(dirname \
         "$(find "$folder" -name metadata)")\"]" | awk '/begin: / { if ($2 > most) most = $2 } END { print most }')
     babeltrace2 --plugin-path="$BUILD/plugins" --begin="${begin:0:-9}.${begin: -9}" "$folder" \
@@ -323,11 +323,12 @@ ring_gaps() {
 
 # The same load with nobody recording, with the recorder, and with all of it read.
 run_table() {
-    local each rate_each
-    start_all
+    local each rate_each modes=${MODES:-off record live}
+    begin_hosts 4 || exit 1
+    [[ $modes != *record* ]] || start_hub || exit 1
     for each in ${RATES:-10000 25000 50000 75000}; do
         rate_each=$((each / 3))
-        for mode in off record live; do
+        for mode in $modes; do
             table_row "$mode" "$each" "$rate_each"
         done
     done
@@ -335,7 +336,7 @@ run_table() {
 
 live_on() {
     start_on "$1" live "$blkin" live --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/live" \
-        --state-dir="$STATE/live-$1" --endpoint="http://10.77.$1.1:$COLLECTOR_PORT"
+        --state-dir="$STATE/live-$1" --endpoint="http://10.77.$1.1:$COLLECTOR_PORT" --compression=none # for the null server
 }
 
 live_reads() {
@@ -365,6 +366,7 @@ table_row() {
     esac
     cpu=$(recorder_pids | cpu_ms)
     run_loads "$WORK/table"
+    [ "$mode" = off ] || sleep 3 # for what is on its way
     cpu=$(($(recorder_pids | cpu_ms) - cpu))
     for ((host = 1; host <= HOSTS; host++)); do
         writer=$(awk "BEGIN { print $writer + $(field even.cpu_us <"$WORK/load-$host.log") / $HOSTS }")

@@ -70,7 +70,8 @@ for trace in $(writes "$WORK/dropped.json"); do
 done
 
 # What is no fault, or none of this daemon, is refused.
-for bad in "store slow-disk" "store slow-disk=20" "store slow-disk=0ms" "store slow-disk=61s" "store broken" \
+for bad in "store slow-disk" "store slow-disk=20" "store slow-disk=0ms" "store slow-disk=61s" "store slow-disk=1mss" "store slow-disk=1ms@" "store slow-disk=1ms@0" "store slow-disk=1ms@8x" \
+    "store broken" \
     "store slow-diskette=1ms" "store drop-replica=1s" "store =" "gateway slow-disk=1ms" "mapper drop-replica"; do
     said=$("$BUILD/examples/${bad% *}" --fault "${bad#* }" 2>&1 </dev/null)
     status=$?

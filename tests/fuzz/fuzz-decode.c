@@ -406,7 +406,7 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     enum decoded decoded;
 
     REQUIRE(decoder);
-    decoded = stream_decoder_decode(decoder, message, &event);
+    decoded = stream_decoder_decode(decoder, message, NULL, &event);
     REQUIRE(class->is_ours || decoded == DECODED_FOREIGN);
     REQUIRE(!class->is_ours || decoded == DECODED || decoded == DECODED_UNREADABLE);
     REQUIRE(!class->is_ours || stream_decoder_has_ours(decoder, stream));

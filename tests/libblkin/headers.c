@@ -40,6 +40,8 @@ static void functions(void)
     blkin_span_begin_remote(&span, "root", BLKIN_SERVER, 0);
     blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
     blkin_span_set_start(&child, 1);
+    blkin_span_keep(&child, "odd");
+    blkin_span_keep_n(&child, "odd", 2);
     blkin_span_set_name(&child, "decoded");
     blkin_span_set_name_n(&child, "decoded", 3);
     blkin_span_set_remote(&span, &peer);
@@ -76,6 +78,7 @@ static void functions(void)
     (void)blkin_set_current(0);
     blkin_heartbeat();
     (void)blkin_set_sampling("always");
+    (void)blkin_set_slow("*>100ms");
     if (blkin_version() != BLKIN_VERSION)
         printf("library %u, headers %d\n", blkin_version(), BLKIN_VERSION);
 }
@@ -131,6 +134,7 @@ static int macros(int condition)
     BLKIN_ANNOTATEF(&span, "%s", costly());
     BLKIN_ANNOTATEF(&span, "no argument");
     BLKIN_LINK(&span, (costly(), blkin_span_context(&span)));
+    BLKIN_KEEP(&span, costly());
     BLKIN_SET_NAME(&span, costly());
     i = blkin_span_is_recorded(&span);
     BLKIN_END(&span);

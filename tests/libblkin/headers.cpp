@@ -83,6 +83,9 @@ static void spans()
     root.annotatef("%d of %s", 1, "text");
     root.log(BLKIN_WARNING, "text", 2);
     root.tag("with length", "text", 2);
+    root.keep("odd");
+    root.keep(std::string("odd"));
+    root.keep("odd", 2);
     root.set_name("decoded");
     root.set_name(std::string("decoded"));
     root.set_name("decoded", 3);

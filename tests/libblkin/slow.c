@@ -1,19 +1,32 @@
 /*
- * Spans that are slow, for test-slow.sh; nothing takes its time here, they only say so.
+ * Spans that are slow, for test-slow.sh; most only say so, by blkin_span_set_start().
  *
- *     slow span SERVICE NAME MS [error] [keep=WHY] [log=TAGS]   one root span, and a child
+ *     slow span SERVICE NAME MS [error] [keep=WHY] [tags=N]   a root span
+ *     slow steps          spans whose steps are slow
+ *     slow cap            more alarms than the cap lets through
+ *     slow steady FILE    a slow span each 5 ms until the file is gone
+ *     slow fork           alarms of a process and of its child
+ *     slow threads        alarms of four threads at once
+ *     slow signals        alarms of a signal handler and of what it interrupts
+ *     slow set            blkin_set_slow()
  *
- * Each prints "TRACE-ID SPAN-ID" of what is to raise an alarm.
+ * Each prints the ids of what raises an alarm, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
 
+#include "check.h"
+
+#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t now_ns(void)
 {
@@ -23,39 +36,258 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void print_ids(const struct blkin_context *context)
+static void sleep_ms(long ms)
 {
-    printf("0x%" PRIX64 " 0x%" PRIX64 " 0x%" PRIX64 "\n", context->trace_id_high, context->trace_id,
-           context->span_id);
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static void print_ids(const struct blkin_context *context, const char *name)
+{
+    printf("0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s\n", context->trace_id_high,
+           context->trace_id, context->span_id, name);
+}
+
+static void begin(struct blkin_span *span, const char *name, double ms)
+{
+    blkin_span_begin(span, name, BLKIN_SERVER, NULL);
+    blkin_span_set_start(span, now_ns() - (uint64_t)(ms * 1e6));
+}
+
+static void slow(const char *name, double ms)
+{
+    struct blkin_span span;
+
+    begin(&span, name, ms);
+    blkin_span_end(&span);
 }
 
 static int one_span(char **words)
 {
     const struct blkin_endpoint service = {.ip = "", .name = words[0]};
-    const uint64_t ns = (uint64_t)(atof(words[2]) * 1e6);
     struct blkin_span span;
 
-    blkin_span_begin(&span, words[1], BLKIN_SERVER, NULL);
+    begin(&span, words[1], atof(words[2]));
     blkin_span_set_service(&span, &service);
-    blkin_span_set_start(&span, now_ns() - ns);
     for (char **word = words + 3; *word; word++) {
-        if (strcmp(*word, "error") == 0)
+        if (strcmp(*word, "error") == 0) {
             blkin_span_error(&span, "EIO");
-        else if (strncmp(*word, "keep=", 5) == 0)
+        } else if (strncmp(*word, "keep=", 5) == 0) {
             blkin_span_keep(&span, *word + 5);
-        else if (strncmp(*word, "log=", 4) == 0) {
-            for (int tags = atoi(*word + 4); tags > 0; tags--)
-                blkin_span_tag_string(&span, "a", "0123456789");
+        } else if (strncmp(*word, "tags=", 5) == 0) {
+            for (int tags = atoi(*word + 5); tags > 0; tags--)
+                blkin_span_tag_string(&span, "key", "value");
         }
     }
-    print_ids(blkin_span_context(&span));
-    blkin_span_end_at(&span, blkin_span_is_recorded(&span) ? now_ns() : 0);
+    print_ids(blkin_span_context(&span), words[1]);
+    if (strcmp(words[1], "dropped") == 0)
+        blkin_span_drop(&span);
+    if (strcmp(words[1], "ended at") == 0)
+        blkin_span_end_at(&span, now_ns() - 1000000);
+    blkin_span_end(&span);
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static void step(struct blkin_span *span, const char *name, long ms)
+{
+    struct blkin_context context;
+
+    blkin_step_begin(span, name, BLKIN_INTERNAL);
+    blkin_step_context(span, &context);
+    if (ms)
+        print_ids(&context, name);
+    sleep_ms(ms);
+    blkin_step_end(span);
+}
+
+/* The spans themselves no rule fits: their service's are excepted. */
+static int steps(void)
+{
+    struct blkin_context context;
+    struct blkin_span span;
+
+    blkin_span_begin(&span, "in the log", BLKIN_SERVER, NULL);
+    blkin_span_annotate(&span, "text");
+    blkin_span_tag_string(&span, "string", "value");
+    blkin_span_tag_int64(&span, "integer", 1);
+    blkin_span_link(&span, blkin_span_context(&span));
+    blkin_span_set_remote(&span, &(struct blkin_endpoint){.ip = "10.0.0.2", .name = "peer"});
+    blkin_step_begin(&span, "fast", BLKIN_INTERNAL);
+    step(&span, "inner fast", 0);
+    blkin_step_end(&span);
+    blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
+    step(&span, "fsync", 5);
+    blkin_step_end(&span);
+    blkin_span_set_start(&span, now_ns() - 1000000000);
+    blkin_span_end(&span);
+
+    blkin_span_begin(&span, "open at the end", BLKIN_SERVER, NULL);
+    blkin_step_begin(&span, "hung", BLKIN_INTERNAL);
+    blkin_step_context(&span, &context);
+    print_ids(&context, "hung");
+    sleep_ms(5);
+    blkin_span_end(&span);
+
+    blkin_span_begin(&span, "full log", BLKIN_SERVER, NULL);
+    for (int i = 0; i < 60; i++)
+        step(&span, "fast", 0);
+    step(&span, "of its own event", 5);
+    blkin_span_end(&span);
+
+    blkin_span_begin(&span, "all fast", BLKIN_SERVER, NULL);
+    for (int i = 0; i < 5; i++)
+        step(&span, "fast", 0);
+    sleep_ms(5);
+    blkin_span_end(&span);
+    return 0;
+}
+
+/* ---- the cap ---- */
+
+static int cap(void)
+{
+    struct blkin_span span;
+
+    CHECK(blkin_set_slow("slow>1ms, error, max=10/s") == 0);
+    for (int i = 0; i < 1000; i++) {
+        slow("slow", 2);
+        begin(&span, "failed", 0);
+        blkin_span_error(&span, "EIO");
+        blkin_span_end(&span);
+        begin(&span, "kept", 0);
+        blkin_span_keep(&span, "because");
+        blkin_span_end(&span);
+    }
+    /* what the old rules have held back is told all the same */
+    CHECK(blkin_set_slow("*>1s") == 0);
+    for (int i = 0; i < 30; i++) {
+        sleep_ms(50);
+        blkin_heartbeat();
+    }
+    return check_status();
+}
+
+/* ---- at once ---- */
+
+#define OF_THREAD 5000
+
+static void *work(void *unused)
+{
+    for (int i = 0; i < OF_THREAD; i++)
+        slow("slow", 2);
+    return unused;
+}
+
+static int threads(void)
+{
+    pthread_t made[4];
+
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&made[i], NULL, work, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(made[i], NULL) == 0);
+    return 0;
+}
+
+static int of_fork(void)
+{
+    int status = -1;
+
+    slow("parent", 2);
+    slow("parent", 2);
+    fflush(stdout);
+    if (fork() == 0) {
+        slow("child", 2);
+        _exit(0);
+    }
+    CHECK(wait(&status) > 0 && status == 0);
+    slow("parent", 2);
+    return check_status();
+}
+
+static volatile sig_atomic_t in_handler;
+
+static void handle(int number)
+{
+    struct blkin_span span;
+
+    (void)number;
+    errno = 4711;
+    begin(&span, "handler", 2);
+    blkin_span_keep(&span, "handled");
+    blkin_span_end(&span);
+    in_handler++;
+    CHECK(errno == 4711);
+}
+
+/* Also while the lock of the rules is held, and while the chores are done. */
+static int signals(void)
+{
+    const struct itimerval timer = {{0, 200}, {0, 200}};
+    const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    long under = 0;
+
+    blkin_init();
+    slow("first", 0);
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    while (in_handler < 3000) {
+        for (int i = 0; i < 10; i++, under++)
+            slow("under", 2);
+        CHECK(blkin_set_slow("*>1ms, max=1000000/s") == 0);
+        blkin_heartbeat();
+        sleep_ms(1);
+    }
+    CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
+    printf("%ld %d\n", under, (int)in_handler);
+    return check_status();
+}
+
+/* ---- where rules come from ---- */
+
+static int set(void)
+{
+    CHECK(blkin_set_slow(NULL) == -EINVAL);
+    CHECK(blkin_set_slow("*>1ms") == 0);
+    CHECK(blkin_set_slow("*>1") == -EINVAL);
+    slow("in force", 2);
+    for (int i = 0; i < 100; i++) /* more than there are slots */
+        CHECK(blkin_set_slow(i % 2 ? "*>1ms" : "*>3ms") == 0);
+    slow("still in force", 2);
+    CHECK(blkin_set_slow("") == 0);
+    slow("in force no more", 2000);
+    return check_status();
+}
+
+static int steady(const char *file)
+{
+    struct blkin_span span;
+
+    for (int spans = 0; access(file, F_OK) == 0 && spans < 4000; spans++) {
+        begin(&span, "steady", 30);
+        print_ids(blkin_span_context(&span), "steady");
+        blkin_span_end(&span);
+        sleep_ms(5);
+    }
     return 0;
 }
 
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } modes[] = {{"steps", steps},  {"cap", cap},         {"threads", threads},
+                 {"fork", of_fork}, {"signals", signals}, {"set", set}};
+
     if (argc >= 5 && strcmp(argv[1], "span") == 0)
         return one_span(argv + 2);
+    if (argc == 3 && strcmp(argv[1], "steady") == 0)
+        return steady(argv[2]);
+    for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(argv[1], modes[i].name) == 0)
+            return modes[i].run();
+    }
     return 2;
 }

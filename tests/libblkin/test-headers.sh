@@ -77,7 +77,7 @@ builds() {
 }
 link=("-L$BUILD/lib" -lblkin "-Wl,-rpath,$BUILD/lib")
 symbols() {
-    nm -u "$1" | grep -E 'blkin_(span|step|version|set_service|set_version|set_sampling|heartbeat|current|set_current|gate)|costly'
+    nm -u "$1" | grep -E 'blkin_(span|step|version|set_service|set_version|set_sampling|set_slow|heartbeat|current|set_current|gate)|costly'
 }
 
 # enabled: runs, the arguments of the macros are not evaluated; disabled: refers to nothing of it

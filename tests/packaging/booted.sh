@@ -88,6 +88,16 @@ start() {
     systemctl start "blkin-$1" && within 10 state_is "$1" active
 }
 
+# Nobody reads: it is asked for.
+keeps() {
+    local deadline=$((SECONDS + 30))
+    until spans_arrived "$1" 1; do
+        ((SECONDS < deadline)) || return 1
+        program "$1" 200
+        timeout 60 blkin keep --last=10s
+    done
+}
+
 # Programs run until the spans of one are there: a live viewer sees nothing from before it came.
 delivers() {
     local deadline=$((SECONDS + 30))
@@ -153,28 +163,28 @@ private() {
     return 0
 }
 
-# service NAME: all that a unit promises.
+# service NAME [HOW]: all that a unit promises; HOW: a program's spans arrive, if it has to do with them.
 service() {
     check "blkin-$1: exposure below 3" systemd-analyze security --no-pager --threshold=29 "blkin-$1.service"
     check "blkin-$1: starts" start "$1"
-    check "blkin-$1: a program's spans arrive" delivers "$1"
+    [ -z "$2" ] || check "blkin-$1: a program's spans arrive" "$2" "$1"
     check "blkin-$1: status" timeout 10 blkin status "$1"
     check "blkin-$1: is its own user, and nothing more" unprivileged "$1"
     check "blkin-$1: its folders are its own" private
     check "blkin-$1: listens on loopback only" loopback_only
     check "blkin-$1: reload" systemctl reload "blkin-$1"
     check "blkin-$1: killed, it is back" restarts "$1"
-    check "blkin-$1: ... and delivers" delivers "$1-again"
+    [ -z "$2" ] || check "blkin-$1: ... and delivers" "$2" "$1-again"
     check "blkin-$1: hung, it is restarted" hung "$1"
     check "blkin-$1: stops" systemctl stop "blkin-$1"
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
-    [ "$1" = rotate ] || check "blkin-$1: leaves no session" no_session
+    case $1 in live | record) check "blkin-$1: leaves no session" no_session ;; esac
     journalctl --no-pager -b -u "blkin-$1" -n 60
 }
 
 verified() {
     local said
-    said=$(systemd-analyze verify --man=no blkin-live.service blkin-rotate.service 2>&1)
+    said=$(systemd-analyze verify --man=no blkin-{hub,live,record,rotate}.service 2>&1)
     echo "$said"
     [ -z "$said" ]
 }
@@ -208,8 +218,10 @@ ldconfig
 files >/tmp/before
 
 check "the version before is installed" apt_get install /root/debs/older/*.deb
-check "neither service is enabled, or runs" eval '! systemctl -q is-enabled blkin-live &&
-    ! systemctl -q is-enabled blkin-rotate && state_is live inactive && state_is rotate inactive'
+for unit in hub live record rotate; do
+    check "blkin-$unit is not enabled, and does not run" eval \
+        "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
+done
 check "configuration is its readers' only" eval '[ "$(stat -c "%U:%G %a" /etc/blkin /etc/blkin/blkin.conf | xargs)" = \
     "root:blkin 750 root:blkin 640" ]'
 check "the user is a system user in the group tracing" eval '
@@ -234,13 +246,14 @@ python3 collector.py /root/spans &
 systemctl start lttng-sessiond
 within 10 lttng list >/dev/null
 check "traced and delivered by hand" traces
-for unit in live rotate; do
-    blkin $unit --help >/dev/null 2>&1 && service $unit
-done
+service live delivers
+service record keeps
+service rotate delivers # leaves its session
+service hub ''
 check "systemd-analyze verify" verified
 
 check "remove" apt_get remove "${packages[@]}"
-check "... ends what rotate had LTTng record" no_session
+check "... ends what a service had LTTng record" no_session
 check "... keeps the configuration" configuration_kept
 check "purge of what was removed" apt_get purge blkin
 check "... leaves nothing behind" no_trace

@@ -30,13 +30,14 @@ mapfile -t commands < <(blkin --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
 [ ${#commands[@]} -gt 1 ] || exit 1
 completes '' : "${commands[@]}" --help --version
 completes sh : show
+completes keep --la : --last=
 completes show --a : --annotations --ascii
 completes show --wi : --width=
 mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
 [ ${#keys[@]} -gt 20 ] || exit 1
 completes config '' : check show keys --section= --all --config= --help "${keys[@]}"
 completes config check --endp : --endpoint=
-completes reload '' : live rotate --runtime-dir= --config= --help
+completes reload '' : live rotate record hub --runtime-dir= --config= --help
 completes nonsense '' : ''
 # files, also as values
 touch 'a file.conf'

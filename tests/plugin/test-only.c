@@ -28,10 +28,8 @@ static struct only *only_of(const char *lines)
 
 static bool wants_at(struct only *only, uint64_t high, uint64_t low, int64_t time_ns)
 {
-    const struct event event = {
-        .kind = EVENT_SPAN, .time_ns = time_ns, .trace_id_high = high, .trace_id = low};
-
-    return only_wants(only, &event);
+    only_note_time(only, time_ns);
+    return only_wants(only, high, low, time_ns);
 }
 
 static bool wants(struct only *only, uint64_t high, uint64_t low)
@@ -144,16 +142,6 @@ static void test_windows(void)
     CHECK(wants_at(only, 0, 0xd, INT64_MIN));
     CHECK(wants_at(only, 0, 0xd, INT64_MAX));
     CHECK(wants_at(only, 0, 0xe, 19) && !wants_at(only, 0, 0xe, 20) && wants_at(only, 0, 0xe, 30));
-    only_free(only);
-}
-
-/* Its ids are what the event before has left there. */
-static void test_processes_are_heeded(void)
-{
-    struct only *only = only_of("000000000000000a 10 20 x\n");
-    const struct event event = {.kind = EVENT_PROCESS, .time_ns = 30, .trace_id = 5};
-
-    CHECK(only_wants(only, &event));
     only_free(only);
 }
 
@@ -435,7 +423,6 @@ int main(void)
     test_all();
     test_first_line_tells_why();
     test_windows();
-    test_processes_are_heeded();
     test_many();
     test_refused();
     test_longest_reason();

@@ -23,7 +23,8 @@ static const char usage[] =
     "  show   print the keys that are set, with values, and where each is from\n"
     "  keys   list all keys: default, section, and what a value may be\n"
     "\n"
-    "  --section=NAME   what holds for the command of this name: live, rotate or stat\n"
+    "  --section=NAME   what holds for the command of this name: live, rotate,\n"
+    "                   record, hub or stat\n"
     "  --all            also print the keys that have their default\n"
     "  --config=FILE    instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE      as for the command itself: a flag wins over the environment\n"
@@ -98,7 +99,7 @@ static int show(int argc, char *argv[])
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, rotate or stat" : "no argument");
+                section ? "--section=live, rotate, record, hub or stat" : "no argument");
         config_free(config);
         return 2;
     }

@@ -441,12 +441,15 @@ static void give_one(const struct reading *reading, const struct found *found, a
     give(context, &alarm);
 }
 
-/* As they happened; the same one twice is side by side. */
+/*
+ * As they happened, those without a time (they only tell of `dropped`) last; the same one twice is
+ * side by side.
+ */
 static int by_time(const void *left, const void *right)
 {
     const struct blkin_slow_event *a = &((const struct found *)left)->event;
     const struct blkin_slow_event *b = &((const struct found *)right)->event;
-    int order = compare(a->monotonic, b->monotonic);
+    int order = compare(a->monotonic - 1, b->monotonic - 1); /* 0 becomes the greatest */
 
     if (order == 0)
         order = compare((uint64_t)a->pid << 32 | a->sequence, (uint64_t)b->pid << 32 | b->sequence);

@@ -1,6 +1,7 @@
 /*
- * The exchange: how the recorders of several hosts ask each other for traces. A message that one
- * posts is given to all others, once; a recorder without others has none.
+ * The exchange: how the recorders of several hosts ask each other for traces. A request that one
+ * posts is given to all others, an answer to the one that has asked, each once; a recorder without
+ * others (hub is not set) has an exchange that does nothing.
  *
  * Messages are JSON objects:
  *
@@ -14,10 +15,18 @@
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       have: the spans that were found; want: parents that are not among them. Traces of which
  *       nothing was found are not there.
+ *   {"type": "dropped", "id": that of our "keep", "host": ours, "traces": ["32 hex digits", ...]}
+ *       of the exchange itself: nobody else is asked for these, the cap (hub-traces-per-s) is
+ *       reached; no traces: that is so for the whole request
+ *
+ * Ids are of printable ASCII without blanks, names of hosts of letters, digits, '.', '-' and '_'; a
+ * message has at most 10000 traces and 1 MiB: who has more posts several. The exchange adds "post",
+ * by which it knows doubles, and checks what it is given: see message.c.
  *
  * There are two: a hub (`blkin hub`, http:// or https://) and a Kafka topic (kafka://). Neither
  * blocks the loop, and neither loses messages while the other side is away for less than 30 s; what
- * is dropped then is counted.
+ * is dropped then is counted. A recorder that is started again gets what came since the one before
+ * it asked last.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +42,8 @@
 struct exchange;
 
 struct exchange_callbacks {
-    void (*message)(void *context, const json_t *message); /* checked: it has the form above */
+    /* It has the form above. The exchange must not be closed in here. */
+    void (*message)(void *context, const json_t *message);
     void *context;
 };
 
@@ -45,13 +55,17 @@ struct exchange *exchange_open(struct loop *loop, const struct config *config, c
                                const struct exchange_callbacks *callbacks, struct error *error);
 void exchange_close(struct exchange *exchange); /* NULL is allowed */
 
-/* Copies it; it is posted as soon as the other side takes it. */
+/* Copies it; it is posted as soon as the other side takes it. One of a wrong form is said and
+ * dropped. */
 void exchange_post(struct exchange *exchange, const json_t *message);
 
 /*
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": ["store-1",
- * ...], "posted": n, "received": n, "dropped": n, "refused": n}: hosts that are there, ours too, as
- * far as is known. New; NULL: out of memory.
+ * ...], "posted": n, "received": n, "dropped": n, "dropped_traces": n, "refused": n, "malformed":
+ * n}: hosts that are there, or were within the last 30 s, ours first; while the other side is away,
+ * as it was before. dropped: messages that the other side was away for too long for;
+ * dropped_traces: by the cap; refused: messages that it did not take; malformed: such as came. New;
+ * NULL: out of memory.
  */
 json_t *exchange_json(const struct exchange *exchange);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,8 +65,20 @@ enum packet_found packet_next(struct stream *stream, struct packet *packet)
     return PACKET;
 }
 
-/* Opened for reading, if it is a regular file; else -1: it is none, or is not there any more. */
-static int open_regular(const char *path, uint64_t *bytes)
+void held_note(struct held *held, const struct packet *first)
+{
+    if (held->oldest == 0 || first->begin < held->oldest)
+        held->oldest = first->begin;
+    if (first->number > 0 && first->begin > held->overwritten)
+        held->overwritten = first->begin;
+}
+
+uint64_t held_from(const struct held *held)
+{
+    return held->overwritten > 0 ? held->overwritten : held->oldest;
+}
+
+int open_regular(const char *path, uint64_t *bytes)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -139,6 +152,14 @@ bool streams_each(const char *folder, stream_fn *call, void *context, struct err
         goes_on = use_entry(tree, entry, skipped, call, context, error);
     (void)fts_close(tree);
     return goes_on;
+}
+
+bool metadata_beside(char metadata[PATH_MAX], const char *path)
+{
+    const char *name = strrchr(path, '/');
+    const int length = name == NULL ? 0 : (int)(name - path);
+
+    return snprintf(metadata, PATH_MAX, "%.*s/metadata", length, path) < PATH_MAX;
 }
 
 bool refuse_order(const char *path, struct error *error)

@@ -9,6 +9,7 @@
 
 #include "error.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,10 +48,24 @@ typedef bool stream_fn(void *context, struct stream *stream, const char *path, c
  */
 bool streams_each(const char *folder, stream_fn *call, void *context, struct error *error);
 
+/* From when on streams have all. */
+struct held {
+    uint64_t oldest;      /* of the first packets' begins */
+    uint64_t overwritten; /* the newest of those of streams that lack older ones */
+};
+void held_note(struct held *held, const struct packet *first);
+uint64_t held_from(const struct held *held);
+
 enum packet_found packet_next(struct stream *stream, struct packet *packet);
 
 /* Reads up to `room` bytes; less at the file's end, also when it was cut meanwhile. */
 size_t read_at(int fd, void *bytes, size_t room, uint64_t at);
+
+/* Opens a regular file, no link, for reading. Returns -1 with errno set, ENOENT for other kinds. */
+int open_regular(const char *path, uint64_t *bytes);
+
+/* The path of the file "metadata" beside a stream's. Returns false if it is too long. */
+bool metadata_beside(char metadata[PATH_MAX], const char *path);
 
 /* Sets the error that packets of the other byte order are. Returns false. */
 bool refuse_order(const char *path, struct error *error);

@@ -18,15 +18,16 @@ struct pick_result { /* a plain type: a task's result */
     uint64_t bytes, bytes_kept;
     uint64_t packets_damaged; /* no head of a packet: the rest of their file was left out */
     uint64_t streams;
-    uint64_t held_from; /* the trace's clock in its own unit (ns): the newest of the streams' first
-                         * packets' begins, from when on all streams have all; 0: nothing is held */
+    uint64_t held_from; /* the trace's clock (ns): from when on the snapshot has all of all streams.
+                         * One of which nothing was overwritten has all from ever. 0: it is empty */
 };
 
 /*
- * Copies the trace folders below `from` to `to`, which it makes (0700; files 0600): each metadata
- * file, and the packets that hold one of the ids; count 0: all packets that reach into
- * [from_clock, until_clock], of the trace's clock. Links and what is no regular file are not
- * followed. Returns false with error set.
+ * Copies the trace folders below `from` to `to`, which it makes (0700; files 0600): the packets
+ * that hold one of the ids, and the metadata of the traces that have such; count 0: all packets
+ * that reach into [from_clock, until_clock], of the trace's clock. Links and what is no regular
+ * file are not followed. Ids that are 0 are left out. Returns false with error set; what has been
+ * copied then is for the caller to remove.
  */
 struct pick_spec {
     const uint64_t *ids;
@@ -37,18 +38,33 @@ bool pick(const char *from, const char *to, const struct pick_spec *spec,
           struct pick_result *result, struct error *error);
 
 /*
- * How the streams of a snapshot are, without reading more than the heads of their packets.
- * quiet_ns: the newest packet of a stream that has stood still for longest ended so long before the
- * newest of all; rate: bytes per second that were recorded, of all streams.
+ * The trace's clock is CLOCK_MONOTONIC in ns, as it is in alarms. babeltrace2 adds an offset to it,
+ * which the session has measured once: this reads it from the snapshot's metadata. So
+ *
+ *     time of the trace's clock = ns since 1970 - offset_ns
+ *
+ * A time of babeltrace2's and one of CLOCK_REALTIME differ by what the wall clock was set since.
+ * Returns false with error set.
+ */
+bool ring_clock(const char *folder, int64_t *offset_ns, struct error *error);
+
+/*
+ * How the streams of a snapshot are, without reading more than the heads of their packets. Each
+ * snapshot closes a packet of each stream, of a CPU that was idle too: a stream that has no packet
+ * that ends after `now` - stalled_ns is stalled. now: the trace's clock, before the snapshot was
+ * asked for.
  */
 struct ring_look {
     uint64_t streams, streams_stalled;
-    uint64_t bytes_per_s;
-    uint64_t held_from;
-    uint64_t newest;
-    uint64_t overwritten_in_order; /* gaps of packet numbers within a stream: 0 is expected */
+    uint64_t packets_damaged;
+    uint64_t bytes_per_s; /* that were recorded, of all streams */
+    uint64_t held_from;   /* as in pick_result */
+    uint64_t newest;      /* the end of the newest packet */
+    uint64_t gaps; /* packets that are missing within a stream; 0 is expected. LTTng leaves out one
+                    * in which a record is not complete: of a thread that is just writing it, or
+                    * that was killed then */
 };
-bool ring_look(const char *folder, uint64_t stalled_ns, struct ring_look *look,
+bool ring_look(const char *folder, uint64_t now, uint64_t stalled_ns, struct ring_look *look,
                struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * blkin status and blkin reload: ask `blkin live` and `blkin rotate` that run here.
+ * blkin status and blkin reload: ask the services that run here.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char status_usage[] =
-    "usage: blkin status [--json] [live|rotate]\n"
+    "usage: blkin status [--json] [live|rotate|record|hub]\n"
     "\n"
     "Prints how the services are that run here: state, session, readers, counters,\n"
     "and what they have said last.\n"
@@ -28,7 +28,7 @@ static const char status_usage[] =
     "answer; 2 wrong usage.\n";
 
 static const char reload_usage[] =
-    "usage: blkin reload [live|rotate]\n"
+    "usage: blkin reload [live|rotate|record|hub]\n"
     "\n"
     "Has the service that runs here read its configuration again, as SIGHUP does. If\n"
     "it is wrong, or for a key that needs a restart, the old one holds, and the\n"
@@ -41,7 +41,7 @@ static const char reload_usage[] =
     "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
     "2 wrong usage.\n";
 
-static const char *const services[] = {"live", "rotate"};
+static const char *const services[] = {"live", "rotate", "record", "hub"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* Of all that run, or of the one that was named. */
@@ -53,6 +53,15 @@ struct question {
     void (*use)(const char *name, json_t *answer);
     const bool *is_json; /* then it is printed as it is; NULL: never */
 };
+
+static bool is_service(const char *name)
+{
+    for (size_t i = 0; i < SERVICES; i++) {
+        if (strcmp(name, services[i]) == 0)
+            return true;
+    }
+    return false;
+}
 
 static bool is_asked(const struct question *question, const char *name)
 {
@@ -91,8 +100,8 @@ static int ask(const struct question *question)
     }
     if (answered == 0 && failed == 0)
         fprintf(stderr,
-                "%s: neither `blkin live` nor `blkin rotate` runs here, with runtime-dir \"%s\" "
-                "and as a user that you may ask\n",
+                "%s: no service of blkin (live, rotate, record or hub) runs here, with runtime-dir "
+                "\"%s\" and as a user that you may ask\n",
                 question->program, question->folder);
     return answered && !failed ? 0 : 1;
 }
@@ -108,9 +117,9 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
     question->program = argv[0];
     question->folder = config_text(config, "runtime-dir");
     question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
-    if (config_operands(config) > 1 || (question->name && strcmp(question->name, "live") != 0 &&
-                                        strcmp(question->name, "rotate") != 0)) {
-        fprintf(stderr, "%s: expected live or rotate, or nothing\n%s", argv[0], request->usage);
+    if (config_operands(config) > 1 || (question->name && !is_service(question->name))) {
+        fprintf(stderr, "%s: expected live, rotate, record or hub, or nothing\n%s", argv[0],
+                request->usage);
         status = 2;
     } else {
         status = ask(question);

@@ -161,6 +161,33 @@ static bool is_worth_it(const json_t *object)
     return false;
 }
 
+static void put_padded_name(const char *name, int indent)
+{
+    const size_t taken = strlen(name) + (size_t)indent;
+
+    put_name(name, indent);
+    put_spaces(taken < NAME_WIDTH ? NAME_WIDTH - taken : 1);
+}
+
+/* Of texts and numbers, in a line. */
+static void show_list(const char *name, const json_t *values, int indent)
+{
+    const json_t *value;
+    char text[2048];
+    size_t i;
+
+    put_padded_name(name, indent);
+    json_array_foreach(values, i, value)
+    {
+        if (i)
+            fputs(", ", stdout);
+        text[0] = '\0';
+        (void)value_text(value, text, sizeof(text));
+        put(text, sizeof(text));
+    }
+    putchar('\n');
+}
+
 static void show_member(const char *name, const json_t *value, int indent)
 {
     char text[2048];
@@ -169,16 +196,14 @@ static void show_member(const char *name, const json_t *value, int indent)
         put_name(name, indent);
         putchar('\n');
         show_object(value, indent + 2);
-    } else if (json_is_array(value) && json_array_size(value)) {
+    } else if (json_is_object(json_array_get(value, 0))) {
         put_name(name, indent);
         putchar('\n');
-        if (json_is_object(json_array_get(value, 0)))
-            show_table(value, indent + 2);
+        show_table(value, indent + 2);
+    } else if (json_array_size(value)) {
+        show_list(name, value, indent);
     } else if (value_text(value, text, sizeof(text))) {
-        put_name(name, indent);
-        put_spaces(strlen(name) + (size_t)indent < NAME_WIDTH
-                       ? NAME_WIDTH - strlen(name) - (size_t)indent
-                       : 1);
+        put_padded_name(name, indent);
         put(text, sizeof(text));
         putchar('\n');
     }

@@ -29,6 +29,8 @@ static size_t size_of(enum blkin_packed_event number)
         return sizeof(struct blkin_begin_event);
     case BLKIN_EVENT_PROCESS:
         return sizeof(struct blkin_process_event);
+    case BLKIN_EVENT_SLOW:
+        return sizeof(struct blkin_slow_event);
     default:
         return sizeof(struct blkin_detail_event);
     }
@@ -133,6 +135,7 @@ static void record(struct packed_event *event, const void *payload, size_t lengt
         at = print_packed_span(print(at, strlen(at) + 1), end);
         break;
     case BLKIN_EVENT_PROCESS:
+    case BLKIN_EVENT_SLOW:
         at = print(at, (size_t)(end - at));
         break;
     case BLKIN_EVENT_TAG:
@@ -174,7 +177,8 @@ const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
     .events = {EVENT(0), EVENT(1), EVENT(2), EVENT(3), EVENT(4), EVENT(5), EVENT(6), EVENT(7),
-               EVENT(8), EVENT(9), EVENT(10), EVENT(11), EVENT(12)},
+               EVENT(8), EVENT(9), EVENT(10), EVENT(11), EVENT(12),
+               EVENT(13)},
     .record = record,
     .follow_forks = follow_forks,
     .register_process = do_nothing,
@@ -188,6 +192,7 @@ __attribute__((constructor)) static void switch_on(void)
 
     for (int i = 0; i < BLKIN_EVENTS; i++) {
         events[i].number = (enum blkin_packed_event)i;
-        is_on[i] = streaming || i == BLKIN_EVENT_SPAN || i == BLKIN_EVENT_PROCESS;
+        is_on[i] = streaming || i == BLKIN_EVENT_SPAN || i == BLKIN_EVENT_PROCESS ||
+                   i == BLKIN_EVENT_SLOW;
     }
 }

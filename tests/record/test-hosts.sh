@@ -1,0 +1,67 @@
+#!/bin/bash
+# Requests that cross several hosts, a hub 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
+# ones nothing, with spans and with steps. Then a host's recorder is not there: what it has is missing, and is said.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/record/hosts.sh
+. "$SRC/tests/record/hosts.sh"
+
+need_hosts "$@"
+private_begin
+AGENT_OPTIONS=(--memory-bytes=128M --linger-ms=700 --snapshot-interval-ms=1000 --answer-timeout-ms=4000)
+begin_hosts 3 || exit 1
+echo "round trips to the hub: $DELAY_BY"
+start_hub && start_collect || exit 1
+for host in 1 2 3; do
+    start_agent $host || exit 1
+done
+for host in 1 2 3; do
+    wait_agent $host || exit 1
+done
+
+# run_load KEY=VALUE...: a load of its own, from begin to end; the collector's part begins anew.
+run_load() {
+    rm -rf "$WORK/load"
+    : >"$WORK/collected"
+    LOAD=("$@")
+    choose_start 1
+    for host in 1 2 3; do
+        start_load $host
+    done
+    for host in 1 2 3; do
+        wait_part load-$host 60 || fail "the load failed on host $host"
+    done
+}
+
+# must FIELD VALUE: of the checker's result.
+must() {
+    [ "$(jq -r ".$1" <<<"$result")" = "$2" ] || {
+        tail -n 20 "$WORK"/record-*.log "$WORK/hub.log" >&2
+        fail "$1 is not $2: $result"
+    }
+}
+
+for steps in 0 1; do
+    run_load seed=$((steps + 1)) rate=500 seconds=6 slow=150 failed=300 late=5 steps=$steps
+    result=$(check_hosts --seed $((steps + 1)) --wait 30)
+    echo "steps=$steps: $result"
+    [ "$(jq .planted <<<"$result")" -ge 10 ] || fail "the load has planted nothing"
+    must complete "$(jq .planted <<<"$result")"
+    for what in tagged untagged silent fast doubles false_tags without_why; do
+        must $what 0
+    done
+done
+
+# That of the middle: the last host's first span has a parent that nobody has.
+stop_part record-2 TERM 20 || fail "exit status $? after SIGTERM"
+run_load seed=3 rate=500 seconds=6 slow=150 failed=300
+result=$(check_hosts --seed 3 --wait 30 2>"$WORK/check.log")
+echo "without one recorder: $result"
+must complete 0
+must tagged "$(jq .planted <<<"$result")"
+for what in fast doubles; do
+    must $what 0
+done

@@ -1,0 +1,422 @@
+/*
+ * What the hub holds.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "board.h"
+
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define FIRST_ROOM  1024
+#define ASKED_MS    10000
+#define MESSAGE_ADD 96 /* what a message takes beside its text */
+
+/* ---- hosts ----------------------------------------------------------------------------------- */
+
+static struct host **bucket_of(struct board *board, const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
+    return &board->hosts[(hash ^ hash >> 32) % BOARD_BUCKETS];
+}
+
+struct host *board_host(struct board *board, const char *name, int64_t now_ms)
+{
+    struct host **bucket = bucket_of(board, name);
+    struct host *host = *bucket;
+
+    while (host && strcmp(host->name, name) != 0)
+        host = host->next;
+    if (host)
+        host->used_ms = now_ms;
+    if (host || board->host_count >= BOARD_HOSTS_MAX)
+        return host;
+    host = calloc(1, sizeof(*host));
+    if (!host)
+        return NULL;
+    (void)snprintf(host->name, sizeof(host->name), "%s", name);
+    host->seen_ms = host->used_ms = now_ms;
+    host->next = *bucket;
+    *bucket = host;
+    board->host_count++;
+    return host;
+}
+
+static void set_there(struct board *board, struct host *host, bool is_there)
+{
+    if (host->is_there == is_there)
+        return;
+    host->is_there = is_there;
+    host->since_ns = wall_clock_ns();
+    board->there_count += is_there ? 1 : -1;
+    board->hosts_version++;
+}
+
+void board_comes(struct board *board, struct host *host, int64_t now_ms)
+{
+    host->was_here = true;
+    host->seen_ms = now_ms;
+    set_there(board, host, true);
+}
+
+static void add_counts(struct host_counts *sum, const struct host_counts *counts)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)counts;
+
+    for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+        to[i] += from[i];
+}
+
+static void forget_host(struct board *board, struct host **at)
+{
+    struct host *host = *at;
+
+    *at = host->next;
+    add_counts(&board->gone, &host->counts);
+    set_there(board, host, false);
+    board->host_count--;
+    free(host);
+}
+
+/* While there may be messages of it or for it, no host is forgotten; one that never came is soon.
+ */
+static bool is_over(const struct host *host, int64_t now_ms)
+{
+    return !host->waiting && now_ms - host->used_ms > 2 * BOARD_AGE_MS &&
+           (!host->was_here || now_ms - host->seen_ms > HOST_FORGET_MS);
+}
+
+static void look_at_hosts(struct board *board, int64_t now_ms)
+{
+    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
+        struct host **at = &board->hosts[i];
+
+        while (*at) {
+            struct host *host = *at;
+
+            if (host->waiting)
+                host->seen_ms = now_ms;
+            if (now_ms - host->seen_ms > HOST_GRACE_MS)
+                set_there(board, host, false);
+            if (is_over(host, now_ms))
+                forget_host(board, at);
+            else
+                at = &host->next;
+        }
+    }
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+static struct message *message_at(const struct board *board, uint64_t number)
+{
+    return &board->ring[number & (board->room - 1)];
+}
+
+static bool is_for(const struct message *message, const struct host *host)
+{
+    return message->text && (message->to ? message->to == host : message->from != host);
+}
+
+static void free_text(struct board *board, struct message *message)
+{
+    if (!message->text)
+        return;
+    board->bytes -= message->length + MESSAGE_ADD;
+    free(message->text);
+    message->text = NULL;
+}
+
+static void count_missed(struct board *board, const struct message *message)
+{
+    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
+        for (struct host *host = board->hosts[i]; host; host = host->next) {
+            if (host->was_here && host->has < message->number && is_for(message, host))
+                host->counts.missed++;
+        }
+    }
+}
+
+static void drop_oldest(struct board *board)
+{
+    struct message *message = message_at(board, board->oldest++);
+
+    if (!message->text)
+        return;
+    count_missed(board, message);
+    free_text(board, message);
+}
+
+/* The places of the messages change with the room. */
+static bool grow(struct board *board)
+{
+    const size_t room = board->room * 2;
+    struct message *ring;
+
+    if (board->next - board->oldest < board->room)
+        return true;
+    ring = calloc(room, sizeof(*ring));
+    if (!ring)
+        return false;
+    for (uint64_t n = board->oldest; n < board->next; n++)
+        ring[n & (room - 1)] = *message_at(board, n);
+    free(board->ring);
+    board->ring = ring;
+    board->room = room;
+    return true;
+}
+
+static bool put_in(struct board *board, const struct message *message)
+{
+    while (board->oldest < board->next &&
+           board->bytes + message->length + MESSAGE_ADD > BOARD_BYTES)
+        drop_oldest(board);
+    if (!grow(board))
+        return false;
+    *message_at(board, board->next) = *message;
+    message_at(board, board->next)->number = board->next;
+    board->next++;
+    board->bytes += message->length + MESSAGE_ADD;
+    return true;
+}
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+static void refill(struct board *board, int64_t now_ms)
+{
+    const double rate = (double)board->traces_per_s;
+
+    board->allowance += rate * (double)(now_ms - board->allowed_ms) / 1000;
+    if (board->allowance > rate)
+        board->allowance = rate;
+    board->allowed_ms = now_ms;
+}
+
+/* Takes from the cap for one trace. */
+static bool may_ask(struct board *board, const char *trace, int64_t now_ms)
+{
+    if (trace && seen_has(&board->asked, trace, now_ms))
+        return true;
+    if (board->allowance < 1)
+        return false;
+    board->allowance -= 1;
+    if (trace)
+        (void)seen_before(&board->asked, trace, now_ms);
+    return true;
+}
+
+static void tell(json_t *array, const json_t *message, const char *name, json_t *value)
+{
+    (void)json_array_append_new(
+        array, json_pack("{ss, so}", "post", message_text(message, "post"), name, value));
+}
+
+/*
+ * What of a request the cap lets pass: the message itself, another one with fewer traces, or NULL.
+ * The reference is the caller's.
+ */
+static json_t *allowed_part(struct board *board, struct host *from, const json_t *message,
+                            int64_t now_ms, struct posted *posted)
+{
+    const json_t *traces = json_object_get(message, "traces");
+    json_t *kept = json_array(), *dropped = json_array();
+    json_t *part = NULL, *trace;
+    size_t i;
+
+    refill(board, now_ms);
+    json_array_foreach(traces, i, trace)
+    {
+        json_t *id = json_object_get(trace, "id");
+        const bool may = may_ask(board, json_string_value(id), now_ms);
+
+        (void)json_array_append(may ? kept : dropped, may ? trace : id);
+    }
+    if (json_object_get(message, "last_ms") && !may_ask(board, NULL, now_ms)) {
+        from->counts.dropped_traces++;
+        tell(posted->dropped, message, "traces", dropped);
+        json_decref(kept);
+        return NULL;
+    }
+    if (json_array_size(dropped) == 0) {
+        json_decref(kept);
+        json_decref(dropped);
+        return json_incref((json_t *)(uintptr_t)message);
+    }
+    from->counts.dropped_traces += json_array_size(dropped);
+    tell(posted->dropped, message, "traces", dropped);
+    if (json_array_size(kept)) {
+        part = json_copy((json_t *)(uintptr_t)message);
+        (void)json_object_set(part, "traces", kept);
+    }
+    json_decref(kept);
+    return part;
+}
+
+static void refuse(struct host *from, const json_t *message, struct posted *posted,
+                   const char *cause)
+{
+    from->counts.refused++;
+    tell(posted->refused, message, "error", json_string(cause));
+}
+
+static bool check(const struct host *from, const json_t *message, struct error *error)
+{
+    if (!message_check(message, error))
+        return false;
+    if (strcmp(message_text(message, "host"), from->name) == 0)
+        return true;
+    error_set(error, "\"host\": expected that of who posts it");
+    return false;
+}
+
+static bool keep_text(struct board *board, const struct host *from, const struct host *to,
+                      const json_t *message, int64_t now_ms)
+{
+    struct message entry = {.at_ms = now_ms, .from = from, .to = to};
+
+    entry.text = json_dumps(message, JSON_COMPACT);
+    entry.length = entry.text ? strlen(entry.text) : 0;
+    if (entry.text && put_in(board, &entry))
+        return true;
+    free(entry.text);
+    return false;
+}
+
+void board_post(struct board *board, struct host *from, const json_t *message, int64_t now_ms,
+                struct posted *posted, void (*told)(void *context, struct host *to), void *context)
+{
+    const bool is_answer = strcmp(message_text(message, "type"), "found") == 0;
+    struct host *to = NULL;
+    json_t *part;
+    struct error error;
+
+    from->counts.posted++;
+    if (!check(from, message, &error)) {
+        refuse(from, message, posted, error.text);
+        return;
+    }
+    if (seen_before(&board->posts, message_text(message, "post"), now_ms)) {
+        from->counts.doubles++;
+        posted->doubles++;
+        return;
+    }
+    if (is_answer && !(to = board_host(board, message_text(message, "to"), now_ms))) {
+        refuse(from, message, posted, "the hub knows as many hosts as it can");
+        return;
+    }
+    part = is_answer ? json_incref((json_t *)(uintptr_t)message)
+                     : allowed_part(board, from, message, now_ms, posted);
+    if (!part) {
+        from->counts.capped++;
+    } else if (keep_text(board, from, to, part, now_ms)) {
+        from->counts.accepted++;
+        posted->accepted++;
+        posted->is_for_all = posted->is_for_all || !to;
+        if (to)
+            told(context, to);
+    } else {
+        refuse(from, message, posted, "the hub is out of memory");
+    }
+    json_decref(part);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static uint64_t first_new(const struct board *board, const struct host *host)
+{
+    return host->has + 1 > board->oldest ? host->has + 1 : board->oldest;
+}
+
+void board_has(struct board *board, struct host *host, uint64_t number)
+{
+    if (number >= board->next)
+        number = 0;
+    for (uint64_t n = first_new(board, host); n <= number; n++) {
+        struct message *message = message_at(board, n);
+
+        if (is_for(message, host))
+            host->counts.delivered++;
+        if (message->to == host)
+            free_text(board, message);
+    }
+    host->has = number;
+}
+
+bool board_has_news(const struct board *board, const struct host *host)
+{
+    for (uint64_t n = first_new(board, host); n < board->next; n++) {
+        if (is_for(message_at(board, n), host))
+            return true;
+    }
+    return false;
+}
+
+uint64_t board_print(const struct board *board, const struct host *host, size_t max_bytes,
+                     struct printer *printer)
+{
+    size_t bytes = 0;
+    uint64_t n;
+
+    for (n = first_new(board, host); n < board->next; n++) {
+        const struct message *message = message_at(board, n);
+
+        if (!is_for(message, host))
+            continue;
+        if (bytes && bytes + message->length > max_bytes)
+            break;
+        print_text(printer, ",", bytes ? 1 : 0);
+        print_text(printer, message->text, message->length);
+        bytes += message->length + 1;
+    }
+    return n - 1;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+void board_tick(struct board *board, int64_t now_ms)
+{
+    while (board->oldest < board->next &&
+           now_ms - message_at(board, board->oldest)->at_ms > BOARD_AGE_MS)
+        drop_oldest(board);
+    look_at_hosts(board, now_ms);
+}
+
+bool board_open(struct board *board, int64_t traces_per_s, int64_t now_ms)
+{
+    uint64_t boot = 0;
+
+    *board = (struct board){.traces_per_s = traces_per_s,
+                            .allowance = (double)traces_per_s,
+                            .allowed_ms = now_ms,
+                            .room = FIRST_ROOM,
+                            .oldest = 1,
+                            .next = 1,
+                            .posts = {.keep_ms = BOARD_AGE_MS},
+                            .asked = {.keep_ms = ASKED_MS}};
+    if (getrandom(&boot, sizeof(boot), 0) != (ssize_t)sizeof(boot))
+        boot = (uint64_t)wall_clock_ns();
+    (void)snprintf(board->boot, sizeof(board->boot), "%016" PRIx64, boot);
+    board->ring = calloc(board->room, sizeof(*board->ring));
+    return board->ring != NULL;
+}
+
+void board_close(struct board *board)
+{
+    for (uint64_t n = board->oldest; n < board->next; n++)
+        free_text(board, message_at(board, n));
+    free(board->ring);
+    seen_clear(&board->posts);
+    seen_clear(&board->asked);
+    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
+        while (board->hosts[i])
+            forget_host(board, &board->hosts[i]);
+    }
+}

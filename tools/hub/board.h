@@ -1,0 +1,115 @@
+/*
+ * What the hub holds: the messages of the last minute, who is there, and the cap on what may be
+ * asked for. It knows no network and no clock; all of it is in one thread.
+ *
+ * Messages are numbered from 1. A host that asks for what comes after N has everything up to N.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_BOARD_H
+#define BLKIN_TOOLS_BOARD_H
+
+#include "account/printer.h"
+#include "record/message.h"
+#include "record/seen.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BOARD_AGE_MS    60000 /* twice what an exchange may be away */
+#define BOARD_BYTES     (64U << 20)
+#define BOARD_HOSTS_MAX 16384
+#define HOST_GRACE_MS   30000   /* so long a host that is not waiting is still there */
+#define HOST_FORGET_MS  3600000 /* then its counts go, too */
+
+struct host_counts {
+    uint64_t posted;         /* messages that came from it: */
+    uint64_t accepted;       /* = these */
+    uint64_t doubles;        /* + these, which it has posted before */
+    uint64_t refused;        /* + these, of a wrong form */
+    uint64_t capped;         /* + these, no trace of which the cap let pass */
+    uint64_t dropped_traces; /* traces that it asked for beyond the cap */
+    uint64_t delivered;      /* messages that it has said to have */
+    uint64_t missed;         /* for it, but gone before it came for them */
+};
+
+struct host {
+    char name[MESSAGE_HOST_MAX + 1];
+    char agent[40];   /* which of its processes asked last */
+    bool was_here;    /* it has asked; if not, it was only named by others */
+    bool is_there;    /* as of the last board_tick() */
+    void *waiting;    /* the server's: its request that waits; NULL: none */
+    uint64_t has;     /* all messages up to this one */
+    int64_t seen_ms;  /* when it came or waited last */
+    int64_t used_ms;  /* when board_host() was asked for it last */
+    int64_t since_ns; /* since when it is there, or not; of the wall clock */
+    struct host_counts counts;
+    struct host *next;
+};
+
+struct message {
+    uint64_t number;
+    int64_t at_ms;
+    const struct host *from, *to; /* to is NULL: for all but from */
+    char *text;                   /* NULL: `to` has it */
+    size_t length;
+};
+
+#define BOARD_BUCKETS 4096
+
+struct board {
+    char boot[17]; /* of this run of the hub */
+    int64_t traces_per_s;
+    double allowance;     /* traces that may be asked for now */
+    int64_t allowed_ms;   /* as of then */
+    struct message *ring; /* of `room` places, a power of 2: message N is at N % room */
+    size_t room;
+    uint64_t oldest, next; /* numbers: of the oldest one, and of the one to come */
+    size_t bytes;
+    struct seen posts; /* doubles */
+    struct seen asked; /* traces: to ask for one again costs nothing */
+    struct host *hosts[BOARD_BUCKETS];
+    size_t host_count, there_count;
+    uint64_t hosts_version;  /* another one whenever others are there */
+    struct host_counts gone; /* of hosts that are forgotten */
+};
+
+/* What came of a post: two arrays of JSON, for the answer. */
+struct posted {
+    unsigned accepted, doubles;
+    json_t *refused; /* [{"post": ..., "error": ...}] */
+    json_t *dropped; /* [{"post": ..., "traces": [...]}] */
+    bool is_for_all; /* something was accepted that all others want */
+};
+
+bool board_open(struct board *board, int64_t traces_per_s, int64_t now_ms);
+void board_close(struct board *board);
+
+/* Made if it is not there; NULL: there are too many, or no memory. It is not kept by the caller. */
+struct host *board_host(struct board *board, const char *name, int64_t now_ms);
+
+/* It asks: it is there, from now on. */
+void board_comes(struct board *board, struct host *host, int64_t now_ms);
+
+/* Takes one message from a host; told() is called for the one host that it is for, if it is. */
+void board_post(struct board *board, struct host *from, const json_t *message, int64_t now_ms,
+                struct posted *posted, void (*told)(void *context, struct host *to), void *context);
+
+/* The host has all up to that message; a number that is not ours is taken for none. */
+void board_has(struct board *board, struct host *host, uint64_t number);
+
+/* Is there a message that the host has not? */
+bool board_has_news(const struct board *board, const struct host *host);
+
+/*
+ * Prints those messages, separated by commas, about max_bytes of them, one at least. Returns the
+ * number up to which the host has all then.
+ */
+uint64_t board_print(const struct board *board, const struct host *host, size_t max_bytes,
+                     struct printer *printer);
+
+/* Each second or so: what is old goes, and who is there is looked at. */
+void board_tick(struct board *board, int64_t now_ms);
+
+#endif

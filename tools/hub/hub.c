@@ -1,0 +1,242 @@
+/*
+ * blkin hub: its parts put together in one loop.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "hub.h"
+
+#include "access.h"
+#include "account/metrics_address.h"
+#include "board.h"
+#include "config/config.h"
+#include "monotonic.h"
+#include "page.h"
+#include "server.h"
+#include "service/control.h"
+#include "service/notify.h"
+#include "service/say.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: blkin hub [OPTION]... [--KEY=VALUE]...\n"
+    "\n"
+    "Where the recorders of several hosts meet: what one asks for (`blkin record`,\n"
+    "`blkin keep`), the hub gives to all others, and their answers back. One hub\n"
+    "serves thousands of hosts. It may be killed and started again: the recorders\n"
+    "post once more what it had.\n"
+    "\n"
+    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  --KEY=VALUE    a key of the configuration; here matter: hub-listen\n"
+    "                 (127.0.0.1:7412), hub-token-file, hub-cert-file, hub-key-file,\n"
+    "                 hub-ca-file, hub-traces-per-s (100), expose-hub; all of them:\n"
+    "                 blkin config keys\n"
+    "  -h, --help     print this\n"
+    "\n"
+    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+
+struct hub {
+    struct config *config;
+    struct loop *loop;
+    struct control *control;
+    struct board board;
+    struct access access;
+    struct server *server;
+    struct timer watchdog;
+    char url[128];
+};
+
+/* ---- where it listens ------------------------------------------------------------------------ */
+
+static bool is_loopback(const char *address)
+{
+    struct in6_addr six;
+    struct in_addr four;
+
+    if (inet_pton(AF_INET6, address, &six) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&six);
+    return inet_pton(AF_INET, address, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
+}
+
+static bool check_exposure(const struct hub *hub, const char *where, bool is_local,
+                           struct error *error)
+{
+    if (is_local || access_is_guarded(&hub->access) || config_boolean(hub->config, "expose-hub"))
+        return true;
+    error_set(error,
+              "hub-listen \"%s\" is not on loopback, and whoever reaches it could ask all hosts "
+              "for traces: give it hub-token-file (openssl rand -hex 32), or hub-ca-file for "
+              "certificates; or, on a network that you trust, say expose-hub=yes",
+              where);
+    return false;
+}
+
+/* With the port that it has got, if 0 was given. */
+static void set_url(struct hub *hub, const struct metrics_address *address, int fd)
+{
+    const bool is_six = strchr(address->host, ':') != NULL;
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof(bound);
+    unsigned port = 0;
+
+    if (getsockname(fd, (struct sockaddr *)&bound, &length) == 0)
+        port = ntohs(is_six ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                            : ((struct sockaddr_in *)&bound)->sin_port);
+    (void)snprintf(hub->url, sizeof(hub->url), "%s://%s%s%s:%u",
+                   hub->access.is_tls ? "https" : "http", is_six ? "[" : "", address->host,
+                   is_six ? "]" : "", port);
+}
+
+static int listen_there(struct hub *hub, struct error *error)
+{
+    const char *where = config_text(hub->config, "hub-listen");
+    struct metrics_address address;
+    bool is_local;
+    int fd;
+
+    if (!metrics_address_parse(&address, "hub-listen", where, error))
+        return -1;
+    is_local = is_loopback(address.host);
+    if (!check_exposure(hub, where, is_local, error))
+        return -1;
+    if (!is_local && !hub->access.is_tls)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "without hub-cert-file it is plain HTTP: all on the way can read it%s",
+            hub->access.token.text[0] ? ", the token too" : "");
+    fd = metrics_address_listen(&address, "hub-listen", where, error);
+    if (fd >= 0)
+        set_url(hub, &address, fd);
+    return fd;
+}
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static void end_service(void *context)
+{
+    struct hub *hub = context;
+
+    notify("STOPPING=1");
+    loop_stop(hub->loop);
+}
+
+static const char no_reload[] =
+    "the hub reads its configuration at its start only: restart it, no message is lost by that";
+
+static void reload(void *context)
+{
+    (void)context;
+    say(BT_LOGGING_LEVEL_WARNING, "%s", no_reload);
+}
+
+static void wake(void *context)
+{
+    struct hub *hub = context;
+
+    notify("WATCHDOG=1");
+    timer_set(hub->loop, &hub->watchdog, notify_watchdog_ms());
+}
+
+static json_t *answer(void *context, const char *request)
+{
+    struct hub *hub = context;
+
+    if (strcmp(request, "status") == 0)
+        return hub_json(&hub->board, hub->server, hub->url);
+    if (strcmp(request, "reload") == 0)
+        return json_pack("{ss}", "error", no_reload);
+    return NULL;
+}
+
+static char *page(void *context)
+{
+    struct hub *hub = context;
+
+    return hub_page(&hub->board, hub->server);
+}
+
+static bool open_all(struct hub *hub, struct error *error)
+{
+    int fd;
+
+    hub->control =
+        control_open(hub->loop, config_text(hub->config, "runtime-dir"), "hub", answer, hub, error);
+    if (!hub->control || !access_open(&hub->access, hub->config, error))
+        return false;
+    fd = listen_there(hub, error);
+    if (fd < 0)
+        return false;
+    hub->server = server_open(hub->loop, fd, &hub->board, &hub->access, page, hub, error);
+    if (!hub->server)
+        close(fd);
+    return hub->server != NULL;
+}
+
+static bool serve(struct hub *hub)
+{
+    const bool token = hub->access.token.text[0], certificate = hub->access.wants_certificate;
+
+    say(BT_LOGGING_LEVEL_INFO, "serves at %s; recorders must show %s%s%s", hub->url,
+        certificate ? "a certificate" : "", certificate && token ? " and " : "",
+        token         ? "the token"
+        : certificate ? ""
+                      : "nothing");
+    notify("READY=1\nSTATUS=serves at %s", hub->url);
+    hub->watchdog = (struct timer){.due = wake, .context = hub};
+    if (notify_watchdog_ms())
+        wake(hub);
+    if (loop_run(hub->loop))
+        return true;
+    say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+    return false;
+}
+
+static int run(struct hub *hub)
+{
+    const struct loop_signals signals = {end_service, reload, hub};
+    struct error error = {"out of memory"};
+    bool is_right = false;
+
+    hub->loop = loop_new(&signals);
+    if (!hub->loop) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        return 1;
+    }
+    if (board_open(&hub->board, config_integer(hub->config, "hub-traces-per-s"), clock_ms()) &&
+        open_all(hub, &error))
+        is_right = serve(hub);
+    else
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    server_close(hub->server);
+    board_close(&hub->board);
+    access_close(&hub->access);
+    if (hub->control)
+        control_close(hub->control);
+    loop_free(hub->loop);
+    return is_right ? 0 : 1;
+}
+
+int hub_command(int argc, char *argv[])
+{
+    const struct config_request request = {"hub", usage, NULL};
+    static struct hub hub;
+    int status;
+
+    hub.config = config_read(&request, argc, argv, &status);
+    if (!hub.config)
+        return status;
+    if (config_operands(hub.config) > 0) {
+        fprintf(stderr, "%s: expected no operand\n%s", argv[0], usage);
+        config_free(hub.config);
+        return 2;
+    }
+    say_open(argv[0], config_text(hub.config, "log-level"));
+    status = run(&hub);
+    config_free(hub.config);
+    return status;
+}

@@ -1,0 +1,203 @@
+/*
+ * The exchange: what is the same whoever carries the messages.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "exchange.h"
+
+#include "exchange_backend.h"
+#include "monotonic.h"
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+static char *text_of(struct exchange *exchange, const json_t *message, struct error *error)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)message);
+    char post[POST_MAX + 1];
+    char *text = NULL;
+
+    (void)snprintf(post, sizeof(post), "%s:%s:%" PRIu64, exchange->host, exchange->agent,
+                   ++exchange->last_post);
+    error_set(error, "out of memory");
+    if (copy && json_object_set_new(copy, "post", json_string(post)) == 0 &&
+        message_check(copy, error))
+        text = json_dumps(copy, JSON_COMPACT);
+    json_decref(copy);
+    return text;
+}
+
+void exchange_post(struct exchange *exchange, const json_t *message)
+{
+    struct error error;
+    size_t length;
+    char *text;
+
+    if (!exchange->backend)
+        return;
+    text = text_of(exchange, message, &error);
+    length = text ? strlen(text) : 0;
+    if (length > MESSAGE_MAX - 2) { /* with the brackets around it */
+        error_set(&error, "it has %zu bytes, more than %u", length, MESSAGE_MAX - 2);
+        free(text);
+        text = NULL;
+    }
+    if (text) {
+        exchange->backend->post(exchange->backend, text, length);
+        return;
+    }
+    exchange->dropped++;
+    say(BT_LOGGING_LEVEL_ERROR, "a message for other hosts is not posted: %s", error.text);
+}
+
+/* ---- what a backend tells -------------------------------------------------------------------- */
+
+static bool is_for_us(const struct exchange *exchange, const json_t *message)
+{
+    const char *to = message_text(message, "to");
+
+    return strcmp(message_text(message, "host"), exchange->host) != 0 &&
+           (!*to || strcmp(to, exchange->host) == 0);
+}
+
+void exchange_received(struct exchange *exchange, const json_t *message)
+{
+    struct error error;
+
+    if (!message_check(message, &error)) {
+        if (exchange->malformed++ == 0)
+            say(BT_LOGGING_LEVEL_WARNING, "%s: a message of a wrong form: %s", exchange->url,
+                error.text);
+        return;
+    }
+    if (!is_for_us(exchange, message) ||
+        seen_before(&exchange->seen, message_text(message, "post"), clock_ms()))
+        return;
+    exchange->received++;
+    exchange->callbacks.message(exchange->callbacks.context, message);
+}
+
+void exchange_capped(struct exchange *exchange, const char *text, const json_t *traces)
+{
+    json_t *request = json_loads(text, 0, NULL);
+    json_t *message =
+        json_pack("{ss, ss, ss, sO}", "type", "dropped", "id", message_text(request, "id"), "host",
+                  exchange->host, "traces", (json_t *)(uintptr_t)traces);
+
+    exchange->dropped_traces += json_array_size(traces);
+    if (message)
+        exchange->callbacks.message(exchange->callbacks.context, message);
+    json_decref(message);
+    json_decref(request);
+}
+
+void exchange_state(struct exchange *exchange, const char *problem)
+{
+    const bool is_connected = problem == NULL;
+
+    if (is_connected == exchange->is_connected &&
+        (is_connected || strcmp(problem, exchange->problem) == 0))
+        return;
+    if (is_connected != exchange->is_connected)
+        exchange->since_ns = wall_clock_ns();
+    exchange->is_connected = is_connected;
+    (void)snprintf(exchange->problem, sizeof(exchange->problem), "%s", problem ? problem : "");
+    if (is_connected)
+        say(BT_LOGGING_LEVEL_INFO, "%s: connected", exchange->url);
+    else
+        say(BT_LOGGING_LEVEL_WARNING, "other hosts are not reached: %s", problem);
+}
+
+void exchange_hosts(struct exchange *exchange, const json_t *hosts)
+{
+    json_t *known = json_pack("[s]", exchange->host);
+    const json_t *host;
+    size_t i;
+
+    json_array_foreach(hosts, i, host)
+    {
+        const char *name = json_string_value(host);
+
+        if (name && message_is_host(name) && strcmp(name, exchange->host) != 0)
+            (void)json_array_append(known, (json_t *)(uintptr_t)host);
+    }
+    if (!known)
+        return;
+    json_decref(exchange->hosts);
+    exchange->hosts = known;
+}
+
+/* ---- the exchange ---------------------------------------------------------------------------- */
+
+static bool open_backend(struct exchange *exchange, const struct config *config,
+                         struct error *error)
+{
+    const char *url = config_text(config, "hub");
+
+    if (!url || !*url)
+        return true;
+    if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+        exchange->backend = exchange_http_open(exchange, config, error);
+    else
+        error_set(error, "hub: expected http://HOST:PORT or https://HOST:PORT");
+    return exchange->backend != NULL;
+}
+
+struct exchange *exchange_open(struct loop *loop, const struct config *config, const char *host,
+                               const struct exchange_callbacks *callbacks, struct error *error)
+{
+    struct exchange *exchange;
+    uint64_t agent = 0;
+
+    if (!message_is_host(host)) {
+        error_set(error,
+                  "host \"%.64s\": expected a name of letters, digits, '.', '-' and '_' for other "
+                  "hosts to know this one by",
+                  host);
+        return NULL;
+    }
+    error_set(error, "out of memory");
+    exchange = calloc(1, sizeof(*exchange));
+    if (!exchange)
+        return NULL;
+    exchange->loop = loop;
+    exchange->callbacks = *callbacks;
+    exchange->seen.keep_ms = 2 * EXCHANGE_KEEP_MS;
+    exchange->since_ns = wall_clock_ns();
+    (void)snprintf(exchange->host, sizeof(exchange->host), "%s", host);
+    if (getrandom(&agent, sizeof(agent), 0) < 0)
+        agent = (uint64_t)wall_clock_ns();
+    (void)snprintf(exchange->agent, sizeof(exchange->agent), "%016" PRIx64, agent);
+    exchange_hosts(exchange, NULL);
+    if (exchange->hosts && open_backend(exchange, config, error))
+        return exchange;
+    exchange_close(exchange);
+    return NULL;
+}
+
+void exchange_close(struct exchange *exchange)
+{
+    if (!exchange)
+        return;
+    if (exchange->backend)
+        exchange->backend->close(exchange->backend);
+    seen_clear(&exchange->seen);
+    json_decref(exchange->hosts);
+    free(exchange);
+}
+
+json_t *exchange_json(const struct exchange *exchange)
+{
+    return json_pack("{ss, ss, so, ss, sO, sI, sI, sI, sI, sI, sI}", "url", exchange->url, "state",
+                     !exchange->backend || exchange->is_connected ? "connected" : "away", "since",
+                     json_time(exchange->since_ns), "error", exchange->problem, "hosts",
+                     exchange->hosts, "posted", (json_int_t)exchange->posted, "received",
+                     (json_int_t)exchange->received, "dropped", (json_int_t)exchange->dropped,
+                     "dropped_traces", (json_int_t)exchange->dropped_traces, "refused",
+                     (json_int_t)exchange->refused, "malformed", (json_int_t)exchange->malformed);
+}

@@ -1,0 +1,59 @@
+/*
+ * What an exchange is made of: the part that all have, and one that reaches the other side.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_EXCHANGE_BACKEND_H
+#define BLKIN_TOOLS_EXCHANGE_BACKEND_H
+
+#include "exchange.h"
+#include "message.h"
+#include "seen.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* So long messages are kept for another side that is away, or that may have lost them. */
+#define EXCHANGE_KEEP_MS    60000
+#define EXCHANGE_KEEP_BYTES (16U << 20)
+
+struct backend {
+    /* Takes the text of a message, which it frees. */
+    void (*post)(struct backend *backend, char *text, size_t length);
+    void (*close)(struct backend *backend);
+};
+
+struct exchange {
+    struct loop *loop;
+    struct exchange_callbacks callbacks;
+    char host[MESSAGE_HOST_MAX + 1];
+    char agent[17]; /* of this process, by chance */
+    uint64_t last_post;
+    struct seen seen;        /* "post" of what was received */
+    struct backend *backend; /* NULL: we are alone */
+    char url[1024];          /* for messages */
+    bool is_connected;
+    int64_t since_ns;
+    char problem[512]; /* "": none */
+    json_t *hosts;     /* names, ours too */
+    uint64_t posted, received, dropped, dropped_traces, refused, malformed;
+};
+
+struct backend *exchange_http_open(struct exchange *exchange, const struct config *config,
+                                   struct error *error);
+
+/* ---- what a backend tells ---- */
+
+void exchange_received(struct exchange *exchange, const json_t *message);
+
+/* The cap has dropped these traces (an array of ids) of a request of ours, of this text. */
+void exchange_capped(struct exchange *exchange, const char *text, const json_t *traces);
+
+/* problem is NULL: connected. */
+void exchange_state(struct exchange *exchange, const char *problem);
+
+/* An array of names. */
+void exchange_hosts(struct exchange *exchange, const json_t *hosts);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * The form of a message between recorders.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "message.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TEXT_MAX    1023 /* of a reason or a name */
+#define ID_MAX      511
+#define LAST_MAX_MS 86400000
+
+const char *message_text(const json_t *message, const char *member)
+{
+    const char *text = json_string_value(json_object_get(message, member));
+
+    return text ? text : "";
+}
+
+static bool is_host(const char *name, size_t length)
+{
+    if (length == 0 || length > MESSAGE_HOST_MAX || *name == '-')
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
+            return false;
+    }
+    return true;
+}
+
+bool message_is_host(const char *name)
+{
+    return is_host(name, strlen(name));
+}
+
+/* ---- members: each of these returns false with error set ------------------------------------- */
+
+static bool wrong(const char *name, const char *expected, struct error *error)
+{
+    error_set(error, "\"%s\": expected %s", name, expected);
+    return false;
+}
+
+static bool check_text(const json_t *object, const char *name, bool is_needed, struct error *error)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if ((!value && !is_needed) || (json_is_string(value) && json_string_length(value) <= TEXT_MAX))
+        return true;
+    return wrong(name, "a text of at most 1023 bytes", error);
+}
+
+static bool check_host(const json_t *object, const char *name, struct error *error)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (json_is_string(value) && is_host(json_string_value(value), json_string_length(value)))
+        return true;
+    return wrong(name, "a host's name: letters, digits, '.', '-' and '_', at most 253", error);
+}
+
+/* Printable ASCII without blanks. */
+static bool check_name(const json_t *object, const char *name, size_t max, struct error *error)
+{
+    const char *text = message_text(object, name);
+    const size_t length = strlen(text);
+
+    for (size_t i = 0; i < length; i++) {
+        if (!isgraph((unsigned char)text[i]))
+            return wrong(name, "printable ASCII characters without blanks", error);
+    }
+    return (length > 0 && length <= max) || wrong(name, "a text of some hundred characters", error);
+}
+
+static bool check_integer(const json_t *object, const char *name, json_int_t min, json_int_t max,
+                          struct error *error)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (json_is_integer(value) && json_integer_value(value) >= min &&
+        json_integer_value(value) <= max)
+        return true;
+    error_set(error, "\"%s\": expected a number, %lld to %lld", name, (long long)min,
+              (long long)max);
+    return false;
+}
+
+static bool is_hex(const json_t *value, size_t digits)
+{
+    const char *text = json_string_value(value);
+
+    return text && json_string_length(value) == digits &&
+           strspn(text, "0123456789abcdef") == digits;
+}
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+static bool check_span_ids(const json_t *trace, const char *name, struct error *error)
+{
+    const json_t *ids = json_object_get(trace, name);
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id)
+    {
+        if (!is_hex(id, 16))
+            return wrong(name, "ids of spans, 16 hex digits each", error);
+    }
+    return json_is_array(ids) || wrong(name, "an array of ids", error);
+}
+
+static bool check_wanted(const json_t *trace, struct error *error)
+{
+    return check_text(trace, "why", true, error);
+}
+
+static bool check_found(const json_t *trace, struct error *error)
+{
+    return check_integer(trace, "spans", 0, INT64_MAX, error) &&
+           check_span_ids(trace, "have", error) && check_span_ids(trace, "want", error);
+}
+
+static bool check_traces(const json_t *message,
+                         bool (*check)(const json_t *trace, struct error *error),
+                         struct error *error)
+{
+    const json_t *traces = json_object_get(message, "traces");
+    const json_t *trace;
+    size_t i;
+
+    if (!json_is_array(traces) || json_array_size(traces) > MESSAGE_TRACES_MAX)
+        return wrong("traces", "an array of at most 10000", error);
+    json_array_foreach(traces, i, trace)
+    {
+        if (!is_hex(json_object_get(trace, "id"), 32))
+            return wrong("traces", "each with \"id\", 32 hex digits in small letters", error);
+        if (!check(trace, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the two kinds --------------------------------------------------------------------------- */
+
+static bool check_keep(const json_t *message, struct error *error)
+{
+    if (!check_integer(message, "at", 1, INT64_MAX, error))
+        return false;
+    if (json_object_get(message, "last_ms"))
+        return check_integer(message, "last_ms", 1, LAST_MAX_MS, error) &&
+               check_text(message, "service", false, error);
+    return check_traces(message, check_wanted, error);
+}
+
+static bool check_answer(const json_t *message, struct error *error)
+{
+    return check_host(message, "to", error) &&
+           check_integer(message, "held_from", 0, INT64_MAX, error) &&
+           check_text(message, "error", false, error) && check_traces(message, check_found, error);
+}
+
+bool message_check(const json_t *message, struct error *error)
+{
+    const char *type = message_text(message, "type");
+
+    if (!json_is_object(message)) {
+        error_set(error, "expected a JSON object");
+        return false;
+    }
+    if (!check_name(message, "id", ID_MAX, error) ||
+        !check_name(message, "post", POST_MAX, error) || !check_host(message, "host", error))
+        return false;
+    if (strcmp(type, "keep") == 0)
+        return check_keep(message, error);
+    if (strcmp(type, "found") == 0)
+        return check_answer(message, error);
+    return wrong("type", "\"keep\" or \"found\"", error);
+}

@@ -1,0 +1,29 @@
+/*
+ * The form of a message between recorders (exchange.h). What comes over a network is checked before
+ * anybody works with it; what we post ourselves is, too.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_MESSAGE_H
+#define BLKIN_TOOLS_MESSAGE_H
+
+#include "error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define MESSAGE_MAX        (1U << 20) /* bytes of its text */
+#define MESSAGE_TRACES_MAX 10000
+#define MESSAGE_HOST_MAX   253 /* as of a name in the DNS */
+#define POST_MAX           300 /* characters of "post", which no two messages share */
+
+/* Letters, digits, '.', '-' and '_': it is shown, and is part of a URL. */
+bool message_is_host(const char *name);
+
+/* Returns false with error set, which tells of the first thing that is wrong. */
+bool message_check(const json_t *message, struct error *error);
+
+/* The member, "" if it is not there or no text. */
+const char *message_text(const json_t *message, const char *member);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * What was seen lately: two generations, of which the older one is thrown away as a whole.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "seen.h"
+
+void seen_clear(struct seen *seen)
+{
+    json_decref(seen->young);
+    json_decref(seen->old);
+    seen->young = seen->old = NULL;
+}
+
+static void turn(struct seen *seen, int64_t now_ms)
+{
+    if (seen->young && now_ms - seen->turned_ms < seen->keep_ms)
+        return;
+    json_decref(seen->old);
+    /* nothing was put in for so long: both are too old */
+    if (now_ms - seen->turned_ms < 2 * seen->keep_ms) {
+        seen->old = seen->young;
+    } else {
+        json_decref(seen->young);
+        seen->old = NULL;
+    }
+    seen->young = json_object();
+    seen->turned_ms = now_ms;
+}
+
+bool seen_has(struct seen *seen, const char *text, int64_t now_ms)
+{
+    turn(seen, now_ms);
+    return json_object_get(seen->young, text) || json_object_get(seen->old, text);
+}
+
+bool seen_before(struct seen *seen, const char *text, int64_t now_ms)
+{
+    if (seen_has(seen, text, now_ms))
+        return true;
+    (void)json_object_set_new(seen->young, text, json_true());
+    return false;
+}
