@@ -232,7 +232,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-drain bench-json bench-post null_server))
+	bench-drain bench-json bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -381,9 +381,10 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
 
-bench-record: ## measure the recorder on four hosts of this machine: an hour (less: HOSTS_PARTS=planted PLANTED=100)
+bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
 	@$(PYTHON) tests/bench/bench hosts
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
