@@ -232,7 +232,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-drain bench-json bench-post null_server))
+	bench-drain bench-json bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -254,7 +254,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-record_load := $(BUILD)/tests/record/hosts/load
+record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
@@ -381,9 +381,10 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
 
-bench-record: ## measure the recorder on four hosts of this machine: an hour (less: HOSTS_PARTS=planted PLANTED=100)
+bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
 	@$(PYTHON) tests/bench/bench hosts
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
@@ -458,9 +459,11 @@ $(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
-$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/packed.c \
-	core/table.c)
+$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
+	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
+$(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
+$(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \

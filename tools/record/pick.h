@@ -47,7 +47,8 @@ bool pick(const char *from, const char *to, const struct pick_spec *spec,
  *
  *     time of the trace's clock = ns since 1970 - offset_ns
  *
- * A time of babeltrace2's and one of CLOCK_REALTIME differ by what the wall clock was set since.
+ * A time of babeltrace2's and one of CLOCK_REALTIME differ by what the wall clock was set since. Of
+ * several users' buffers, each with a measurement of its own, the least.
  * Returns false with error set.
  */
 bool ring_clock(const char *folder, int64_t *offset_ns, struct error *error);

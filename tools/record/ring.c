@@ -144,19 +144,24 @@ static bool look_for_clock(void *context, struct stream *stream, const char *pat
 {
     struct clock_search *search = context;
     char metadata[PATH_MAX];
+    int64_t offset_ns;
     uint64_t bytes;
     int fd;
 
     (void)stream;
     (void)name;
     (void)error;
-    if (search->is_found || !metadata_beside(metadata, path))
+    if (!metadata_beside(metadata, path))
         return true;
     fd = open_regular(metadata, &bytes);
     if (fd < 0)
         return true;
     (void)metadata_text(fd, search->text);
-    search->is_found = clock_offset(search->text, search->offset_ns);
+    if (clock_offset(search->text, &offset_ns)) {
+        if (!search->is_found || offset_ns < *search->offset_ns)
+            *search->offset_ns = offset_ns;
+        search->is_found = true;
+    }
     (void)close(fd);
     return true;
 }
