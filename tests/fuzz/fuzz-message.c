@@ -31,6 +31,11 @@ static size_t expand(char *text, size_t room, const uint8_t *data, size_t size)
         "{\"id\":\"0123456789abcdef0123456789abcdef\",\"why\":\"x\"}",
         "{\"id\":\"0123456789abcdef0123456789abcdee\",\"spans\":1,\"have\":[\"0123456789abcdef\"],"
         "\"want\":[]}",
+        "{\"id\":\"0123456789abcdef0123456789abcded\"",
+        ",\"spans\":1",
+        ",\"have\":[]",
+        ",\"want\":[]",
+        "\"0123456789abcdef\"",
         "{",
         "}",
         "[",
