@@ -67,6 +67,8 @@ struct agent {
     struct timer step, watchdog, deadline;
     struct sessions_report last;
     struct task end_task;
+    bool has_recorded;  /* since the start, a ring was there */
+    bool is_remaking;   /* the ring, by our order */
     bool has_looked, has_polled, is_ready, is_stopping, is_last_call, ends_sessions, has_failed;
     char said[1024]; /* what LTTng's state was, last */
     int64_t said_ms;

@@ -131,6 +131,7 @@ static void make_anew(struct agent *agent)
         agent->totals.rings_grown++;
     agent->anew = ANEW_NOT;
     agent->sessions.specs[SESSION_RING].subbuf_count = fetching_ring_size(agent);
+    agent->is_remaking = true;
     sessions_make_anew(&agent->sessions, SESSION_RING);
 }
 

@@ -39,8 +39,9 @@ struct trace {
     struct part *parts; /* the hosts that have some of it */
     size_t part_count;
     uint64_t spans;
-    bool is_cut;    /* not all ids are known */
-    bool is_judged; /* or somebody else does */
+    bool is_cut;     /* not all ids are known */
+    bool is_dropped; /* no other host was asked */
+    bool is_judged;  /* or somebody else does */
 };
 
 struct entry {
@@ -52,6 +53,7 @@ struct entry {
     size_t trace_count, trace_room;
     size_t waiting; /* hosts */
     int64_t deadline_ms;
+    bool is_dropped; /* no other host was asked for anything of it */
     bool is_done;
     struct entry *next;
 };
@@ -327,6 +329,27 @@ void ledger_answer(struct ledger *ledger, const json_t *found)
         add_answer(entry, (uint32_t)(host - entry->hosts), answer);
 }
 
+void ledger_drop(struct ledger *ledger, const json_t *dropped)
+{
+    const char *id = json_string_value(json_object_get(dropped, "id"));
+    const json_t *traces = json_object_get(dropped, "traces"), *text;
+    struct entry *entry = id ? find_entry(ledger, id) : NULL;
+    size_t i;
+
+    if (!entry)
+        return;
+    entry->is_dropped |= json_array_size(traces) == 0;
+    json_array_foreach(traces, i, text)
+    {
+        struct trace_id trace_id;
+        struct trace *trace =
+            trace_id_read(json_string_value(text), &trace_id) ? find_trace(entry, trace_id) : NULL;
+
+        if (trace)
+            trace->is_dropped = true;
+    }
+}
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
 static void join(struct printer *printer, const char *joint)
@@ -364,6 +387,10 @@ static char *print_lacks(const struct entry *entry, const struct trace *trace, u
     if (trace->is_cut) {
         join(&printer, "; ");
         print_string(&printer, "too many spans to tell whether all are there");
+    }
+    if (entry->is_dropped || trace->is_dropped) {
+        join(&printer, "; ");
+        print_string(&printer, "other hosts were not asked: the hub's cap (hub-traces-per-s)");
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];

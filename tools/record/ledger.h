@@ -53,6 +53,9 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
 /* A message "found" (exchange.h), ours too. Those that belong to no request are passed over. */
 void ledger_answer(struct ledger *ledger, const json_t *found);
 
+/* A message "dropped" (exchange.h): nobody else was asked for these. */
+void ledger_drop(struct ledger *ledger, const json_t *dropped);
+
 /* Another host asks for these traces: it judges those that it has asked for after we have. */
 void ledger_yield(struct ledger *ledger, const struct request *theirs);
 

@@ -86,9 +86,14 @@ static void save(void *context)
 static void say_new(struct agent *agent, const struct sessions_report *report)
 {
     if (report->is_new[SESSION_RING]) {
-        if (agent->totals.sessions++ && agent->anew == ANEW_NOT && agent->ring_mono_ns)
+        agent->totals.sessions++;
+        if (agent->has_recorded && !agent->is_remaking) {
+            agent->totals.rings_lost++;
             say(BT_LOGGING_LEVEL_WARNING,
-                "the recorder's session was made anew: what was in its memory is lost");
+                "LTTng has lost the recorder's session, with what was in its memory: it is made "
+                "anew");
+        }
+        agent->is_remaking = false;
         fetching_ring_is_new(agent);
     }
     if (report->is_new[SESSION_ALARM])
@@ -109,6 +114,7 @@ static void looked(void *context, const struct sessions_report *report)
     say_new(agent, report);
     agent->last = *report;
     agent->has_looked = true;
+    agent->has_recorded |= report->state == RECORDS;
     if (report->state == RECORDS) {
         char text[640];
 

@@ -6,6 +6,7 @@
  *     slow MS       one that takes so long in "disk"; "slow ID" when it has ended
  *     late MS MORE  the same, but "request" ends so many ms after the others; "late ID"
  *     keep          a fast one that the program asks to be kept; "keep ID"
+ *     orphan MS     a slow one whose parent is nowhere; "orphan ID"
  *     rate N        from now on N fast ones a second, until the next line; 0: none
  *     service NAME  spans are of that service from now on
  *
@@ -53,6 +54,19 @@ static struct blkin_context request(long ms, long more, const char *keep)
     return context;
 }
 
+static struct blkin_context orphan(long ms)
+{
+    struct blkin_context parent = {.trace_id = 0};
+    struct blkin_span root, span;
+
+    blkin_span_begin(&root, "never ends", BLKIN_CLIENT, NULL);
+    parent = *blkin_span_context(&root);
+    blkin_span_begin_remote(&span, "orphan", BLKIN_SERVER, &parent);
+    wait_ms(ms);
+    blkin_span_end(&span);
+    return parent;
+}
+
 /* Until there is a line. */
 static void make_at(double rate)
 {
@@ -88,6 +102,9 @@ static void obey(char *line)
     } else if (sscanf(line, "late %ld %ld", &a, &b) == 2) {
         context = request(a, b, NULL);
         print_id("late", &context);
+    } else if (sscanf(line, "orphan %ld", &a) == 1) {
+        context = orphan(a);
+        print_id("orphan", &context);
     } else if (strcmp(line, "keep\n") == 0) {
         context = request(0, 0, "as the test wants it");
         print_id("keep", &context);
