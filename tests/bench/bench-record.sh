@@ -8,6 +8,8 @@
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), MEMORY (of each recorder),
 # FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) and MODES of the table.
 #
+# KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -158,6 +160,7 @@ show_agents() {
         agent_status "$host" | jq -c '{host, state, ring, exchange, rules,
             totals: (.totals | with_entries(select(.value != 0)))}' >&2
     done
+    [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$KEEP_LOGS"
 }
 
 # total NAME: of all agents.
