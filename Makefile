@@ -441,6 +441,12 @@ $(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # because to zero 590 KiB would take most of the time
 $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
 	-DSEQUENCE_PLACES=16 -DALIKE_MAX=4
+# windows and tables that are small, so that their borders are met
+$(BUILD)/fuzz/fuzz-alarm: $(addprefix tools/record/,alarm.c packets.c)
+$(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/streams.h $(wildcard tools/record/*.h)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
+	-DPROCESSES=8
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
@@ -453,9 +459,11 @@ $(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
-$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/packed.c \
-	core/table.c)
+$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
+	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
+$(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
+$(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \

@@ -117,7 +117,7 @@ start_all() {
 
 start_agents() {
     all_hosts start_agent || exit 1
-    all_hosts wait_agent || exit 1
+    all_hosts wait_agent || exit 1 # each of them knows all
 }
 
 loads_run() {
@@ -153,6 +153,15 @@ show_agents() {
         agent_status "$host" >&2
         tail -n 15 "$WORK/record-$host.log" >&2
     done
+}
+
+# total NAME: of all agents.
+total() {
+    local host sum=0
+    for ((host = 1; host <= HOSTS; host++)); do
+        sum=$((sum + $(agent_status "$host" | field "totals.$1")))
+    done
+    echo "$sum"
 }
 
 say_result() {
@@ -255,11 +264,11 @@ run_faults() {
 
 # Quiet and stormy seconds in turns.
 run_storm() {
-    local host result calm storm
+    local host result calm storm made
     start_all
     start_collect || exit 1
     start_agents
-    LOAD=("rate=$rate" "seconds=${STORM_SECONDS:-120}" slow=10000 odd-slow=1 phase=20)
+    LOAD=("rate=$rate" "seconds=${STORM_SECONDS:-70}" slow=10000 odd-slow=1 phase=10)
     run_loads "$WORK/samples"
     result=$(check_hosts --wait 20 --storm)
     complain "storm: $result"
@@ -269,6 +278,12 @@ run_storm() {
         storm=$(field odd.cpu_us <"$WORK/load-$host.log")
         say "storm_cpu_$host" "$storm" "$calm" "$(awk "BEGIN { print $storm / $calm }")"
     done
+    made=$("$PYTHON" "$hosts_parts/fits.py" "$WORK/load" "$HOSTS")
+    say storm_made "$made"
+    say storm_read "$(total alarms)"
+    say storm_dropped "$(total alarms_held_back)"
+    say storm_lost "$(total alarms_lost)"
+    say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
     say_result "$result" planted complete tagged untagged fast doubles
     for column in 1 2 3; do
         growth "$WORK/samples" $column "storm_$(cut -d ' ' -f $column <<<"agent_kib lttng_kib disk_kib")"
@@ -289,7 +304,7 @@ run_snapshots() {
     start_load 1
     while loads_run; do
         sample "$WORK/samples"
-        taken=$(agent_status 1 | jq -r "${SNAPSHOTS_FILTER:-.counters.snapshots // 0}")
+        taken=$(agent_status 1 | jq -r ".totals.snapshots // 0")
         [ "${taken:-0}" -lt "${SNAPSHOTS:-1000}" ] || stop_part load-1 TERM 30
         sleep 2
     done

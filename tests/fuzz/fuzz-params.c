@@ -53,6 +53,8 @@ static const struct known {
     {"closing-annotations", CLOSING, AT(closing), 0, 0},
     {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
     {"require-collector", BOOLEAN, AT(exporter.require_collector), 0, 1},
+    {"only-traces", TEXT, AT(only_traces), 0, 0},
+    {"only-found", TEXT, AT(only_found), 0, 0},
     {"stats-file", TEXT, AT(stats_file), 0, 0},
     {"stats-period-ms", INTEGER, AT(stats_period_ms), 10, DAY},
     {"prometheus-listen", TEXT, AT(prometheus_listen), 0, 0},

@@ -89,6 +89,8 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
+#define SLOW_MS 40
+
 static void step(struct blkin_span *span, const char *name, long ms)
 {
     struct blkin_context context;
@@ -101,7 +103,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
     blkin_step_end(span);
 }
 
-/* The spans themselves no rule fits: their service's are excepted. */
+/* With rules that the spans themselves do not fit. */
 static int steps(void)
 {
     struct blkin_context context;
@@ -117,7 +119,7 @@ static int steps(void)
     step(&span, "inner fast", 0);
     blkin_step_end(&span);
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
-    step(&span, "fsync", 5);
+    step(&span, "fsync", SLOW_MS);
     blkin_step_end(&span);
     blkin_span_set_start(&span, now_ns() - 1000000000);
     blkin_span_end(&span);
@@ -126,19 +128,19 @@ static int steps(void)
     blkin_step_begin(&span, "hung", BLKIN_INTERNAL);
     blkin_step_context(&span, &context);
     print_ids(&context, "hung");
-    sleep_ms(5);
+    sleep_ms(SLOW_MS);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "full log", BLKIN_SERVER, NULL);
     for (int i = 0; i < 60; i++)
         step(&span, "fast", 0);
-    step(&span, "of its own event", 5);
+    step(&span, "of its own event", SLOW_MS);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "all fast", BLKIN_SERVER, NULL);
     for (int i = 0; i < 5; i++)
         step(&span, "fast", 0);
-    sleep_ms(5);
+    sleep_ms(SLOW_MS);
     blkin_span_end(&span);
     return 0;
 }
@@ -210,6 +212,7 @@ static volatile sig_atomic_t in_handler;
 
 static void handle(int number)
 {
+    const int saved_errno = errno;
     struct blkin_span span;
 
     (void)number;
@@ -219,6 +222,7 @@ static void handle(int number)
     blkin_span_end(&span);
     in_handler++;
     CHECK(errno == 4711);
+    errno = saved_errno;
 }
 
 /* Also while the lock of the rules is held, and while the chores are done. */

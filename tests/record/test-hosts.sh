@@ -11,7 +11,7 @@ set -u
 
 need_hosts "$@"
 private_begin
-AGENT_OPTIONS=(--memory-bytes=128M --linger-ms=700 --snapshot-interval-ms=1000 --answer-timeout-ms=4000)
+AGENT_OPTIONS=(--memory-bytes=128M --linger-ms=700 --snapshot-interval-ms=1000)
 begin_hosts 3 || exit 1
 echo "round trips to the hub: $DELAY_BY"
 start_hub && start_collect || exit 1

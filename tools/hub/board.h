@@ -48,6 +48,12 @@ struct host {
     struct host *next;
 };
 
+/* It has asked or posted: it is not only a name that others use. */
+static inline bool host_is_shown(const struct host *host)
+{
+    return host->was_here || host->counts.posted;
+}
+
 struct message {
     uint64_t number;
     int64_t at_ms;

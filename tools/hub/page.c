@@ -72,7 +72,7 @@ json_t *hub_json(const struct board *board, const struct server *server, const c
 
     FOR_HOSTS(board, host)
     {
-        if (host->was_here)
+        if (host_is_shown(host))
             (void)json_object_set_new(hosts, host->name, host_json(host));
     }
     return json_pack(
@@ -109,7 +109,7 @@ static void print_metric(struct printer *printer, const struct board *board, siz
     print_head(printer, name, "counter", metrics[i].help);
     FOR_HOSTS(board, host)
     {
-        if (host->was_here)
+        if (host_is_shown(host))
             print(printer, "blkin_hub_%s{host=\"%s\"} %" PRIu64 "\n", name, host->name,
                   count_of(&host->counts, i));
     }

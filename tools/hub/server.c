@@ -21,8 +21,9 @@
 #define UPLOADS_MAX    (64U << 20) /* bytes of all bodies that are on their way */
 #define ANSWER_BYTES   (256U << 10)
 #define WAIT_MAX_MS    25000
-#define IDLE_S         40 /* a connection that says nothing; longer than a recorder waits */
-#define OWN_FDS        64 /* files and sockets that are no connections */
+#define STRANGER_S     10 /* a connection may say nothing for so long before it has shown who it is */
+#define IDLE_S         300 /* and after that */
+#define OWN_FDS        64  /* files and sockets that are no connections */
 #define CONNECTION_MAX 65536
 #define HEAD_BYTES     8192 /* of a request, at most */
 #define TICK_MS        1000
@@ -405,7 +406,7 @@ static json_t *hosts_json(const struct board *board)
 
     for (size_t i = 0; i < BOARD_BUCKETS; i++) {
         for (const struct host *host = board->hosts[i]; host; host = host->next) {
-            if (host->was_here)
+            if (host_is_shown(host))
                 (void)json_array_append_new(hosts, host_json(host));
         }
     }
@@ -453,6 +454,7 @@ static enum MHD_Result begin_request(struct server *server, struct MHD_Connectio
     denied = access_denied(server->access, connection);
     if (denied)
         return deny(server, connection, MHD_HTTP_UNAUTHORIZED, denied);
+    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)IDLE_S);
     if (is_post && is_too_long(connection))
         return deny(server, connection, MHD_HTTP_CONTENT_TOO_LARGE,
                     "expected a body of at most 1 MiB");
@@ -617,9 +619,10 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
     const struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, access->cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, access->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"},
         {access->trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, access->trust},
         {MHD_OPTION_END, 0, NULL}};
-    const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[3];
+    const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
     const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                            (access->is_tls ? MHD_USE_TLS : 0U);
 
@@ -627,8 +630,8 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
         MHD_OPTION_CONNECTION_LIMIT, connection_limit(), MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_ARRAY,
-        more, MHD_OPTION_END);
+        (unsigned)STRANGER_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
+        MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 
 struct server *server_open(struct loop *loop, int fd, struct board *board, struct access *access,

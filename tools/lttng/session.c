@@ -4,6 +4,7 @@
 #include "lttng/session.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <lttng/lttng.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -470,6 +471,15 @@ static int record_to(const char *name, struct lttng_snapshot_output *output, con
     return lttng_snapshot_record(name, output, 0);
 }
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    (void)remove(path);
+    return 0;
+}
+
 /*
  * The folder is made here, so that it is nobody else's: the consumer daemon makes what is in it,
  * as the session's owner.
@@ -489,7 +499,7 @@ bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes, 
         lttng_snapshot_output_destroy(output);
     if (code == 0)
         return true;
-    (void)rmdir(folder); /* if nothing has come yet */
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS); /* LTTng leaves what it has made */
     return refuse(error, "make a snapshot of", name, code);
 }
 

@@ -61,6 +61,8 @@ static void note_open(struct agent *agent, const struct request *request)
         trace->is_open = true;
         (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
     }
+    /* who kills us now kills no request: two polls later the alarm is overwritten */
+    agent_save_fetched(agent);
 }
 
 static void set_id(struct agent *agent, struct request *request)

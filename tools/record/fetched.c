@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define BUCKETS    1024
-#define TRACES_MAX 8192
+#define TRACES_MAX 2048
 #define IDS_MAX    4096
 #define AGE_NS     INT64_C(600000000000)
 

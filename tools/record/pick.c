@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef WINDOW_BYTES
 #define WINDOW_BYTES (256 << 10) /* read at once: it stays in the processor's cache */
-#define ID_BYTES     sizeof(uint64_t)
+#endif
+#define ID_BYTES sizeof(uint64_t)
 
 /*
  * The ids that are looked for. An id may lie anywhere. Whereever it does, just one pair of bytes at

@@ -1,0 +1,270 @@
+# What the tests of the hub start: hubs, recorders' exchanges (peer.c), and a network that is slow.
+# SPDX-License-Identifier: BSD-2-Clause
+import collections
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
+PEER = os.path.join(os.environ["BUILD"], "tests/hub/peer")
+LIMIT_S = 30
+ENVIRONMENT = {key: value for key, value in os.environ.items()
+               if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
+
+
+def wait_until(condition, what, limit_s=LIMIT_S):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {limit_s} s: {what() if callable(what) else what}")
+        time.sleep(0.01)
+
+
+def free_port():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
+class Hub:
+    """blkin hub, with what it says."""
+
+    def __init__(self, folder, port=None, **keys):
+        self.folder = folder
+        self.port = port or free_port()
+        self.url = f"http{'s' if 'hub_cert_file' in keys else ''}://127.0.0.1:{self.port}"
+        self.log = os.path.join(folder, f"hub-{self.port}.log")
+        self.args = [BLKIN, "hub", f"--runtime-dir={folder}/run", f"--state-dir={folder}", "--log-level=info"]
+        keys = {"hub_listen": f"127.0.0.1:{self.port}", **keys}
+        self.args += [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
+        self.process = None
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=ENVIRONMENT)
+        return self
+
+    def wait_ready(self):
+        def listens():
+            if self.process.poll() is not None:
+                raise AssertionError("the hub has ended: " + self.said())
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        wait_until(listens, "the hub listens")
+        return self
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        """Returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(LIMIT_S)
+
+    def ask(self, method, path, body=None, headers=None):
+        """Returns status and body; JSON is decoded."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        try:
+            connection.request(method, path, body, headers or {}, encode_chunked=True)
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.getheader("Content-Type") == "application/json":
+                return answer.status, json.loads(text)
+            return answer.status, text.decode()
+        finally:
+            connection.close()
+
+    def hosts(self):
+        return {host["host"]: host for host in self.ask("GET", "/v1/hosts")[1]["hosts"]}
+
+    def metric(self, name, host=None):
+        label = f'{{host="{host}"}}' if host else ""
+        for line in self.ask("GET", "/metrics")[1].splitlines():
+            if line.startswith(f"blkin_hub_{name}{label} "):
+                return int(line.split()[1])
+        raise AssertionError(f"no {name}{label} in /metrics")
+
+    def status(self):
+        return json.loads(subprocess.run([BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run", "hub"],
+                                         stdout=subprocess.PIPE, check=True, timeout=LIMIT_S).stdout)
+
+
+class Peers:
+    """A process with one exchange or more. What it says is in posted, requests, answers, capped."""
+
+    def __init__(self, folder, hub, name, *flags, **keys):
+        keys = {"name": name, "hub": hub, "runtime_dir": f"{folder}/run-{name}", "state_dir": folder, **keys}
+        args = [PEER, *flags] + [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
+        self.name = name
+        self.posted = []
+        self.requests = collections.defaultdict(list)  # by host: (id, us)
+        self.answers = collections.defaultdict(list)  # by host: (id, from, us)
+        self.capped = []
+        self.reports = {}
+        self.log = os.path.join(folder, f"{name}.log")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                            text=True, bufsize=1, env=ENVIRONMENT)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            what, host, *rest = line.split(" ", 2)
+            rest = rest[0].split() if rest else []
+            if what == "P":
+                self.posted.append(rest[0])
+            elif what == "R":
+                self.requests[host].append((rest[0], int(rest[1])))
+            elif what == "A":
+                self.answers[host].append((rest[0], rest[1], int(rest[2])))
+            elif what == "D":
+                self.capped.append((rest[0], int(rest[1])))
+            elif what == "J":
+                self.reports[host] = json.loads(" ".join(rest))
+
+    def say(self, order):
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+
+    def report(self, host=None):
+        """exchange_json(), as it is now."""
+        host = host or self.name
+        self.reports.pop(host, None)
+        self.say("json")
+        wait_until(lambda: host in self.reports, f"{self.name} reports")
+        return self.reports[host]
+
+    def wait_state(self, state="connected", hosts=None, limit_s=LIMIT_S):
+        def is_so():
+            report = self.report()
+            return report["state"] == state and (hosts is None or sorted(report["hosts"]) == sorted(hosts))
+        wait_until(is_so, lambda: f"{self.name} is {state} and knows {hosts}, but {self.report()}", limit_s)
+        return self
+
+    def got(self, host=None):
+        return [request[0] for request in self.requests[host or self.name]]
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join(LIMIT_S)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(LIMIT_S)
+        self.reader.join(LIMIT_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return status
+
+
+class SlowNetwork:
+    """A proxy for TCP: what comes goes on after a delay, each way."""
+
+    def __init__(self, port, delay_s):
+        self.target = port
+        self.delay_s = delay_s
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.sockets = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listening.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                near.close()
+                continue
+            for one in (near, far):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.sockets += [near, far]
+            self.carry(near, far)
+            self.carry(far, near)
+
+    def carry(self, source, target):
+        waiting = collections.deque()
+        arrived = threading.Semaphore(0)
+
+        def read():
+            while True:
+                try:
+                    data = source.recv(65536)
+                except OSError:
+                    data = b""
+                waiting.append((time.monotonic() + self.delay_s, data))
+                arrived.release()
+                if not data:
+                    return
+
+        def write():
+            while True:
+                arrived.acquire()
+                at, data = waiting.popleft()
+                time.sleep(max(0, at - time.monotonic()))
+                try:
+                    if not data:
+                        target.shutdown(socket.SHUT_WR)
+                        return
+                    target.sendall(data)
+                except OSError:
+                    return
+
+        threading.Thread(target=read, daemon=True).start()
+        threading.Thread(target=write, daemon=True).start()
+
+    def close(self):
+        self.listening.close()
+        for one in self.sockets:
+            one.close()
+
+
+class HubTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def hub(self, **keys):
+        hub = Hub(self.folder, **keys).start()
+        self.addCleanup(hub.end)
+        return hub.wait_ready()
+
+    def peers(self, hub, name, *flags, **keys):
+        peers = Peers(self.folder, hub if isinstance(hub, str) else hub.url, name, *flags, **keys)
+        self.addCleanup(peers.end)
+        return peers
+
+    def refused(self, *args, **keys):
+        """What a hub says that does not start with these keys."""
+        hub = Hub(self.folder, **keys).start()
+        self.assertEqual(hub.process.wait(LIMIT_S), 1, hub.said())
+        return hub.said()
+
+    def percentile(self, values, share):
+        return sorted(values)[min(len(values) - 1, int(len(values) * share))]
