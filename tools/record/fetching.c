@@ -94,7 +94,9 @@ static void take_look(struct agent *agent, const struct ring_look *look)
 {
     agent->look = *look;
     agent->next_look_ms = clock_ms() + LOOK_MS;
-    if (look->streams_stalled) {
+    if (agent->anew != ANEW_NOT) {
+        return;
+    } else if (look->streams_stalled) {
         say(BT_LOGGING_LEVEL_WARNING,
             "%" PRIu64 " of %" PRIu64 " streams of the ring stand still, as after a program was "
             "killed while it recorded: it is made anew",
@@ -117,14 +119,16 @@ void fetching_ring_is_new(struct agent *agent)
     agent_save_fetched(agent);
 }
 
-/* What waits is fetched before. */
+/* What waits is fetched before; what comes meanwhile is not. */
 static void make_anew(struct agent *agent)
 {
-    if (agent->pending.list) {
+    if (agent->pending.list && !agent->has_hurried) {
+        agent->has_hurried = true;
         pending_hurry(&agent->pending, clock_ms());
         agent->next_fetch_ms = 0;
         return;
     }
+    agent->has_hurried = false;
     if (agent->anew == ANEW_STALLED)
         agent->totals.rings_stalled++;
     else
@@ -277,7 +281,7 @@ int64_t fetching_step(struct agent *agent)
 
     if (agent->is_fetching || !agent->has_looked)
         return INT64_MAX;
-    if (agent->anew != ANEW_NOT)
+    if (agent->anew != ANEW_NOT && agent->last.state == RECORDS)
         make_anew(agent);
     due_ms = pending_due_ms(&agent->pending);
     if (due_ms < agent->next_fetch_ms)
