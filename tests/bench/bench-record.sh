@@ -8,6 +8,8 @@
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), MEMORY (of each recorder),
 # FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) and MODES of the table.
 #
+# KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -19,7 +21,7 @@ part=$1
 planted=${PLANTED:-1000}
 spans=${SPANS:-50000}
 rate=$((spans / 3))
-AGENT_OPTIONS=(--memory-bytes="${MEMORY:-256M}")
+AGENT_OPTIONS=(--memory-bytes="${MEMORY:-128M}")
 
 die() {
     complain "$*"
@@ -96,15 +98,20 @@ sample() {
     echo "$kib $lttng_kib $(du -sk "$STATE" | cut -f1)" >>"$1"
 }
 
-# growth FILE COLUMN NAME: the median of the last four tenths over that of the second to fourth.
+# tenths FILE COLUMN FROM TO SHARE: of the samples in these tenths, the one that this share are less than.
+tenths() {
+    local samples
+    samples=$(wc -l <"$1")
+    sed -n "$((samples * $3 / 10 + 1)),$((samples * $4 / 10))p" "$1" | awk "{ print \$$2 }" | sort -n |
+        awk -v share="$5" '{ all[NR] = $1 } END { print all[int((NR - 1) * share) + 1] + 0 }'
+}
+
+# growth FILE COLUMN NAME: the last four tenths, and the second to fourth: medians; of the disk, where
+# snapshots come and go, the most.
 growth() {
-    sort_tenths() {
-        local samples
-        samples=$(wc -l <"$1")
-        sed -n "$((samples * $3 / 10 + 1)),$((samples * $4 / 10))p" "$1" | awk "{ print \$$2 }" |
-            sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] + 0 }'
-    }
-    say "$3" "$(sort_tenths "$1" "$2" 6 10)" "$(sort_tenths "$1" "$2" 1 4)"
+    local share=0.5
+    [[ $3 != *disk* ]] || share=1
+    say "$3" "$(tenths "$1" "$2" 6 10 $share)" "$(tenths "$1" "$2" 1 4 $share)"
 }
 
 # ---- the parts ---------------------------------------------------------------------------------------
@@ -150,9 +157,10 @@ show_loads() {
 show_agents() {
     local host
     for ((host = 1; host <= HOSTS; host++)); do
-        agent_status "$host" >&2
-        tail -n 15 "$WORK/record-$host.log" >&2
+        agent_status "$host" | jq -c '{host, state, ring, exchange, rules,
+            totals: (.totals | with_entries(select(.value != 0)))}' >&2
     done
+    [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$KEEP_LOGS"
 }
 
 # total NAME: of all agents.

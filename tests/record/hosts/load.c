@@ -32,7 +32,7 @@
 #define LANE_SIZE  (UINT64_C(1) << 17) /* requests that a host may be ahead of the next one */
 #define MADE_MAX   (UINT64_C(1) << 20)
 #define HELD_MAX   4096U
-#define PATIENCE   INT64_C(500000000) /* ns, for a caller that does not call */
+#define PATIENCE   INT64_C(3000000000) /* ns, for a caller that does not call */
 #define TRACE_HIGH UINT64_C(0x626c6b696e000000)
 
 /* As check.py reads it. */
