@@ -330,3 +330,37 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
     return !reading.failed;
 }
+
+/* ---- parameters that go together --------------------------------------------------------------
+ */
+
+static bool fits_checkpoint(const struct params *params, struct error *error)
+{
+    const bool is_part = params->checkpoint_flush || params->checkpoint_until;
+
+    if (params->checkpoint_trace && !params->checkpoint)
+        error_set(error, "checkpoint-trace is of use with checkpoint=\"FILE\" only");
+    else if (is_part && !params->checkpoint_trace)
+        error_set(error, "checkpoint-flush and checkpoint-until are of use with "
+                         "checkpoint-trace=\"NAME\" only");
+    else
+        return true;
+    return false;
+}
+
+static bool fits_only(const struct params *params, struct error *error)
+{
+    if (params->only_found && !params->only_traces)
+        error_set(error, "only-found is of use with only-traces=\"FILE\" only");
+    else if (params->only_traces && params->checkpoint)
+        error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
+                         "recording are no part that another run could go on from");
+    else
+        return true;
+    return false;
+}
+
+bool params_fit(const struct params *params, struct error *error)
+{
+    return fits_checkpoint(params, error) && fits_only(params, error);
+}

@@ -40,6 +40,9 @@ struct params {
  */
 bool params_read(struct params *params, const bt_value *map, struct error *error);
 
+/* Do they go together? Returns false with error set. */
+bool params_fit(const struct params *params, struct error *error);
+
 /* ---- the table, for who takes values from elsewhere, or has keys of its own of these types */
 
 enum param_type { PARAM_TEXT, PARAM_INTEGER, PARAM_CHOICE, PARAM_BOOLEAN, PARAM_CLOSING };

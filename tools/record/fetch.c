@@ -174,8 +174,11 @@ static void set_held_from(const struct fetch_order *order, struct fetch_result *
 {
     int64_t held_from_ns = (int64_t)result->picked.held_from;
 
-    if (held_from_ns == 0) /* it is empty, and has been so since it was made, */
-        held_from_ns = order->ring_mono_ns ? order->ring_mono_ns : result->until_mono_ns;
+    /* an empty one has been so since it was made; nothing is older than that */
+    if (held_from_ns == 0 && order->ring_mono_ns == 0)
+        held_from_ns = result->until_mono_ns;
+    else if (held_from_ns < order->ring_mono_ns)
+        held_from_ns = order->ring_mono_ns;
     result->held_from_ns = held_from_ns + result->offset_ns;
 }
 

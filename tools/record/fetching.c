@@ -94,7 +94,9 @@ static void take_look(struct agent *agent, const struct ring_look *look)
 {
     agent->look = *look;
     agent->next_look_ms = clock_ms() + LOOK_MS;
-    if (look->streams_stalled) {
+    if (agent->anew != ANEW_NOT) {
+        return;
+    } else if (look->streams_stalled) {
         say(BT_LOGGING_LEVEL_WARNING,
             "%" PRIu64 " of %" PRIu64 " streams of the ring stand still, as after a program was "
             "killed while it recorded: it is made anew",
@@ -117,14 +119,16 @@ void fetching_ring_is_new(struct agent *agent)
     agent_save_fetched(agent);
 }
 
-/* What waits is fetched before. */
+/* What waits is fetched before; what comes meanwhile is not. */
 static void make_anew(struct agent *agent)
 {
-    if (agent->pending.list) {
+    if (agent->pending.list && !agent->has_hurried) {
+        agent->has_hurried = true;
         pending_hurry(&agent->pending, clock_ms());
         agent->next_fetch_ms = 0;
         return;
     }
+    agent->has_hurried = false;
     if (agent->anew == ANEW_STALLED)
         agent->totals.rings_stalled++;
     else
@@ -207,6 +211,7 @@ static void fetched(void *context, const void *task_result)
     agent->next_look_ms = clock_ms() + LOOK_MS;
     if (!result || !result->has_snapshot || (agent->fetching && !result->has_picked)) {
         agent->next_fetch_ms = clock_ms() + RETRY_MS;
+        agent->look.streams = 0; /* there may be more than its limit allowed for */
         try_again(agent, result ? result->error.text : "the snapshot has failed, or LTTng hangs");
     } else {
         if (result->has_look)
@@ -247,7 +252,14 @@ static uint64_t limit_bytes(struct agent *agent)
                    " MiB: only the newest is looked at (kept-max-bytes, or the disk is full)",
                    room / MIB, ring / MIB);
     agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, text);
-    return room / 2 / streams > MIB ? room / 2 / streams : MIB;
+    return room / 2 > streams * LOOK_BYTES ? room / 2 : streams * LOOK_BYTES;
+}
+
+/* LTTng refuses a limit that is less than a sub-buffer for each stream, and there may be more of
+ * them than at the last look: as many users have two. */
+static uint64_t look_bytes(const struct agent *agent)
+{
+    return 2 * agent->look.streams * LOOK_BYTES; /* none known: all */
 }
 
 static void start_fetch(struct agent *agent, struct request *requests)
@@ -258,7 +270,7 @@ static void start_fetch(struct agent *agent, struct request *requests)
                                 .requests = requests,
                                 .fetched = agent->fetched};
 
-    order.max_bytes = requests ? limit_bytes(agent) : LOOK_BYTES;
+    order.max_bytes = requests ? limit_bytes(agent) : look_bytes(agent);
     order.number = agent->fetch_number = agent->kept.next_number++;
     agent->fetching = requests;
     agent->fetch_begun_ms = clock_ms();
@@ -277,7 +289,7 @@ int64_t fetching_step(struct agent *agent)
 
     if (agent->is_fetching || !agent->has_looked)
         return INT64_MAX;
-    if (agent->anew != ANEW_NOT)
+    if (agent->anew != ANEW_NOT && agent->last.state == RECORDS)
         make_anew(agent);
     due_ms = pending_due_ms(&agent->pending);
     if (due_ms < agent->next_fetch_ms)
