@@ -235,7 +235,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-drain bench-json bench-post null_server))
+	bench-drain bench-json bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -257,7 +257,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-record_load := $(BUILD)/tests/record/hosts/load
+record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
@@ -384,9 +384,10 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
 
-bench-record: ## measure the recorder on four hosts of this machine: an hour (less: HOSTS_PARTS=planted PLANTED=100)
+bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
 	@$(PYTHON) tests/bench/bench hosts
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
@@ -443,6 +444,12 @@ $(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # because to zero 590 KiB would take most of the time
 $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags += -DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 \
 	-DSEQUENCE_PLACES=16 -DALIKE_MAX=4
+# windows and tables that are small, so that their borders are met
+$(BUILD)/fuzz/fuzz-alarm: $(addprefix tools/record/,alarm.c packets.c)
+$(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/streams.h $(wildcard tools/record/*.h)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
+	-DPROCESSES=8
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
 	output/zipkin_json.c)
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
@@ -455,9 +462,11 @@ $(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
-$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c core/packed.c \
-	core/table.c)
+$(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
+	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
+$(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
+$(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board record/message record/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)

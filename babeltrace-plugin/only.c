@@ -208,20 +208,18 @@ static bool add_lines(struct only *only, struct text text, const char *name, str
     return false;
 }
 
-struct only *only_of_text(struct text text, const char *name, struct error *error)
+struct only *only_of_text(struct text text, const char *name, const char *found,
+                          struct error *error)
 {
     struct only *only = calloc(1, sizeof(*only));
 
-    if (!only || !table_init(&only->wanted, hash_of_wanted) || !(only->found = found_new())) {
+    if (!only || !table_init(&only->wanted, hash_of_wanted) || !(only->found = found_new()))
         error_set(error, "only-traces \"%s\": out of memory", name);
-        only_free(only);
-        return NULL;
-    }
-    if (!add_lines(only, text, name, error)) {
-        only_free(only);
-        return NULL;
-    }
-    return only;
+    else if (add_lines(only, text, name, error) &&
+             (!found || found_prepare(only->found, found, error)))
+        return only;
+    only_free(only);
+    return NULL;
 }
 
 void only_free(struct only *only)
@@ -256,7 +254,7 @@ static bool read_all(int fd, char *data, size_t length)
     return true;
 }
 
-static struct only *read_file(int fd, const char *path, struct error *error)
+static struct only *read_file(int fd, const char *path, const char *found, struct error *error)
 {
     struct only *only = NULL;
     struct stat status;
@@ -273,7 +271,7 @@ static struct only *read_file(int fd, const char *path, struct error *error)
     else if (!read_all(fd, data, (size_t)status.st_size))
         error_set(error, "only-traces \"%s\": cannot be read", path);
     else
-        only = only_of_text((struct text){data, (size_t)status.st_size}, path, error);
+        only = only_of_text((struct text){data, (size_t)status.st_size}, path, found, error);
     free(data);
     return only;
 }
@@ -287,12 +285,8 @@ struct only *only_open(const char *path, const char *found, struct error *error)
         error_set(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
         return NULL;
     }
-    only = read_file(fd, path, error);
+    only = read_file(fd, path, found, error);
     close(fd);
-    if (only && found && !found_prepare(only->found, found, error)) {
-        only_free(only);
-        return NULL;
-    }
     return only;
 }
 

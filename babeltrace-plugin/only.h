@@ -47,8 +47,9 @@ struct only;
  */
 struct only *only_open(const char *path, const char *found, struct error *error);
 
-/* The same of what such a file has, without telling; its name is for errors. */
-struct only *only_of_text(struct text text, const char *name, struct error *error);
+/* The same of what such a file has; its name is for errors. */
+struct only *only_of_text(struct text text, const char *name, const char *found,
+                          struct error *error);
 
 void only_free(struct only *only); /* NULL is allowed */
 

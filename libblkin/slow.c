@@ -100,9 +100,11 @@ static void tell_held_back(struct policy *policy)
             .dropped = __atomic_exchange_n(&policy->held_back[i], 0, __ATOMIC_RELAXED),
         };
 
-        if (event.dropped)
+        if (event.dropped) {
+            (void)blkin_this_thread();
             record(&event, i == KEEP ? "keep" : policy->rules.rules[i].text, "",
                    blkin_service_name(blkin_default_service()));
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #include "hub/hub.h"
 #include "keep/keep.h"
 #include "live/live.h"
+#include "record/record.h"
 #include "rotate/rotate.h"
 #include "service/ask.h"
 #include "show/show.h"
@@ -34,6 +35,7 @@ static const struct command commands[] = {
     {"blkin hub", "pass on what the recorders of several hosts ask each other", hub_command},
     {"blkin keep", "have the recorders send traces, or what just happened", keep_command},
     {"blkin live", "record the programs of this host, and send their spans on", live},
+    {"blkin record", "keep the last seconds in memory, send what was slow", record_command},
     {"blkin reload", "have a service read its configuration again", reload_command},
     {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
     {"blkin show", "print a trace as a timeline", show},

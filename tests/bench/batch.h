@@ -22,7 +22,7 @@
 
 struct subject {
     const char *name;
-    void (*run)(unsigned calls);
+    void (*run)(unsigned calls); /* 0, before each group of its batches: to prepare */
 };
 
 /*

@@ -462,6 +462,46 @@ static void mode_on(void)
     MEASURE(subjects);
 }
 
+static void run_with_rules(const char *rules, unsigned calls)
+{
+    if (calls == 0)
+        (void)blkin_set_slow(rules);
+    run_child_span(calls);
+}
+
+static void run_unruled_span(unsigned calls)
+{
+    run_with_rules("", calls);
+}
+
+/* They do not fit. */
+static void run_ruled_span(unsigned calls)
+{
+    run_with_rules("osd*:write>20ms, scrub>10s, *>100ms, error, max=50/s", calls);
+}
+
+/* They fit all spans. */
+static void run_storm_span(unsigned calls)
+{
+    run_with_rules("osd*:write>20ms, scrub>10s, *>0ns, error, max=50/s", calls);
+}
+
+static void run_alarm_span(unsigned calls)
+{
+    run_with_rules("osd*:write>20ms, scrub>10s, *>0ns, error, max=1000000/s", calls);
+}
+
+static void mode_rules(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},       {"span", run_unruled_span},
+        {"ruled_span", run_ruled_span}, {"storm_span", run_storm_span},
+        {"alarm_span", run_alarm_span},
+    };
+
+    MEASURE(subjects);
+}
+
 /* What is compared with the library of the format before, in processes that take turns. */
 static void mode_format(void)
 {
@@ -469,6 +509,16 @@ static void mode_format(void)
         {"integer", run_integer},
         {"span", run_child_span},
         {"bare_span", run_bare_span},
+    };
+
+    MEASURE(subjects);
+}
+
+static void mode_filter(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"span", run_child_span},
     };
 
     MEASURE(subjects);
@@ -507,6 +557,8 @@ static int usage(void)
             "  threads           the same\n"
             "  unsampled         the same\n"
             "  format            the same: only what another library is compared by\n"
+            "  rules             the same, and one with blkin:slow\n"
+            "  filter            the same: only what filters of other sessions add to\n"
             "  streaming         a session with blkin:* and bench:*\n"
             "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
             "                    stepped, annotation or original\n");
@@ -569,6 +621,10 @@ int main(int argc, char **argv)
             mode_on();
         else if (strcmp(mode, "format") == 0)
             mode_format();
+        else if (strcmp(mode, "rules") == 0)
+            mode_rules();
+        else if (strcmp(mode, "filter") == 0)
+            mode_filter();
         else if (strcmp(mode, "streaming") == 0)
             mode_streaming();
         else if (strcmp(mode, "unsampled") == 0)

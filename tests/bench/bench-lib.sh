@@ -30,6 +30,23 @@ bench_lib_before() {
     )
 }
 
+# The same program while no other session, one and two have a filter on durations, in turns.
+filters() {
+    local number others
+    for others in 0 1 2 2 1 0; do
+        for ((number = 1; number <= others; number++)); do
+            FILTER='duration > 20000000' bench_session "filter$number" blkin:span || return
+        done
+        (
+            set -o pipefail
+            bench_lib filter | sed "s/^span/filter${others}_span/"
+        ) || return
+        for ((number = 1; number <= others; number++)); do
+            end_session "filter$number" || return
+        done
+    done
+}
+
 # combine: of the lines of several processes, the least of each name; how far the second process is
 # from it is spread, too.
 combine() {
@@ -103,6 +120,10 @@ bench_session whole 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || exit 1
 runs on bench_lib on
 runs unsampled bench_lib unsampled
 processes=10 runs format formats
+bench_session alarm 'blkin:slow' || exit 1
+runs rules bench_lib rules
+end_session alarm
+runs filter filters
 counts format child bare stepped
 as_before counts before child bare
 if [ -x "$bench/bench-free" ]; then

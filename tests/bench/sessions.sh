@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# bench_session NAME EVENT...: 4 sub-buffers of 1 MiB for each CPU, no contexts.
+# bench_session NAME EVENT...: 4 sub-buffers of 1 MiB for each CPU, no contexts; with FILTER, if that is set.
 bench_session() {
     local name=$1 event log
     shift
@@ -15,7 +15,7 @@ bench_session() {
             lttng enable-channel -s "$name" -u --buffers-uid --overwrite --subbuf-size=1M \
                 --num-subbuf=4 bench &&
             for event in "$@"; do
-                lttng enable-event -s "$name" -u -c bench "$event" || return
+                lttng enable-event -s "$name" -u -c bench "$event" ${FILTER:+"--filter=$FILTER"} || return
             done &&
             lttng start "$name"
     } 2>&1); then

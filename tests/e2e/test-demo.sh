@@ -1,7 +1,7 @@
 #!/bin/bash
-# The demo works with nobody at the terminal, at a terminal, without Java, and after it was killed.
+# The demo works with nobody at the terminal, with the recorder, at a terminal, without Java, and after it was killed.
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
+# timeout: 400
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
@@ -57,6 +57,13 @@ wait_part demo 60 || fail "the demo's status is $?: $(show_log demo 60 2>&1)"
 expect "starting LTTng's session daemon" "starting blkin live" "starting gateway, mapper and two stores" "gateway: forward" \
     "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
+
+# With nobody reading, the one slow request is there, whole, and no other: the demo fails else.
+start_part demo env RECORD=1 "${demo[@]}"
+wait_part demo 60 || fail "the demo with RECORD=1: status $?: $(show_log demo 60 2>&1)"
+expect "starting blkin record" "of 20 requests the slow one was collected, and no other" "13 spans of 5 services" \
+    "longest self time: store-1: journal, " "the same in Zipkin: http://127.0.0.1:"
+none_left || fail "something is left of the demo with RECORD=1: $(processes_left)"
 
 # At a terminal it stays, and Ctrl-C is its good end: for make, too.
 start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" 60 "Ctrl-C ends the demo" "${make[@]}"

@@ -17,6 +17,7 @@
 
 #include "../../tracepoints/events.h"
 
+#include <inttypes.h>
 #include <babeltrace2/babeltrace.h>
 
 static struct input source;
@@ -92,6 +93,7 @@ static const char *const event_names[] = {
     "blkin:tag",
     "blkin:end",
     "blkin:process",
+    "blkin:slow",
 };
 #define NAMES (sizeof(event_names) / sizeof(event_names[0]))
 
@@ -397,6 +399,33 @@ static void check_context(const struct event *event)
     }
 }
 
+/* Only its trace, or another one: it is the same event, or none. */
+static void decode_only(struct stream_decoder *decoder, const bt_message *message,
+                        const struct event *event)
+{
+    static struct event again;
+    const uint64_t low = event->trace_id ? event->trace_id : 1;
+    const uint64_t highs[] = {0, event->trace_id_high, event->trace_id_high ^ 1};
+    struct error error;
+    struct only *only;
+    enum decoded expected;
+    char line[64];
+
+    snprintf(line, sizeof(line), "%016" PRIx64 "%016" PRIx64 " 0 0 x", highs[checksum / 8 % 3],
+             checksum & 1 ? low : ~low | 1);
+    only = only_of_text(text_of(line), "line", NULL, &error);
+    REQUIRE(only);
+    expected = event->kind == EVENT_PROCESS ||
+                       only_wants(only, event->trace_id_high, event->trace_id, event->time_ns)
+                   ? DECODED
+                   : DECODED_UNWANTED;
+    REQUIRE(stream_decoder_decode(decoder, message, only, &again) == expected);
+    REQUIRE(again.time_ns == event->time_ns);
+    REQUIRE(expected == DECODED_UNWANTED || event->kind == EVENT_PROCESS ||
+            (again.trace_id == event->trace_id && again.span_id == event->span_id));
+    only_free(only);
+}
+
 static void decode(const bt_message *message, const bt_stream *stream, struct class *class,
                    bool has_clock)
 {
@@ -407,6 +436,10 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
 
     REQUIRE(decoder);
     decoded = stream_decoder_decode(decoder, message, NULL, &event);
+    if (strcmp(name ? name : "", "blkin:slow") == 0) {
+        REQUIRE(decoded == DECODED_ALARM);
+        return;
+    }
     REQUIRE(class->is_ours || decoded == DECODED_FOREIGN);
     REQUIRE(!class->is_ours || decoded == DECODED || decoded == DECODED_UNREADABLE);
     REQUIRE(!class->is_ours || stream_decoder_has_ours(decoder, stream));
@@ -420,6 +453,8 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
             check_member(&class->members[i], &event);
     }
     check_context(&event);
+    if (checksum % 8 < 4)
+        decode_only(decoder, message, &event);
     touch(event.origin.host);
     touch(event.origin.process);
     if (event.kind == EVENT_SPAN || event.kind == EVENT_TAG)

@@ -89,6 +89,8 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
+#define SLOW_MS 40
+
 static void step(struct blkin_span *span, const char *name, long ms)
 {
     struct blkin_context context;
@@ -101,7 +103,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
     blkin_step_end(span);
 }
 
-/* The spans themselves no rule fits: their service's are excepted. */
+/* With rules that the spans themselves do not fit. */
 static int steps(void)
 {
     struct blkin_context context;
@@ -117,7 +119,7 @@ static int steps(void)
     step(&span, "inner fast", 0);
     blkin_step_end(&span);
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
-    step(&span, "fsync", 5);
+    step(&span, "fsync", SLOW_MS);
     blkin_step_end(&span);
     blkin_span_set_start(&span, now_ns() - 1000000000);
     blkin_span_end(&span);
@@ -126,19 +128,19 @@ static int steps(void)
     blkin_step_begin(&span, "hung", BLKIN_INTERNAL);
     blkin_step_context(&span, &context);
     print_ids(&context, "hung");
-    sleep_ms(5);
+    sleep_ms(SLOW_MS);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "full log", BLKIN_SERVER, NULL);
     for (int i = 0; i < 60; i++)
         step(&span, "fast", 0);
-    step(&span, "of its own event", 5);
+    step(&span, "of its own event", SLOW_MS);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "all fast", BLKIN_SERVER, NULL);
     for (int i = 0; i < 5; i++)
         step(&span, "fast", 0);
-    sleep_ms(5);
+    sleep_ms(SLOW_MS);
     blkin_span_end(&span);
     return 0;
 }
@@ -210,6 +212,7 @@ static volatile sig_atomic_t in_handler;
 
 static void handle(int number)
 {
+    const int saved_errno = errno;
     struct blkin_span span;
 
     (void)number;
@@ -219,9 +222,21 @@ static void handle(int number)
     blkin_span_end(&span);
     in_handler++;
     CHECK(errno == 4711);
+    errno = saved_errno;
 }
 
-/* Also while the lock of the rules is held, and while the chores are done. */
+/* What takes long to be taken over. */
+static void set_many_rules(uint64_t until_ns)
+{
+    char rules[1024] = "*>1ms, max=1000000/s";
+
+    for (int i = 0; i < 30; i++)
+        strcat(rules, ", a rule of some name:error");
+    while (now_ns() < until_ns)
+        CHECK(blkin_set_slow(rules) == 0);
+}
+
+/* At last while the lock of the rules is held nearly always: then the chores find it so. */
 static int signals(void)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};
@@ -232,13 +247,14 @@ static int signals(void)
     slow("first", 0);
     CHECK(sigaction(SIGALRM, &action, NULL) == 0);
     CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
-    while (in_handler < 3000) {
+    while (in_handler < 2000) {
         for (int i = 0; i < 10; i++, under++)
             slow("under", 2);
         CHECK(blkin_set_slow("*>1ms, max=1000000/s") == 0);
         blkin_heartbeat();
         sleep_ms(1);
     }
+    set_many_rules(now_ns() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
     printf("%ld %d\n", under, (int)in_handler);
     return check_status();

@@ -74,7 +74,8 @@ policy_is_read || fail "BLKIN_SAMPLING_FILE is not read"
 for program in static-setuid shared-setuid; do
     for chosen in "" $place/evil/libblkin-lttng.so.1; do
         echo never >&3
-        said=$(as_nobody $program ${chosen:+"BLKIN_PROVIDER=$chosen"} BLKIN_DEBUG=1) || fail "$program: status $?"
+        said=$(as_nobody $program ${chosen:+"BLKIN_PROVIDER=$chosen"} BLKIN_DEBUG=1 \
+            BLKIN_SLOW_FILE=$place/evil/sampling) || fail "$program: status $?"
         [ -z "$said" ] || fail "$program with BLKIN_PROVIDER=$chosen: $said"
         policy_is_read && fail "$program reads a file that its caller names"
     done

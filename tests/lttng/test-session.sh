@@ -129,7 +129,7 @@ session destroy pid
 
 # spans_of FOLDER: in the snapshot
 spans_of() {
-    babeltrace2 "$1" | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = '
+    babeltrace2 "$1" | grep 'blkin:span:.*vpid = .*vtid = ' | grep -vc 'procname = '
 }
 "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
 session snapshot ring "$WORK/first" || fail "snapshot: $(<"$WORK/answer")"
@@ -148,9 +148,33 @@ session snapshot ring "$WORK/some" 600000 || fail "snapshot: $(<"$WORK/answer")"
 full=$(spans_of "$WORK/full") some=$(spans_of "$WORK/some")
 ((full > 4000 && full < 50000 && some > 0 && some < full)) ||
     fail "$full spans in the whole snapshot, $some in one of 600000 bytes"
+session snapshot ring "$WORK/less" 1000 && fail "made a snapshot of less than a sub-buffer"
+says 'cannot make a snapshot of LTTng session "ring": Snapshot max size is invalid'
+[ ! -e "$WORK/less" ] || fail "a snapshot that was refused has left its folder"
 session stop ring || fail "stop"
 session ring ring
 says adopted
+
+# Root's session daemon, and a session of somebody of group tracing: he has the spans of all users, in files of
+# his own; the rings of others he may not have.
+if [ "$(id -u)" = 0 ] && [ "$BLKIN_ISOLATED" = namespaces ] && getent group tracing >/dev/null; then
+    chmod 711 "$BLKIN_PRIVATE" "$TMPDIR" "$WORK"
+    mkdir -m 700 "$WORK/nobody" && chown nobody "$WORK/nobody"
+    as_nobody() {
+        timeout 30 setpriv --reuid nobody --regid nogroup --groups "$(getent group tracing | cut -d: -f3)" \
+            "$@" >"$WORK/answer"
+    }
+    as_nobody "$BUILD/tests/lttng/session" ring hers || fail "$(<"$WORK/answer")"
+    "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+    as_nobody "$BUILD/tests/lttng/session" snapshot hers "$WORK/nobody/all" || fail "snapshot: $(<"$WORK/answer")"
+    [ "$(spans_of "$WORK/nobody/all")" = 100 ] || fail "$(spans_of "$WORK/nobody/all") of 100 spans of root"
+    [ -z "$(find "$WORK/nobody/all" ! -user nobody)" ] || fail "she does not own $(find "$WORK/nobody/all" ! -user nobody)"
+    as_nobody find "$WORK/nobody/all" -name metadata -exec cat {} + || fail "she cannot read it"
+    as_nobody rm -r "$WORK/nobody/all" || fail "she cannot remove it"
+    as_nobody "$BUILD/tests/lttng/session" snapshot ring "$WORK/nobody/ring" && fail "took a snapshot of root's ring"
+    says 'cannot make a snapshot of LTTng session "ring": Permission denied'
+    as_nobody "$BUILD/tests/lttng/session" destroy hers || fail "destroy: $(<"$WORK/answer")"
+fi
 has ring '\[active snapshot\]'
 
 for name in r l s ring; do

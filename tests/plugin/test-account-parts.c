@@ -223,11 +223,11 @@ static void check_address(const char *text, const char *host, const char *port)
     struct error error;
 
     if (!host) {
-        CHECK(!metrics_address_parse(&address, text, &error));
+        CHECK(!metrics_address_parse(&address, "prometheus-listen", text, &error));
         CHECK(strstr(error.text, "prometheus-listen") != NULL);
         return;
     }
-    CHECK(metrics_address_parse(&address, text, &error));
+    CHECK(metrics_address_parse(&address, "prometheus-listen", text, &error));
     CHECK_TEXT(address.host, host);
     CHECK_TEXT(address.port, port);
 }

@@ -20,7 +20,7 @@
 static struct only *only_of(const char *lines)
 {
     struct error error = {""};
-    struct only *only = only_of_text(text_of(lines), "lines", &error);
+    struct only *only = only_of_text(text_of(lines), "lines", NULL, &error);
 
     CHECK_TEXT(error.text, "");
     return only;
@@ -176,7 +176,7 @@ static void refused(const char *lines, size_t length, const char *expected)
 {
     struct error error = {""};
 
-    CHECK(!only_of_text((struct text){lines, length}, "F", &error));
+    CHECK(!only_of_text((struct text){lines, length}, "F", NULL, &error));
     CHECK_TEXT(error.text, expected);
 }
 

@@ -126,9 +126,16 @@ agent_status() {
     timeout 10 "$blkin" status --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/run" record
 }
 
-# agent_says HOST FILTER VALUE: jq's, of its status.
-agent_says() {
-    [ "$(agent_status "$1" 2>/dev/null | jq -r "$2")" = "$3" ]
+# agent_has HOST FILTER [JQ_OPTION...]: is jq's filter true of its status?
+agent_has() {
+    agent_status "$1" 2>/dev/null | jq -e "${@:3}" "$2" >/dev/null 2>&1
+}
+
+# wait_agent HOST [HOSTS]: until it records, and knows of so many hosts, or all.
+wait_agent() {
+    wait_for 30 "record-$1" "the recording of host $1" agent_has "$1" '.state == "recording"' &&
+        wait_for 30 "record-$1" "the other hosts as host $1 knows them" \
+            agent_has "$1" ".exchange.state == \"connected\" and (.exchange.hosts | length) == ${2:-$HOSTS}"
 }
 
 # start_load HOST: LOAD has the keys and values of all.

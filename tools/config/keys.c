@@ -101,11 +101,11 @@ int key_find_section(const char *name)
     return -1;
 }
 
-/* Parameters that no user sets: `blkin live` and `blkin rotate` give each of their readers its own.
- */
+/* Parameters that no user sets: the services give each of their readers its own. */
 bool key_is_services(const char *name)
 {
-    return strcmp(name, "tap") == 0 || strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
+    return strcmp(name, "tap") == 0 || strncmp(name, "only-", strlen("only-")) == 0 ||
+           strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
 }
 
 /* The sink's that are keys. Found out once. */

@@ -195,7 +195,8 @@ static void check_state_of_service(const struct doctor *doctor, const json_t *st
 
 static void take_session_name(const struct doctor *doctor, const json_t *status)
 {
-    const json_t *session = json_object_get(status, "session");
+    const json_t *session = json_object_get(
+        is_about(doctor, "record") ? json_object_get(status, "ring") : status, "session");
     const char *name = json_is_string(session)
                            ? json_string_value(session)
                            : json_string_value(json_object_get(session, "name"));
@@ -262,7 +263,10 @@ void check_service(const struct doctor *doctor)
     saw(doctor, LEVEL_OK, "service.runs", "blkin %s runs, and answers", doctor->section);
     take_session_name(doctor, status);
     check_state_of_service(doctor, status);
-    check_loss_of_service(doctor, status);
+    if (is_about(doctor, "record"))
+        check_recorder(doctor, status);
+    else
+        check_loss_of_service(doctor, status);
     json_decref(status);
 }
 

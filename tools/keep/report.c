@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define ID_WIDTH   32
 #define NAME_WIDTH 64 /* columns of a host's name */
 #define TRACES_MAX 40 /* lines; the rest is for --json */
 #define LINE_WIDTH 2000
 #define NS_PER_S   1e9
+#define MS_PER_S   1e3
 
 /* ---- members, whatever the answer is ----------------------------------------------------------
  */
@@ -32,6 +34,12 @@ static const char *text_of(const json_t *object, const char *key)
 static int64_t number_of(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));
+}
+
+/* Without the zeros of one that has only 64 bits. */
+static const char *short_id(const char *id)
+{
+    return strlen(id) == 32 && strspn(id, "0") >= 16 ? id + 16 : id;
 }
 
 /* ---- what is missing ---------------------------------------------------------------------------
@@ -49,11 +57,15 @@ __attribute__((format(printf, 2, 3))) static void problem(json_t *problems, cons
     free(text);
 }
 
-/* Ids of 16 and of 32 digits are the same if they are the same number. */
+/* Who knows 16 digits only, knows the lower ones. */
 static bool is_same_id(const char *one, const char *other)
 {
-    one += strspn(one, "0");
-    other += strspn(other, "0");
+    one = short_id(one);
+    other = short_id(other);
+    if (strlen(one) != strlen(other)) {
+        one += strlen(one) == 32 ? 16 : 0;
+        other += strlen(other) == 32 ? 16 : 0;
+    }
     return strcmp(one, other) == 0;
 }
 
@@ -93,14 +105,19 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
     }
 }
 
-/* How long before the question the ring had all; below 0: it holds nothing, or does not say. */
+/* How long before the question the ring had all, as of "2026-11-21T11:33:27.981Z"; below 0: it
+ * holds nothing, or does not say. */
 static double reach_s(const struct keep_question *question, const json_t *host)
 {
-    const int64_t from = number_of(host, "held_from");
+    struct tm utc = {0};
+    const char *rest = strptime(text_of(host, "held_from"), "%Y-%m-%dT%H:%M:%S", &utc);
+    double reach;
 
-    if (from <= 0)
+    if (!rest)
         return -1;
-    return from < question->asked_ns ? (double)(question->asked_ns - from) / NS_PER_S : 0;
+    reach = (double)question->asked_ns / NS_PER_S - (double)timegm(&utc) -
+            (*rest == '.' ? (double)strtol(rest + 1, NULL, 10) / MS_PER_S : 0);
+    return reach > 0 ? reach : 0;
 }
 
 static void look_at_host(const struct keep_question *question, const json_t *host, json_t *problems)
@@ -142,12 +159,6 @@ static void put_left(const char *text, size_t width)
     const size_t taken = put(text, width);
 
     put_spaces(width - taken + 2);
-}
-
-/* Without the zeros of one that has only 64 bits. */
-static const char *short_id(const char *id)
-{
-    return strlen(id) == 32 && strspn(id, "0") >= 16 ? id + 16 : id;
 }
 
 static void put_trace(const json_t *trace)

@@ -27,6 +27,8 @@ struct keep_question {
  *   {"id", "done": bool, "traces": [{"id", "spans", "missing": n, "hosts": [...]}],
  *    "hosts": [{"host", "state": "answered|waiting|away", "spans", "held_from", "error"}]}
  *
+ * held_from: "2026-11-21T11:33:27.981Z", or null: nothing is held. error may be missing.
+ *
  * Names in it are of other hosts, and any text. Both return whether all that was asked for was
  * found, and whole.
  */

@@ -47,7 +47,7 @@ static const char usage[] =
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000
-#define READY_MAX_NS     INT64_C(10000000000) /* with a session that is not read yet */
+#define READY_MAX_MS     10000 /* with a session that is not read yet */
 
 struct service {
     struct config *config;
@@ -61,7 +61,7 @@ struct service {
     struct tracing tracing;
     struct readers readers;
     struct timer tick, drain, watchdog;
-    int64_t start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
+    int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     bool is_ready, is_ending, is_draining;
     int status;
 };
@@ -184,8 +184,7 @@ static void tick(void *context)
 
     timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
     if (tracing_was_tried(&service->tracing) &&
-        (service->tracing.state != TRACING_ACTIVE ||
-         wall_clock_ns() - service->start_ns > READY_MAX_NS))
+        (service->tracing.state != TRACING_ACTIVE || clock_ms() - service->start_ms > READY_MAX_MS))
         be_ready(service);
     tell_systemd(service);
     if (clock_ms() < service->next_stats_ms)
@@ -529,6 +528,7 @@ int live(int argc, char *argv[])
         return 1;
     }
     service->stats_file.fd = -1;
+    service->start_ms = clock_ms();
     service->start_ns = wall_clock_ns();
     service->config = config_read(&request, argc, argv, &status);
     if (!service->config) {

@@ -4,6 +4,7 @@
 #include "lttng/session.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <lttng/lttng.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,12 +190,14 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;
 }
 
-static int add_contexts(struct lttng_handle *handle)
+/* The name only where it is read anyhow: it is a tenth of what a span costs, and 17 bytes. */
+static int add_contexts(const struct session_spec *spec, struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
         LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME};
+    const size_t count = sizeof(types) / sizeof(types[0]) - (spec->mode == SESSION_SNAPSHOT);
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         struct lttng_event_context context = {.ctx = types[i]};
         int code = lttng_add_context(handle, &context, NULL, CHANNEL);
 
@@ -292,7 +295,7 @@ static bool equip(const struct session_spec *spec, struct lttng_handle *handle, 
 
     if ((code = enable_channel(spec, handle)) < 0)
         return refuse(error, "make a channel in", spec->name, code);
-    if ((code = add_contexts(handle)) < 0)
+    if ((code = add_contexts(spec, handle)) < 0)
         return refuse(error, "add contexts to", spec->name, code);
     if ((code = enable_events(spec, handle)) < 0)
         return refuse(error, "enable events in", spec->name, code);
@@ -470,6 +473,15 @@ static int record_to(const char *name, struct lttng_snapshot_output *output, con
     return lttng_snapshot_record(name, output, 0);
 }
 
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    (void)remove(path);
+    return 0;
+}
+
 /*
  * The folder is made here, so that it is nobody else's: the consumer daemon makes what is in it,
  * as the session's owner.
@@ -489,7 +501,7 @@ bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes, 
         lttng_snapshot_output_destroy(output);
     if (code == 0)
         return true;
-    (void)rmdir(folder); /* if nothing has come yet */
+    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS); /* LTTng leaves what it has made */
     return refuse(error, "make a snapshot of", name, code);
 }
 

@@ -53,8 +53,8 @@ struct session_answer {
 };
 
 /*
- * Creates the session, its channel "blkin", its contexts (vpid, vtid, procname) and events, and
- * starts it; or adopts it. CTF 1.8 where LTTng has a choice.
+ * Creates the session, its channel "blkin", its contexts (vpid, vtid; but for snapshots procname)
+ * and events, and starts it; or adopts it. CTF 1.8 where LTTng has a choice.
  */
 void session_ensure(const struct session_spec *spec, struct session_answer *answer);
 
@@ -85,9 +85,12 @@ struct session_places {
 bool session_below(const char *folder, struct session_places *places, struct error *error);
 
 /*
- * Of SESSION_SNAPSHOT: writes what its buffers hold into a new folder, which must not be there yet:
- * of each stream (CPU and user) the newest max_bytes, rounded to sub-buffers; 0: all. Each use
- * takes a sub-buffer per CPU from what the buffers hold next. Returns false with error set.
+ * Of SESSION_SNAPSHOT: writes what its buffers hold into a new folder, which must not be there yet
+ * (traces lie some folders below it). max_bytes: of all streams (CPUs and users) together, the
+ * newest sub-buffers, each counted as if it were full; LTTng refuses what is less than one of each;
+ * 0: all. Each use takes a sub-buffer per CPU from what the buffers hold next. With root's session
+ * daemon only the session's owner may, and the user database must know him. Returns false with
+ * error set, and without the folder.
  */
 bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
                       struct error *error);

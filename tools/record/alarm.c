@@ -22,12 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef WINDOW_BYTES
 #define WINDOW_BYTES (256 << 10) /* read at once */
 #define ALARM_BYTES  4096        /* at most, with its texts */
 #define PROCESSES    1024        /* so many are known: the one that was silent for longest goes */
-#define CHAINS       256
-#define NO_PROCESS   UINT16_MAX
-#define LATE_NS      50000000 /* no thread is that late, and no process that quickly another one */
+#endif
+#define CHAINS     256
+#define NO_PROCESS UINT16_MAX
+#define LATE_NS    50000000 /* no thread is that late, and no process that quickly another one */
 
 struct process {
     uint32_t pid;

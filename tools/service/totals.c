@@ -83,7 +83,7 @@ bool json_save(const json_t *json, const char *path, struct error *error)
 
     (void)snprintf(beside, sizeof(beside), "%s.new", path);
     fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    is_written = fd >= 0 && json && json_dumpfd(json, fd, JSON_INDENT(2)) == 0;
+    is_written = fd >= 0 && json && json_dumpfd(json, fd, JSON_INDENT(1)) == 0;
     if (fd >= 0 && close(fd) != 0)
         is_written = false;
     is_written = is_written && rename(beside, path) == 0;

@@ -45,15 +45,17 @@ class Planted:
                 continue
             with open(path, "rb") as file:
                 count = struct.unpack("=Q", file.read(8) or bytes(8))[0]
-                for i in range(self.read_up_to[host], count):
-                    self._take(file, host, i)
-                self.read_up_to[host] = count
+                first = self.read_up_to[host]
+                file.seek(8 + first * MADE.size)
+                made = file.read((count - first) * MADE.size)
+            for i, fields in enumerate(MADE.iter_unpack(made), first):
+                self._take(host, i, fields)
+            self.read_up_to[host] = count
         self._look_again()
         return self.requests
 
-    def _take(self, file, host, i):
-        file.seek(8 + i * MADE.size)
-        k, low, *ids, ended, why, where = MADE.unpack(file.read(MADE.size))
+    def _take(self, host, i, fields):
+        k, low, *ids, ended, why, where = fields
         trace_id = f"{self.high:016x}{low:016x}"
         request = self.requests.setdefault(trace_id, Request(trace_id, k, why, where))
         request.ids[host] = [f"{span_id:016x}" for span_id in ids]

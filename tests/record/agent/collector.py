@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""A collector that may be killed: what it has taken is in a file before it says so.
+
+    collector.py PORT FILE
+
+Each span is a line of FILE, as it came. With a file FILE.away beside it, it answers 503.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import gzip
+import http.server
+import json
+import os
+import socketserver
+import sys
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        spans = json.loads(body or b"[]")
+        status = 503 if os.path.exists(self.server.away) else 202
+        if spans and status == 202:
+            lines = "".join(json.dumps(span) + "\n" for span in spans)
+            os.write(self.server.taken, lines.encode())
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+
+def main():
+    with Server(("127.0.0.1", int(sys.argv[1])), Handler) as server:
+        server.taken = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        server.away = sys.argv[2] + ".away"
+        print("listening", flush=True)
+        server.serve_forever()
+
+
+main()

@@ -1,0 +1,133 @@
+/*
+ * Makes requests of three spans each ("request", "work" in it, "disk" in that), as the lines of its
+ * standard input say, and prints their trace ids:
+ *
+ *     fast N        N requests that take no time; "fast" when they are made
+ *     slow MS       one that takes so long in "disk"; "slow ID" when it has ended
+ *     late MS MORE  the same, but "request" ends so many ms after the others; "late ID"
+ *     keep          a fast one that the program asks to be kept; "keep ID"
+ *     orphan MS     a slow one whose parent is nowhere; "orphan ID"
+ *     rate N        from now on N fast ones a second, until the next line; 0: none
+ *     service NAME  spans are of that service from now on
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void wait_ms(long ms)
+{
+    (void)nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static void print_id(const char *what, const struct blkin_context *context)
+{
+    printf("%s %016" PRIx64 "%016" PRIx64 "\n", what, context->trace_id_high, context->trace_id);
+    (void)fflush(stdout);
+}
+
+static struct blkin_context request(long ms, long more, const char *keep)
+{
+    struct blkin_span root, work, disk;
+    struct blkin_context context;
+
+    blkin_span_begin(&root, "request", BLKIN_SERVER, NULL);
+    blkin_span_begin(&work, "work", BLKIN_INTERNAL, &root);
+    blkin_span_begin(&disk, "disk", BLKIN_INTERNAL, &work);
+    context = *blkin_span_context(&root);
+    if (ms)
+        wait_ms(ms);
+    if (keep)
+        blkin_span_keep(&work, keep);
+    blkin_span_end(&disk);
+    blkin_span_end(&work);
+    if (more)
+        wait_ms(more);
+    blkin_span_end(&root);
+    return context;
+}
+
+static struct blkin_context orphan(long ms)
+{
+    struct blkin_context parent = {.trace_id = 0};
+    struct blkin_span root, span;
+
+    blkin_span_begin(&root, "never ends", BLKIN_CLIENT, NULL);
+    parent = *blkin_span_context(&root);
+    blkin_span_begin_remote(&span, "orphan", BLKIN_SERVER, &parent);
+    wait_ms(ms);
+    blkin_span_end(&span);
+    return parent;
+}
+
+/* Until there is a line. */
+static void make_at(double rate)
+{
+    struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+    struct timespec begun, now;
+    double made = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    while (poll(&in, 1, 1) == 0) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        while (made < rate * ((double)(now.tv_sec - begun.tv_sec) +
+                              (double)(now.tv_nsec - begun.tv_nsec) / 1e9)) {
+            (void)request(0, 0, NULL);
+            made++;
+        }
+    }
+}
+
+static void obey(char *line)
+{
+    struct blkin_context context;
+    long a = 0, b = 0;
+    char name[64];
+
+    if (sscanf(line, "fast %ld", &a) == 1) {
+        while (a-- > 0)
+            (void)request(0, 0, NULL);
+        puts("fast");
+        (void)fflush(stdout);
+    } else if (sscanf(line, "slow %ld", &a) == 1) {
+        context = request(a, 0, NULL);
+        print_id("slow", &context);
+    } else if (sscanf(line, "late %ld %ld", &a, &b) == 2) {
+        context = request(a, b, NULL);
+        print_id("late", &context);
+    } else if (sscanf(line, "orphan %ld", &a) == 1) {
+        context = orphan(a);
+        print_id("orphan", &context);
+    } else if (strcmp(line, "keep\n") == 0) {
+        context = request(0, 0, "as the test wants it");
+        print_id("keep", &context);
+    } else if (sscanf(line, "rate %ld", &a) == 1) {
+        puts("rate");
+        (void)fflush(stdout);
+        make_at((double)a);
+    } else if (sscanf(line, "service %63s", name) == 1) {
+        blkin_set_service(&(const struct blkin_endpoint){"10.0.0.1", 6789, strdup(name)});
+        puts("service");
+        (void)fflush(stdout);
+    }
+}
+
+int main(void)
+{
+    char line[128];
+
+    if (blkin_init() != 0)
+        return 2;
+    (void)setvbuf(stdin, NULL, _IONBF, 0);
+    blkin_set_service(&(const struct blkin_endpoint){"10.0.0.1", 6789, "server"});
+    while (fgets(line, sizeof(line), stdin))
+        obey(line);
+    return 0;
+}

@@ -1,0 +1,100 @@
+# recording.sh: what the tests of `blkin record` share; to be sourced after lib.sh.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154
+
+# recording_begin: the folders, and a collector's port. A request is slow from 200 ms on, more than a busy
+# machine lets one wait.
+recording_begin() {
+    private_begin
+    free_port COLLECTOR_PORT
+    KEPT=$WORK/state/record
+    export BLKIN_STATE_DIR=$WORK/state BLKIN_RUNTIME_DIR=$WORK/run BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+    export BLKIN_ENDPOINT=http://127.0.0.1:$COLLECTOR_PORT BLKIN_RETRY_TIMEOUT_MS=2000
+    export BLKIN_LINGER_MS=${LINGER_MS-300} BLKIN_SNAPSHOT_INTERVAL_MS=${INTERVAL_MS-500}
+    export BLKIN_ANSWER_TIMEOUT_MS=${ANSWER_MS-2000} BLKIN_ALARM_POLL_MS=100
+}
+
+start_taker() {
+    start_part taker "$PYTHON" "$SRC/tests/record/agent/collector.py" "$COLLECTOR_PORT" "$WORK/taken"
+    wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
+}
+
+start_record() {
+    start_part record "$BUILD/bin/blkin" record --log-level=info "$@"
+}
+
+# status KEY...: of the agent's own status.
+status() {
+    ask status "$@"
+}
+
+# ask REQUEST [KEY...]: of its control socket, as JSON if it is no single value.
+ask() {
+    "$PYTHON" - "$BLKIN_RUNTIME_DIR/record.sock" "$@" <<'PY'
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.settimeout(5)
+    s.connect(sys.argv[1])
+    s.sendall(sys.argv[2].encode() + b"\n")
+    text = b""
+    while data := s.recv(65536):
+        text += data
+value = json.loads(text)
+for key in sys.argv[3:]:
+    value = value[int(key) if isinstance(value, list) else key]
+print(json.dumps(value) if isinstance(value, (dict, list)) else value)
+PY
+}
+
+# is STATUS-KEY... VALUE: also while nobody answers.
+is() {
+    [ "$(status "${@:1:$#-1}" 2>/dev/null)" = "${!#}" ]
+}
+
+wait_recording() {
+    wait_for 20 record "that it records" is state recording || return
+    wait_for 20 - "that the program is traced" is_traced "${private_pid[requests]}"
+}
+
+is_traced() {
+    lttng list --userspace 2>/dev/null | grep -q "PID: $1 "
+}
+
+# The program that makes requests. $REQUESTS is the descriptor of its input.
+start_requests() {
+    [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
+    start_part requests env BLKIN_SLOW="${RULES-*>200ms}" bash -c 'exec "$1" <"$2"' - \
+        "$BUILD/tests/record/agent/requests" "$WORK/requests.in"
+    exec {REQUESTS}>"$WORK/requests.in"
+}
+
+# make LINE: what requests.c does then; its answer, which is the trace id, is in $ID.
+make() {
+    local lines
+    lines=$(wc -l <"$WORK/requests.log")
+    printf '%s\n' "$1" >&"$REQUESTS"
+    wait_for 20 requests "the request \"$1\"" eval '[ "$(wc -l <"$WORK/requests.log")" -gt '"$lines"' ]' || exit 1
+    ID=$(tail -n 1 "$WORK/requests.log")
+    ID=${ID##* }
+}
+
+# spans_of TRACE: "distinct all": of the three that a request has, how many the collector has.
+spans_of() {
+    "$PYTHON" - "$WORK/taken" "$1" <<'PY'
+import json, os, sys
+spans = [json.loads(line) for line in open(sys.argv[1])] if os.path.exists(sys.argv[1]) else []
+ids = [span["id"] for span in spans
+       if span["traceId"].rjust(32, "0") == sys.argv[2] and span["name"] != "incomplete"]
+print(len(set(ids)), len(ids))
+PY
+}
+
+has_spans() {
+    [ "$(spans_of "$1")" = "${2-3 3}" ]
+}
+
+# All spans that the collector has.
+all_spans() {
+    [ ! -e "$WORK/taken" ] && echo 0 && return
+    wc -l <"$WORK/taken"
+}

@@ -1,0 +1,229 @@
+/*
+ * What waits for a snapshot, and what was fetched by one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "record/fetched.h"
+#include "record/pending.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct trace_id id_of(uint64_t low)
+{
+    return (struct trace_id){7, low};
+}
+
+/* Of `host`, with the traces first to last. */
+static struct request *request(const char *host, int64_t due_ms, uint64_t first, uint64_t last)
+{
+    struct request *made = request_new("a:1:2", host);
+
+    made->due_ms = due_ms;
+    for (uint64_t low = first; low <= last; low++)
+        CHECK(request_add(made, id_of(low), 0, "why"));
+    return made;
+}
+
+static void test_due(void)
+{
+    struct pending pending = {.max = 100};
+    struct request *taken;
+
+    CHECK(pending_due_ms(&pending) == INT64_MAX);
+    CHECK(pending_take(&pending, 1000) == NULL);
+    CHECK(pending_add(&pending, request("a", 200, 1, 2)) == 0);
+    CHECK(pending_add(&pending, request("b", 100, 3, 3)) == 0);
+    CHECK(pending_add(&pending, request("a", 300, 4, 4)) == 0);
+    CHECK(pending_due_ms(&pending) == 100);
+    CHECK(pending_has(&pending, id_of(3), NULL) && pending_has(&pending, id_of(3), "b"));
+    CHECK(!pending_has(&pending, id_of(3), "a") && !pending_has(&pending, id_of(5), NULL));
+    CHECK(pending_take(&pending, 99) == NULL);
+
+    /* all that are due go together, in the order in which they came */
+    taken = pending_take(&pending, 200);
+    CHECK(taken && taken->count == 2 && taken->next && taken->next->count == 1);
+    CHECK(taken && taken->next && taken->next->next == NULL);
+    requests_free(taken);
+    CHECK(pending.traces == 1 && pending_due_ms(&pending) == 300);
+    pending_hurry(&pending, 250);
+    CHECK(pending_due_ms(&pending) == 250);
+    requests_free(pending_take(&pending, 250));
+    CHECK(pending.traces == 0 && !pending.list);
+}
+
+static void test_cap(void)
+{
+    struct pending pending = {.max = 3};
+    struct request *taken;
+
+    CHECK(pending_add(&pending, request("a", 0, 1, 2)) == 0);
+    CHECK(pending_add(&pending, request("b", 0, 3, 6)) == 3);
+    CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
+    CHECK(pending.traces == 3);
+    taken = pending_take(&pending, 0);
+    CHECK(taken->next->count == 1 && taken->next->left_out == 3);
+    /* one of which nothing is left is there all the same: it must be answered */
+    CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
+    requests_free(taken);
+}
+
+/* One that wants all has a snapshot of its own. */
+static void test_last(void)
+{
+    struct pending pending = {.max = 3};
+    struct request *all = request("a", 0, 1, 0), *taken;
+
+    all->last_ms = 10000;
+    CHECK(pending_add(&pending, request("a", 0, 1, 1)) == 0);
+    CHECK(pending_add(&pending, all) == 0);
+    CHECK(pending_add(&pending, request("b", 0, 2, 2)) == 0);
+    taken = pending_take(&pending, 0);
+    CHECK(taken->last_ms == 0 && taken->next && !taken->next->next);
+    requests_free(taken);
+    taken = pending_take(&pending, 0);
+    CHECK(taken->last_ms == 10000 && !taken->next);
+    requests_free(taken);
+}
+
+/* As it is posted, and taken by another host. */
+static void test_message(void)
+{
+    struct request *made = request("store-1", 0, 1, 5), *read;
+    size_t left;
+    json_t *json, *bad;
+
+    made->at_ns = 12345;
+    (void)request_add(made, id_of(6), 0, "two\nlines \x1b[31m");
+    json = request_json(made);
+    read = request_read(json, 4, &left);
+    CHECK(read && read->count == 4 && left == 2 && read->at_ns == 12345);
+    CHECK_TEXT(read->host, "store-1");
+    CHECK(trace_id_equal(read->traces[3].id, id_of(4)));
+    requests_free(read);
+    read = request_read(json, 9, &left);
+    CHECK_TEXT(read->traces[5].why, "two?lines ?[31m");
+    requests_free(read);
+    requests_free(made);
+    json_decref(json);
+
+    /* what has no trace, or none that is one, is no request */
+    bad = json_pack("{ss, ss, ss, s[{ss}, s, {ss}]}", "type", "keep", "id", "x", "host", "y",
+                    "traces", "id", "nonsense", "id", "id", "0");
+    CHECK(request_read(bad, 9, &left) == NULL);
+    json_decref(bad);
+}
+
+/* ---- what was fetched ---- */
+
+static json_t *found(const char *id, int spans, const char *have, const char *want)
+{
+    return json_pack("{ss, si, s[s], s[s]}", "id", id, "spans", spans, "have", have, "want", want);
+}
+
+static void test_fetched(void)
+{
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    json_t *first = found("00000000000000070000000000000001", 1, "a1", "a0");
+    json_t *second = found("00000000000000070000000000000001", 1, "a0", "99"), *all;
+
+    /* an alarm that is older than the snapshot is done with; a younger one is not */
+    trace->until_mono_ns = 5000;
+    trace->until_ns = 1000005000;
+    CHECK(fetched_has(fetched, id_of(1), 4999) && !fetched_has(fetched, id_of(1), 5000));
+    CHECK(!fetched_has(fetched, id_of(2), 1));
+    /* the original's events know the lower half only */
+    CHECK(fetched_find(fetched, (struct trace_id){0, 1}) == trace);
+    CHECK(fetched_find(fetched, (struct trace_id){8, 1}) == NULL);
+
+    /* of two snapshots: a parent that the second one has is not wanted any more */
+    CHECK(fetched_json(trace) == NULL);
+    fetched_add(fetched, first);
+    fetched_add(fetched, second);
+    all = fetched_json(trace);
+    CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
+    CHECK(json_array_size(json_object_get(all, "have")) == 2);
+    CHECK(json_array_size(json_object_get(all, "want")) == 1);
+    CHECK_TEXT(json_string_value(json_array_get(json_object_get(all, "want"), 0)),
+               "0000000000000099");
+    fetched_ring_is_new(fetched);
+    CHECK(trace->until_ns == 0);
+    json_decref(all);
+    json_decref(first);
+    json_decref(second);
+    fetched_free(fetched);
+}
+
+/* An agent that is started anew knows what was fetched, and what is open. */
+static void test_file(void)
+{
+    char path[] = "/tmp/test-pending.XXXXXX";
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
+    struct timespec now;
+    struct error error;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    CHECK(mkstemp(path) >= 0);
+    trace->until_ns = 17;
+    trace->until_mono_ns = (int64_t)now.tv_sec * 1000000000;
+    trace->is_open = true;
+    strcpy(trace->why, "osd*>20ms");
+    fetched_add(fetched, json);
+    CHECK(fetched_save(fetched, path, &error));
+    fetched_free(fetched);
+    fetched = fetched_new();
+    fetched_load(fetched, path);
+    trace = fetched_find(fetched, id_of(1));
+    CHECK(trace && trace->until_ns == 17 && trace->is_open && trace->spans == 1);
+    CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
+    CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
+    fetched_free(fetched);
+
+    /* what is no such file is nothing */
+    fetched = fetched_new();
+    CHECK(truncate(path, 20) == 0);
+    fetched_load(fetched, path);
+    CHECK(fetched_find(fetched, id_of(1)) == NULL);
+    fetched_free(fetched);
+    json_decref(json);
+    (void)unlink(path);
+}
+
+/* Nothing grows: the oldest are forgotten, and their alarms are not taken for new ones. */
+static void test_forgotten(void)
+{
+    struct fetched *fetched = fetched_new();
+    struct timespec now;
+    int64_t now_ns;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    now_ns = (int64_t)now.tv_sec * 1000000000;
+    for (uint64_t i = 1; i <= 10000; i++) {
+        struct fetched_trace *trace = fetched_get(fetched, id_of(i));
+
+        CHECK(trace != NULL);
+        if (trace) /* one a millisecond, until now */
+            trace->until_mono_ns = now_ns - (10000 - (int64_t)i) * 1000000;
+    }
+    CHECK(fetched_find(fetched, id_of(10000)) && !fetched_find(fetched, id_of(1)));
+    CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
+    fetched_free(fetched);
+}
+
+int main(void)
+{
+    test_due();
+    test_cap();
+    test_last();
+    test_message();
+    test_fetched();
+    test_file();
+    test_forgotten();
+    return check_status();
+}

@@ -1,0 +1,159 @@
+#!/bin/bash
+# blkin record as an operator has it: what was slow is there although nobody was watching, whole and
+# once, whatever is missing, stopped or restarted meanwhile.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/record/recording.sh
+. "$SRC/tests/record/recording.sh"
+recording_begin
+
+says() {
+    grep -qF -- "$1" "$WORK/record.log"
+}
+
+total() {
+    status totals "$1"
+}
+
+# whole TRACE WHAT: its three spans come, each once
+whole() {
+    wait_for 20 record "the three spans of $2" has_spans "$1" || { status; exit 1; }
+}
+
+# kept NAME: what was asked for by hand is answered
+kept() {
+    [ "$(ask "kept $1" 'done')" = True ]
+}
+
+# wrong use
+"$BUILD/bin/blkin" record nonsense 2>"$WORK/err"
+[ $? = 2 ] || fail "an operand: not refused"
+
+# no session daemon: it says so and waits
+start_record
+wait_for 10 record "a word about the missing session daemon" says "no LTTng session daemon answers" || exit 1
+is state "no session daemon" || fail "state: $(status state)"
+start_sessiond && start_taker || exit 1
+start_requests
+wait_recording || exit 1
+[ "$(stat -c %a "$KEPT")" = 700 ] || fail "$KEPT is not 0700"
+
+# a second one of the same runtime-dir is refused
+"$BUILD/bin/blkin" record 2>"$WORK/err" && fail "two at once"
+grep -q 'another `blkin record` runs' "$WORK/err" || fail "the message: $(<"$WORK/err")"
+
+# nobody watches: fast requests are never sent, a slow one is sent whole, tagged with why
+make "fast 2000"
+make "slow 250"
+whole "$ID" "a slow request"
+make "keep"
+whole "$ID" "a request that the program wants kept"
+[ "$(all_spans)" = 6 ] || fail "$(all_spans) spans for 6: fast requests were sent"
+grep -c '"blkin.kept": "\*>200ms"' "$WORK/taken" | grep -qx 3 || fail "not tagged with the rule: $(<"$WORK/taken")"
+grep -c '"blkin.kept": "as the test wants it"' "$WORK/taken" | grep -qx 3 || fail "not tagged as the program says"
+wait_for 10 record "both verdicts" is totals traces_complete 2 || exit 1
+
+# its parent ends after it was sent, and is slow, too: fetched again, no span twice
+make "late 250 1500"
+late=$ID
+whole "$late" "a request that ends late"
+[ "$(total snapshots)" -ge 4 ] || fail "it was fetched once only"
+wait_for 10 record "its verdict" is open_traces 0 || exit 1
+[ "$(total traces_incomplete)" = 0 ] || fail "a complete one is called incomplete"
+
+# its parent is nowhere: it is told, in the trace itself, and counted
+make "orphan 250"
+wait_for 20 record "the verdict" is totals traces_incomplete 1 || exit 1
+grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
+    fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
+spans=$(all_spans)
+
+# by hand: an id, then the last seconds, of a service, or all of it
+make "service other"
+make "fast 3"
+make "service server"
+make "fast 5"
+name=$(ask "keep-last 60000 other" id) || exit 1
+wait_for 20 record "the answer about a service" kept "$name" || exit 1
+[ "$(ask "kept $name" hosts 0 spans)" = 9 ] || fail "keep-last of a service: $(ask "kept $name")"
+wait_for 20 record "9 spans" eval '[ "$(all_spans)" = '$((spans + 9))' ]' || exit 1
+grep -c '"serviceName": "other"' "$WORK/taken" | grep -qx 9 || fail "other spans than those of the service were sent"
+id=$("$PYTHON" -c 'import json, sys; print(json.loads(open(sys.argv[1]).readlines()[-1])["traceId"])' "$WORK/taken")
+name=$(ask "keep $id 12345" id)
+wait_for 20 record "the answer about two ids" kept "$name" || exit 1
+[ "$(ask "kept $name" traces 0 missing)" = 0 ] && [ "$(ask "kept $name" traces 1 spans)" = 0 ] ||
+    fail "keep ID: $(ask "kept $name")"
+is totals traces_not_found 1 || fail "an id that nobody has is not counted"
+[ "$(ask "keep-last nonsense" error)" != "" ] && [ "$(ask "keep xyz" error)" != "" ] || fail "nonsense was taken"
+[ "$(all_spans)" = $((spans + 9)) ] || fail "a span that was sent was sent again"
+
+# the collector is away: the disk is the queue, and what there is is known nevertheless
+: >"$WORK/taken.away"
+complete=$(total traces_complete)
+make "slow 250"
+one=$ID
+wait_for 20 record "that it waits" is kept waiting 1 || exit 1
+sleep 1
+make "slow 250"
+two=$ID
+wait_for 20 record "that two wait" is kept waiting 2 || exit 1
+wait_for 20 record "both verdicts" is totals traces_complete $((complete + 2)) || exit 1
+has_spans "$one" "0 0" || fail "the collector was not away"
+
+# killed while they wait, and while another one lingers: all is there after the start
+make "slow 250"
+three=$ID
+stop_part record KILL
+rm "$WORK/taken.away"
+start_record
+for id in "$one" "$two" "$three"; do
+    whole "$id" "a request from before the kill"
+done
+
+# stopped: the sessions go on recording; an old request is still there after the start
+make "fast 1"
+make "slow 250"
+four=$ID
+stop_part record TERM 20 || fail "status $? of SIGTERM"
+has_spans "$four" || wait_for 1 - "what was slow before SIGTERM" true
+lttng list | grep -q 'blkin-record .*\[active snapshot\]' || fail "SIGTERM has ended the session: $(lttng list)"
+sessions=$("$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sessions"])' "$WORK/state/record.json")
+make "slow 250"
+five=$ID
+start_record --prometheus-listen=0
+whole "$four" "a request from right before SIGTERM"
+whole "$five" "a request from when no agent ran"
+[ "$(total sessions)" = "$sessions" ] || fail "the session was not adopted"
+page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/record.log" | head -n 1)
+curl -fsS --max-time 5 "$page" >"$WORK/page" || fail "no metrics page"
+grep -qx 'blkin_record_recording 1' "$WORK/page" && grep -q '^blkin_record_alarms_total [1-9]' "$WORK/page" ||
+    fail "the page lacks a line"
+
+# the session daemon is killed and comes back: what was lost is said
+stop_part sessiond KILL
+wait_for 10 record "a word about it" says "no LTTng session daemon answers" || exit 1
+start_sessiond || exit 1
+wait_recording || exit 1
+wait_for 10 record "a word about what was lost" says "LTTng has lost the recorder's session" || exit 1
+make "slow 250"
+whole "$ID" "a request after the session daemon was killed"
+
+# no request by hand or alarm is without an outcome
+alarms=$(total alarms) parts=$(($(total alarms_double) + $(total alarms_dropped) + $(total traces_asked)))
+[ "$alarms" -le "$parts" ] || fail "alarms: $alarms, their outcomes: $parts: $(status totals)"
+wait_for 10 record "all verdicts" is open_traces 0 || exit 1
+asked=$(($(total traces_asked) + $(total traces_asked_by_hand)))
+judged=$(($(total traces_complete) + $(total traces_incomplete) + $(total traces_not_found) + \
+    $(total traces_of_others) + $(total traces_asked_again)))
+[ "$asked" = "$judged" ] || fail "asked: $asked, judged: $judged: $(status totals)"
+
+# --end: nothing is left
+stop_part record TERM 20 || fail "status $? of SIGTERM"
+make "slow 250"
+timeout 30 "$BUILD/bin/blkin" record --end >"$WORK/end.log" 2>&1 || fail "--end: $?: $(<"$WORK/end.log")"
+has_spans "$ID" || fail "--end has lost a slow request: $(<"$WORK/end.log")"
+lttng list 2>&1 | grep -q blkin-record && fail "--end has left a session"
+[ -z "$(ls "$KEPT")" ] || fail "left: $(ls "$KEPT")"

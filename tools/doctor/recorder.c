@@ -1,0 +1,112 @@
+/*
+ * Checks of what `blkin record` tells of itself: how long its ring lasts, the hub, and what was
+ * dropped.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WELL_S 10 /* for a hub's way, and a person who types */
+
+static int64_t number_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* From a slow span's end to the snapshot. */
+static int64_t needed_s(const struct doctor *doctor)
+{
+    static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "snapshot-interval-ms"};
+    int64_t ms = 1000;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        ms += config_integer(doctor->config, parts[i]);
+    return (ms + 999) / 1000;
+}
+
+static void check_ring(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *ring = json_object_get(status, "ring");
+    const int64_t holds_s = number_of(ring, "holds_s");
+    const int64_t wanted_s = config_integer(doctor->config, "seconds");
+    const int64_t well_s = wanted_s ? wanted_s : WELL_S;
+
+    if (number_of(ring, "bytes_per_s") == 0) {
+        saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the ring lasts");
+        return;
+    }
+    if (holds_s >= well_s) {
+        saw(doctor, LEVEL_OK, "ring.seconds", "the ring holds %" PRId64 " s, at the rate of now",
+            holds_s);
+        return;
+    }
+    saw(doctor, holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
+        "the ring holds only %" PRId64 " s, at the rate of now (%" PRId64
+        " KiB/s): a slow span is fetched %" PRId64 " s after its end",
+        holds_s, number_of(ring, "bytes_per_s") / 1024, needed_s(doctor));
+    mend(
+        doctor,
+        "a larger memory-bytes in blkin.conf, or seconds = %d, then systemctl restart blkin-record",
+        WELL_S);
+}
+
+static void check_hub(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *exchange = json_object_get(status, "exchange");
+    const char *url = json_string_value(json_object_get(exchange, "url"));
+    const char *state = json_string_value(json_object_get(exchange, "state"));
+    const char *error = json_string_value(json_object_get(exchange, "error"));
+
+    if (!url || !state)
+        return;
+    if (strcmp(state, "connected") == 0) {
+        saw(doctor, LEVEL_OK, "hub.answers", "%s answers; recorders there: %zu", url,
+            json_array_size(json_object_get(exchange, "hosts")));
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "hub.answers", "%s is away: %s: other hosts are not asked", url,
+        error && *error ? error : "no answer yet");
+    mend(doctor, "systemctl start blkin-hub on that host; hub in blkin.conf, from %s",
+         config_origin(doctor->config, "hub"));
+}
+
+static void check_dropped(const struct doctor *doctor, const json_t *status)
+{
+    static const struct {
+        const char *name, *what;
+    } counts[] = {
+        {"alarms_lost", "alarms overwritten"},
+        {"alarms_held_back", "held back by programs (max=)"},
+        {"alarms_dropped", "beyond snapshot-traces"},
+        {"traces_dropped", "of others beyond it"},
+        {"traces_incomplete", "traces incomplete"},
+        {"traces_undelivered", "traces not delivered"},
+    };
+    const json_t *totals = json_object_get(status, "totals");
+    char said[400] = "", part[80];
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        const int64_t count = number_of(totals, counts[i].name);
+
+        (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
+        if (count)
+            list_add(said, sizeof(said), part);
+    }
+    if (!*said) {
+        saw(doctor, LEVEL_OK, "service.loss", "no alarm was dropped, no trace incomplete");
+        return;
+    }
+    saw(doctor, LEVEL_NOTE, "service.loss", "of all runs: %s", said);
+    mend(doctor, "what to do about each is in doc/recorder.md, \"What is lost when\"");
+}
+
+void check_recorder(const struct doctor *doctor, const json_t *status)
+{
+    check_ring(doctor, status);
+    check_hub(doctor, status);
+    check_dropped(doctor, status);
+}

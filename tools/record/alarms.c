@@ -1,0 +1,115 @@
+/*
+ * The agent's alarms: what the watcher has seen.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "agent.h"
+
+#include "monotonic.h"
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SAID_AGAIN_MS 60000
+
+static struct rule *rule_of(struct agent *agent, const char *why)
+{
+    size_t i = 0;
+
+    while (i < agent->rule_count && strcmp(agent->rules[i].why, why) != 0)
+        i++;
+    if (i == RULES_MAX) /* the last one is for all that have no place */
+        return &agent->rules[RULES_MAX - 1];
+    if (i == agent->rule_count) {
+        agent->rule_count++;
+        (void)snprintf(agent->rules[i].why, sizeof(agent->rules[i].why), "%s",
+                       i == RULES_MAX - 1 ? "(others)" : why);
+    }
+    return &agent->rules[i];
+}
+
+static bool has_room(const struct agent *agent)
+{
+    const size_t collected = agent->collected ? agent->collected->count : 0;
+
+    return agent->pending.traces + collected < agent->pending.max;
+}
+
+/* By the wall clock. */
+static int64_t begin_of(const struct alarm *alarm)
+{
+    struct timespec mono;
+
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    return wall_clock_ns() - ((int64_t)mono.tv_sec * 1000000000 + mono.tv_nsec) +
+           (int64_t)alarm->monotonic_ns - (int64_t)alarm->duration_ns;
+}
+
+void alarms_take(void *context, const struct alarm *alarm)
+{
+    struct agent *agent = context;
+    struct rule *rule = rule_of(agent, alarm->why);
+    const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
+
+    rule->held_back += alarm->dropped;
+    agent->totals.alarms_held_back += alarm->dropped;
+    if (!id.high && !id.low)
+        return;
+    rule->alarms++;
+    agent->totals.alarms++;
+    if (fetched_has(agent->fetched, id, alarm->monotonic_ns) ||
+        pending_has(&agent->pending, id, NULL) ||
+        (agent->collected && request_has(agent->collected, id))) {
+        agent->totals.alarms_double++;
+        return;
+    }
+    if (!agent->collected)
+        agent->collected = request_new("", agent->host);
+    if (!agent->collected || !has_room(agent) ||
+        !request_add(agent->collected, id, begin_of(alarm), alarm->why)) {
+        rule->dropped++;
+        agent->totals.alarms_dropped++;
+    }
+}
+
+static void say_lost(struct agent *agent, uint64_t lost)
+{
+    agent->totals.alarms_lost += lost;
+    if (clock_ms() - agent->lost_said_ms < SAID_AGAIN_MS && agent->lost_said_ms)
+        return;
+    agent->lost_said_ms = clock_ms();
+    say(BT_LOGGING_LEVEL_WARNING,
+        "%" PRIu64 " alarms were overwritten before they were seen: too many spans are slow; "
+        "raise the limits of the rules, or lower their max=",
+        lost);
+}
+
+void alarms_polled(void *context, const struct watcher_poll *poll)
+{
+    struct agent *agent = context;
+    struct request *collected = agent->collected;
+
+    agent->collected = NULL;
+    if (poll->lost)
+        say_lost(agent, poll->lost);
+    if (!poll->is_well && agent->has_looked && agent->last.state == RECORDS)
+        sessions_look(&agent->sessions);
+    if (poll->is_stalled) {
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the alarm's session stands still on a CPU, as after a program was killed: it is made "
+            "anew");
+        agent->totals.rings_stalled++;
+        sessions_make_anew(&agent->sessions, SESSION_ALARM);
+    }
+    if (collected && collected->count) {
+        agent->totals.traces_asked += collected->count;
+        asking_ask(agent, collected, NULL, config_integer(agent->config, "linger-ms"));
+    } else {
+        requests_free(collected);
+    }
+    agent->has_polled = true;
+    agent_step(agent);
+}

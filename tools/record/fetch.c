@@ -1,0 +1,249 @@
+/*
+ * Fetching.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fetch.h"
+
+#include "lttng/session.h"
+#include "monotonic.h"
+#include "service/folders.h"
+#include "service/privileges.h"
+#include "service/say.h"
+#include "service/totals.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t mono_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static uint64_t cpu_ms(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
+}
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+/* The lower halves of the ids, for the scan; to be freed. */
+static uint64_t *list_ids(const struct request *requests, size_t *count)
+{
+    uint64_t *ids;
+    size_t all = 0;
+
+    for (const struct request *r = requests; r; r = r->next)
+        all += r->count;
+    ids = calloc(all ? all : 1, sizeof(*ids));
+    *count = 0;
+    for (const struct request *r = requests; r && ids; r = r->next) {
+        for (size_t i = 0; i < r->count; i++)
+            ids[(*count)++] = r->traces[i].id.low;
+    }
+    return ids;
+}
+
+static bool pick_wanted(const struct fetch_order *order, const char *snapshot, const char *to,
+                        struct fetch_result *result)
+{
+    const struct request *first = order->requests;
+    struct pick_spec spec = {.count = 0};
+    uint64_t *ids = NULL;
+    bool is_well;
+
+    if (first->last_ms > 0) {
+        const int64_t from_ns = first->came_mono_ns - first->last_ms * 1000000;
+
+        spec.from_clock = from_ns > 0 ? (uint64_t)from_ns : 0;
+        spec.until_clock = (uint64_t)first->came_mono_ns;
+    } else {
+        ids = list_ids(first, &spec.count);
+        spec.ids = ids;
+        if (!ids) {
+            error_set(&result->error, "out of memory");
+            return false;
+        }
+        if (spec.count == 0) { /* all of it was too much: it is only answered */
+            free(ids);
+            return folder_make(to);
+        }
+    }
+    is_well = pick(snapshot, to, &spec, &result->picked, &result->error);
+    free(ids);
+    return is_well;
+}
+
+/* ---- the files ------------------------------------------------------------------------------- */
+
+/* "ID FROM UNTIL WHY": what was sent before is not sent again. */
+static void print_traces(FILE *file, const struct fetch_order *order,
+                         const struct fetch_result *result)
+{
+    for (const struct request *r = order->requests; r; r = r->next) {
+        for (size_t i = 0; i < r->count; i++) {
+            const struct wanted *wanted = &r->traces[i];
+            const struct fetched_trace *before = fetched_find(order->fetched, wanted->id);
+            const int64_t from_ns = before ? before->until_ns : 0;
+            char text[TRACE_ID_TEXT];
+
+            trace_id_text(wanted->id, text);
+            if (from_ns < result->until_ns)
+                (void)fprintf(file, "%s %" PRId64 " %" PRId64 " %s\n", text, from_ns,
+                              result->until_ns, wanted->why[0] ? wanted->why : "kept");
+        }
+    }
+}
+
+/* An empty one is an error of the sink's: nothing is left to be sent then. */
+static bool write_only(const char *path, const struct fetch_order *order,
+                       const struct fetch_result *result)
+{
+    const struct request *first = order->requests;
+    FILE *file = fopen(path, "we");
+    bool is_well;
+
+    if (!file)
+        return false;
+    if (first->last_ms > 0)
+        (void)fprintf(file, "* %" PRId64 " %" PRId64 " blkin keep --last %" PRId64 "ms\n",
+                      first->came_mono_ns - first->last_ms * 1000000 + result->offset_ns,
+                      first->came_mono_ns + result->offset_ns, first->last_ms);
+    else
+        print_traces(file, order, result);
+    is_well = ftell(file) > 0;
+    return fclose(file) == 0 && is_well;
+}
+
+static bool write_requests(const char *path, const struct fetch_order *order,
+                           struct fetch_result *result)
+{
+    json_t *list = json_array(), *json;
+    bool is_well;
+
+    for (const struct request *r = order->requests; r; r = r->next)
+        (void)json_array_append_new(list, request_json(r));
+    json = json_pack("{sI, sI, sI, so}", "until", (json_int_t)result->until_ns, "mono",
+                     (json_int_t)result->until_mono_ns, "held_from",
+                     (json_int_t)result->held_from_ns, "requests", list);
+    is_well = json_save(json, path, &result->error);
+    json_decref(json);
+    return is_well;
+}
+
+struct request *fetch_requests(const char *kept, int64_t *until_ns, int64_t *until_mono_ns,
+                               int64_t *held_from_ns)
+{
+    char path[PATH_ROOM];
+    struct request *list = NULL, **end = &list;
+    json_t *json, *message;
+    size_t i, left;
+
+    path_set(path, "%s/requests", kept);
+    json = json_load_file(path, 0, NULL);
+    *until_ns = json_integer_value(json_object_get(json, "until"));
+    *until_mono_ns = json_integer_value(json_object_get(json, "mono"));
+    *held_from_ns = json_integer_value(json_object_get(json, "held_from"));
+    json_array_foreach(json_object_get(json, "requests"), i, message)
+    {
+        *end = request_read(message, SIZE_MAX, &left);
+        if (*end)
+            end = &(*end)->next;
+    }
+    json_decref(json);
+    return list;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void set_held_from(const struct fetch_order *order, struct fetch_result *result)
+{
+    int64_t held_from_ns = (int64_t)result->picked.held_from;
+
+    /* an empty one has been so since it was made; nothing is older than that */
+    if (held_from_ns == 0 && order->ring_mono_ns == 0)
+        held_from_ns = result->until_mono_ns;
+    else if (held_from_ns < order->ring_mono_ns)
+        held_from_ns = order->ring_mono_ns;
+    result->held_from_ns = held_from_ns + result->offset_ns;
+}
+
+static bool keep(const struct fetch_order *order, const char *made, struct fetch_result *result)
+{
+    char path[PATH_ROOM];
+
+    result->until_ns = result->until_mono_ns + result->offset_ns;
+    set_held_from(order, result);
+    result->has_picked = true;
+    if (result->picked.packets_kept == 0)
+        return tree_remove(made);
+    path_set(path, "%s/only", made);
+    if (!write_only(path, order, result))
+        return tree_remove(made);
+    path_set(path, "%s/requests", made);
+    if (!write_requests(path, order, result))
+        return false;
+    path_set(path, "%s/kept-%" PRIu64, order->folder, order->number);
+    if (rename(made, path) == 0) {
+        result->is_kept = true;
+        return true;
+    }
+    error_set(&result->error, "cannot make %s: %s", path, strerror(errno));
+    return false;
+}
+
+static bool take_snapshot(const struct fetch_order *order, const char *snapshot,
+                          struct fetch_result *result)
+{
+    const int64_t begun_ms = clock_ms();
+    struct error ignored;
+
+    if (!tree_remove(snapshot)) {
+        error_set(&result->error, "cannot remove %s: %s", snapshot, strerror(errno));
+        return false;
+    }
+    result->until_mono_ns = mono_ns();
+    if (!session_snapshot(order->session, snapshot, order->max_bytes, &result->error))
+        return false;
+    result->snapshot_ms = (uint64_t)(clock_ms() - begun_ms);
+    result->has_snapshot = true;
+    result->has_look =
+        ring_look(snapshot, (uint64_t)result->until_mono_ns, STALLED_NS, &result->look, &ignored);
+    if (!ring_clock(snapshot, &result->offset_ns, &ignored))
+        result->offset_ns = wall_clock_ns() - mono_ns(); /* there is nothing in it */
+    return true;
+}
+
+bool fetch(const void *argument, void *to)
+{
+    const struct fetch_order *order = argument;
+    struct fetch_result *result = to;
+    char snapshot[PATH_ROOM], made[PATH_ROOM];
+
+    (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
+    path_set(snapshot, "%s/snapshot", order->folder);
+    path_set(made, "%s/kept-%" PRIu64 ".new", order->folder, order->number);
+    if (take_snapshot(order, snapshot, result)) {
+        privileges_give_up();
+        if (order->requests && (!tree_remove(made) || !pick_wanted(order, snapshot, made, result) ||
+                                !keep(order, made, result)))
+            (void)tree_remove(made);
+    }
+    (void)tree_remove(snapshot);
+    result->cpu_ms = cpu_ms();
+    return true;
+}

@@ -1,0 +1,292 @@
+/*
+ * What this host has fetched from its ring.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fetched.h"
+
+#include "service/totals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BUCKETS    1024
+#define TRACES_MAX 2048
+#define IDS_MAX    4096
+#define AGE_NS     INT64_C(600000000000)
+
+struct fetched {
+    struct fetched_trace *buckets[BUCKETS];
+    size_t count;
+    int64_t forgotten_mono_ns; /* of those that were forgotten, the latest */
+};
+
+static struct fetched_trace **bucket(const struct fetched *fetched, struct trace_id id)
+{
+    const uint64_t hash = id.low * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (struct fetched_trace **)(uintptr_t)&fetched->buckets[hash >> 54];
+}
+
+struct fetched *fetched_new(void)
+{
+    return calloc(1, sizeof(struct fetched));
+}
+
+static void free_trace(struct fetched_trace *trace)
+{
+    ids_free(&trace->have);
+    ids_free(&trace->want);
+    free(trace);
+}
+
+void fetched_free(struct fetched *fetched)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        while (fetched->buckets[i]) {
+            struct fetched_trace *next = fetched->buckets[i]->next;
+
+            free_trace(fetched->buckets[i]);
+            fetched->buckets[i] = next;
+        }
+    }
+    free(fetched);
+}
+
+void fetched_each(struct fetched *fetched, void (*call)(void *context, struct fetched_trace *trace),
+                  void *context)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next)
+            call(context, trace);
+    }
+}
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_id id)
+{
+    struct fetched_trace *trace = *bucket(fetched, id);
+
+    while (trace && !trace_id_equal(trace->id, id))
+        trace = trace->next;
+    return trace;
+}
+
+/* Those that are older than that, and not open. */
+static void forget(struct fetched *fetched, int64_t before_mono_ns)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct fetched_trace **at = &fetched->buckets[i];
+
+        while (*at) {
+            struct fetched_trace *trace = *at;
+
+            if (trace->is_open || trace->until_mono_ns >= before_mono_ns) {
+                at = &trace->next;
+                continue;
+            }
+            if (trace->until_mono_ns > fetched->forgotten_mono_ns)
+                fetched->forgotten_mono_ns = trace->until_mono_ns;
+            *at = trace->next;
+            free_trace(trace);
+            fetched->count--;
+        }
+    }
+}
+
+static int64_t mono_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Younger and younger ones, until there is room. */
+static void make_room(struct fetched *fetched)
+{
+    for (int64_t age_ns = AGE_NS; fetched->count >= TRACES_MAX && age_ns > 1000000000; age_ns /= 2)
+        forget(fetched, mono_ns() - age_ns);
+}
+
+struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
+{
+    struct fetched_trace *trace = fetched_find(fetched, id);
+
+    if (trace)
+        return trace;
+    make_room(fetched);
+    trace = fetched->count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
+    if (!trace)
+        return NULL;
+    trace->id = id;
+    trace->next = *bucket(fetched, id);
+    *bucket(fetched, id) = trace;
+    fetched->count++;
+    return trace;
+}
+
+bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t at_mono_ns)
+{
+    const struct fetched_trace *trace = fetched_find(fetched, id);
+    const int64_t until_ns = trace ? trace->until_mono_ns : fetched->forgotten_mono_ns;
+
+    return at_mono_ns < (uint64_t)until_ns;
+}
+
+static void add_ids(struct fetched_trace *trace, struct ids *ids, const json_t *list)
+{
+    const json_t *text;
+    size_t i;
+
+    json_array_foreach(list, i, text)
+    {
+        uint64_t id;
+
+        if (span_id_read(json_string_value(text), &id) && !ids_add(ids, id, IDS_MAX))
+            trace->is_cut = true;
+    }
+}
+
+void fetched_add(struct fetched *fetched, const json_t *found)
+{
+    struct trace_id id;
+    struct fetched_trace *trace;
+
+    if (!trace_id_read(json_string_value(json_object_get(found, "id")), &id))
+        return;
+    trace = fetched_get(fetched, id);
+    if (!trace)
+        return;
+    trace->spans += (uint64_t)json_integer_value(json_object_get(found, "spans"));
+    trace->is_cut |= json_is_true(json_object_get(found, "cut"));
+    add_ids(trace, &trace->have, json_object_get(found, "have"));
+    add_ids(trace, &trace->want, json_object_get(found, "want"));
+}
+
+static json_t *ids_json(const struct ids *ids, const struct ids *without)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list && i < ids->count; i++) {
+        char text[17];
+
+        if (without && ids_have(without, ids->list[i]))
+            continue;
+        (void)snprintf(text, sizeof(text), "%016" PRIx64, ids->list[i]);
+        (void)json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+json_t *fetched_json(const struct fetched_trace *trace)
+{
+    char text[TRACE_ID_TEXT];
+    json_t *json;
+
+    if (trace->spans == 0)
+        return NULL;
+    trace_id_text(trace->id, text);
+    json = json_pack("{ss, sI, so, so}", "id", text, "spans", (json_int_t)trace->spans, "have",
+                     ids_json(&trace->have, NULL), "want", ids_json(&trace->want, &trace->have));
+    if (json && trace->is_cut)
+        (void)json_object_set_new(json, "cut", json_true());
+    return json;
+}
+
+void fetched_ring_is_new(struct fetched *fetched)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next)
+            trace->until_ns = 0;
+    }
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* A line; "": it cannot be read. */
+static void read_boot_id(char id[64])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    id[0] = '\0';
+    if (!file)
+        return;
+    if (!fgets(id, 64, file))
+        id[0] = '\0';
+    id[strcspn(id, "\n")] = '\0';
+    (void)fclose(file);
+}
+
+static void add_line(void *context, struct fetched_trace *trace)
+{
+    json_t *open = trace->is_open ? fetched_json(trace) : NULL;
+    char text[TRACE_ID_TEXT];
+
+    trace_id_text(trace->id, text);
+    (void)json_array_append_new(context,
+                                json_pack("{ss, sI, sI, sb, ss%, so*}", "id", text, "until",
+                                          (json_int_t)trace->until_ns, "mono",
+                                          (json_int_t)trace->until_mono_ns, "open", trace->is_open,
+                                          "why", trace->why, strlen(trace->why), "found", open));
+}
+
+bool fetched_save(struct fetched *fetched, const char *path, struct error *error)
+{
+    json_t *traces = json_array(), *json;
+    char boot[64];
+    bool is_written;
+
+    forget(fetched, mono_ns() - AGE_NS);
+    read_boot_id(boot);
+    fetched_each(fetched, add_line, traces);
+    json = json_pack("{ss, sI, so}", "boot", boot, "forgotten",
+                     (json_int_t)fetched->forgotten_mono_ns, "traces", traces);
+    is_written = json_save(json, path, error);
+    json_decref(json);
+    return is_written;
+}
+
+static void load_trace(struct fetched *fetched, const json_t *json)
+{
+    const char *why = json_string_value(json_object_get(json, "why"));
+    struct trace_id id;
+    struct fetched_trace *trace;
+
+    if (!trace_id_read(json_string_value(json_object_get(json, "id")), &id))
+        return;
+    trace = fetched_get(fetched, id);
+    if (!trace)
+        return;
+    trace->until_ns = json_integer_value(json_object_get(json, "until"));
+    trace->until_mono_ns = json_integer_value(json_object_get(json, "mono"));
+    trace->is_open = json_is_true(json_object_get(json, "open"));
+    (void)snprintf(trace->why, sizeof(trace->why), "%s", why ? why : "");
+    fetched_add(fetched, json_object_get(json, "found"));
+}
+
+/* Of another boot the open ones still wait for their verdict. */
+void fetched_load(struct fetched *fetched, const char *path)
+{
+    json_t *json = json_load_file(path, 0, NULL);
+    const char *boot = json_string_value(json_object_get(json, "boot"));
+    const json_t *trace;
+    char now[64];
+    bool is_same;
+    size_t i;
+
+    read_boot_id(now);
+    is_same = boot && strcmp(boot, now) == 0;
+    if (is_same)
+        fetched->forgotten_mono_ns = json_integer_value(json_object_get(json, "forgotten"));
+    json_array_foreach(json_object_get(json, "traces"), i, trace)
+    {
+        if (is_same || json_is_true(json_object_get(trace, "open")))
+            load_trace(fetched, trace);
+    }
+    json_decref(json);
+}

@@ -1,0 +1,62 @@
+/*
+ * What this host has fetched from its ring: of each trace until when, so that no span is sent
+ * twice, and which spans. Kept in a file, as it is true also when the agent is started anew. It
+ * forgets the oldest.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_FETCHED_H
+#define BLKIN_TOOLS_FETCHED_H
+
+#include "error.h"
+#include "trace_id.h"
+
+#include <jansson.h>
+
+struct fetched_trace {
+    struct trace_id id;
+    int64_t until_ns; /* by the trace's clock, since 1970; 0: nothing that the ring still has */
+    int64_t until_mono_ns; /* the same, by CLOCK_MONOTONIC */
+    bool is_open;          /* asked for by this host, and not judged yet */
+    bool is_asked;         /* by this process */
+    char why[201];
+    uint64_t spans;
+    bool is_cut;
+    struct ids have, want;
+    struct fetched_trace *next; /* in its bucket, the newest first */
+};
+
+struct fetched;
+
+/* Returns NULL when out of memory. */
+struct fetched *fetched_new(void);
+void fetched_free(struct fetched *fetched);
+
+/* NULL: it is not known. */
+struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_id id);
+
+/* The one that is there, or a new one. NULL: out of memory. */
+struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
+
+/* Was what was recorded of the trace until then fetched, as far as is known? */
+bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mono_ns);
+
+/* {"id": ..., "spans": ..., "have": [...], "want": [...]} of what was found, as of only.h: adds it.
+ */
+void fetched_add(struct fetched *fetched, const json_t *found);
+
+/* The same of all that was fetched of it so far; NULL: nothing. */
+json_t *fetched_json(const struct fetched_trace *trace);
+
+/* The ring is a new one: nothing that was fetched is in it. */
+void fetched_ring_is_new(struct fetched *fetched);
+
+void fetched_each(struct fetched *fetched, void (*call)(void *context, struct fetched_trace *trace),
+                  void *context);
+
+/* Those of the last ten minutes. */
+bool fetched_save(struct fetched *fetched, const char *path, struct error *error);
+/* Of an earlier boot, or damaged: nothing. */
+void fetched_load(struct fetched *fetched, const char *path);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * The span that tells of an incomplete trace.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "incomplete.h"
+
+#include "core/endpoint.h"
+#include "core/span.h"
+#include "output/exporter.h"
+#include "params.h"
+#include "service/privileges.h"
+#include "service/say.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define SPANS_MAX      4096
+#define FIRST_RETRY_MS 500
+#define LAST_RETRY_MS  30000
+
+struct incomplete_span {
+    struct trace_id id;
+    uint64_t span_id, parent;
+    int64_t time_ns;
+    char why[WHY_MAX + 1];
+    char lacks[1024], hosts[1024], held[1024];
+    struct incomplete_span *next;
+};
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+static bool interrupted;
+
+static void on_end(int number)
+{
+    (void)number;
+    interrupted = true;
+}
+
+static bool is_interrupted(void *context)
+{
+    (void)context;
+    return interrupted;
+}
+
+static void report(void *context, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", message);
+}
+
+static void add_tag(struct span *span, const char *key, const char *value)
+{
+    if (value[0])
+        (void)span_add(span, SPAN_TAG_TEXT, text_of(key), text_of(value), 0);
+}
+
+static void add_span(struct exporter *exporter, const struct endpoint *endpoint,
+                     const struct incomplete_span *of)
+{
+    struct span span = {.trace_id_high = of->id.high,
+                        .trace_id = of->id.low,
+                        .id = of->span_id,
+                        .parent_id = of->parent,
+                        .endpoint = endpoint,
+                        .kind = SPAN_LOCAL,
+                        .start_ns = of->time_ns,
+                        .end_ns = of->time_ns};
+
+    (void)span_set_name(&span, text_of("incomplete"));
+    add_tag(&span, "blkin.kept", of->why);
+    add_tag(&span, "blkin.incomplete", of->lacks);
+    add_tag(&span, "blkin.hosts", of->hosts);
+    add_tag(&span, "blkin.held_from", of->held);
+    exporter_add(exporter, &span);
+    free(span.log);
+}
+
+/* No tap: it is the reader's. */
+static bool send_all(const struct incomplete *incomplete, struct params *params,
+                     struct error *error)
+{
+    const struct exporter_callbacks callbacks = {is_interrupted, report, NULL, NULL};
+    struct endpoint_table *endpoints = endpoint_table_new();
+    const struct endpoint *endpoint =
+        endpoints ? endpoint_get(endpoints, text_of("blkin-record"), text_of(""), 0) : NULL;
+    struct exporter *exporter;
+    struct exporter_counts counts;
+    bool is_well;
+
+    params->exporter.require_collector = false;
+    params->exporter.on_full = ON_FULL_BLOCK;
+    params->exporter.tap = NULL;
+    params->exporter.spool.folder = NULL;
+    exporter = endpoint ? exporter_new(&params->exporter, &callbacks, error) : NULL;
+    if (!exporter)
+        return false;
+    for (const struct incomplete_span *span = incomplete->sent; span; span = span->next)
+        add_span(exporter, endpoint, span);
+    is_well = exporter_close(exporter, error);
+    counts = exporter_counts(exporter);
+    exporter_free(exporter);
+    endpoint_table_free(endpoints);
+    if (!is_well || !counts.outcome[OUTCOME_UNDELIVERED])
+        return is_well;
+    error_set(error, "spans that tell of incomplete traces were not delivered");
+    return false;
+}
+
+static int run_child(void *argument)
+{
+    const struct incomplete *incomplete = argument;
+    bt_value *map = config_sink_params(incomplete->config);
+    struct params params;
+    struct error error = {.text = "out of memory"};
+
+    output_lines_in_child(&incomplete->lines);
+    privileges_give_up();
+    (void)signal(SIGTERM, on_end);
+    if (map && params_read(&params, map, &error) && send_all(incomplete, &params, &error))
+        return 0;
+    fprintf(stderr, "%s\n", error.text);
+    return 1;
+}
+
+/* ---- in the agent ---------------------------------------------------------------------------- */
+
+static void start(struct incomplete *incomplete);
+
+static void free_list(struct incomplete_span *list)
+{
+    while (list) {
+        struct incomplete_span *next = list->next;
+
+        free(list);
+        list = next;
+    }
+}
+
+static void ended(void *context, int status)
+{
+    struct incomplete *incomplete = context;
+    struct incomplete_span *sent = incomplete->sent, **end = &incomplete->sent;
+
+    output_lines_close(&incomplete->lines);
+    if (status == 0) {
+        incomplete->failures = 0;
+        incomplete->sent = NULL;
+        for (const struct incomplete_span *span = sent; span; span = span->next) {
+            incomplete->count--;
+            incomplete->told(incomplete->context, span->id);
+        }
+        free_list(sent);
+    } else { /* once more, together with those that have come */
+        while (*end)
+            end = &(*end)->next;
+        *end = incomplete->waiting;
+        incomplete->waiting = incomplete->sent;
+        incomplete->sent = NULL;
+        incomplete->failures++;
+    }
+    start(incomplete);
+}
+
+static void retry(void *context)
+{
+    struct incomplete *incomplete = context;
+
+    incomplete->sent = incomplete->waiting;
+    incomplete->waiting = NULL;
+    incomplete->child = (struct child){.ended = ended, .context = incomplete};
+    if (!output_lines_open(&incomplete->lines, incomplete->loop) ||
+        !child_start(incomplete->loop, &incomplete->child, run_child, incomplete)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
+        ended(incomplete, 1);
+        return;
+    }
+    output_lines_started(&incomplete->lines);
+}
+
+static void start(struct incomplete *incomplete)
+{
+    int64_t in_ms = 0;
+
+    if (incomplete->sent || !incomplete->waiting || incomplete->is_stopping)
+        return;
+    for (unsigned i = 0; i < incomplete->failures && in_ms < LAST_RETRY_MS; i++)
+        in_ms = in_ms ? 2 * in_ms : FIRST_RETRY_MS;
+    timer_set(incomplete->loop, &incomplete->retry, in_ms);
+}
+
+void incomplete_open(struct incomplete *incomplete)
+{
+    incomplete->lines.input.fd = -1;
+    (void)snprintf(incomplete->lines.source, sizeof(incomplete->lines.source), "incomplete");
+    incomplete->retry = (struct timer){.due = retry, .context = incomplete};
+}
+
+void incomplete_close(struct incomplete *incomplete)
+{
+    free_list(incomplete->waiting);
+    free_list(incomplete->sent);
+}
+
+bool incomplete_add(struct incomplete *incomplete, const struct verdict *verdict)
+{
+    struct incomplete_span *span = incomplete->count < SPANS_MAX ? calloc(1, sizeof(*span)) : NULL;
+
+    if (!span)
+        return false;
+    span->id = verdict->id;
+    span->parent = verdict->missing ? verdict->parent : 0;
+    span->time_ns = wall_clock_ns();
+    if (getrandom(&span->span_id, sizeof(span->span_id), 0) != sizeof(span->span_id) ||
+        span->span_id == 0)
+        span->span_id = (uint64_t)span->time_ns;
+    (void)snprintf(span->why, sizeof(span->why), "%s", verdict->why);
+    (void)snprintf(span->lacks, sizeof(span->lacks), "%s", verdict->lacks);
+    (void)snprintf(span->hosts, sizeof(span->hosts), "%s", verdict->hosts);
+    (void)snprintf(span->held, sizeof(span->held), "%s", verdict->held);
+    span->next = incomplete->waiting;
+    incomplete->waiting = span;
+    incomplete->count++;
+    if (!incomplete->sent && incomplete->failures == 0)
+        start(incomplete);
+    return true;
+}
+
+bool incomplete_is_idle(const struct incomplete *incomplete)
+{
+    return incomplete->count == 0;
+}
+
+void incomplete_stop(struct incomplete *incomplete)
+{
+    incomplete->is_stopping = true;
+    timer_clear(incomplete->loop, &incomplete->retry);
+    if (incomplete->child.pid)
+        (void)kill(incomplete->child.pid, SIGTERM);
+}

@@ -1,0 +1,493 @@
+/*
+ * The kept folders.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "kept.h"
+
+#include "fetch.h"
+#include "monotonic.h"
+#include "service/folders.h"
+#include "service/say.h"
+#include "service_traces.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIRST_RETRY_MS 200
+#define LAST_RETRY_MS  10000
+#define POLL_MS        25   /* has a child told what there is? */
+#define PATIENCE_MS    1000 /* so long others wait for one that is being sent */
+#define FAILURES_MAX   3    /* then it is looked at: can it be read at all? */
+#define FREE_PERMILLE  50   /* of the file system is left alone */
+
+static void step(struct kept *kept);
+
+static void path_of(const struct kept *kept, uint64_t number, const char *name,
+                    char path[PATH_ROOM])
+{
+    path_set(path, "%s/kept-%" PRIu64 "%s", kept->folder, number, name);
+}
+
+/* The traces of a service are only listed. */
+static bool is_list(const struct kept_folder *folder)
+{
+    return folder->requests && folder->requests->service[0];
+}
+
+/* ---- in the children ------------------------------------------------------------------------- */
+
+static int read_traces(const char *path, const bt_value *params)
+{
+    size_t count = 0;
+    char **traces = trace_folders(path, &count);
+
+    if (traces)
+        return reader_run((const char *const *)traces, params);
+    fprintf(stderr, "blkin record: cannot read %s: %s\n", path, strerror(errno));
+    return 1;
+}
+
+static bool put_only(bt_value *params, const char *path, const char *found)
+{
+    char only[PATH_ROOM];
+
+    path_set(only, "%s/only", path);
+    return params && reader_put_text(params, "only-traces", only) &&
+           reader_put_text(params, "only-found", found);
+}
+
+static int run_sender(void *argument)
+{
+    const struct kept *kept = argument;
+    bt_value *params = reader_params(&kept->sender);
+    char path[PATH_ROOM], found[PATH_ROOM];
+
+    path_of(kept, kept->sent->number, "", path);
+    path_set(found, "%s/found", path);
+    if (!put_only(params, path, found) || !reader_put_text(params, "tap", kept->tap))
+        return 1;
+    return read_traces(path, params);
+}
+
+/* Into a file: nothing of the configuration matters. */
+static bt_value *look_params(const struct kept *kept)
+{
+    bt_value *params = bt_value_map_create();
+    char endpoint[PATH_ROOM];
+
+    path_set(endpoint, "file:%s", kept->look_file);
+    if (params && reader_put_text(params, "endpoint", endpoint) &&
+        reader_put_text(params, "on-full", "block") &&
+        reader_put_text(params, "stats-file", kept->looker.stats_file))
+        return params;
+    return NULL;
+}
+
+static int run_looker(void *argument)
+{
+    const struct kept *kept = argument;
+    const struct kept_folder *folder = kept->looked_at;
+    bt_value *params = look_params(kept);
+    char path[PATH_ROOM], found[PATH_ROOM];
+    int status;
+
+    path_of(kept, folder->number, "", path);
+    path_set(found, "%s/looked", path);
+    (void)unlink(kept->look_file);
+    if (!put_only(params, path, found))
+        return 1;
+    status = read_traces(path, params);
+    if (status == 0 && is_list(folder) &&
+        !service_traces_write(kept->look_file, folder->requests->service, found))
+        status = 1;
+    (void)unlink(kept->look_file);
+    return status;
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static void tell_found(struct kept *kept, struct kept_folder *folder, const json_t *found)
+{
+    if (folder->is_found)
+        return;
+    folder->is_found = true;
+    kept->found(kept->context, folder, found);
+}
+
+static bool read_found(struct kept *kept, struct kept_folder *folder, const char *name)
+{
+    char path[PATH_ROOM];
+    json_t *found;
+
+    path_of(kept, folder->number, name, path);
+    found = json_load_file(path, 0, NULL);
+    if (found)
+        tell_found(kept, folder, found);
+    json_decref(found);
+    return found != NULL;
+}
+
+static void poll_found(void *context)
+{
+    struct kept *kept = context;
+
+    if (kept->sent && !kept->sent->is_found)
+        (void)read_found(kept, kept->sent, "/found");
+    step(kept);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static void remove_folder(struct kept *kept, struct kept_folder *folder)
+{
+    struct kept_folder **at = &kept->list;
+    char path[PATH_ROOM], trash[PATH_ROOM];
+
+    path_of(kept, folder->number, "", path);
+    path_of(kept, folder->number, ".gone", trash);
+    if ((rename(path, trash) != 0 && errno != ENOENT) || !tree_remove(trash))
+        say(BT_LOGGING_LEVEL_ERROR, "cannot delete %s: %s", path, strerror(errno));
+    while (*at != folder)
+        at = &(*at)->next;
+    *at = folder->next;
+    kept->bytes -= folder->bytes;
+    requests_free(folder->requests);
+    free(folder);
+}
+
+void kept_add(struct kept *kept, uint64_t number)
+{
+    struct kept_folder **at = &kept->list, *folder = calloc(1, sizeof(*folder));
+    char path[PATH_ROOM];
+
+    if (!folder)
+        return; /* it is found at the next start */
+    path_of(kept, number, "", path);
+    folder->number = number;
+    folder->bytes = tree_bytes(path);
+    folder->requests =
+        fetch_requests(path, &folder->until_ns, &folder->until_mono_ns, &folder->held_from_ns);
+    while (*at && (*at)->number < number)
+        at = &(*at)->next;
+    folder->next = *at;
+    *at = folder;
+    kept->bytes += folder->bytes;
+    if (number >= kept->next_number)
+        kept->next_number = number + 1;
+    step(kept);
+}
+
+size_t kept_count(const struct kept *kept)
+{
+    size_t count = 0;
+
+    for (const struct kept_folder *folder = kept->list; folder; folder = folder->next)
+        count++;
+    return count;
+}
+
+bool kept_is_idle(const struct kept *kept)
+{
+    return !kept->list;
+}
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static uint64_t room_on_disk(const struct kept *kept)
+{
+    struct statvfs status;
+    uint64_t left, reserve;
+
+    if (statvfs(kept->folder, &status) != 0)
+        return UINT64_MAX;
+    left = (uint64_t)status.f_bavail * status.f_frsize;
+    reserve = (uint64_t)status.f_blocks / 1000 * FREE_PERMILLE * status.f_frsize;
+    return left > reserve ? left - reserve : 0;
+}
+
+static uint64_t room(const struct kept *kept, uint64_t max_bytes)
+{
+    const uint64_t on_disk = room_on_disk(kept);
+    const uint64_t allowed = max_bytes > kept->bytes ? max_bytes - kept->bytes : 0;
+
+    return on_disk < allowed ? on_disk : allowed;
+}
+
+static size_t count_traces(const struct request *requests)
+{
+    size_t count = 0;
+
+    for (; requests; requests = requests->next)
+        count += requests->count;
+    return count;
+}
+
+static void drop(struct kept *kept, struct kept_folder *folder)
+{
+    const size_t traces = count_traces(folder->requests);
+
+    say(BT_LOGGING_LEVEL_WARNING,
+        "there is no room for what was kept: kept-%" PRIu64 ", with up to %zu traces, is deleted "
+        "undelivered",
+        folder->number, traces);
+    kept->totals->kept_dropped++;
+    kept->totals->traces_undelivered += traces;
+    tell_found(kept, folder, NULL);
+    remove_folder(kept, folder);
+}
+
+uint64_t kept_make_room(struct kept *kept, uint64_t more, uint64_t max_bytes)
+{
+    bool has_dropped = false;
+
+    while (room(kept, max_bytes) < more) {
+        struct kept_folder *oldest = kept->list;
+
+        while (oldest && (oldest == kept->sent || oldest == kept->looked_at))
+            oldest = oldest->next;
+        if (!oldest)
+            break;
+        drop(kept, oldest);
+        has_dropped = true;
+    }
+    if (has_dropped)
+        kept->save(kept->context);
+    return room(kept, max_bytes);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void retry_later(struct kept *kept, unsigned failures)
+{
+    int64_t in_ms = FIRST_RETRY_MS;
+
+    for (unsigned i = 1; i < failures && in_ms < LAST_RETRY_MS; i++)
+        in_ms *= 2;
+    timer_set(kept->loop, &kept->retry, in_ms < LAST_RETRY_MS ? in_ms : LAST_RETRY_MS);
+}
+
+static void retry(void *context)
+{
+    step(context);
+}
+
+static void say_how_it_ended(const struct kept_folder *folder, int status)
+{
+    if (WIFSIGNALED(status))
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again", folder->number,
+            WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        say(BT_LOGGING_LEVEL_WARNING, "the delivery of kept-%" PRIu64 " has failed: again",
+            folder->number);
+}
+
+static void sender_ended(void *context, int status)
+{
+    struct kept *kept = context;
+    struct kept_folder *folder = kept->sent;
+
+    (void)totals_add_run(&kept->totals->readers, kept->sender.stats_file);
+    (void)read_found(kept, folder, "/found");
+    kept->sent = NULL;
+    if (status == 0) {
+        tell_found(kept, folder, NULL);
+        kept->totals->kept_delivered++;
+        kept->save(kept->context);
+        remove_folder(kept, folder);
+    } else {
+        folder->failures++;
+        kept->totals->children_failed++;
+        kept->save(kept->context);
+        if (!kept->is_stopping) {
+            say_how_it_ended(folder, status);
+            retry_later(kept, folder->failures);
+        }
+    }
+    step(kept);
+}
+
+/* Those that only list are never sent. */
+static struct kept_folder *next_to_send(const struct kept *kept)
+{
+    struct kept_folder *folder = kept->list;
+
+    while (folder && (is_list(folder) || folder->is_damaged))
+        folder = folder->next;
+    return folder;
+}
+
+static void start_sender(struct kept *kept, struct kept_folder *folder)
+{
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
+    kept->sent = folder;
+    kept->send_begun_ms = clock_ms();
+    if (!reader_start(&kept->sender, name, run_sender, kept)) {
+        kept->sent = NULL;
+        retry_later(kept, ++folder->failures);
+    }
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static void give_up(struct kept *kept, struct kept_folder *folder)
+{
+    const size_t traces = count_traces(folder->requests);
+
+    say(BT_LOGGING_LEVEL_ERROR,
+        "kept-%" PRIu64 ", with up to %zu traces, cannot be read: it is deleted", folder->number,
+        traces);
+    kept->totals->kept_damaged++;
+    kept->totals->traces_undelivered += traces;
+    tell_found(kept, folder, NULL);
+    kept->save(kept->context);
+    remove_folder(kept, folder);
+}
+
+static void looker_ended(void *context, int status)
+{
+    struct kept *kept = context;
+    struct kept_folder *folder = kept->looked_at;
+
+    kept->looked_at = NULL;
+    if (status == 0 && !read_found(kept, folder, "/looked"))
+        tell_found(kept, folder, NULL);
+    if (is_list(folder)) {
+        tell_found(kept, folder, NULL);
+        remove_folder(kept, folder);
+    } else if (status != 0 && !kept->is_stopping) {
+        if (folder == kept->sent)
+            tell_found(kept, folder, NULL); /* it is being sent: leave that to the sender */
+        else
+            give_up(kept, folder);
+    }
+    step(kept);
+}
+
+/* One that waits for long, and one that fails: can it be read? */
+static struct kept_folder *next_to_look_at(const struct kept *kept)
+{
+    const bool is_slow = kept->sent && clock_ms() - kept->send_begun_ms > PATIENCE_MS;
+
+    for (struct kept_folder *folder = kept->list; folder; folder = folder->next) {
+        if (folder == kept->sent)
+            continue;
+        if (is_list(folder) || (is_slow && !folder->is_found) ||
+            (!folder->is_found && folder->failures >= FAILURES_MAX))
+            return folder;
+    }
+    return NULL;
+}
+
+static void start_looker(struct kept *kept, struct kept_folder *folder)
+{
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
+    kept->looked_at = folder;
+    if (!reader_start(&kept->looker, name, run_looker, kept)) {
+        kept->looked_at = NULL;
+        retry_later(kept, 1);
+    }
+}
+
+/* ---- what is next ---------------------------------------------------------------------------- */
+
+static void step(struct kept *kept)
+{
+    struct kept_folder *folder;
+
+    timer_clear(kept->loop, &kept->poll);
+    if (!kept->is_stopping && !kept->sent && (folder = next_to_send(kept)) != NULL &&
+        folder != kept->looked_at && (folder->failures == 0 || kept->retry.at_ms <= clock_ms()))
+        start_sender(kept, folder);
+    if (!kept->is_stopping && !kept->looked_at && (folder = next_to_look_at(kept)) != NULL)
+        start_looker(kept, folder);
+    if (kept->sent && !kept->sent->is_found)
+        timer_set(kept->loop, &kept->poll, POLL_MS);
+    else if (kept->sent && kept->list->next)
+        timer_set(kept->loop, &kept->poll, PATIENCE_MS);
+}
+
+void kept_stop(struct kept *kept)
+{
+    kept->is_stopping = true;
+    timer_clear(kept->loop, &kept->retry);
+    timer_clear(kept->loop, &kept->poll);
+    if (kept->sender.child.pid)
+        (void)kill(kept->sender.child.pid, SIGTERM);
+    if (kept->looker.child.pid)
+        (void)kill(kept->looker.child.pid, SIGKILL);
+}
+
+/* ---- what an earlier run has left ------------------------------------------------------------ */
+
+static bool clean_entry(struct kept *kept, const char *name)
+{
+    char path[PATH_ROOM];
+    uint64_t number;
+    int end = 0;
+
+    path_set(path, "%s/%s", kept->folder, name);
+    if (sscanf(name, "kept-%" SCNu64 "%n", &number, &end) == 1 && name[end] == '\0') {
+        kept_add(kept, number);
+        return true;
+    }
+    return (end == 0 && strcmp(name, "snapshot") != 0) || tree_remove(path);
+}
+
+bool kept_open(struct kept *kept, struct error *error)
+{
+    DIR *folder = opendir(kept->folder);
+    const struct dirent *entry;
+
+    kept->sender.ended = sender_ended;
+    kept->looker.ended = looker_ended;
+    kept->sender.loop = kept->looker.loop = kept->loop;
+    kept->sender.config = kept->looker.config = kept->config;
+    kept->sender.context = kept->looker.context = kept;
+    reader_open(&kept->sender);
+    reader_open(&kept->looker);
+    kept->looker.lines.dull = "events: ";
+    kept->retry = (struct timer){.due = retry, .context = kept};
+    kept->poll = (struct timer){.due = poll_found, .context = kept};
+    /* of one that was killed together with the agent before */
+    (void)totals_add_run(&kept->totals->readers, kept->sender.stats_file);
+    kept->save(kept->context);
+    kept->is_stopping = true; /* nothing begins before all are there */
+    while (folder && (entry = readdir(folder)) != NULL) {
+        if (!clean_entry(kept, entry->d_name))
+            say(BT_LOGGING_LEVEL_ERROR, "cannot remove %s/%s: %s", kept->folder, entry->d_name,
+                strerror(errno));
+    }
+    kept->is_stopping = false;
+    if (!folder) {
+        error_set(error, "cannot read %s: %s", kept->folder, strerror(errno));
+        return false;
+    }
+    closedir(folder);
+    timer_set(kept->loop, &kept->retry, 0);
+    return true;
+}
+
+void kept_close(struct kept *kept)
+{
+    while (kept->list) {
+        struct kept_folder *next = kept->list->next;
+
+        requests_free(kept->list->requests);
+        free(kept->list);
+        kept->list = next;
+    }
+}

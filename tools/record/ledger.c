@@ -1,0 +1,579 @@
+/*
+ * The ledger.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ledger.h"
+
+#include "account/printer.h"
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUESTS_MAX 1024 /* open ones */
+#define NAMED_MAX    64   /* of persons, judged or not */
+#define TRACES_MAX   4096 /* of one request, where answers bring them */
+#define IDS_MAX      4096 /* of a trace, twice */
+#define HOSTS_MAX    4096
+#define OWN_LIMIT_MS 300000 /* to be asked, by ourselves: a snapshot may have to wait, or fails */
+
+enum host_state { HOST_WAITING, HOST_ANSWERED, HOST_AWAY };
+
+struct host {
+    char name[256];
+    enum host_state state;
+    uint64_t spans;
+    int64_t held_from_ns; /* 0: not known */
+    char error[192];      /* "": none */
+};
+
+struct part {
+    uint32_t host;
+    uint64_t spans;
+};
+
+struct trace {
+    struct wanted wanted;
+    struct ids have, want;
+    struct part *parts; /* the hosts that have some of it */
+    size_t part_count;
+    uint64_t spans;
+    bool is_cut;     /* not all ids are known */
+    bool is_dropped; /* no other host was asked */
+    bool is_judged;  /* or somebody else does */
+};
+
+struct entry {
+    struct request head; /* without traces */
+    char name[192];      /* "": an alarm's */
+    struct host *hosts;
+    size_t host_count;
+    struct trace *traces;
+    size_t trace_count, trace_room;
+    size_t waiting; /* hosts */
+    int64_t timeout_ms;
+    int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
+    int64_t limit_ms;    /* and must until then; 0: not known yet */
+    bool is_dropped;     /* no other host was asked for anything of it */
+    bool is_done;
+    struct entry *next;
+};
+
+struct ledger {
+    struct ledger_callbacks on;
+    struct entry *entries; /* the newest first */
+};
+
+struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
+{
+    struct ledger *ledger = calloc(1, sizeof(*ledger));
+
+    if (ledger)
+        ledger->on = *callbacks;
+    return ledger;
+}
+
+static void free_entry(struct entry *entry)
+{
+    for (size_t i = 0; i < entry->trace_count; i++) {
+        ids_free(&entry->traces[i].have);
+        ids_free(&entry->traces[i].want);
+        free(entry->traces[i].parts);
+    }
+    free(entry->traces);
+    free(entry->hosts);
+    free(entry);
+}
+
+void ledger_free(struct ledger *ledger)
+{
+    while (ledger->entries) {
+        struct entry *next = ledger->entries->next;
+
+        free_entry(ledger->entries);
+        ledger->entries = next;
+    }
+    free(ledger);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static struct trace *find_trace(struct entry *entry, struct trace_id id)
+{
+    for (size_t i = 0; i < entry->trace_count; i++) {
+        if (trace_id_equal(entry->traces[i].wanted.id, id))
+            return &entry->traces[i];
+    }
+    return NULL;
+}
+
+static struct trace *add_trace(struct entry *entry, const struct wanted *wanted)
+{
+    if (entry->trace_count == entry->trace_room) {
+        const size_t room = 2 * entry->trace_room + 4;
+        struct trace *more = reallocarray(entry->traces, room, sizeof(*more));
+
+        if (!more)
+            return NULL;
+        entry->traces = more;
+        entry->trace_room = room;
+    }
+    entry->traces[entry->trace_count] = (struct trace){.wanted = *wanted};
+    return &entry->traces[entry->trace_count++];
+}
+
+static bool set_hosts(struct entry *entry, const json_t *hosts)
+{
+    const size_t count = json_array_size(hosts) < HOSTS_MAX ? json_array_size(hosts) : HOSTS_MAX;
+
+    entry->hosts = calloc(count ? count : 1, sizeof(*entry->hosts));
+    if (!entry->hosts)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(hosts, i));
+
+        if (name)
+            (void)snprintf(entry->hosts[entry->host_count++].name, sizeof(entry->hosts->name), "%s",
+                           name);
+    }
+    entry->waiting = entry->host_count;
+    return true;
+}
+
+/* Those of persons are there for a while after they are done, all others only until then. */
+static void make_room(struct ledger *ledger)
+{
+    struct entry **at = &ledger->entries;
+    size_t named = 0;
+
+    while (*at) {
+        struct entry *entry = *at;
+
+        named += entry->name[0] != '\0';
+        if (entry->is_done && (entry->name[0] == '\0' || named > NAMED_MAX)) {
+            *at = entry->next;
+            free_entry(entry);
+        } else {
+            at = &entry->next;
+        }
+    }
+}
+
+static size_t count_entries(const struct ledger *ledger)
+{
+    size_t count = 0;
+
+    for (const struct entry *entry = ledger->entries; entry; entry = entry->next)
+        count++;
+    return count;
+}
+
+/* Who has asked last judges: all hosts see the same times. other NULL: we ask now. */
+static void leave(struct ledger *ledger, struct trace_id id, const struct request *other)
+{
+    for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
+        const bool is_earlier =
+            !other || other->at_ns > entry->head.at_ns ||
+            (other->at_ns == entry->head.at_ns && strcmp(other->id, entry->head.id) > 0);
+        struct trace *trace =
+            entry->name[0] == '\0' && !entry->is_done && is_earlier ? find_trace(entry, id) : NULL;
+
+        if (trace && !trace->is_judged) {
+            trace->is_judged = true;
+            ledger->on.left(ledger->on.context, id, other != NULL);
+        }
+    }
+}
+
+bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
+                const char *name, int64_t timeout_ms)
+{
+    struct entry *entry;
+    bool is_whole;
+
+    make_room(ledger);
+    entry = count_entries(ledger) < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
+    if (!entry)
+        return false;
+    entry->head = *request;
+    entry->head.traces = NULL;
+    entry->head.count = entry->head.room = 0;
+    entry->timeout_ms = timeout_ms;
+    if (name)
+        (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
+    is_whole = set_hosts(entry, hosts);
+    for (size_t i = 0; i < request->count && is_whole; i++) {
+        if (!name)
+            leave(ledger, request->traces[i].id, NULL);
+        is_whole = add_trace(entry, &request->traces[i]) != NULL;
+    }
+    if (!is_whole) {
+        free_entry(entry);
+        return false;
+    }
+    entry->next = ledger->entries;
+    ledger->entries = entry;
+    return true;
+}
+
+void ledger_yield(struct ledger *ledger, const struct request *theirs)
+{
+    for (size_t i = 0; i < theirs->count; i++)
+        leave(ledger, theirs->traces[i].id, theirs);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void add_ids(struct trace *trace, struct ids *ids, const json_t *list)
+{
+    const json_t *text;
+    size_t i;
+
+    json_array_foreach(list, i, text)
+    {
+        uint64_t id;
+
+        if (span_id_read(json_string_value(text), &id) && !ids_add(ids, id, IDS_MAX))
+            trace->is_cut = true;
+    }
+}
+
+static void add_part(struct trace *trace, uint32_t host, uint64_t spans)
+{
+    struct part *more = reallocarray(trace->parts, trace->part_count + 1, sizeof(*trace->parts));
+
+    trace->spans += spans;
+    if (!more)
+        return;
+    trace->parts = more;
+    trace->parts[trace->part_count++] = (struct part){host, spans};
+}
+
+static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
+{
+    const char *id_text = json_string_value(json_object_get(answer, "id"));
+    const json_int_t spans = json_integer_value(json_object_get(answer, "spans"));
+    struct wanted wanted = {.why = ""};
+    struct trace *trace;
+
+    if (!trace_id_read(id_text, &wanted.id))
+        return;
+    trace = find_trace(entry, wanted.id);
+    if (!trace && entry->head.last_ms > 0 && entry->trace_count < TRACES_MAX)
+        trace = add_trace(entry, &wanted);
+    if (!trace)
+        return;
+    add_part(trace, host, spans > 0 ? (uint64_t)spans : 0);
+    entry->hosts[host].spans += spans > 0 ? (uint64_t)spans : 0;
+    trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
+    add_ids(trace, &trace->have, json_object_get(answer, "have"));
+    add_ids(trace, &trace->want, json_object_get(answer, "want"));
+}
+
+static struct host *find_host(struct entry *entry, const char *name)
+{
+    for (size_t i = 0; i < entry->host_count; i++) {
+        if (strcmp(entry->hosts[i].name, name) == 0)
+            return &entry->hosts[i];
+    }
+    return NULL;
+}
+
+/* One that was not known when it was asked has heard it nevertheless. */
+static struct host *add_host(struct entry *entry, const char *name)
+{
+    struct host *more;
+
+    if (entry->host_count >= HOSTS_MAX)
+        return NULL;
+    more = reallocarray(entry->hosts, entry->host_count + 1, sizeof(*more));
+    if (!more)
+        return NULL;
+    entry->hosts = more;
+    more += entry->host_count++;
+    *more = (struct host){.state = HOST_WAITING};
+    (void)snprintf(more->name, sizeof(more->name), "%s", name);
+    entry->waiting++;
+    return more;
+}
+
+static struct entry *find_entry(struct ledger *ledger, const char *id)
+{
+    struct entry *entry = ledger->entries;
+
+    while (entry && strcmp(entry->head.id, id) != 0)
+        entry = entry->next;
+    return entry;
+}
+
+void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
+{
+    const char *id = json_string_value(json_object_get(found, "id"));
+    const char *name = json_string_value(json_object_get(found, "host"));
+    const char *problem = json_string_value(json_object_get(found, "error"));
+    struct entry *entry = id ? find_entry(ledger, id) : NULL;
+    struct host *host = entry && name ? find_host(entry, name) : NULL;
+    const json_t *answer;
+    size_t i;
+
+    if (!entry || !name)
+        return;
+    if (!host)
+        host = add_host(entry, name);
+    if (!host || host->state == HOST_ANSWERED)
+        return;
+    entry->waiting -= host->state == HOST_WAITING;
+    host->state = HOST_ANSWERED;
+    if (strcmp(name, entry->head.host) == 0)
+        entry->deadline_ms = now_ms + entry->timeout_ms;
+    host->held_from_ns = json_integer_value(json_object_get(found, "held_from"));
+    (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
+    json_array_foreach(json_object_get(found, "traces"), i, answer)
+        add_answer(entry, (uint32_t)(host - entry->hosts), answer);
+}
+
+void ledger_drop(struct ledger *ledger, const json_t *dropped)
+{
+    const char *id = json_string_value(json_object_get(dropped, "id"));
+    const json_t *traces = json_object_get(dropped, "traces"), *text;
+    struct entry *entry = id ? find_entry(ledger, id) : NULL;
+    size_t i;
+
+    if (!entry)
+        return;
+    entry->is_dropped |= json_array_size(traces) == 0;
+    json_array_foreach(traces, i, text)
+    {
+        struct trace_id trace_id;
+        struct trace *trace =
+            trace_id_read(json_string_value(text), &trace_id) ? find_trace(entry, trace_id) : NULL;
+
+        if (trace)
+            trace->is_dropped = true;
+    }
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static void join(struct printer *printer, const char *joint)
+{
+    if (printer->buffer.length)
+        print_string(printer, joint);
+}
+
+static bool is_held(const struct host *host, const struct trace *trace)
+{
+    return !trace->wanted.begin_ns || host->state != HOST_ANSWERED ||
+           host->held_from_ns <= trace->wanted.begin_ns;
+}
+
+static void print_time(struct printer *printer, int64_t time_ns)
+{
+    json_t *text = json_time(time_ns);
+
+    if (json_is_string(text))
+        print_string(printer, json_string_value(text));
+    json_decref(text);
+}
+
+/* In words; NULL: out of memory. "": nothing is missing. */
+static char *print_lacks(const struct entry *entry, const struct trace *trace, uint64_t missing)
+{
+    struct printer printer = {.has_failed = false};
+
+    if (trace->spans == 0)
+        print_string(&printer, "no host has any span of it");
+    if (missing) {
+        join(&printer, "; ");
+        print(&printer, "%" PRIu64 " parent%s that no host has", missing, missing > 1 ? "s" : "");
+    }
+    if (trace->is_cut) {
+        join(&printer, "; ");
+        print_string(&printer, "too many spans to tell whether all are there");
+    }
+    if (entry->is_dropped || trace->is_dropped) {
+        join(&printer, "; ");
+        print_string(&printer, "other hosts were not asked: the hub's cap (hub-traces-per-s)");
+    }
+    for (size_t i = 0; i < entry->host_count; i++) {
+        const struct host *host = &entry->hosts[i];
+        const char *problem = host->state != HOST_ANSWERED ? "has not answered"
+                              : host->error[0]             ? host->error
+                              : !is_held(host, trace)      ? "does not reach back so far"
+                                                           : NULL;
+
+        if (problem && printer.buffer.length < 4096) {
+            join(&printer, "; ");
+            print(&printer, "%s: %s", host->name, problem);
+        }
+    }
+    return print_end(&printer);
+}
+
+static char *print_hosts(const struct entry *entry)
+{
+    struct printer printer = {.has_failed = false};
+
+    for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
+        if (entry->hosts[i].state != HOST_ANSWERED)
+            continue;
+        join(&printer, ", ");
+        print_string(&printer, entry->hosts[i].name);
+    }
+    return print_end(&printer);
+}
+
+static char *print_held(const struct entry *entry, const struct trace *trace)
+{
+    struct printer printer = {.has_failed = false};
+
+    for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
+        if (is_held(&entry->hosts[i], trace))
+            continue;
+        join(&printer, ", ");
+        print(&printer, "%s: ", entry->hosts[i].name);
+        print_time(&printer, entry->hosts[i].held_from_ns);
+    }
+    return print_end(&printer);
+}
+
+static void judge_trace(struct ledger *ledger, const struct entry *entry, struct trace *trace,
+                        bool is_late)
+{
+    struct verdict verdict = {.id = trace->wanted.id,
+                              .why = trace->wanted.why,
+                              .is_by_hand = entry->name[0] != '\0',
+                              .spans = trace->spans};
+    char *lacks, *hosts, *held;
+
+    verdict.missing = ids_missing(&trace->want, &trace->have, &verdict.parent);
+    lacks = print_lacks(entry, trace, verdict.missing);
+    hosts = print_hosts(entry);
+    held = print_held(entry, trace);
+    verdict.is_complete = lacks && lacks[0] == '\0';
+    /* a parent may still come, where it is one of a later request */
+    if (verdict.is_complete || is_late || (entry->waiting == 0 && verdict.missing == 0)) {
+        verdict.lacks = lacks ? lacks : "";
+        verdict.hosts = hosts ? hosts : "";
+        verdict.held = held ? held : "";
+        trace->is_judged = true;
+        ledger->on.judged(ledger->on.context, &verdict);
+    }
+    free(lacks);
+    free(hosts);
+    free(held);
+}
+
+static void list_traces(struct ledger *ledger, struct entry *entry)
+{
+    struct request *request = request_new(entry->head.id, entry->head.host);
+
+    for (size_t i = 0; request && i < entry->trace_count; i++)
+        (void)request_add(request, entry->traces[i].wanted.id, 0, "");
+    if (request)
+        ledger->on.listed(ledger->on.context, entry->name, request);
+    requests_free(request);
+}
+
+/* Others may be as slow as we are: what counts is when we have found our own part. */
+static int64_t deadline_of(struct entry *entry, int64_t now_ms)
+{
+    if (!entry->limit_ms)
+        entry->limit_ms = now_ms + OWN_LIMIT_MS;
+    return entry->deadline_ms ? entry->deadline_ms : entry->limit_ms;
+}
+
+static void judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_ms)
+{
+    const bool is_late = now_ms >= deadline_of(entry, now_ms);
+    bool all_are = true;
+
+    for (size_t i = 0; i < entry->host_count && is_late; i++) {
+        if (entry->hosts[i].state == HOST_WAITING)
+            entry->hosts[i].state = HOST_AWAY;
+    }
+    if (entry->head.last_ms > 0) {
+        entry->is_done = entry->waiting == 0 || is_late;
+        if (entry->is_done && entry->head.service[0])
+            list_traces(ledger, entry);
+        return;
+    }
+    for (size_t i = 0; i < entry->trace_count; i++) {
+        if (!entry->traces[i].is_judged && (entry->waiting == 0 || is_late))
+            judge_trace(ledger, entry, &entry->traces[i], is_late);
+        all_are &= entry->traces[i].is_judged;
+    }
+    entry->is_done = all_are;
+}
+
+int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
+        if (!entry->is_done)
+            judge_entry(ledger, entry, now_ms);
+        if (!entry->is_done && deadline_of(entry, now_ms) < next_ms)
+            next_ms = deadline_of(entry, now_ms);
+    }
+    make_room(ledger);
+    return next_ms;
+}
+
+size_t ledger_open(const struct ledger *ledger)
+{
+    size_t open = 0;
+
+    for (const struct entry *entry = ledger->entries; entry; entry = entry->next) {
+        open += !entry->is_done && entry->head.last_ms > 0;
+        for (size_t i = 0; i < entry->trace_count && !entry->is_done; i++)
+            open += !entry->traces[i].is_judged;
+    }
+    return open;
+}
+
+/* ---- for a person ---------------------------------------------------------------------------- */
+
+static json_t *trace_json(const struct entry *entry, const struct trace *trace)
+{
+    json_t *hosts = json_array();
+    char text[TRACE_ID_TEXT];
+    uint64_t parent;
+
+    trace_id_text(trace->wanted.id, text);
+    for (size_t i = 0; i < trace->part_count; i++)
+        (void)json_array_append_new(hosts, json_string(entry->hosts[trace->parts[i].host].name));
+    return json_pack("{ss, sI, sI, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
+                     (json_int_t)ids_missing(&trace->want, &trace->have, &parent), "hosts", hosts);
+}
+
+static json_t *host_json(const struct host *host)
+{
+    static const char *const states[] = {"waiting", "answered", "away"};
+
+    return json_pack("{ss, ss, sI, so, ss*}", "host", host->name, "state", states[host->state],
+                     "spans", (json_int_t)host->spans, "held_from", json_time(host->held_from_ns),
+                     "error", host->error[0] ? host->error : NULL);
+}
+
+json_t *ledger_json(const struct ledger *ledger, const char *name)
+{
+    const struct entry *entry = ledger->entries;
+    json_t *traces, *hosts;
+
+    while (entry && strcmp(entry->name, name) != 0)
+        entry = entry->next;
+    if (!entry)
+        return NULL;
+    traces = json_array();
+    hosts = json_array();
+    for (size_t i = 0; i < entry->trace_count; i++)
+        (void)json_array_append_new(traces, trace_json(entry, &entry->traces[i]));
+    for (size_t i = 0; i < entry->host_count; i++)
+        (void)json_array_append_new(hosts, host_json(&entry->hosts[i]));
+    return json_pack("{ss, sb, so, so}", "id", name, "done",
+                     entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
+                     "traces", traces, "hosts", hosts);
+}

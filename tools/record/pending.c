@@ -1,0 +1,70 @@
+/*
+ * The pending set.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "pending.h"
+
+#include <string.h>
+
+size_t pending_add(struct pending *pending, struct request *request)
+{
+    struct request **at = &pending->list;
+    const size_t room = pending->max > pending->traces ? pending->max - pending->traces : 0;
+    const size_t left = request->count > room ? request->count - room : 0;
+
+    request->count -= left;
+    request->left_out += left;
+    pending->traces += request->count;
+    while (*at)
+        at = &(*at)->next;
+    *at = request;
+    request->next = NULL;
+    return left;
+}
+
+bool pending_has(const struct pending *pending, struct trace_id id, const char *host)
+{
+    for (const struct request *r = pending->list; r; r = r->next) {
+        if ((!host || strcmp(r->host, host) == 0) && request_has(r, id))
+            return true;
+    }
+    return false;
+}
+
+int64_t pending_due_ms(const struct pending *pending)
+{
+    int64_t due_ms = INT64_MAX;
+
+    for (const struct request *r = pending->list; r; r = r->next)
+        due_ms = r->due_ms < due_ms ? r->due_ms : due_ms;
+    return due_ms;
+}
+
+struct request *pending_take(struct pending *pending, int64_t now_ms)
+{
+    struct request **at = &pending->list;
+    struct request *taken = NULL, **end = &taken;
+
+    while (*at) {
+        struct request *request = *at;
+        const bool fits = !taken || (taken->last_ms == 0 && request->last_ms == 0);
+
+        if (request->due_ms > now_ms || !fits) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        request->next = NULL;
+        *end = request;
+        end = &request->next;
+        pending->traces -= request->count;
+    }
+    return taken;
+}
+
+void pending_hurry(struct pending *pending, int64_t now_ms)
+{
+    for (struct request *r = pending->list; r; r = r->next)
+        r->due_ms = r->due_ms < now_ms ? r->due_ms : now_ms;
+}

@@ -1,0 +1,36 @@
+/*
+ * The pending set: requests that wait for a snapshot.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_PENDING_H
+#define BLKIN_TOOLS_PENDING_H
+
+#include "request.h"
+
+struct pending {
+    struct request *list; /* as they came */
+    size_t traces;        /* of all of them */
+    size_t max;           /* the most traces */
+};
+
+/*
+ * Takes the request. What is beyond max of its traces is left out: returns how many. One without
+ * any trace is there nevertheless, so that it is answered.
+ */
+size_t pending_add(struct pending *pending, struct request *request);
+
+/* Is the trace wanted by a request of this host, or of any (NULL)? */
+bool pending_has(const struct pending *pending, struct trace_id id, const char *host);
+
+/* When the first one is due; INT64_MAX: there is none. */
+int64_t pending_due_ms(const struct pending *pending);
+
+/* All that are due: either such that name traces, or the first of those that want all. A list, the
+ * caller's; NULL: none is. */
+struct request *pending_take(struct pending *pending, int64_t now_ms);
+
+/* From now on no request waits. */
+void pending_hurry(struct pending *pending, int64_t now_ms);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * A request: keep these traces.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request *request_new(const char *id, const char *host)
+{
+    struct request *request = calloc(1, sizeof(*request));
+
+    if (!request)
+        return NULL;
+    (void)snprintf(request->id, sizeof(request->id), "%s", id);
+    (void)snprintf(request->host, sizeof(request->host), "%s", host);
+    return request;
+}
+
+void requests_free(struct request *list)
+{
+    while (list) {
+        struct request *next = list->next;
+
+        free(list->traces);
+        free(list);
+        list = next;
+    }
+}
+
+bool request_has(const struct request *request, struct trace_id id)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        if (trace_id_equal(request->traces[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+/* One line, as it is a line's end in a file. */
+static void set_why(char to[WHY_MAX + 1], const char *why)
+{
+    size_t length = strnlen(why, WHY_MAX);
+
+    while (length && ((unsigned char)why[length] & 0xc0) == 0x80) /* not within a character */
+        length--;
+    (void)snprintf(to, WHY_MAX + 1, "%.*s", (int)length, why);
+    for (char *c = to; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    }
+}
+
+bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why)
+{
+    struct wanted *wanted;
+
+    if (request_has(request, id))
+        return true;
+    if (request->count == request->room) {
+        const size_t room = 2 * request->room + 4;
+        struct wanted *more = reallocarray(request->traces, room, sizeof(*more));
+
+        if (!more)
+            return false;
+        request->traces = more;
+        request->room = room;
+    }
+    wanted = &request->traces[request->count++];
+    *wanted = (struct wanted){.id = id, .begin_ns = begin_ns};
+    set_why(wanted->why, why);
+    return true;
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
+
+static json_t *traces_json(const struct request *request)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list && i < request->count; i++) {
+        char text[TRACE_ID_TEXT];
+
+        trace_id_text(request->traces[i].id, text);
+        if (json_array_append_new(
+                list, json_pack("{ss, ss}", "id", text, "why", request->traces[i].why)) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+json_t *request_json(const struct request *request)
+{
+    json_t *json = json_pack("{ss, ss, ss, sI}", "type", "keep", "id", request->id, "host",
+                             request->host, "at", (json_int_t)request->at_ns);
+    int failed = json == NULL;
+
+    if (json && request->last_ms > 0) {
+        failed = json_object_set_new(json, "last_ms", json_integer(request->last_ms));
+        if (request->service[0])
+            failed |= json_object_set_new(json, "service", json_string(request->service));
+    } else if (json) {
+        failed = json_object_set_new(json, "traces", traces_json(request));
+    }
+    if (!failed)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static bool read_traces(struct request *request, const json_t *traces, size_t max, size_t *left)
+{
+    const json_t *trace;
+    size_t i;
+
+    json_array_foreach(traces, i, trace)
+    {
+        const char *why = json_string_value(json_object_get(trace, "why"));
+        struct trace_id id;
+
+        if (!trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
+            continue;
+        if (request->count >= max)
+            (*left)++;
+        else if (!request_add(request, id, 0, why ? why : ""))
+            return false;
+    }
+    return true;
+}
+
+struct request *request_read(const json_t *message, size_t max, size_t *left)
+{
+    const char *id = json_string_value(json_object_get(message, "id"));
+    const char *host = json_string_value(json_object_get(message, "host"));
+    const char *service = json_string_value(json_object_get(message, "service"));
+    struct request *request;
+
+    *left = 0;
+    if (!id || !host || strlen(id) >= sizeof(request->id) || strlen(host) >= sizeof(request->host))
+        return NULL;
+    request = request_new(id, host);
+    if (!request)
+        return NULL;
+    request->at_ns = json_integer_value(json_object_get(message, "at"));
+    request->last_ms = json_integer_value(json_object_get(message, "last_ms"));
+    if (service)
+        (void)snprintf(request->service, sizeof(request->service), "%s", service);
+    if (request->last_ms < 0 || request->last_ms > 86400000 ||
+        !read_traces(request, json_object_get(message, "traces"), max, left) ||
+        (request->last_ms == 0 && request->count == 0)) {
+        requests_free(request);
+        return NULL;
+    }
+    return request;
+}

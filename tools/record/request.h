@@ -1,0 +1,51 @@
+/*
+ * A request: keep these traces. By an alarm of this host, by `blkin keep`, or by another host.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_REQUEST_H
+#define BLKIN_TOOLS_REQUEST_H
+
+#include "trace_id.h"
+
+#include <jansson.h>
+
+#define WHY_MAX 200 /* bytes, as the sink's parameter only-traces has it */
+
+struct wanted {
+    struct trace_id id;
+    int64_t begin_ns; /* since 1970: as far as is known, the trace began then; 0: not known */
+    char why[WHY_MAX + 1];
+};
+
+struct request {
+    char id[192];      /* HOST:PID:N */
+    char host[256];    /* whose it is */
+    int64_t at_ns;     /* since 1970, by the clock of that host */
+    int64_t last_ms;   /* > 0: all that the last so many ms had, or of it */
+    char service[256]; /* the traces of this service */
+    size_t count, room;
+    struct wanted *traces;
+    /* as it came here */
+    size_t left_out;      /* traces that were too many */
+    unsigned failures;    /* snapshots for it, one after the other */
+    int64_t due_ms;       /* not to be fetched before */
+    int64_t came_mono_ns; /* CLOCK_MONOTONIC */
+    struct request *next; /* of a list of them */
+};
+
+/* Returns NULL when out of memory. */
+struct request *request_new(const char *id, const char *host);
+void requests_free(struct request *list);
+
+/* Adds one; of one that is there already nothing changes. why is cut. Returns false when out of
+ * memory. */
+bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why);
+bool request_has(const struct request *request, struct trace_id id);
+
+/* As the message "keep" of the exchange (exchange.h), and back. NULL: out of memory, or no such
+ * message: at most max traces are taken, *left: so many were not. */
+json_t *request_json(const struct request *request);
+struct request *request_read(const json_t *message, size_t max, size_t *left);
+
+#endif

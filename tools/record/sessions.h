@@ -1,0 +1,53 @@
+/*
+ * The two sessions of the agent: the recorder's ring and the alarm's. Made or adopted, looked at
+ * often, made anew when they are gone or a ring stands still. All that may hang is done in a task.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_SESSIONS_H
+#define BLKIN_TOOLS_SESSIONS_H
+
+#include "lttng/session.h"
+#include "service/loop.h"
+
+enum recording {
+    RECORDS,
+    RECORDS_NO_DAEMON,
+    RECORDS_NO_CONSUMER, /* the session daemon is there; its consumer daemon has died */
+    RECORDS_FAILED
+};
+
+enum session_which { SESSION_RING, SESSION_ALARM, SESSIONS };
+
+struct sessions_report { /* a plain type: a task's result */
+    enum recording state;
+    struct error error; /* of what is not RECORDS */
+    bool is_new[SESSIONS];
+    uint64_t discarded_events, lost_packets; /* of the ring, as LTTng tells */
+};
+
+struct sessions {
+    struct loop *loop;
+    struct session_spec specs[SESSIONS];
+    void (*looked)(void *context, const struct sessions_report *report); /* NULL: LTTng hangs */
+    void *context;
+    /* its own */
+    struct task task;
+    struct timer timer;
+    bool is_anew[SESSIONS]; /* to be destroyed first */
+    bool is_looking, is_wanted, is_stopped;
+};
+
+void sessions_start(struct sessions *sessions);
+void sessions_stop(struct sessions *sessions);
+
+/* Now, as something is wrong. */
+void sessions_look(struct sessions *sessions);
+
+/* The session is destroyed, with what it holds, and made again. */
+void sessions_make_anew(struct sessions *sessions, enum session_which which);
+
+/* A task_fn: both are destroyed. The argument is struct sessions, the result struct error. */
+bool sessions_end(const void *sessions, void *error);
+
+#endif

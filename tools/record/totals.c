@@ -1,0 +1,75 @@
+/*
+ * What `blkin record` has done.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "totals.h"
+
+#include <unistd.h>
+
+#define OWN(member, help)                                     \
+    {                                                         \
+#member, offsetof(struct record_totals, member), help \
+    }
+
+static const struct total own[] = {
+    OWN(alarms, "Alarms of this host's programs that were seen."),
+    OWN(alarms_double, "Of them: the trace was wanted already, or was fetched after the alarm."),
+    OWN(alarms_dropped, "Of them: more than snapshot-traces allows."),
+    OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
+    OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
+    OWN(traces_asked, "Traces that alarms of this host asked for."),
+    OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
+    OWN(traces_asked_by_others, "Traces that other hosts asked for."),
+    OWN(traces_dropped, "Traces of others and of persons that snapshot-traces did not allow."),
+    OWN(snapshots, "Snapshots of the ring."),
+    OWN(snapshots_failed, "Snapshots that failed, or could not be read."),
+    OWN(snapshot_bytes, "Bytes of snapshots."),
+    OWN(picked_bytes, "Bytes of them that were kept."),
+    OWN(packets_damaged, "Packets of snapshots that could not be read."),
+    OWN(kept_delivered, "Kept folders that the collector has taken."),
+    OWN(kept_dropped, "Kept folders deleted undelivered: there was no room on the disk."),
+    OWN(kept_damaged, "Kept folders deleted undelivered: they cannot be read."),
+    OWN(traces_undelivered, "Traces in these, as far as is known."),
+    OWN(children_failed, "Deliveries that failed or were killed, and were begun anew."),
+    OWN(traces_complete, "Traces that this host has asked for, and that are complete."),
+    OWN(traces_incomplete, "Traces that this host has asked for, and that are not: a span tells."),
+    OWN(traces_not_found, "Traces that a person asked for, and of which no host has a span."),
+    OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
+    OWN(traces_asked_again, "Traces that this host has asked for once more before that."),
+    OWN(incomplete_untold, "Incomplete traces of which no span tells: too many waited."),
+    OWN(sessions, "Sessions of the recorder made."),
+    OWN(alarm_sessions, "Sessions of the alarm made."),
+    OWN(rings_stalled, "Sessions made anew because a ring stood still."),
+    OWN(rings_lost, "Sessions made anew because LTTng had lost them."),
+    OWN(rings_grown, "Sessions made anew with more memory."),
+};
+
+const struct totals_table record_table = {"record", own, sizeof(own) / sizeof(own[0])};
+
+bool record_totals_load(struct record_totals *totals, const char *path)
+{
+    json_t *json = json_load_file(path, 0, NULL);
+    bool is_whole;
+
+    *totals = (struct record_totals){.alarms = 0};
+    is_whole = totals_read(json, &totals->readers, &record_table, totals);
+    totals->subbuf_count = (uint64_t)json_integer_value(json_object_get(json, "subbuf_count"));
+    json_decref(json);
+    return is_whole || access(path, F_OK) != 0;
+}
+
+bool record_totals_save(const struct record_totals *totals, const char *path, struct error *error)
+{
+    json_t *json = totals_json(&totals->readers, &record_table, totals);
+    bool is_written;
+
+    if (json && json_object_set_new(json, "subbuf_count",
+                                    json_integer((json_int_t)totals->subbuf_count)) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    is_written = json_save(json, path, error);
+    json_decref(json);
+    return is_written;
+}

@@ -1,0 +1,114 @@
+/*
+ * Ids of traces and spans.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "trace_id.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT])
+{
+    (void)snprintf(text, TRACE_ID_TEXT, "%016" PRIx64 "%016" PRIx64, id.high, id.low);
+}
+
+static bool read_digits(const char *text, size_t length, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < length; i++) {
+        const char c = text[i];
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
+
+        if (digit < 0)
+            return false;
+        *value = *value << 4 | (uint64_t)digit;
+    }
+    return true;
+}
+
+bool trace_id_read(const char *text, struct trace_id *id)
+{
+    const size_t length = text ? strlen(text) : 0;
+    const size_t above = length > 16 ? length - 16 : 0;
+
+    return length >= 1 && length <= 32 && read_digits(text, above, &id->high) &&
+           read_digits(text + above, length - above, &id->low) && (id->high || id->low);
+}
+
+bool span_id_read(const char *text, uint64_t *id)
+{
+    const size_t length = text ? strlen(text) : 0;
+
+    return length >= 1 && length <= 16 && read_digits(text, length, id);
+}
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+/* Where it is, or where it would be. */
+static size_t place_of(const struct ids *ids, uint64_t id)
+{
+    size_t low = 0, high = ids->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (ids->list[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ids_have(const struct ids *ids, uint64_t id)
+{
+    const size_t at = place_of(ids, id);
+
+    return at < ids->count && ids->list[at] == id;
+}
+
+bool ids_add(struct ids *ids, uint64_t id, size_t max)
+{
+    const size_t at = place_of(ids, id);
+
+    if (at < ids->count && ids->list[at] == id)
+        return true;
+    if (ids->count >= max)
+        return false;
+    if (ids->count == ids->room) {
+        const size_t room = 2 * ids->room + 8;
+        uint64_t *more = reallocarray(ids->list, room, sizeof(*more));
+
+        if (!more)
+            return false;
+        ids->list = more;
+        ids->room = room;
+    }
+    memmove(ids->list + at + 1, ids->list + at, (ids->count - at) * sizeof(*ids->list));
+    ids->list[at] = id;
+    ids->count++;
+    return true;
+}
+
+void ids_free(struct ids *ids)
+{
+    free(ids->list);
+    *ids = (struct ids){.count = 0};
+}
+
+size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *first)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < want->count; i++) {
+        if (!ids_have(have, want->list[i]) && missing++ == 0)
+            *first = want->list[i];
+    }
+    return missing;
+}

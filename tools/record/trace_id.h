@@ -1,0 +1,48 @@
+/*
+ * Ids of traces and spans, as texts and in sets.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_TRACE_ID_H
+#define BLKIN_TOOLS_TRACE_ID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace_id {
+    uint64_t high, low;
+};
+
+#define TRACE_ID_TEXT 33
+
+/* The original's events know the lower half only. */
+static inline bool trace_id_equal(struct trace_id a, struct trace_id b)
+{
+    return a.low == b.low && (a.high == b.high || !a.high || !b.high);
+}
+
+/* 32 hexadecimal digits. */
+void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT]);
+
+/* Of 1 to 32 hexadecimal digits, not all 0. */
+bool trace_id_read(const char *text, struct trace_id *id);
+
+/* Of 1 to 16. */
+bool span_id_read(const char *text, uint64_t *id);
+
+/* A set of span ids, in their order. */
+struct ids {
+    uint64_t *list;
+    size_t count, room;
+};
+
+bool ids_have(const struct ids *ids, uint64_t id);
+/* Returns false when out of memory, or if it has max already. */
+bool ids_add(struct ids *ids, uint64_t id, size_t max);
+void ids_free(struct ids *ids);
+
+/* How many of `want` are not in `have`; *first: the first of them. */
+size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *first);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * The watcher: a child that polls the alarm, as long as the agent lives. One process for all polls,
+ * as to fork for each costs more than the poll; a child, as LTTng may hang.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WATCHER_H
+#define BLKIN_TOOLS_WATCHER_H
+
+#include "alarm.h"
+#include "service/loop.h"
+
+struct watcher_poll {
+    bool is_well;    /* else: problem */
+    bool is_stalled; /* a stream of the alarm's session has stood still */
+    uint64_t lost;   /* alarms, since the last poll */
+    struct error problem;
+};
+
+struct watcher {
+    struct loop *loop;
+    const char *session;
+    char folder[4096]; /* of its snapshots, on a tmpfs: it is made and removed */
+    int64_t poll_ms;
+    void (*alarm)(void *context, const struct alarm *alarm);
+    void (*polled)(void *context, const struct watcher_poll *poll);
+    void *context;
+    /* its own */
+    struct child child;
+    struct watched pipe; /* fd -1: none */
+    struct timer timer;  /* it is late, or is to be started again */
+    int pipe_end;
+    bool is_stopping;
+};
+
+void watcher_start(struct watcher *watcher);
+void watcher_stop(struct watcher *watcher);
+
+#endif
