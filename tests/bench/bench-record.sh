@@ -206,7 +206,7 @@ run_planted() {
     complain "planted: $result"
     complain "retrieved: $retrieved"
     show_agents
-    say_result "$result" planted complete complete_share tagged untagged silent fast doubles false_tags
+    say_result "$result" planted complete complete_share tagged late untagged silent fast doubles false_tags
     say retrieve_p50 "$(field p50 <<<"$retrieved")" "$(field missing <<<"$retrieved")"
     say retrieve_p99 "$(field p99 <<<"$retrieved")" "$(field max <<<"$retrieved")"
     say agents_pct "$(awk -v ms="$cpu" -v s="$seconds" 'BEGIN { print ms / s / 10 }')"
@@ -265,7 +265,7 @@ run_faults() {
     complain "faults: $result"
     show_agents
     say faults "$fault_number"
-    for name in planted complete complete_share tagged untagged silent unmade fast doubles false_tags; do
+    for name in planted complete complete_share tagged late untagged silent unmade fast doubles false_tags; do
         say "faults_$name" "$(field "$name" <<<"$result")"
     done
 }
@@ -292,7 +292,7 @@ run_storm() {
     say storm_dropped "$(total alarms_held_back)"
     say storm_lost "$(total alarms_lost)"
     say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
-    say_result "$result" planted complete tagged untagged fast doubles
+    say_result "$result" planted complete tagged late untagged fast doubles
     for column in 1 2 3; do
         growth "$WORK/samples" $column "storm_$(cut -d ' ' -f $column <<<"agent_kib lttng_kib disk_kib")"
     done
@@ -324,7 +324,7 @@ run_snapshots() {
     say snapshot_p999 "$(field odd.p999_us <"$WORK/load-1.log")" "$(field even.p999_us <"$WORK/load-1.log")"
     say snapshot_cpu "$(field odd.cpu_us <"$WORK/load-1.log")" "$(field even.cpu_us <"$WORK/load-1.log")"
     say snapshot_gaps "$(ring_gaps 1)"
-    say_result "$result" planted complete tagged untagged silent fast doubles
+    say_result "$result" planted complete tagged late untagged silent fast doubles
     growth "$WORK/samples" 1 snapshot_agent_kib
     growth "$WORK/samples" 2 snapshot_lttng_kib
     growth "$WORK/samples" 3 snapshot_disk_kib
