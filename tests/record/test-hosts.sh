@@ -55,6 +55,25 @@ for steps in 0 1; do
     done
 done
 
+# A storm: every request is slow, then none. Each alarm was seen, or held back by the rule's cap and counted.
+alarms() { # of all hosts
+    for host in 1 2 3; do
+        agent_status $host | jq '[.rules[] | .alarms + .held_back] | add // 0'
+    done | awk '{ sum += $1 } END { print sum }'
+}
+before=$(alarms)
+run_load seed=4 rate=400 seconds=6 slow=1 odd-slow=0 phase=3
+made=$("$PYTHON" "$hosts_parts/fits.py" "$WORK/load" $HOSTS)
+are_counted() {
+    [ $(($(alarms) - before)) -eq "$made" ]
+}
+[ "$made" -gt 1000 ] || fail "that was no storm"
+wait_for 20 record-1 "a count of all $made alarms" are_counted || fail "counted are $(($(alarms) - before))"
+result=$(check_hosts --storm --linger 0.7 --seed 4 --wait 5 2>/dev/null)
+echo "storm: $result"
+must fast 0
+must doubles 0
+
 # That of the middle: the last host's first span has a parent that nobody has.
 stop_part record-2 TERM 20 || fail "exit status $? after SIGTERM"
 run_load seed=3 rate=500 seconds=6 slow=150 failed=300
