@@ -196,6 +196,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
             .correct_clocks = params.clock_correction,
+            .clock_ahead_ns = params.only_clock_ahead_ns,
             .is_choice = params.only_traces != NULL,
             .closing = params.closing,
         },

@@ -1,5 +1,5 @@
 /*
- * Any bytes as a message between recorders: what the check lets pass has the form that recorders
+ * Messages between recorders, of any JSON: what the check lets pass has the form that recorders
  * rely on, and what does not pass is said in one line. And the hub's board takes them, whatever
  * they are: its account adds up, and each is given to whom it is for, once.
  *
@@ -21,67 +21,133 @@ int64_t wall_clock_ns(void)
     return 1;
 }
 
-/* An input is made of these words and of what else there is in it. */
-static size_t expand(char *text, size_t room, const uint8_t *data, size_t size)
+/* ---- messages of the input's making: mostly right, and then not ---------------------------------
+ */
+
+static json_t *wrong_value(struct input *input)
 {
-    static const char *const words[] = {
-        "{\"type\":\"keep\",\"id\":\"a:1:2\",\"post\":\"p1\",\"host\":\"a\",\"at\":1,\"traces\":[",
-        "{\"type\":\"found\",\"id\":\"a:1:2\",\"post\":\"p2\",\"host\":\"a\",\"to\":\"b\",\"held_"
-        "from\":0,\"traces\":[",
-        "{\"id\":\"0123456789abcdef0123456789abcdef\",\"why\":\"x\"}",
-        "{\"id\":\"0123456789abcdef0123456789abcdee\",\"spans\":1,\"have\":[\"0123456789abcdef\"],"
-        "\"want\":[]}",
-        "{\"id\":\"0123456789abcdef0123456789abcded\"",
-        ",\"spans\":1",
-        ",\"have\":[]",
-        ",\"want\":[]",
-        "\"0123456789abcdef\"",
-        "{",
-        "}",
-        "[",
-        "]",
-        "]}",
-        ",",
-        "\"id\":",
-        "\"post\":",
-        "\"host\":",
-        "\"to\":",
-        "\"type\":",
-        "\"traces\":",
-        "\"why\":",
-        "\"have\":",
-        "\"want\":",
-        "\"spans\":",
-        "\"held_from\":",
-        "\"last_ms\":",
-        "\"service\":",
-        "\"error\":",
-        "\"at\":",
-        "\"keep\"",
-        "\"found\"",
-        "\"b\"",
-        "\"a\"",
-        "-1",
-        "99999999999999999999",
-        "1e300",
-        "null",
-        "\"\\u0000\"",
-        "\"\\ud800\"",
-        "\"\xc3\xbc\"",
-    };
-    size_t length = 0;
+    switch (take(input, 1) % 10) {
+    case 0:
+        return NULL; /* it is missing */
+    case 1:
+        return json_null();
+    case 2:
+        return json_integer((json_int_t)take(input, 8));
+    case 3:
+        return json_real(1e300);
+    case 4:
+        return json_array();
+    case 5:
+        return json_object();
+    case 6:
+        return json_string("");
+    case 7:
+        return json_true();
+    case 8: {
+        static char text[2000];
 
-    for (size_t i = 0; i < size && length + 128 < room; i++) {
-        const char *word = data[i] < sizeof(words) / sizeof(words[0]) ? words[data[i]] : NULL;
+        memset(text, 'a' + (char)(take(input, 1) % 26), sizeof(text) - 1);
+        return json_stringn(text, take(input, 2) % sizeof(text));
+    }
+    default: {
+        const struct text text = take_bytes(input, take(input, 1) % 40);
 
-        if (word) {
-            memcpy(text + length, word, strlen(word));
-            length += strlen(word);
+        /* no UTF-8: NULL; a NUL does not come through the reader either */
+        return memchr(text.data, '\0', text.length) ? NULL : json_stringn(text.data, text.length);
+    }
+    }
+}
+
+/* Takes right. */
+static void put(struct input *input, json_t *object, const char *name, json_t *right)
+{
+    json_t *value = take(input, 1) % 32 == 31 ? wrong_value(input) : json_incref(right);
+
+    json_decref(right);
+    if (value)
+        (void)json_object_set_new(object, name, value);
+}
+
+static json_t *hex_of(struct input *input, const char *format)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof(text), format, (unsigned)take(input, 1));
+    return json_string(text);
+}
+
+static json_t *span_ids(struct input *input)
+{
+    json_t *ids = json_array();
+
+    for (uint64_t count = take(input, 1) % 4; count; count--) {
+        json_t *holder = json_object();
+
+        put(input, holder, "id", hex_of(input, "%016x"));
+        (void)json_array_append(ids, json_object_get(holder, "id"));
+        json_decref(holder);
+    }
+    return ids;
+}
+
+static json_t *make_traces(struct input *input, bool is_answer)
+{
+    json_t *traces = json_array();
+
+    for (uint64_t count = take(input, 1) % 5; count; count--) {
+        json_t *trace = json_object();
+
+        put(input, trace, "id", hex_of(input, "%032x"));
+        if (is_answer) {
+            put(input, trace, "spans", json_integer((json_int_t)take(input, 1)));
+            put(input, trace, "have", span_ids(input));
+            put(input, trace, "want", span_ids(input));
         } else {
-            text[length++] = (char)data[i];
+            put(input, trace, "why", json_string("*>1ms"));
+        }
+        (void)json_array_append_new(traces, trace);
+    }
+    return traces;
+}
+
+static json_t *make_message(struct input *input)
+{
+    static const char *const hosts[] = {"a", "b", "c", "-a", "store_1.x"};
+    const uint64_t kind = take(input, 1);
+    const bool is_answer = kind % 2;
+    json_t *message = json_object();
+
+    put(input, message, "type", json_string(is_answer ? "found" : "keep"));
+    put(input, message, "id", json_string("a:1:1"));
+    put(input, message, "post", hex_of(input, "a:%x"));
+    put(input, message, "host", json_string("a"));
+    if (is_answer) {
+        put(input, message, "to", json_string(hosts[take(input, 1) % 5]));
+        put(input, message, "held_from", json_integer(1));
+        if (kind % 8 == 1)
+            put(input, message, "error", json_string("x"));
+    } else {
+        put(input, message, "at", json_integer(1));
+        if (kind % 8 == 0) {
+            put(input, message, "last_ms", json_integer((json_int_t)take(input, 4) + 1));
+            put(input, message, "service", json_string("osd"));
         }
     }
-    return length;
+    put(input, message, "traces", make_traces(input, is_answer));
+    return message;
+}
+
+static bool are_ids(const json_t *ids)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id)
+    {
+        if (!json_is_string(id) || strlen(json_string_value(id)) != 16)
+            return false;
+    }
+    return json_is_array(ids);
 }
 
 /* What those who work with a message rely on. */
@@ -104,7 +170,8 @@ static void check_form(const json_t *message)
     json_array_foreach(traces, i, trace)
     {
         REQUIRE(strlen(message_text(trace, "id")) == 32);
-        REQUIRE(!is_answer || json_is_array(json_object_get(trace, "have")));
+        REQUIRE(!is_answer || are_ids(json_object_get(trace, "have")));
+        REQUIRE(!is_answer || are_ids(json_object_get(trace, "want")));
     }
 }
 
@@ -181,21 +248,23 @@ static void post_all(const json_t *messages)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char text[16384];
-    const size_t length = expand(text, sizeof(text), data, size);
-    json_t *json = json_loadb(text, length, 0, NULL);
-    json_t *several;
-    struct error error = {""};
+    struct input input = {data, data + size};
+    json_t *messages = json_array(), *message;
+    size_t i;
 
-    if (message_check(json, &error))
-        check_form(json);
-    else
-        REQUIRE(error.text[0] && !strchr(error.text, '\n'));
-    several = json_is_array(json) ? json_incref(json) : json_pack("[O, O]", json, json);
-    if (several)
-        post_all(several);
-    json_decref(several);
-    json_decref(json);
+    while (input.at < input.end)
+        (void)json_array_append_new(messages, make_message(&input));
+    json_array_foreach(messages, i, message)
+    {
+        struct error error = {""};
+
+        if (message_check(message, &error))
+            check_form(message);
+        else
+            REQUIRE(error.text[0] && !strchr(error.text, '\n'));
+    }
+    post_all(messages);
+    json_decref(messages);
     return 0;
 }
 

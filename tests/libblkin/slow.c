@@ -226,19 +226,19 @@ static void handle(int number)
 }
 
 /* What takes long to be taken over. */
-static void set_many_rules(void)
+static void set_many_rules(uint64_t until_ns)
 {
     char rules[1024] = "*>1ms, max=1000000/s";
 
     for (int i = 0; i < 30; i++)
         strcat(rules, ", a rule of some name:error");
-    CHECK(blkin_set_slow(rules) == 0);
+    while (now_ns() < until_ns)
+        CHECK(blkin_set_slow(rules) == 0);
 }
 
 /* At last while the lock of the rules is held nearly always: then the chores find it so. */
 static int signals(void)
 {
-    uint64_t until;
     const struct itimerval timer = {{0, 200}, {0, 200}};
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     long under = 0;
@@ -254,8 +254,7 @@ static int signals(void)
         blkin_heartbeat();
         sleep_ms(1);
     }
-    for (until = now_ns() + 2500000000; now_ns() < until;)
-        set_many_rules();
+    set_many_rules(now_ns() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
     printf("%ld %d\n", under, (int)in_handler);
     return check_status();

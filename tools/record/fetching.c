@@ -145,7 +145,7 @@ static void make_anew(struct agent *agent)
  */
 static void set_rest(struct agent *agent, const struct fetch_result *result)
 {
-    const uint64_t most_ms = result->picked.bytes / MIB + 1;
+    const uint64_t most_ms = result->picked.bytes / MIB * 7 / 10 + 1;
     const uint64_t snapshot_ms = result->snapshot_ms < most_ms ? result->snapshot_ms : most_ms;
     const int64_t interval_ms =
         agent->fetch_begun_ms + config_integer(agent->config, "snapshot-interval-ms");
