@@ -96,7 +96,9 @@ unit_tests := $(foreach program,$(test_programs), \
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
-tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
+# optional, too: recorders meet at `blkin hub`, or in a topic of Kafka
+kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
+tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl $(kafka_pkg)
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -162,7 +164,8 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	$(call say,AR)$(AR) rcs $@ $^
 
 $(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
-	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
+	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS) \
+	$(if $(kafka_pkg),-DHAS_KAFKA)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
@@ -464,6 +467,9 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
+$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board record/message record/seen)
+$(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#define DAY_MS INT64_C(86400000)
-#define KIB    INT64_C(1024)
-#define MIB    (1024 * KIB)
+#define DAY_MS       INT64_C(86400000)
+#define YEARS_100_NS (INT64_C(36525) * 86400000000000)
+#define KIB          INT64_C(1024)
+#define MIB          (1024 * KIB)
 
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
 static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
@@ -64,6 +65,7 @@ static const struct param_rule rules[] = {
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
+    AN_INTEGER("only-clock-ahead-ns", only_clock_ahead_ns, -YEARS_100_NS, YEARS_100_NS, 0),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
@@ -329,4 +331,42 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
     return !reading.failed;
+}
+
+/* ---- parameters that go together --------------------------------------------------------------
+ */
+
+static bool fits_checkpoint(const struct params *params, struct error *error)
+{
+    const bool is_part = params->checkpoint_flush || params->checkpoint_until;
+
+    if (params->checkpoint_trace && !params->checkpoint)
+        error_set(error, "checkpoint-trace is of use with checkpoint=\"FILE\" only");
+    else if (is_part && !params->checkpoint_trace)
+        error_set(error, "checkpoint-flush and checkpoint-until are of use with "
+                         "checkpoint-trace=\"NAME\" only");
+    else
+        return true;
+    return false;
+}
+
+static bool fits_only(const struct params *params, struct error *error)
+{
+    if (params->only_found && !params->only_traces)
+        error_set(error, "only-found is of use with only-traces=\"FILE\" only");
+    else if (params->only_clock_ahead_ns && !params->only_traces)
+        error_set(error, "only-clock-ahead-ns is of use with only-traces=\"FILE\" only");
+    else if (params->only_clock_ahead_ns && !params->clock_correction)
+        error_set(error, "only-clock-ahead-ns and clock-correction=no exclude each other");
+    else if (params->only_traces && params->checkpoint)
+        error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
+                         "recording are no part that another run could go on from");
+    else
+        return true;
+    return false;
+}
+
+bool params_fit(const struct params *params, struct error *error)
+{
+    return fits_checkpoint(params, error) && fits_only(params, error);
 }

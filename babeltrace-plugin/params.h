@@ -28,6 +28,7 @@ struct params {
     int64_t checkpoint_until; /* s since 1970; 0: not given */
     const char *only_traces;
     const char *only_found;
+    int64_t only_clock_ahead_ns; /* 0: not given */
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;
@@ -39,6 +40,9 @@ struct params {
 /* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.
  */
 bool params_read(struct params *params, const bt_value *map, struct error *error);
+
+/* Do they go together? Returns false with error set. */
+bool params_fit(const struct params *params, struct error *error);
 
 /* ---- the table, for who takes values from elsewhere, or has keys of its own of these types */
 

@@ -7,12 +7,10 @@
 
 #include "account/account.h"
 #include "checkpoint.h"
-#include "core/assembler.h"
-#include "only.h"
+#include "input.h"
 #include "output/exporter.h"
 #include "params.h"
 #include "signals.h"
-#include "streams.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,18 +19,13 @@
 struct sink {
     bt_self_component_sink *self;
     bt_message_iterator *iterator;
-    struct streams *streams;
-    struct event event; /* the one at hand: too large to be cleared each time */
+    struct input input;
     struct assembler *assembler;
     struct checkpoint *checkpoint; /* NULL: none is asked for */
     struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;     /* NULL: there is nothing to do */
-    struct only *only;             /* NULL: all traces are wanted */
     struct account *account;
-    struct input_counts input;
-    int64_t end_ns;   /* the trace's, as its packets tell, */
-    int64_t until_ns; /* and as we were told */
-    bool is_starved;  /* an event was lost for want of memory */
+    int64_t until_ns; /* the trace's end, as we were told */
     bool flushes;     /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
@@ -57,15 +50,15 @@ static void say(const struct sink *sink, bt_logging_level level, const char *mes
 static void keep(struct sink *sink, struct span *span)
 {
     assembler_tag(sink->assembler, span, "blkin.kept",
-                  only_why(sink->only, span->trace_id_high, span->trace_id));
-    only_note(sink->only, span);
+                  only_why(sink->input.only, span->trace_id_high, span->trace_id));
+    only_note(sink->input.only, span);
 }
 
 static void export_span(void *context, struct span *span)
 {
     struct sink *sink = context;
 
-    if (sink->only)
+    if (sink->input.only)
         keep(sink, span);
     if (sink->hold && checkpoint_skips(sink->checkpoint, span))
         exporter_skip(sink->exporter);
@@ -121,8 +114,8 @@ static void sink_free(struct sink *sink)
     exporter_free(sink->exporter);
     checkpoint_free(sink->checkpoint);
     assembler_free(sink->assembler);
-    streams_free(sink->streams);
-    only_free(sink->only);
+    streams_free(sink->input.streams);
+    only_free(sink->input.only);
     bt_message_iterator_put_ref(sink->iterator);
     if (sink->has_signals)
         signals_close();
@@ -141,48 +134,18 @@ static bool open_account(struct sink *sink, const struct params *params, struct 
     return sink->account != NULL;
 }
 
-static bool check_checkpoint(const struct params *params, struct error *error)
-{
-    const bool is_part = params->checkpoint_flush || params->checkpoint_until;
-
-    if (params->checkpoint_trace && !params->checkpoint)
-        error_set(error, "checkpoint-trace is of use with checkpoint=\"FILE\" only");
-    else if (is_part && !params->checkpoint_trace)
-        error_set(error, "checkpoint-flush and checkpoint-until are of use with "
-                         "checkpoint-trace=\"NAME\" only");
-    else
-        return true;
-    return false;
-}
-
-static bool check_only(const struct params *params, struct error *error)
-{
-    if (params->only_found && !params->only_traces)
-        error_set(error, "only-found is of use with only-traces=\"FILE\" only");
-    else if (params->only_traces && params->checkpoint)
-        error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
-                         "recording are no part that another run could go on from");
-    else
-        return true;
-    return false;
-}
-
 /* Returns true also if all traces are wanted. */
 static bool open_only(struct sink *sink, const struct params *params, struct error *error)
 {
-    if (!check_only(params, error))
-        return false;
     if (!params->only_traces)
         return true;
-    sink->only = only_open(params->only_traces, params->only_found, error);
-    return sink->only != NULL;
+    sink->input.only = only_open(params->only_traces, params->only_found, error);
+    return sink->input.only != NULL;
 }
 
 /* Returns true also if there is none. */
 static bool open_checkpoint(struct sink *sink, const struct params *params, struct error *error)
 {
-    if (!check_checkpoint(params, error))
-        return false;
     if (!params->checkpoint)
         return true;
     sink->checkpoint =
@@ -216,7 +179,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
 {
     struct params params;
 
-    if (!params_read(&params, map, error))
+    if (!params_read(&params, map, error) || !params_fit(&params, error))
         return false;
     signals_open();
     sink->has_signals = true;
@@ -224,7 +187,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         say(sink, BT_LOGGING_LEVEL_WARNING,
             "SIGINT is ignored, as in a script's background job: SIGTERM ends this one in good "
             "order");
-    sink->streams = streams_new();
+    sink->input.streams = streams_new();
     sink->assembler = assembler_new(
         &(struct assembler_options){
             .idle_timeout_ns = params.idle_timeout_ms * 1000000,
@@ -233,17 +196,23 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
             .correct_clocks = params.clock_correction,
+            .clock_ahead_ns = params.only_clock_ahead_ns,
             .is_choice = params.only_traces != NULL,
             .closing = params.closing,
         },
         export_span, sink);
-    if (!sink->streams || !sink->assembler) {
+    if (!sink->input.streams || !sink->assembler) {
         error_set(error, "out of memory");
         return false;
     }
     sink->flushes = true;
-    return open_only(sink, &params, error) && open_checkpoint(sink, &params, error) &&
-           open_exporter(sink, &params, error) && open_account(sink, &params, error);
+    if (!open_only(sink, &params, error) || !open_checkpoint(sink, &params, error))
+        return false;
+    sink->input.assembler = sink->assembler;
+    sink->input.hold = sink->hold;
+    sink->input.warn = warn;
+    sink->input.context = sink;
+    return open_exporter(sink, &params, error) && open_account(sink, &params, error);
 }
 
 bt_component_class_initialize_method_status
@@ -319,221 +288,6 @@ sink_graph_is_configured(bt_self_component_sink *self)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
-/* Once: a program with another provider of this name may write millions. */
-static void say_unreadable(const struct sink *sink, const bt_event *bt_event)
-{
-    char message[512];
-
-    if (sink->input.unreadable)
-        return;
-    snprintf(
-        message, sizeof(message),
-        "event \"%s\" is unreadable: a field is missing or not as BlkKin's provider writes it, "
-        "or the trace has no clock; further such events are only counted",
-        bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
-    say(sink, BT_LOGGING_LEVEL_WARNING, message);
-}
-
-/* Counts an event that is not for the assembler. */
-static void pass_over(struct sink *sink, const bt_event *bt_event, enum decoded why)
-{
-    switch (why) {
-    case DECODED_FOREIGN:
-        sink->input.foreign++;
-        break;
-    case DECODED_ALARM:
-        sink->input.alarms++;
-        break;
-    case DECODED_UNWANTED:
-        sink->input.unwanted++;
-        break;
-    case DECODED_UNREADABLE:
-        say_unreadable(sink, bt_event);
-        sink->input.unreadable++;
-        break;
-    default:
-        sink->is_starved = true;
-        sink->input.unreadable++;
-        break;
-    }
-}
-
-static void use_event(struct sink *sink, const bt_message *message)
-{
-    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    struct stream_decoder *decoder =
-        streams_decoder(sink->streams, bt_event_borrow_stream_const(bt_event));
-    struct event *event = &sink->event;
-    enum decoded decoded = DECODED_NO_MEMORY;
-
-    sink->input.events++;
-    if (decoder)
-        decoded = stream_decoder_decode(decoder, message, sink->only, event);
-    if (sink->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
-        only_note_time(sink->only, event->time_ns);
-    if (decoded != DECODED)
-        pass_over(sink, bt_event, decoded);
-    else if (sink->hold)
-        hold_add(sink->hold, event);
-    else
-        assembler_add(sink->assembler, event);
-}
-
-/* How far the trace goes, also where nothing has happened. */
-static void use_packet_end(struct sink *sink, const bt_message *message)
-{
-    const bt_stream_class *class = bt_stream_borrow_class_const(
-        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
-    int64_t time_ns;
-
-    if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
-        time_of_snapshot(bt_message_packet_end_borrow_default_clock_snapshot_const(message),
-                         &time_ns) &&
-        time_ns > sink->end_ns)
-        sink->end_ns = time_ns;
-}
-
-static void use_beacon(struct sink *sink, const bt_message *message)
-{
-    int64_t now_ns;
-
-    if (time_of_snapshot(
-            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), &now_ns))
-        assembler_advance(sink->assembler, now_ns);
-}
-
-/* Returns false if the message has no times: they depend on the stream class. */
-static bool times_of_discarded_events(const bt_message *message, const bt_stream_class *class,
-                                      struct loss *loss)
-{
-    return bt_stream_class_discarded_events_have_default_clock_snapshots(class) &&
-           time_of_snapshot(
-               bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message),
-               &loss->begin_ns) &&
-           time_of_snapshot(
-               bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message),
-               &loss->end_ns);
-}
-
-static bool times_of_discarded_packets(const bt_message *message, const bt_stream_class *class,
-                                       struct loss *loss)
-{
-    return bt_stream_class_discarded_packets_have_default_clock_snapshots(class) &&
-           time_of_snapshot(
-               bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message),
-               &loss->begin_ns) &&
-           time_of_snapshot(
-               bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message),
-               &loss->end_ns);
-}
-
-static void note_loss(struct sink *sink, const bt_stream *stream, struct loss *loss)
-{
-    struct stream_decoder *decoder = streams_decoder(sink->streams, stream);
-
-    if (decoder && !stream_decoder_has_ours(decoder, stream))
-        return; /* counted, but no span of ours lacks anything */
-    if (decoder)
-        loss->origin = stream_decoder_origin(decoder);
-    if (sink->hold)
-        hold_note_loss(sink->hold, loss);
-    else
-        assembler_note_loss(sink->assembler, loss);
-}
-
-/*
- * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. Of a
- * ring that was copied it is all since the session's start.
- */
-static void use_discarded_events(struct sink *sink, const bt_message *message)
-{
-    const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
-    struct loss loss = {.has_times = false};
-    const bool is_known = bt_message_discarded_events_get_count(message, &loss.events) ==
-                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
-
-    if (sink->only && !is_known)
-        return;
-    sink->input.discarded_events += is_known ? loss.events : 1;
-    loss.has_times =
-        times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
-    note_loss(sink, stream, &loss);
-}
-
-/* With only-traces they are left out on purpose. */
-static void use_discarded_packets(struct sink *sink, const bt_message *message)
-{
-    const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
-    struct loss loss = {.has_times = false};
-    const bool is_known = bt_message_discarded_packets_get_count(message, &loss.packets) ==
-                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
-
-    if (sink->only)
-        return;
-    sink->input.discarded_packets += is_known ? loss.packets : 1;
-    loss.has_times =
-        times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
-    note_loss(sink, stream, &loss);
-}
-
-static void use_message(struct sink *sink, const bt_message *message)
-{
-    switch (bt_message_get_type(message)) {
-    case BT_MESSAGE_TYPE_EVENT:
-        use_event(sink, message);
-        break;
-    case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
-        use_beacon(sink, message);
-        break;
-    case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-        use_discarded_events(sink, message);
-        break;
-    case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-        use_discarded_packets(sink, message);
-        break;
-    case BT_MESSAGE_TYPE_PACKET_END:
-        if (sink->hold)
-            use_packet_end(sink, message);
-        break;
-    case BT_MESSAGE_TYPE_STREAM_BEGINNING:
-        sink->input.streams_open++;
-        break;
-    case BT_MESSAGE_TYPE_STREAM_END:
-        sink->input.streams_open--;
-        streams_end(sink->streams, bt_message_stream_end_borrow_stream_const(message));
-        break;
-    default:
-        break;
-    }
-}
-
-/* Returns false if the message has none, or none that is of use here. */
-static bool time_of_message(const bt_message *message, int64_t *time_ns)
-{
-    switch (bt_message_get_type(message)) {
-    case BT_MESSAGE_TYPE_EVENT:
-        return bt_message_event_borrow_stream_class_default_clock_class_const(message) &&
-               time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
-                                time_ns);
-    case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
-        return time_of_snapshot(
-            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), time_ns);
-    default:
-        return false;
-    }
-}
-
-/* How far the trace was read: also by events of others, and when nothing happens. */
-static void note_time(struct sink *sink, bt_message_array_const messages, uint64_t count)
-{
-    int64_t time_ns;
-
-    while (count && !time_of_message(messages[count - 1], &time_ns))
-        count--;
-    if (count && time_ns > 0)
-        sink->input.trace_time_ns = time_ns;
-}
-
 static void look_at_checkpoint(struct sink *sink)
 {
     struct checkpoint_counts counts;
@@ -541,25 +295,26 @@ static void look_at_checkpoint(struct sink *sink)
     if (!sink->checkpoint)
         return;
     counts = checkpoint_counts(sink->checkpoint);
-    sink->input.events_held = counts.events_held;
-    sink->input.spans_taken_over = counts.spans_taken_over;
-    sink->input.checkpoint_errors = counts.errors;
+    sink->input.counts.events_held = counts.events_held;
+    sink->input.counts.spans_taken_over = counts.spans_taken_over;
+    sink->input.counts.checkpoint_errors = counts.errors;
     /* what is held is counted where it is used, in this run or the next */
     if (sink->hold)
-        sink->input.events = sink->input.foreign + sink->input.unreadable + sink->input.alarms +
-                             assembler_counts(sink->assembler)->events;
+        sink->input.counts.events = sink->input.counts.foreign + sink->input.counts.unreadable +
+                                    sink->input.counts.alarms +
+                                    assembler_counts(sink->assembler)->events;
 }
 
 static void publish(struct sink *sink)
 {
     look_at_checkpoint(sink);
-    account_publish(sink->account, &sink->input, assembler_counts(sink->assembler));
+    account_publish(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
 }
 
 static void publish_now(struct sink *sink)
 {
     look_at_checkpoint(sink);
-    account_publish_now(sink->account, &sink->input, assembler_counts(sink->assembler));
+    account_publish_now(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
 }
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
@@ -593,7 +348,7 @@ static void end(struct sink *sink)
     if (sink->checkpoint)
         checkpoint_keep(sink->checkpoint, true);
     look_at_checkpoint(sink);
-    counts = account_end(sink->account, &sink->input, assembler_counts(sink->assembler));
+    counts = account_end(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
     print_summary(sink, &counts);
     if (!counts_add_up(&counts))
         say(sink, BT_LOGGING_LEVEL_ERROR, "the account does not add up: this is a bug of ours");
@@ -630,7 +385,7 @@ static bool finish_checkpoint(struct sink *sink)
 
     if (!sink->hold)
         return true;
-    if (sink->is_starved || assembler_is_starved(sink->assembler)) {
+    if (sink->input.is_starved || assembler_is_starved(sink->assembler)) {
         checkpoint_begin_anew(sink->checkpoint);
         sink_fail(sink->self, "there was no memory for all of the trace: run it again, and all of "
                               "it is sent");
@@ -645,7 +400,7 @@ static bool finish_checkpoint(struct sink *sink)
 /* Without anything in it, the trace is gone but for its name: see checkpoint_end_trace(). */
 static bool is_gone(const struct sink *sink)
 {
-    return sink->input.events == 0 && sink->end_ns == 0;
+    return sink->input.counts.events == 0 && sink->input.end_ns == 0;
 }
 
 /* All of the trace was read: of less it would be false. An error is set if it fails. */
@@ -653,7 +408,7 @@ static bool tell_found(struct sink *sink)
 {
     struct error error;
 
-    if (!sink->only || only_write_found(sink->only, &error))
+    if (!sink->input.only || only_write_found(sink->input.only, &error))
         return true;
     sink_fail(sink->self, "%s", error.text);
     return false;
@@ -665,7 +420,8 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
 
     if (sink->hold)
         checkpoint_end_trace(sink->checkpoint,
-                             sink->end_ns > sink->until_ns ? sink->end_ns : sink->until_ns,
+                             sink->input.end_ns > sink->until_ns ? sink->input.end_ns
+                                                                 : sink->until_ns,
                              is_gone(sink));
     if (sink->flushes)
         flush(sink);
@@ -719,11 +475,7 @@ static void keep_checkpoint(struct sink *sink)
 static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
-    note_time(sink, messages, count);
-    for (uint64_t i = 0; i < count; i++) {
-        use_message(sink, messages[i]);
-        bt_message_put_ref(messages[i]);
-    }
+    input_use(&sink->input, messages, count);
     publish(sink);
     keep_checkpoint(sink);
     return go_on(sink);

@@ -89,7 +89,9 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
 void assembler_correct_times(struct assembler *assembler, struct span *span,
                              const struct source *source)
 {
-    const int64_t offset_ns = clock_offset(&source->correction, span->start_ns);
+    const int64_t ahead_ns = assembler->options.clock_ahead_ns;
+    const int64_t offset_ns =
+        ahead_ns ? ahead_ns : clock_offset(&source->correction, span->start_ns);
 
     if (offset_ns && span_shift(span, offset_ns))
         assembler->counts.spans_corrected++;

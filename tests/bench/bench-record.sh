@@ -8,6 +8,8 @@
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), MEMORY (of each recorder),
 # FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) and MODES of the table.
 #
+# KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
+#
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -19,7 +21,7 @@ part=$1
 planted=${PLANTED:-1000}
 spans=${SPANS:-50000}
 rate=$((spans / 3))
-AGENT_OPTIONS=(--memory-bytes="${MEMORY:-256M}")
+AGENT_OPTIONS=(--memory-bytes="${MEMORY:-128M}")
 
 die() {
     complain "$*"
@@ -96,15 +98,20 @@ sample() {
     echo "$kib $lttng_kib $(du -sk "$STATE" | cut -f1)" >>"$1"
 }
 
-# growth FILE COLUMN NAME: the median of the last four tenths over that of the second to fourth.
+# tenths FILE COLUMN FROM TO SHARE: of the samples in these tenths, the one that this share are less than.
+tenths() {
+    local samples
+    samples=$(wc -l <"$1")
+    sed -n "$((samples * $3 / 10 + 1)),$((samples * $4 / 10))p" "$1" | awk "{ print \$$2 }" | sort -n |
+        awk -v share="$5" '{ all[NR] = $1 } END { print all[int((NR - 1) * share) + 1] + 0 }'
+}
+
+# growth FILE COLUMN NAME: the last four tenths, and the second to fourth: medians; of the disk, where
+# snapshots come and go, the most.
 growth() {
-    sort_tenths() {
-        local samples
-        samples=$(wc -l <"$1")
-        sed -n "$((samples * $3 / 10 + 1)),$((samples * $4 / 10))p" "$1" | awk "{ print \$$2 }" |
-            sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] + 0 }'
-    }
-    say "$3" "$(sort_tenths "$1" "$2" 6 10)" "$(sort_tenths "$1" "$2" 1 4)"
+    local share=0.5
+    [[ $3 != *disk* ]] || share=1
+    say "$3" "$(tenths "$1" "$2" 6 10 $share)" "$(tenths "$1" "$2" 1 4 $share)"
 }
 
 # ---- the parts ---------------------------------------------------------------------------------------
@@ -150,9 +157,10 @@ show_loads() {
 show_agents() {
     local host
     for ((host = 1; host <= HOSTS; host++)); do
-        agent_status "$host" >&2
-        tail -n 15 "$WORK/record-$host.log" >&2
+        agent_status "$host" | jq -c '{host, state, ring, exchange, rules,
+            totals: (.totals | with_entries(select(.value != 0)))}' >&2
     done
+    [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$KEEP_LOGS"
 }
 
 # total NAME: of all agents.
@@ -198,7 +206,7 @@ run_planted() {
     complain "planted: $result"
     complain "retrieved: $retrieved"
     show_agents
-    say_result "$result" planted complete complete_share tagged untagged silent fast doubles false_tags
+    say_result "$result" planted complete complete_share tagged late untagged silent fast doubles false_tags
     say retrieve_p50 "$(field p50 <<<"$retrieved")" "$(field missing <<<"$retrieved")"
     say retrieve_p99 "$(field p99 <<<"$retrieved")" "$(field max <<<"$retrieved")"
     say agents_pct "$(awk -v ms="$cpu" -v s="$seconds" 'BEGIN { print ms / s / 10 }')"
@@ -257,7 +265,7 @@ run_faults() {
     complain "faults: $result"
     show_agents
     say faults "$fault_number"
-    for name in planted complete complete_share tagged untagged silent unmade fast doubles false_tags; do
+    for name in planted complete complete_share tagged late untagged silent unmade fast doubles false_tags; do
         say "faults_$name" "$(field "$name" <<<"$result")"
     done
 }
@@ -284,7 +292,7 @@ run_storm() {
     say storm_dropped "$(total alarms_held_back)"
     say storm_lost "$(total alarms_lost)"
     say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
-    say_result "$result" planted complete tagged untagged fast doubles
+    say_result "$result" planted complete tagged late untagged fast doubles
     for column in 1 2 3; do
         growth "$WORK/samples" $column "storm_$(cut -d ' ' -f $column <<<"agent_kib lttng_kib disk_kib")"
     done
@@ -316,7 +324,7 @@ run_snapshots() {
     say snapshot_p999 "$(field odd.p999_us <"$WORK/load-1.log")" "$(field even.p999_us <"$WORK/load-1.log")"
     say snapshot_cpu "$(field odd.cpu_us <"$WORK/load-1.log")" "$(field even.cpu_us <"$WORK/load-1.log")"
     say snapshot_gaps "$(ring_gaps 1)"
-    say_result "$result" planted complete tagged untagged silent fast doubles
+    say_result "$result" planted complete tagged late untagged silent fast doubles
     growth "$WORK/samples" 1 snapshot_agent_kib
     growth "$WORK/samples" 2 snapshot_lttng_kib
     growth "$WORK/samples" 3 snapshot_disk_kib

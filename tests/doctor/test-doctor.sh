@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # "blkin doctor" says that all is well where it is, and names the cause in each of many set-ups that are broken.
 #
-# timeout: 400
+# timeout: 500
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -475,6 +475,45 @@ if [ "$(id -u)" -eq 0 ]; then
     wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
     wrong rules.file "cannot read $WORK/closed/slow: Permission denied" 'rules in a folder that is closed to the program'
 fi
+
+# ---- beside blkin record
+
+lttng destroy --all >/dev/null 2>&1
+echo '*>20ms, error' >"$WORK/slow"
+stop_part store
+start_stack || exit 1
+hub=''
+free_port hub
+start_part record "$BUILD/bin/blkin" record --hub="http://127.0.0.1:$hub"
+record_runs() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = record ] && [ -n "$(said alarm.session ok)" ]
+}
+wait_for 20 record "blkin record's sessions" record_runs || {
+    show_doctor
+    exit 1
+}
+names hub.answers "http://127.0.0.1:$hub is away" 'no hub'
+start_part hub "$BUILD/bin/blkin" hub --hub-listen="127.0.0.1:$hub"
+record_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]
+}
+wait_for 40 record "that all is well beside blkin record" record_is_well || {
+    show_doctor
+    exit 1
+}
+run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the ring
+grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
+notes ring.seconds 'the ring holds only' 'a ring that is too short' --seconds=86400
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin record runs"* ]]
+}
+wait_for 20 live "that the recorder is seen beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+stop_part record KILL
+names service.runs 'Connection refused' 'a recorder that was killed' --section=record
 
 echo "$cases broken set-ups"
 ((cases >= 40)) || fail "only $cases"

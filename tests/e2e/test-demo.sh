@@ -1,7 +1,7 @@
 #!/bin/bash
 # The demo works with nobody at the terminal, with the recorder, at a terminal, without Java, and after it was killed.
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 300
+# timeout: 400
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"

@@ -19,13 +19,22 @@ static char content[2048];
 static char picked[STREAM_MAX];
 static char picked_folder[160];
 
+/* Somewhere, or around the ends of what is read at once. */
+static size_t take_place(struct input *source)
+{
+    const uint8_t choice = (uint8_t)take(source, 1);
+
+    return choice & 1 ? (choice >> 6) * (WINDOW_BYTES - 7U) + choice / 2 % 32
+                      : take(source, 2) % sizeof(content);
+}
+
 static size_t take_content(struct input *source)
 {
     const size_t length = take(source, 2) % sizeof(content);
 
     memset(content, (int)take(source, 1) & 0x11, length);
     for (unsigned i = take(source, 1) % 8; i > 0; i--) {
-        const size_t at = take(source, 2) % sizeof(content);
+        const size_t at = take_place(source);
 
         if (at + sizeof(ids[0]) <= length)
             memcpy(content + at, &ids[take(source, 1) % IDS], 1 + take(source, 1) % 8);

@@ -178,6 +178,21 @@ class Peers:
         return status
 
 
+class Pair:
+    """The two sockets of a connection, closed when nothing comes any more from either."""
+
+    def __init__(self, near, far):
+        self.near, self.far, self.both_ways = near, far, 2
+        self.lock = threading.Lock()
+
+    def ends(self):
+        with self.lock:
+            self.both_ways -= 1
+            if self.both_ways == 0:
+                self.near.close()
+                self.far.close()
+
+
 class SlowNetwork:
     """A proxy for TCP: what comes goes on after a delay, each way."""
 
@@ -187,7 +202,7 @@ class SlowNetwork:
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.sockets = []
+        self.pairs = []
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -203,11 +218,11 @@ class SlowNetwork:
                 continue
             for one in (near, far):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.sockets += [near, far]
-            self.carry(near, far)
-            self.carry(far, near)
+            self.pairs[:] = [pair for pair in self.pairs if pair.both_ways] + [Pair(near, far)]
+            self.carry(self.pairs[-1], near, far)
+            self.carry(self.pairs[-1], far, near)
 
-    def carry(self, source, target):
+    def carry(self, pair, source, target):
         waiting = collections.deque()
         arrived = threading.Semaphore(0)
 
@@ -223,25 +238,28 @@ class SlowNetwork:
                     return
 
         def write():
-            while True:
+            data = b" "
+            while data:
                 arrived.acquire()
                 at, data = waiting.popleft()
                 time.sleep(max(0, at - time.monotonic()))
                 try:
-                    if not data:
+                    if data:
+                        target.sendall(data)
+                    else:
                         target.shutdown(socket.SHUT_WR)
-                        return
-                    target.sendall(data)
                 except OSError:
-                    return
+                    pass  # the rest of it is read, and goes nowhere
+            pair.ends()
 
         threading.Thread(target=read, daemon=True).start()
         threading.Thread(target=write, daemon=True).start()
 
     def close(self):
         self.listening.close()
-        for one in self.sockets:
-            one.close()
+        for pair in self.pairs:
+            pair.near.close()
+            pair.far.close()
 
 
 class HubTest(unittest.TestCase):

@@ -225,7 +225,18 @@ static void handle(int number)
     errno = saved_errno;
 }
 
-/* Also while the lock of the rules is held, and while the chores are done. */
+/* What takes long to be taken over. */
+static void set_many_rules(uint64_t until_ns)
+{
+    char rules[1024] = "*>1ms, max=1000000/s";
+
+    for (int i = 0; i < 30; i++)
+        strcat(rules, ", a rule of some name:error");
+    while (now_ns() < until_ns)
+        CHECK(blkin_set_slow(rules) == 0);
+}
+
+/* At last while the lock of the rules is held nearly always: then the chores find it so. */
 static int signals(void)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};
@@ -236,13 +247,14 @@ static int signals(void)
     slow("first", 0);
     CHECK(sigaction(SIGALRM, &action, NULL) == 0);
     CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
-    while (in_handler < 3000) {
+    while (in_handler < 2000) {
         for (int i = 0; i < 10; i++, under++)
             slow("under", 2);
         CHECK(blkin_set_slow("*>1ms, max=1000000/s") == 0);
         blkin_heartbeat();
         sleep_ms(1);
     }
+    set_many_rules(now_ns() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
     printf("%ld %d\n", under, (int)in_handler);
     return check_status();

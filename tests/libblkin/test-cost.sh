@@ -18,6 +18,7 @@ said=$("$cost" start) || fail "cost start: status $?"
         lttng enable-channel -s cost -u --subbuf-size=1M --num-subbuf=4 flight &&
         lttng enable-event -s cost -u -c flight blkin:span &&
         lttng enable-event -s cost -u -c flight blkin:process &&
+        lttng enable-event -s cost -u -c flight blkin:slow &&
         lttng start cost
 } >"$WORK/lttng.log" 2>&1 || {
     show_log lttng
@@ -26,6 +27,13 @@ said=$("$cost" start) || fail "cost start: status $?"
 "$cost" allocations || fail "allocations: status $?"
 "$cost" handler || fail "the first span of a thread, in a signal handler: status $?"
 "$cost" writes || fail "writes (139: it has written to what threads share): status $?"
+
+# The same with rules that do not fit; alarms do write, but allocate nothing either.
+export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
+"$cost" allocations || fail "allocations with rules: status $?"
+"$cost" writes || fail "writes with rules (139: it has written to what threads share): status $?"
+BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocations || fail "allocations with alarms: status $?"
+unset BLKIN_SLOW
 
 # Of all threads: LTTng's have their part in the start of both.
 calls() {

@@ -63,6 +63,7 @@ for form in whole streamed; do
     recorded $form
     check $form <<'PY'
 alarms = {tuple(ids_of(event)): event for event in slow}
+assert sum(span["flags"] & 4 for span in spans.values()) == 3 * 4, "errors are flagged"
 assert len(alarms) == len(slow) == sum(words[3] != "" for words in said), slow
 for of_span, (*_, why) in zip(ids, said):
     event = alarms.pop(tuple(of_span), None)

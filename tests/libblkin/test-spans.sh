@@ -61,6 +61,8 @@ declare -A names=(
     ['service == "journal"']="scope"
     ['trace_id == 2 && parent_id == 3']="debug"
 )
+# between two sessions that have no filter
+session before blkin:span
 number=0
 for filter in "${!names[@]}"; do
     number=$((number + 1))
@@ -68,6 +70,7 @@ for filter in "${!names[@]}"; do
         lttng enable-event -s filter-$number -u blkin:span --filter "$filter" >/dev/null &&
         lttng start filter-$number >/dev/null || fail "cannot start the session of the filter $filter"
 done
+session after blkin:span
 make_spans
 number=0
 for filter in "${!names[@]}"; do
@@ -75,4 +78,8 @@ for filter in "${!names[@]}"; do
     lttng destroy filter-$number >/dev/null
     got=$(babeltrace2 "$WORK/filter-$number" | sed -n 's/.* name = "\([^"]*\)".*/\1/p' | sort | xargs)
     [ "$got" = "${names[$filter]}" ] || fail "--filter '$filter': $got, expected ${names[$filter]}"
+done
+for name in before after; do
+    recorded $name
+    "$PYTHON" "$SRC/tests/libblkin/check_spans.py" whole "$WORK/$name.json" || fail "$name, beside filters: the spans differ"
 done

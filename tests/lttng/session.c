@@ -2,7 +2,7 @@
  * Calls one function of tools/lttng/session.h, for test-session.sh.
  *
  *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | ring NAME | look NAME |
- *             below FOLDER | snapshot NAME FOLDER [MAX-BYTES] | stop NAME | destroy NAME
+ *             below FOLDER | snapshot NAME FOLDER [MAX-BYTES] | stop NAME | destroy NAME [now]
  *
  * FILTER, EVENTS, SUBBUF_BYTES and SUBBUF_COUNT in the environment are the session's.
  *
@@ -88,7 +88,7 @@ int main(int argc, char *argv[])
     else if (strcmp(what, "stop") == 0)
         ok = session_stop(name, &error);
     else if (strcmp(what, "destroy") == 0)
-        ok = session_destroy(name, true, &error);
+        ok = session_destroy(name, argc == 3, &error);
     if (!ok)
         printf("%s\n", error.text);
     return !ok;

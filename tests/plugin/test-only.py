@@ -291,6 +291,24 @@ def only_of_a_time(folder):
 
 
 @scenario
+def clock_that_was_set(folder):
+    """All spans are moved alike, whatever blkin:process tells; FROM and UNTIL are the trace's own."""
+    record(folder + "/trace")
+    line = f"{HIGH:016x}{low(7):016x} {EPOCH + 10 * S + 70 * MS} {EPOCH + 10 * S + 80 * MS} x"
+
+    def times(span):
+        return [span["timestamp"], *(annotation["timestamp"] for annotation in span.get("annotations", []))]
+
+    plain = {span["id"]: times(span) for span in Run(folder, lines=[line]).spans()}
+    same("spans", set(plain), span_ids(7))
+    for ahead in 3600 * S, -3600 * S, 1000:
+        run = Run(folder, f"only-clock-ahead-ns={ahead}", lines=[line])
+        same(f"{ahead} ns ahead", {span["id"]: times(span) for span in run.spans()},
+             {name: [time + ahead // 1000 for time in its] for name, its in plain.items()})
+        run.check_sums(spans_corrected=4)
+
+
+@scenario
 def original_events(folder):
     """A span of these has no end: what is open at the end of the trace is sent, and found."""
     trace = Trace()
@@ -429,6 +447,11 @@ def refused(folder):
     record(folder + "/trace")
     for parameters, lines, words in (
             (['checkpoint="c"'], ["* 0 0 x"], "only-traces and checkpoint exclude each other"),
+            (["only-clock-ahead-ns=5"], None, 'only-clock-ahead-ns is of use with only-traces="FILE" only'),
+            (["only-clock-ahead-ns=5", "clock-correction=no"], ["* 0 0 x"],
+             "only-clock-ahead-ns and clock-correction=no exclude each other"),
+            (["only-clock-ahead-ns=3155760000000000001"], ["* 0 0 x"],
+             'parameter "only-clock-ahead-ns": expected -3155760000000000000 to 3155760000000000000, got'),
             (['only-found="f"'], None, 'only-found is of use with only-traces="FILE" only'),
             (['only-traces="/nowhere"'], None, 'only-traces "/nowhere": cannot be opened: No such file'),
             (["only-traces=5"], None, 'parameter "only-traces": expected a string, got an integer'),

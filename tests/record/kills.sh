@@ -1,14 +1,14 @@
 #!/bin/bash
-# Kills parts of `blkin record` at random while a program makes fast requests and, now and then, a slow
-# one; then looks what became of each slow one.
+# Kills parts of `blkin record` at random while a program makes fast requests and, now and then, one
+# that it wants kept; then looks what became of each of these.
 #
 #     KILLS=20 KILL_PARTS="child record taker" RATE=2000 scripts/isolate tests/record/kills.sh
 #
 # Parts: child (whatever `blkin record` has started: the watcher, a snapshot, a delivery), record
 # (itself), taker (the collector), sessiond, consumerd (with it the session daemon, a little later:
 # LTTng 2.13 makes no other one), lttng (both at once), program (another one that records all the
-# time). Prints the counts; fails if a slow request is neither whole nor told to be incomplete,
-# unless LTTng's daemons were killed between it and its delivery, or if a fast one was sent.
+# time). Prints the counts; fails if such a request is neither whole nor told to be incomplete,
+# unless LTTng's daemons were killed between it and its delivery, or if another one was sent.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -105,20 +105,20 @@ kill_part() {
 : >"$WORK/lttng-kills"
 : >"$WORK/lttng-back"
 start_sessiond && start_taker || exit 1
-start_requests
+RULES='' start_requests
 start_record
 wait_recording || exit 1
-# a slow request a few times a second, of 30 ms; when it ended is beside it
+# one that is to be kept a few times a second; when it ended is beside it. None is slow by chance.
 (
     while read -r line; do
-        case $line in slow*) printf '%s %s\n' "$(now_ns)" "${line#slow }" ;; esac
+        case $line in keep*) printf '%s %s\n' "$(now_ns)" "${line#keep }" ;; esac
     done < <(tail -n +1 -f --pid=$$ "$WORK/requests.log") >"$WORK/planted"
 ) &
 (
     while printf 'rate %s\n' "$rate"; do
         sleep "0.$((RANDOM % 3 + 1))"
-        printf 'slow 30\n'
-    done >&"$REQUESTS" 2>/dev/null
+        printf 'keep\n'
+    done >&"$REQUESTS"
 ) &
 maker=$!
 for ((n = 0; n < kills; n++)); do
@@ -170,8 +170,8 @@ lost = {trace for trace in rest if is_lost(planted[trace])}
 silent = rest - told - lost
 fast = set(spans) - set(planted)
 totals = json.load(open(work + "/status"))["totals"]
-print("%d slow requests: %d whole, %d told to be incomplete, %d lost with LTTng's daemons, %d missing; "
-      "%d spans came twice; %d fast requests sent; %d rings lost, %d stalled"
+print("%d requests to be kept: %d whole, %d told to be incomplete, %d lost with LTTng's daemons, %d missing; "
+      "%d spans came twice; %d others sent; %d rings lost, %d stalled"
       % (len(planted), len(whole), len(rest & told), len(lost - told), len(silent), twice, len(fast),
          totals["rings_lost"], totals["rings_stalled"]))
 if silent:

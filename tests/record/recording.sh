@@ -1,8 +1,9 @@
 # recording.sh: what the tests of `blkin record` share; to be sourced after lib.sh.
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 
-# recording_begin: the folders, and a collector's port. A request is slow from 20 ms on.
+# recording_begin: the folders, and a collector's port. A request is slow from 200 ms on, more than a busy
+# machine lets one wait.
 recording_begin() {
     private_begin
     free_port COLLECTOR_PORT
@@ -62,7 +63,7 @@ is_traced() {
 # The program that makes requests. $REQUESTS is the descriptor of its input.
 start_requests() {
     [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
-    start_part requests env BLKIN_SLOW="${RULES-*>20ms}" bash -c 'exec "$1" <"$2"' - \
+    start_part requests env BLKIN_SLOW="${RULES-*>200ms}" bash -c 'exec "$1" <"$2"' - \
         "$BUILD/tests/record/agent/requests" "$WORK/requests.in"
     exec {REQUESTS}>"$WORK/requests.in"
 }

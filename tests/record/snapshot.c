@@ -31,9 +31,11 @@ static bool do_pick(const char *from, const char *to, const struct pick_spec *sp
     if (!pick(from, to, spec, &result, error))
         return false;
     printf("packets %" PRIu64 " kept %" PRIu64 " bytes %" PRIu64 " kept %" PRIu64
-           " damaged %" PRIu64 " streams %" PRIu64 " held_from %" PRIu64 " cpu_us %" PRIu64 "\n",
+           " damaged %" PRIu64 " streams %" PRIu64 " gaps %" PRIu64 " held_from %" PRIu64
+           " held_until %" PRIu64 " cpu_us %" PRIu64 "\n",
            result.packets, result.packets_kept, result.bytes, result.bytes_kept,
-           result.packets_damaged, result.streams, result.held_from, cpu_us() - begin);
+           result.packets_damaged, result.streams, result.gaps, result.held_from, result.held_until,
+           cpu_us() - begin);
     return true;
 }
 
@@ -54,9 +56,9 @@ static bool look(char *args[], struct error *error)
     if (!ring_look(args[0], strtoull(args[1], NULL, 10), strtoull(args[2], NULL, 10), &look, error))
         return false;
     printf("streams %" PRIu64 " stalled %" PRIu64 " rate %" PRIu64 " held_from %" PRIu64
-           " newest %" PRIu64 " gaps %" PRIu64 " damaged %" PRIu64 "\n",
-           look.streams, look.streams_stalled, look.bytes_per_s, look.held_from, look.newest,
-           look.gaps, look.packets_damaged);
+           " held_until %" PRIu64 " newest %" PRIu64 " gaps %" PRIu64 " damaged %" PRIu64 "\n",
+           look.streams, look.streams_stalled, look.bytes_per_s, look.held_from, look.held_until,
+           look.newest, look.gaps, look.packets_damaged);
     return true;
 }
 

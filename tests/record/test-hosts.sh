@@ -46,11 +46,11 @@ must() {
 
 for steps in 0 1; do
     run_load seed=$((steps + 1)) rate=500 seconds=6 slow=150 failed=300 late=5 steps=$steps
-    result=$(check_hosts --seed $((steps + 1)) --wait 30)
+    result=$(check_hosts --linger 0.7 --seed $((steps + 1)) --wait 30)
     echo "steps=$steps: $result"
     [ "$(jq .planted <<<"$result")" -ge 10 ] || fail "the load has planted nothing"
     must complete "$(jq .planted <<<"$result")"
-    for what in tagged untagged silent fast doubles false_tags without_why; do
+    for what in tagged late untagged silent fast doubles false_tags without_why; do
         must $what 0
     done
 done
@@ -58,7 +58,7 @@ done
 # That of the middle: the last host's first span has a parent that nobody has.
 stop_part record-2 TERM 20 || fail "exit status $? after SIGTERM"
 run_load seed=3 rate=500 seconds=6 slow=150 failed=300
-result=$(check_hosts --seed 3 --wait 30 2>"$WORK/check.log")
+result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
 echo "without one recorder: $result"
 must complete 0
 must tagged "$(jq .planted <<<"$result")"

@@ -152,7 +152,7 @@ static void test_times(void)
     CHECK(pick(from, to, &(struct pick_spec){.from_clock = 119, .until_clock = 140}, &result,
                &error));
     CHECK(result.packets == 11 && result.packets_kept == 4);
-    CHECK(result.held_from == 100);
+    CHECK(result.held_from == 100 && result.held_until == 199 && result.gaps == 0);
     CHECK(size_of("blkin_0") == 4 * 4096 && size_of("blkin_1") == -1);
     add("times/blkin_2", 3, 120, 300);
     CHECK(pick_ids("times", all, 3) && result.held_from == 120);
@@ -201,7 +201,7 @@ static void test_look(void)
     add("look/b/blkin_0", 0, 103 * S, 104 * S);
     CHECK(ring_look(ring_path("look"), 104 * S, 4 * S, &look, &error));
     CHECK(look.streams == 3 && look.streams_stalled == 0 && look.gaps == 2);
-    CHECK(look.held_from == 100 * S && look.newest == 104 * S);
+    CHECK(look.held_from == 100 * S && look.held_until == 101 * S && look.newest == 104 * S);
     CHECK(look.bytes_per_s == 2000000);
     CHECK(ring_look(ring_path("look"), 104 * S, 2 * S, &look, &error) && look.streams_stalled == 1);
     CHECK(ring_look(ring_path("look"), 204 * S, 2 * S, &look, &error) && look.streams_stalled == 3);

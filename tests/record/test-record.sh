@@ -47,17 +47,17 @@ grep -q 'another `blkin record` runs' "$WORK/err" || fail "the message: $(<"$WOR
 
 # nobody watches: fast requests are never sent, a slow one is sent whole, tagged with why
 make "fast 2000"
-make "slow 30"
+make "slow 250"
 whole "$ID" "a slow request"
 make "keep"
 whole "$ID" "a request that the program wants kept"
 [ "$(all_spans)" = 6 ] || fail "$(all_spans) spans for 6: fast requests were sent"
-grep -c '"blkin.kept": "\*>20ms"' "$WORK/taken" | grep -qx 3 || fail "not tagged with the rule: $(<"$WORK/taken")"
+grep -c '"blkin.kept": "\*>200ms"' "$WORK/taken" | grep -qx 3 || fail "not tagged with the rule: $(<"$WORK/taken")"
 grep -c '"blkin.kept": "as the test wants it"' "$WORK/taken" | grep -qx 3 || fail "not tagged as the program says"
 wait_for 10 record "both verdicts" is totals traces_complete 2 || exit 1
 
 # its parent ends after it was sent, and is slow, too: fetched again, no span twice
-make "late 30 1500"
+make "late 250 1500"
 late=$ID
 whole "$late" "a request that ends late"
 [ "$(total snapshots)" -ge 4 ] || fail "it was fetched once only"
@@ -65,7 +65,7 @@ wait_for 10 record "its verdict" is open_traces 0 || exit 1
 [ "$(total traces_incomplete)" = 0 ] || fail "a complete one is called incomplete"
 
 # its parent is nowhere: it is told, in the trace itself, and counted
-make "orphan 30"
+make "orphan 250"
 wait_for 20 record "the verdict" is totals traces_incomplete 1 || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
     fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
@@ -93,18 +93,18 @@ is totals traces_not_found 1 || fail "an id that nobody has is not counted"
 # the collector is away: the disk is the queue, and what there is is known nevertheless
 : >"$WORK/taken.away"
 complete=$(total traces_complete)
-make "slow 30"
+make "slow 250"
 one=$ID
 wait_for 20 record "that it waits" is kept waiting 1 || exit 1
 sleep 1
-make "slow 30"
+make "slow 250"
 two=$ID
 wait_for 20 record "that two wait" is kept waiting 2 || exit 1
 wait_for 20 record "both verdicts" is totals traces_complete $((complete + 2)) || exit 1
 has_spans "$one" "0 0" || fail "the collector was not away"
 
 # killed while they wait, and while another one lingers: all is there after the start
-make "slow 30"
+make "slow 250"
 three=$ID
 stop_part record KILL
 rm "$WORK/taken.away"
@@ -115,13 +115,13 @@ done
 
 # stopped: the sessions go on recording; an old request is still there after the start
 make "fast 1"
-make "slow 30"
+make "slow 250"
 four=$ID
 stop_part record TERM 20 || fail "status $? of SIGTERM"
 has_spans "$four" || wait_for 1 - "what was slow before SIGTERM" true
 lttng list | grep -q 'blkin-record .*\[active snapshot\]' || fail "SIGTERM has ended the session: $(lttng list)"
 sessions=$("$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sessions"])' "$WORK/state/record.json")
-make "slow 30"
+make "slow 250"
 five=$ID
 start_record --prometheus-listen=0
 whole "$four" "a request from right before SIGTERM"
@@ -138,7 +138,7 @@ wait_for 10 record "a word about it" says "no LTTng session daemon answers" || e
 start_sessiond || exit 1
 wait_recording || exit 1
 wait_for 10 record "a word about what was lost" says "LTTng has lost the recorder's session" || exit 1
-make "slow 30"
+make "slow 250"
 whole "$ID" "a request after the session daemon was killed"
 
 # no request by hand or alarm is without an outcome
@@ -152,7 +152,7 @@ judged=$(($(total traces_complete) + $(total traces_incomplete) + $(total traces
 
 # --end: nothing is left
 stop_part record TERM 20 || fail "status $? of SIGTERM"
-make "slow 30"
+make "slow 250"
 timeout 30 "$BUILD/bin/blkin" record --end >"$WORK/end.log" 2>&1 || fail "--end: $?: $(<"$WORK/end.log")"
 has_spans "$ID" || fail "--end has lost a slow request: $(<"$WORK/end.log")"
 lttng list 2>&1 | grep -q blkin-record && fail "--end has left a session"

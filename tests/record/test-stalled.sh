@@ -25,7 +25,7 @@ for ((n = 1; n <= 200; n++)); do
     exec {PROGRAM}>&-
     [ $((n % 4)) = 0 ] || continue
     snapshots=$(status totals snapshots)
-    make "slow 25"
+    make "slow 250"
     wait_for 20 record "a snapshot" eval '[ "$(status totals snapshots)" -gt '"$snapshots"' ]' || exit 1
     is totals rings_stalled 0 || break
 done
@@ -34,6 +34,6 @@ echo "$n programs were killed"
 grep -q 'stand still, as after a program was killed' "$WORK/record.log" || fail "nothing is said of it"
 wait_recording || exit 1
 for n in 1 2 3 4; do
-    make "slow 25"
+    make "slow 250"
     wait_for 20 record "the spans of a slow request after that" has_spans "$ID" || exit 1
 done

@@ -74,6 +74,7 @@ static const struct key own[] = {
     AN_INTEGER(RECORD, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
     AN_INTEGER(RECORD, "answer-timeout-ms", 100, DAY_MS, 10000),
     A_TEXT(RECORD, "hub", 1023, ""),
+    A_TEXT(RECORD, "hub-kafka-file", 4000, ""),
     A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
     AN_INTEGER(HUB, "hub-traces-per-s", 1, 1000000, 100),
     A_BOOLEAN(HUB, "expose-hub", false),

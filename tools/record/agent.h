@@ -48,6 +48,7 @@ struct agent {
 
     /* alarms.c */
     struct request *collected; /* of a poll */
+    bool asks_again;           /* for what was open when the agent ended */
     struct rule rules[RULES_MAX];
     size_t rule_count;
     int64_t lost_said_ms;
@@ -59,7 +60,7 @@ struct agent {
     uint64_t fetch_number;
     int64_t fetch_begun_ms, next_fetch_ms, next_look_ms;
     enum anew anew;
-    bool has_hurried; /* what waited is fetched before that */
+    bool has_hurried;        /* what waited is fetched before that */
     int64_t ring_mono_ns;    /* it was made then; 0: it was there */
     struct ring_look look;   /* the last one */
     int64_t held_ns;         /* so far back the last whole snapshot reached; 0: none yet */
@@ -68,8 +69,8 @@ struct agent {
     struct timer step, watchdog, deadline;
     struct sessions_report last;
     struct task end_task;
-    bool has_recorded;  /* since the start, a ring was there */
-    bool is_remaking;   /* the ring, by our order */
+    bool has_recorded; /* since the start, a ring was there */
+    bool is_remaking;  /* the ring, by our order */
     bool has_looked, has_polled, is_ready, is_stopping, is_last_call, ends_sessions, has_failed;
     char said[1024]; /* what LTTng's state was, last */
     int64_t said_ms;
@@ -93,7 +94,7 @@ void alarms_polled(void *agent, const struct watcher_poll *poll);
 /* ---- asking.c */
 
 bool asking_open(struct agent *agent, struct error *error);
-/* All that was open when the agent ended is asked for again. */
+/* What was open when the agent ended is asked for again, as soon as nothing else waits. */
 void asking_again(struct agent *agent);
 /* Asks all hosts, this one too. Takes the request. name: a person's, or NULL. */
 void asking_ask(struct agent *agent, struct request *request, const char *name, int64_t linger_ms);

@@ -58,7 +58,7 @@ static void note_open(struct agent *agent, const struct request *request)
 
         if (!trace)
             continue;
-        trace->is_open = true;
+        trace->is_open = trace->is_asked = true;
         (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
     }
     /* who kills us now kills no request: two polls later the alarm is overwritten */
@@ -73,16 +73,15 @@ static void set_id(struct agent *agent, struct request *request)
 
 void asking_ask(struct agent *agent, struct request *request, const char *name, int64_t linger_ms)
 {
-    const int64_t now_ms = clock_ms();
     json_t *hosts = asking_hosts(agent), *message;
 
     set_id(agent, request);
     request->at_ns = wall_clock_ns();
     request->came_mono_ns = mono_ns();
-    request->due_ms = now_ms + linger_ms;
+    request->due_ms = clock_ms() + linger_ms;
     message = request_json(request);
     if (!ledger_ask(agent->ledger, request, hosts, name,
-                    now_ms + linger_ms + config_integer(agent->config, "answer-timeout-ms")))
+                    config_integer(agent->config, "answer-timeout-ms")))
         say(BT_LOGGING_LEVEL_WARNING, "too many requests are open: nobody judges %s", request->id);
     else if (!name)
         note_open(agent, request);
@@ -103,19 +102,25 @@ static void add_open(void *context, struct fetched_trace *trace)
 {
     const struct again *again = context;
 
-    if (trace->is_open && again->request->count < again->agent->pending.max)
-        (void)request_add(again->request, trace->id, 0, trace->why);
+    if (!trace->is_open || trace->is_asked || again->request->count >= again->agent->pending.max)
+        return;
+    trace->is_asked = true;
+    (void)request_add(again->request, trace->id, 0, trace->why);
 }
 
-/* Nobody else knows what was answered before. */
+/* Nobody else knows what was answered before. As many at once as a snapshot may have. */
 void asking_again(struct agent *agent)
 {
-    struct again again = {agent, request_new("", agent->host)};
+    struct again again = {agent, NULL};
 
+    if (!agent->asks_again || agent->pending.traces)
+        return;
+    again.request = request_new("", agent->host);
     if (!again.request)
         return;
     fetched_each(agent->fetched, add_open, &again);
-    if (again.request->count == 0) {
+    agent->asks_again = again.request->count > 0;
+    if (!agent->asks_again) {
         requests_free(again.request);
         return;
     }
@@ -123,7 +128,7 @@ void asking_again(struct agent *agent)
     agent->totals.traces_asked_again += again.request->count;
     say(BT_LOGGING_LEVEL_INFO, "%zu traces were asked for when the agent ended: they are again",
         again.request->count);
-    asking_ask(agent, again.request, NULL, config_integer(agent->config, "linger-ms"));
+    asking_ask(agent, again.request, NULL, 0);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -194,7 +199,7 @@ void asking_answer(struct agent *agent, const struct request *requests, int64_t 
                                     : NULL,
                       "traces", list_fetched(agent, r, found));
         if (answer && strcmp(r->host, agent->host) == 0)
-            ledger_answer(agent->ledger, answer);
+            ledger_answer(agent->ledger, answer, clock_ms());
         else if (answer && agent->exchange)
             exchange_post(agent->exchange, answer);
         json_decref(answer);
@@ -266,7 +271,7 @@ static void take_message(void *context, const json_t *message)
     if (type && strcmp(type, "keep") == 0) {
         take_request(agent, message);
     } else if (type && strcmp(type, "found") == 0 && to && strcmp(to, agent->host) == 0) {
-        ledger_answer(agent->ledger, message);
+        ledger_answer(agent->ledger, message, clock_ms());
         agent_step(agent);
     } else if (type && strcmp(type, "dropped") == 0) {
         ledger_drop(agent->ledger, message);

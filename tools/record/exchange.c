@@ -143,8 +143,11 @@ static bool open_backend(struct exchange *exchange, const struct config *config,
         return true;
     if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
         exchange->backend = exchange_http_open(exchange, config, error);
+    else if (strncmp(url, "kafka://", 8) == 0)
+        exchange->backend = exchange_kafka_open(exchange, config, error);
     else
-        error_set(error, "hub: expected http://HOST:PORT or https://HOST:PORT");
+        error_set(error, "hub: expected http://HOST:PORT, https://HOST:PORT or "
+                         "kafka://BROKER:PORT/TOPIC");
     return exchange->backend != NULL;
 }
 

@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So long messages are kept for another side that is away, or that may have lost them. */
-#define EXCHANGE_KEEP_MS    60000
+/* So long messages are kept for another side that is away, or that may have lost them: 30 s, and
+ * the time until it is noticed that it is back. */
+#define EXCHANGE_KEEP_MS    40000
 #define EXCHANGE_KEEP_BYTES (16U << 20)
 
 struct backend {
@@ -42,6 +43,9 @@ struct exchange {
 
 struct backend *exchange_http_open(struct exchange *exchange, const struct config *config,
                                    struct error *error);
+
+struct backend *exchange_kafka_open(struct exchange *exchange, const struct config *config,
+                                    struct error *error);
 
 /* ---- what a backend tells ---- */
 

@@ -18,6 +18,7 @@ struct fetched_trace {
     int64_t until_ns; /* by the trace's clock, since 1970; 0: nothing that the ring still has */
     int64_t until_mono_ns; /* the same, by CLOCK_MONOTONIC */
     bool is_open;          /* asked for by this host, and not judged yet */
+    bool is_asked;         /* by this process */
     char why[201];
     uint64_t spans;
     bool is_cut;

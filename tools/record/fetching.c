@@ -145,7 +145,7 @@ static void make_anew(struct agent *agent)
  */
 static void set_rest(struct agent *agent, const struct fetch_result *result)
 {
-    const uint64_t most_ms = result->picked.bytes / MIB + 1;
+    const uint64_t most_ms = result->picked.bytes / MIB * 7 / 10 + 1;
     const uint64_t snapshot_ms = result->snapshot_ms < most_ms ? result->snapshot_ms : most_ms;
     const int64_t interval_ms =
         agent->fetch_begun_ms + config_integer(agent->config, "snapshot-interval-ms");
@@ -211,6 +211,7 @@ static void fetched(void *context, const void *task_result)
     agent->next_look_ms = clock_ms() + LOOK_MS;
     if (!result || !result->has_snapshot || (agent->fetching && !result->has_picked)) {
         agent->next_fetch_ms = clock_ms() + RETRY_MS;
+        agent->look.streams = 0; /* there may be more than its limit allowed for */
         try_again(agent, result ? result->error.text : "the snapshot has failed, or LTTng hangs");
     } else {
         if (result->has_look)
@@ -251,7 +252,14 @@ static uint64_t limit_bytes(struct agent *agent)
                    " MiB: only the newest is looked at (kept-max-bytes, or the disk is full)",
                    room / MIB, ring / MIB);
     agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, text);
-    return room / 2 / streams > MIB ? room / 2 / streams : MIB;
+    return room / 2 > streams * LOOK_BYTES ? room / 2 : streams * LOOK_BYTES;
+}
+
+/* LTTng refuses a limit that is less than a sub-buffer for each stream, and there may be more of
+ * them than at the last look: as many users have two. */
+static uint64_t look_bytes(const struct agent *agent)
+{
+    return 2 * agent->look.streams * LOOK_BYTES; /* none known: all */
 }
 
 static void start_fetch(struct agent *agent, struct request *requests)
@@ -262,7 +270,7 @@ static void start_fetch(struct agent *agent, struct request *requests)
                                 .requests = requests,
                                 .fetched = agent->fetched};
 
-    order.max_bytes = requests ? limit_bytes(agent) : LOOK_BYTES;
+    order.max_bytes = requests ? limit_bytes(agent) : look_bytes(agent);
     order.number = agent->fetch_number = agent->kept.next_number++;
     agent->fetching = requests;
     agent->fetch_begun_ms = clock_ms();

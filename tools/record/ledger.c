@@ -17,6 +17,7 @@
 #define TRACES_MAX   4096 /* of one request, where answers bring them */
 #define IDS_MAX      4096 /* of a trace, twice */
 #define HOSTS_MAX    4096
+#define OWN_LIMIT_MS 300000 /* to be asked, by ourselves: a snapshot may have to wait, or fails */
 
 enum host_state { HOST_WAITING, HOST_ANSWERED, HOST_AWAY };
 
@@ -52,8 +53,10 @@ struct entry {
     struct trace *traces;
     size_t trace_count, trace_room;
     size_t waiting; /* hosts */
-    int64_t deadline_ms;
-    bool is_dropped; /* no other host was asked for anything of it */
+    int64_t timeout_ms;
+    int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
+    int64_t limit_ms;    /* and must until then; 0: not known yet */
+    bool is_dropped;     /* no other host was asked for anything of it */
     bool is_done;
     struct entry *next;
 };
@@ -185,7 +188,7 @@ static void leave(struct ledger *ledger, struct trace_id id, const struct reques
 }
 
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
-                const char *name, int64_t deadline_ms)
+                const char *name, int64_t timeout_ms)
 {
     struct entry *entry;
     bool is_whole;
@@ -197,7 +200,7 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
     entry->head = *request;
     entry->head.traces = NULL;
     entry->head.count = entry->head.room = 0;
-    entry->deadline_ms = deadline_ms;
+    entry->timeout_ms = timeout_ms;
     if (name)
         (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
     is_whole = set_hosts(entry, hosts);
@@ -305,7 +308,7 @@ static struct entry *find_entry(struct ledger *ledger, const char *id)
     return entry;
 }
 
-void ledger_answer(struct ledger *ledger, const json_t *found)
+void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
 {
     const char *id = json_string_value(json_object_get(found, "id"));
     const char *name = json_string_value(json_object_get(found, "host"));
@@ -323,6 +326,8 @@ void ledger_answer(struct ledger *ledger, const json_t *found)
         return;
     entry->waiting -= host->state == HOST_WAITING;
     host->state = HOST_ANSWERED;
+    if (strcmp(name, entry->head.host) == 0)
+        entry->deadline_ms = now_ms + entry->timeout_ms;
     host->held_from_ns = json_integer_value(json_object_get(found, "held_from"));
     (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
     json_array_foreach(json_object_get(found, "traces"), i, answer)
@@ -472,9 +477,17 @@ static void list_traces(struct ledger *ledger, struct entry *entry)
     requests_free(request);
 }
 
+/* Others may be as slow as we are: what counts is when we have found our own part. */
+static int64_t deadline_of(struct entry *entry, int64_t now_ms)
+{
+    if (!entry->limit_ms)
+        entry->limit_ms = now_ms + OWN_LIMIT_MS;
+    return entry->deadline_ms ? entry->deadline_ms : entry->limit_ms;
+}
+
 static void judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_ms)
 {
-    const bool is_late = now_ms >= entry->deadline_ms;
+    const bool is_late = now_ms >= deadline_of(entry, now_ms);
     bool all_are = true;
 
     for (size_t i = 0; i < entry->host_count && is_late; i++) {
@@ -502,8 +515,8 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
     for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
         if (!entry->is_done)
             judge_entry(ledger, entry, now_ms);
-        if (!entry->is_done && entry->deadline_ms < next_ms)
-            next_ms = entry->deadline_ms;
+        if (!entry->is_done && deadline_of(entry, now_ms) < next_ms)
+            next_ms = deadline_of(entry, now_ms);
     }
     make_room(ledger);
     return next_ms;

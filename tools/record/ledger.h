@@ -43,15 +43,16 @@ struct ledger *ledger_new(const struct ledger_callbacks *callbacks);
 void ledger_free(struct ledger *ledger);
 
 /*
- * It is asked now, of these hosts: a JSON array of their names. name: by which a person asks for it
+ * It is asked now, of these hosts: a JSON array of their names. What is missing timeout_ms after we
+ * have answered ourselves, is. name: by which a person asks for it
  * (ledger_json()); NULL: an alarm's. Of one that only lists the traces of a service `name` goes to
  * the request for these. Returns false when out of memory, or if too many are open.
  */
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
-                const char *name, int64_t deadline_ms);
+                const char *name, int64_t timeout_ms);
 
 /* A message "found" (exchange.h), ours too. Those that belong to no request are passed over. */
-void ledger_answer(struct ledger *ledger, const json_t *found);
+void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms);
 
 /* A message "dropped" (exchange.h): nobody else was asked for these. */
 void ledger_drop(struct ledger *ledger, const json_t *dropped);

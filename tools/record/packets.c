@@ -65,12 +65,29 @@ enum packet_found packet_next(struct stream *stream, struct packet *packet)
     return PACKET;
 }
 
-void held_note(struct held *held, const struct packet *first)
+void held_packet(struct held *held, struct stream_held *stream, const struct packet *packet)
 {
-    if (held->oldest == 0 || first->begin < held->oldest)
-        held->oldest = first->begin;
-    if (first->number > 0 && first->begin > held->overwritten)
-        held->overwritten = first->begin;
+    if (stream->packets == 0)
+        stream->first = *packet;
+    else if (packet->number > stream->last.number)
+        held->gaps += packet->number - stream->last.number - 1;
+    stream->last = *packet;
+    stream->packets++;
+}
+
+void held_stream(struct held *held, const struct stream_held *stream)
+{
+    const bool is_first = held->streams == 0;
+
+    if (stream->packets == 0)
+        return;
+    held->streams++;
+    if (is_first || stream->first.begin < held->oldest)
+        held->oldest = stream->first.begin;
+    if (stream->first.number > 0 && stream->first.begin > held->overwritten)
+        held->overwritten = stream->first.begin;
+    if (is_first || stream->last.end < held->until)
+        held->until = stream->last.end;
 }
 
 uint64_t held_from(const struct held *held)

@@ -48,12 +48,22 @@ typedef bool stream_fn(void *context, struct stream *stream, const char *path, c
  */
 bool streams_each(const char *folder, stream_fn *call, void *context, struct error *error);
 
-/* From when on streams have all. */
+/* From when and until when streams have all. Begins as zeros. */
 struct held {
-    uint64_t oldest;      /* of the first packets' begins */
-    uint64_t overwritten; /* the newest of those of streams that lack older ones */
+    uint64_t oldest;      /* of the streams' begins */
+    uint64_t overwritten; /* the newest of those of streams that lack older packets */
+    uint64_t until;       /* the oldest of the streams' ends */
+    uint64_t gaps;        /* packets that are missing between others */
+    uint64_t streams;
 };
-void held_note(struct held *held, const struct packet *first);
+
+/* Of a stream. Begins as zeros. */
+struct stream_held {
+    uint64_t packets;
+    struct packet first, last;
+};
+void held_packet(struct held *held, struct stream_held *stream, const struct packet *packet);
+void held_stream(struct held *held, const struct stream_held *stream);
 uint64_t held_from(const struct held *held);
 
 enum packet_found packet_next(struct stream *stream, struct packet *packet);

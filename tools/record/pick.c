@@ -284,19 +284,17 @@ static bool pick_packets(struct picking *picking, struct stream *stream, struct 
     struct pick_result *result = picking->result;
     enum packet_found found;
     struct packet packet;
-    bool is_first = true;
+    struct stream_held held = {.packets = 0};
 
     while ((found = packet_next(stream, &packet)) == PACKET && !copying->is_no_trace) {
         result->packets++;
         result->bytes += packet.bytes;
-        if (is_first)
-            held_note(&picking->held, &packet);
-        is_first = false;
+        held_packet(&picking->held, &held, &packet);
         if (is_kept(picking, stream->fd, &packet) &&
             !keep(picking, copying, stream->fd, &packet, error))
             return false;
     }
-    result->streams += !is_first;
+    held_stream(&picking->held, &held);
     result->packets_damaged += found == PACKET_DAMAGED || copying->is_no_trace;
     return found != PACKET_OTHER_ORDER || refuse_order(copying->path, error);
 }
@@ -336,7 +334,10 @@ bool pick(const char *from, const char *to, const struct pick_spec *spec,
     picking->result = result;
     is_picked = (mkdir(to, 0700) == 0 || fail(error, "make the folder", to)) &&
                 streams_each(from, pick_stream, picking, error);
+    result->streams = picking->held.streams;
     result->held_from = held_from(&picking->held);
+    result->held_until = picking->held.until;
+    result->gaps = picking->held.gaps;
     free(picking->wanted.slots);
     free(picking);
     return is_picked;

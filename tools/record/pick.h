@@ -20,6 +20,10 @@ struct pick_result { /* a plain type: a task's result */
     uint64_t streams;
     uint64_t held_from; /* the trace's clock (ns): from when on the snapshot has all of all streams.
                          * One of which nothing was overwritten has all from ever. 0: it is empty */
+    uint64_t held_until; /* until when: each snapshot closes a packet of each stream, so this is
+                          * when it was made; earlier, if a stream is stalled or lacks its newest
+                          * packet (see ring_look): then another snapshot may have more */
+    uint64_t gaps;       /* packets that are missing within a stream: see ring_look */
 };
 
 /*
@@ -50,20 +54,23 @@ bool pick(const char *from, const char *to, const struct pick_spec *spec,
 bool ring_clock(const char *folder, int64_t *offset_ns, struct error *error);
 
 /*
- * How the streams of a snapshot are, without reading more than the heads of their packets. Each
- * snapshot closes a packet of each stream, of a CPU that was idle too: a stream that has no packet
- * that ends after `now` - stalled_ns is stalled. now: the trace's clock, before the snapshot was
- * asked for.
+ * How the streams of a snapshot are, without reading more than the heads of their packets.
+ *
+ * LTTng leaves out a packet in which a record is not complete. If a thread is just writing it, only
+ * the newest packet of a stream is missing, and only from this snapshot. If it was killed then, the
+ * packet is a gap in all later ones, until the ring has come round to it: there the stream stands
+ * still for ever, and the session is to be made anew. So a stream is called stalled if it has no
+ * packet that ends after `now` - stalled_ns: some seconds, and twice in a row to be sure. now: the
+ * trace's clock, before the snapshot was asked for.
  */
 struct ring_look {
     uint64_t streams, streams_stalled;
     uint64_t packets_damaged;
-    uint64_t bytes_per_s; /* that were recorded, of all streams */
-    uint64_t held_from;   /* as in pick_result */
-    uint64_t newest;      /* the end of the newest packet */
-    uint64_t gaps; /* packets that are missing within a stream; 0 is expected. LTTng leaves out one
-                    * in which a record is not complete: of a thread that is just writing it, or
-                    * that was killed then */
+    uint64_t bytes_per_s;           /* that were recorded, of all streams */
+    uint64_t held_from, held_until; /* as in pick_result */
+    uint64_t newest;                /* the end of the newest packet */
+    uint64_t gaps; /* packets that are missing within a stream. 0 is expected; if it stays, the
+                    * stream will be stalled */
 };
 bool ring_look(const char *folder, uint64_t now, uint64_t stalled_ns, struct ring_look *look,
                struct error *error);

@@ -247,9 +247,11 @@ static void step(void *context)
 {
     struct agent *agent = context;
     const int64_t now_ms = clock_ms();
-    int64_t next_ms = fetching_step(agent);
-    const int64_t judge_ms = asking_judge(agent);
+    int64_t next_ms, judge_ms;
 
+    asking_again(agent);
+    next_ms = fetching_step(agent);
+    judge_ms = asking_judge(agent);
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
     next_ms = next_ms < now_ms + SAVE_MS ? next_ms : now_ms + SAVE_MS;
     timer_set(agent->loop, &agent->step, next_ms > now_ms ? next_ms - now_ms : 0);
@@ -424,7 +426,7 @@ static void serve(struct agent *agent)
         wake(agent);
     start_sessions(agent);
     start_watcher(agent);
-    asking_again(agent);
+    agent->asks_again = true;
     agent_step(agent);
     if (!loop_run(agent->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));

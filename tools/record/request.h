@@ -27,8 +27,8 @@ struct request {
     size_t count, room;
     struct wanted *traces;
     /* as it came here */
-    size_t left_out; /* traces that were too many */
-    unsigned failures; /* snapshots for it, one after the other */
+    size_t left_out;      /* traces that were too many */
+    unsigned failures;    /* snapshots for it, one after the other */
     int64_t due_ms;       /* not to be fetched before */
     int64_t came_mono_ns; /* CLOCK_MONOTONIC */
     struct request *next; /* of a list of them */

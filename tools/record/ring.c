@@ -32,28 +32,23 @@ static bool look_at(void *context, struct stream *stream, const char *path, cons
 {
     struct looking *looking = context;
     struct ring_look *look = looking->look;
-    struct packet first = {.bytes = 0}, last = first, packet;
+    struct stream_held held = {.packets = 0};
+    struct packet packet;
     uint64_t bytes = 0;
     enum packet_found found;
 
     (void)name;
     while ((found = packet_next(stream, &packet)) == PACKET) {
-        if (first.bytes == 0) {
-            first = packet;
-            held_note(&looking->held, &first);
-        } else if (packet.number > last.number) {
-            look->gaps += packet.number - last.number - 1;
-        }
-        last = packet;
+        held_packet(&looking->held, &held, &packet);
         bytes += packet.content;
     }
     look->packets_damaged += found == PACKET_DAMAGED;
-    if (first.bytes > 0) {
-        look->streams++;
-        look->streams_stalled += last.end < looking->least;
-        look->bytes_per_s += rate(bytes, first.begin, last.end);
-        if (last.end > look->newest)
-            look->newest = last.end;
+    held_stream(&looking->held, &held);
+    if (held.packets > 0) {
+        look->streams_stalled += held.last.end < looking->least;
+        look->bytes_per_s += rate(bytes, held.first.begin, held.last.end);
+        if (held.last.end > look->newest)
+            look->newest = held.last.end;
     }
     return found != PACKET_OTHER_ORDER || refuse_order(path, error);
 }
@@ -66,7 +61,10 @@ bool ring_look(const char *folder, uint64_t now, uint64_t stalled_ns, struct rin
     memset(look, 0, sizeof(*look));
     if (!streams_each(folder, look_at, &looking, error))
         return false;
+    look->streams = looking.held.streams;
     look->held_from = held_from(&looking.held);
+    look->held_until = looking.held.until;
+    look->gaps = looking.held.gaps;
     return true;
 }
 

@@ -49,11 +49,11 @@ static uint64_t holds_s(const struct agent *agent)
 static json_t *ring_json(const struct agent *agent)
 {
     const struct session_spec *spec = &agent->sessions.specs[SESSION_RING];
+    const uint64_t bytes = spec->subbuf_bytes * spec->subbuf_count;
 
     return json_pack("{ss, ss, sI, sI, sI, sI, sI, sI}", "session", spec->name, "alarm_session",
                      agent->sessions.specs[SESSION_ALARM].name, "bytes_per_stream",
-                     (json_int_t)(spec->subbuf_bytes * spec->subbuf_count), "streams",
-                     (json_int_t)agent->look.streams, "bytes_per_s",
+                     (json_int_t)bytes, "streams", (json_int_t)agent->look.streams, "bytes_per_s",
                      (json_int_t)agent->look.bytes_per_s, "holds_s", (json_int_t)holds_s(agent),
                      "last_snapshot_bytes", (json_int_t)agent->snapshot_bytes,
                      "last_snapshot_held_ms", (json_int_t)(agent->held_ns / 1000000));

@@ -28,10 +28,10 @@ struct record_totals {
     uint64_t children_failed;
     /* traces_asked + traces_asked_by_hand = these five + those that are open */
     uint64_t traces_complete, traces_incomplete, traces_not_found;
-    uint64_t traces_of_others; /* another host has asked later, and judges */
+    uint64_t traces_of_others;   /* another host has asked later, and judges */
     uint64_t traces_asked_again; /* this host has asked later */
-    uint64_t incomplete_untold; /* of traces_incomplete: no span tells of them */
-    uint64_t sessions;         /* of the recorder, made */
+    uint64_t incomplete_untold;  /* of traces_incomplete: no span tells of them */
+    uint64_t sessions;           /* of the recorder, made */
     uint64_t alarm_sessions;
     uint64_t rings_stalled, rings_lost, rings_grown;
     uint64_t subbuf_count; /* of the ring's, per CPU: no counter */

@@ -52,7 +52,9 @@ static void tell_alarm(void *context, const struct alarm *alarm)
     tell(context, &record);
 }
 
-static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int64_t *looked_ms)
+/* What a new one finds missing, the one before may have seen. */
+static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int64_t *looked_ms,
+                      bool is_first)
 {
     struct record record;
     struct watcher_poll *poll = &record.of.poll;
@@ -63,6 +65,8 @@ static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int6
         tree_remove(watcher->folder) &&
         session_snapshot(watcher->session, watcher->folder, 0, &poll->problem) &&
         alarm_read(reader, watcher->folder, tell_alarm, watcher, &poll->lost, &poll->problem);
+    if (is_first)
+        poll->lost = 0;
     if (poll->is_well && clock_ms() - *looked_ms >= STALLED_MS) {
         struct ring_look look;
 
@@ -80,6 +84,7 @@ static int run_watcher(void *argument)
     struct watcher *watcher = argument;
     struct alarm_reader *reader = alarm_reader_new();
     int64_t looked_ms = clock_ms();
+    bool is_first = true;
 
     (void)signal(SIGPIPE, SIG_IGN);
     privileges_give_up();
@@ -87,7 +92,8 @@ static int run_watcher(void *argument)
         const int64_t begun_ms = clock_ms();
         int64_t left_ms;
 
-        poll_once(watcher, reader, &looked_ms);
+        poll_once(watcher, reader, &looked_ms, is_first);
+        is_first = false;
         left_ms = begun_ms + watcher->poll_ms - clock_ms();
         if (left_ms > 0)
             (void)nanosleep(&(struct timespec){left_ms / 1000, left_ms % 1000 * 1000000}, NULL);

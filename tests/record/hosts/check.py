@@ -2,10 +2,13 @@
 """What the collector has got beside what was planted: prints one JSON object, and to standard error
 what there is to say about each trace that is not whole.
 
-    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--after K] [--faults FILE] [--storm]
+    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS] [--after K]
+             [--faults FILE] [--storm]
 
 A planted request is complete if each span that its hosts have recorded is there. --wait: until all
-are complete or tagged. --after: only requests from the K-th on. --faults: lines "ns since 1970, what":
+are complete or tagged. --linger: of the recorders; of a trace neither complete nor tagged, all of whose
+missing spans were recorded later than that after its first alarm (on a busy machine the load falls
+behind), it is said that they were late. --after: only requests from the K-th on. --faults: lines "ns since 1970, what":
 those of the last 30 s before a request's end, and of the 30 s after it, are said beside it. --storm: most
 are held back by caps, which is no fault: of those that came, all is said.
 
@@ -28,6 +31,7 @@ def parse():
     parser.add_argument("collected")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--wait", type=float, default=0)
+    parser.add_argument("--linger", type=float, default=1.5)
     parser.add_argument("--after", type=int, default=0)
     parser.add_argument("--faults")
     parser.add_argument("--storm", action="store_true")
@@ -71,9 +75,17 @@ def share(values, part):
     return values[min(len(values) - 1, int(len(values) * part))] if values else None
 
 
+def is_late(request, trace, linger):
+    """Were the spans that are missing recorded when the others had been asked for?"""
+    first = min(at for host, at in request.ended.items() if at and host <= request.where)
+    return all(request.ended[host] > first + linger * 1e9 for host, ids in request.ids.items()
+               if not set(ids) <= set(trace.spans))
+
+
 class Result:
     def __init__(self, arguments, requests, collected):
-        self.complete, self.tagged, self.silent, self.partial, self.unmade = [], [], [], [], []
+        self.complete, self.tagged, self.late = [], [], []
+        self.silent, self.partial, self.unmade = [], [], []
         self.false_tags = 0
         self.not_kept = 0
         self.latencies = []
@@ -101,23 +113,26 @@ class Result:
                 self.latencies.append((last - request.ended[request.where]) / 1e9)
         elif trace and trace.tags:
             self.tagged.append(request)
+        elif trace and is_late(request, trace, arguments.linger):
+            self.late.append(request)
         elif trace:
             self.partial.append(request)
         else:
             self.silent.append(request)
 
     def is_settled(self):
-        return not self.partial and not self.silent
+        return not self.partial and not self.late and not self.silent
 
     def summary(self, arguments, requests):
         counted = [request for request in requests.values() if request.k >= arguments.after]
-        judged = len(self.complete) + len(self.tagged) + len(self.partial) + len(self.silent)
+        judged = len(self.complete) + len(self.tagged) + len(self.late) + len(self.partial) + len(self.silent)
         return {
             "planted": len(counted),
             "judged": judged,
             "complete": len(self.complete),
             "complete_share": round(len(self.complete) / judged, 6) if judged else None,
             "tagged": len(self.tagged),
+            "late": len(self.late),
             "untagged": len(self.partial),
             "silent": len(self.silent),
             "unmade": len(self.unmade),
@@ -142,14 +157,16 @@ def faults_near(faults, request):
 
 
 def describe(what, request, trace, faults):
-    ended = {host: at for host, at in request.ended.items()}
+    ended = request.ended
     missing = {host + 1: sum(span_id not in trace.spans for span_id in ids) if trace else len(ids)
                for host, ids in sorted(request.ids.items())}
+    first = min((at for at in ended.values() if at), default=0)
     at = time.strftime("%H:%M:%S", time.localtime(max(ended.values(), default=0) / 1e9))
     print(f"{what}: {request.trace_id} k={request.k} "
           f"{'slow' if request.why & planted.SLOW else 'failed'} on store-{request.where + 1}, ended {at},"
-          f" spans missing by host {missing}, not ended on"
-          f" {[host + 1 for host, at in ended.items() if not at]}; faults: {faults_near(faults, request)}"
+          f" spans missing by host {missing}, ended"
+          f" { {host + 1: f'{(at - first) / 1e9:+.3f}' if at else 'never' for host, at in sorted(ended.items())} };"
+          f" faults: {faults_near(faults, request)}"
           + "".join(f"\n    {tags}" for tags in (trace.tags if trace else [])), file=sys.stderr)
 
 
@@ -173,7 +190,7 @@ def main():
             break
         time.sleep(0.2)
     faults = read_faults(arguments.faults)
-    for what, some in (("silent", result.silent), ("untagged", result.partial),
+    for what, some in (("silent", result.silent), ("untagged", result.partial), ("late", result.late),
                        ("tagged", result.tagged)):
         for request in some[:0 if arguments.storm and what == "silent" else 20]:
             describe(what, request, collected.traces.get(request.trace_id), faults)

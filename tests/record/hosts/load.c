@@ -32,7 +32,7 @@
 #define LANE_SIZE  (UINT64_C(1) << 17) /* requests that a host may be ahead of the next one */
 #define MADE_MAX   (UINT64_C(1) << 20)
 #define HELD_MAX   4096U
-#define PATIENCE   INT64_C(500000000) /* ns, for a caller that does not call */
+#define PATIENCE   INT64_C(3000000000) /* ns, for a caller that does not call */
 #define TRACE_HIGH UINT64_C(0x626c6b696e000000)
 
 /* As check.py reads it. */
@@ -275,15 +275,23 @@ static void end_due(struct queue *queue, int64_t at)
         end_first(queue);
 }
 
+static bool ends_late(uint64_t k)
+{
+    return host == 0 && is_one_in(k, IS_LATE, want.late);
+}
+
+static struct queue *queue_of(uint64_t k)
+{
+    return ends_late(k) ? &late_ones : &slow_ones;
+}
+
 static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
 {
-    const bool is_late = host == 0 && is_one_in(k, IS_LATE, want.late);
-    struct queue *queue = is_late ? &late_ones : &slow_ones;
+    const bool is_late = ends_late(k);
+    struct queue *queue = queue_of(k);
     struct held *held;
     uint64_t ids[SPANS];
 
-    if (queue->count == HELD_MAX)
-        end_first(queue);
     held = &queue->held[(queue->first + queue->count++) % HELD_MAX];
     begin(held->spans, k, parent, ids);
     held->made = note(k, ids, why, where);
@@ -334,6 +342,8 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
             break;
         end_due(&slow_ones, at);
         end_due(&late_ones, at);
+        if (queue_of(k)->count == HELD_MAX) /* far behind: none of them is cut short */
+            break;
         if (caller(k, &parent))
             serve(k, parent);
         else if (at - due < PATIENCE)

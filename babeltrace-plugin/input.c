@@ -1,0 +1,232 @@
+/*
+ * The ways of the messages.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "input.h"
+
+#include <stdio.h>
+
+/* Once: a program with another provider of this name may write millions. */
+static void say_unreadable(const struct input *input, const bt_event *bt_event)
+{
+    char message[512];
+
+    if (input->counts.unreadable)
+        return;
+    snprintf(
+        message, sizeof(message),
+        "event \"%s\" is unreadable: a field is missing or not as BlkKin's provider writes it, "
+        "or the trace has no clock; further such events are only counted",
+        bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
+    input->warn(input->context, message);
+}
+
+/* Counts an event that is not for the assembler. */
+static void pass_over(struct input *input, const bt_event *bt_event, enum decoded why)
+{
+    switch (why) {
+    case DECODED_FOREIGN:
+        input->counts.foreign++;
+        break;
+    case DECODED_ALARM:
+        input->counts.alarms++;
+        break;
+    case DECODED_UNWANTED:
+        input->counts.unwanted++;
+        break;
+    case DECODED_UNREADABLE:
+        say_unreadable(input, bt_event);
+        input->counts.unreadable++;
+        break;
+    default:
+        input->is_starved = true;
+        input->counts.unreadable++;
+        break;
+    }
+}
+
+static void use_event(struct input *input, const bt_message *message)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    struct stream_decoder *decoder =
+        streams_decoder(input->streams, bt_event_borrow_stream_const(bt_event));
+    struct event *event = &input->event;
+    enum decoded decoded = DECODED_NO_MEMORY;
+
+    input->counts.events++;
+    if (decoder)
+        decoded = stream_decoder_decode(decoder, message, input->only, event);
+    if (input->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
+        only_note_time(input->only, event->time_ns);
+    if (decoded != DECODED)
+        pass_over(input, bt_event, decoded);
+    else if (input->hold)
+        hold_add(input->hold, event);
+    else
+        assembler_add(input->assembler, event);
+}
+
+/* How far the trace goes, also where nothing has happened. */
+static void use_packet_end(struct input *input, const bt_message *message)
+{
+    const bt_stream_class *class = bt_stream_borrow_class_const(
+        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
+    int64_t time_ns;
+
+    if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
+        time_of_snapshot(bt_message_packet_end_borrow_default_clock_snapshot_const(message),
+                         &time_ns) &&
+        time_ns > input->end_ns)
+        input->end_ns = time_ns;
+}
+
+static void use_beacon(struct input *input, const bt_message *message)
+{
+    int64_t now_ns;
+
+    if (time_of_snapshot(
+            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), &now_ns))
+        assembler_advance(input->assembler, now_ns);
+}
+
+/* Returns false if the message has no times: they depend on the stream class. */
+static bool times_of_discarded_events(const bt_message *message, const bt_stream_class *class,
+                                      struct loss *loss)
+{
+    return bt_stream_class_discarded_events_have_default_clock_snapshots(class) &&
+           time_of_snapshot(
+               bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message),
+               &loss->begin_ns) &&
+           time_of_snapshot(
+               bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message),
+               &loss->end_ns);
+}
+
+static bool times_of_discarded_packets(const bt_message *message, const bt_stream_class *class,
+                                       struct loss *loss)
+{
+    return bt_stream_class_discarded_packets_have_default_clock_snapshots(class) &&
+           time_of_snapshot(
+               bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message),
+               &loss->begin_ns) &&
+           time_of_snapshot(
+               bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message),
+               &loss->end_ns);
+}
+
+static void note_loss(struct input *input, const bt_stream *stream, struct loss *loss)
+{
+    struct stream_decoder *decoder = streams_decoder(input->streams, stream);
+
+    if (decoder && !stream_decoder_has_ours(decoder, stream))
+        return; /* counted, but no span of ours lacks anything */
+    if (decoder)
+        loss->origin = stream_decoder_origin(decoder);
+    if (input->hold)
+        hold_note_loss(input->hold, loss);
+    else
+        assembler_note_loss(input->assembler, loss);
+}
+
+/*
+ * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. Of a
+ * ring that was copied it is all since the session's start.
+ */
+static void use_discarded_events(struct input *input, const bt_message *message)
+{
+    const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
+    struct loss loss = {.has_times = false};
+    const bool is_known = bt_message_discarded_events_get_count(message, &loss.events) ==
+                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
+
+    if (input->only && !is_known)
+        return;
+    input->counts.discarded_events += is_known ? loss.events : 1;
+    loss.has_times =
+        times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
+    note_loss(input, stream, &loss);
+}
+
+/* With only-traces they are left out on purpose. */
+static void use_discarded_packets(struct input *input, const bt_message *message)
+{
+    const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
+    struct loss loss = {.has_times = false};
+    const bool is_known = bt_message_discarded_packets_get_count(message, &loss.packets) ==
+                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
+
+    if (input->only)
+        return;
+    input->counts.discarded_packets += is_known ? loss.packets : 1;
+    loss.has_times =
+        times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
+    note_loss(input, stream, &loss);
+}
+
+static void use_message(struct input *input, const bt_message *message)
+{
+    switch (bt_message_get_type(message)) {
+    case BT_MESSAGE_TYPE_EVENT:
+        use_event(input, message);
+        break;
+    case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
+        use_beacon(input, message);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
+        use_discarded_events(input, message);
+        break;
+    case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
+        use_discarded_packets(input, message);
+        break;
+    case BT_MESSAGE_TYPE_PACKET_END:
+        if (input->hold)
+            use_packet_end(input, message);
+        break;
+    case BT_MESSAGE_TYPE_STREAM_BEGINNING:
+        input->counts.streams_open++;
+        break;
+    case BT_MESSAGE_TYPE_STREAM_END:
+        input->counts.streams_open--;
+        streams_end(input->streams, bt_message_stream_end_borrow_stream_const(message));
+        break;
+    default:
+        break;
+    }
+}
+
+/* Returns false if the message has none, or none that is of use here. */
+static bool time_of_message(const bt_message *message, int64_t *time_ns)
+{
+    switch (bt_message_get_type(message)) {
+    case BT_MESSAGE_TYPE_EVENT:
+        return bt_message_event_borrow_stream_class_default_clock_class_const(message) &&
+               time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
+                                time_ns);
+    case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
+        return time_of_snapshot(
+            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), time_ns);
+    default:
+        return false;
+    }
+}
+
+/* How far the trace was read: also by events of others, and when nothing happens. */
+static void note_time(struct input *input, bt_message_array_const messages, uint64_t count)
+{
+    int64_t time_ns;
+
+    while (count && !time_of_message(messages[count - 1], &time_ns))
+        count--;
+    if (count && time_ns > 0)
+        input->counts.trace_time_ns = time_ns;
+}
+
+void input_use(struct input *input, bt_message_array_const messages, uint64_t count)
+{
+    note_time(input, messages, count);
+    for (uint64_t i = 0; i < count; i++) {
+        use_message(input, messages[i]);
+        bt_message_put_ref(messages[i]);
+    }
+}

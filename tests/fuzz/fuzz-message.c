@@ -1,0 +1,271 @@
+/*
+ * Messages between recorders, of any JSON: what the check lets pass has the form that recorders
+ * rely on, and what does not pass is said in one line. And the hub's board takes them, whatever
+ * they are: its account adds up, and each is given to whom it is for, once.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+#include "hub/board.h"
+#include "record/message.h"
+
+#include <string.h>
+
+/* inputs are chosen by what they reach in the product, not in here */
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+
+/* the board's, of service/say.c */
+int64_t wall_clock_ns(void)
+{
+    return 1;
+}
+
+/* ---- messages of the input's making: mostly right, and then not ---------------------------------
+ */
+
+static json_t *wrong_value(struct input *input)
+{
+    switch (take(input, 1) % 10) {
+    case 0:
+        return NULL; /* it is missing */
+    case 1:
+        return json_null();
+    case 2:
+        return json_integer((json_int_t)take(input, 8));
+    case 3:
+        return json_real(1e300);
+    case 4:
+        return json_array();
+    case 5:
+        return json_object();
+    case 6:
+        return json_string("");
+    case 7:
+        return json_true();
+    case 8: {
+        static char text[2000];
+
+        memset(text, 'a' + (char)(take(input, 1) % 26), sizeof(text) - 1);
+        return json_stringn(text, take(input, 2) % sizeof(text));
+    }
+    default: {
+        const struct text text = take_bytes(input, take(input, 1) % 40);
+
+        /* no UTF-8: NULL; a NUL does not come through the reader either */
+        return memchr(text.data, '\0', text.length) ? NULL : json_stringn(text.data, text.length);
+    }
+    }
+}
+
+/* Takes right. */
+static void put(struct input *input, json_t *object, const char *name, json_t *right)
+{
+    json_t *value = take(input, 1) % 32 == 31 ? wrong_value(input) : json_incref(right);
+
+    json_decref(right);
+    if (value)
+        (void)json_object_set_new(object, name, value);
+}
+
+static json_t *hex_of(struct input *input, const char *format)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof(text), format, (unsigned)take(input, 1));
+    return json_string(text);
+}
+
+static json_t *span_ids(struct input *input)
+{
+    json_t *ids = json_array();
+
+    for (uint64_t count = take(input, 1) % 4; count; count--) {
+        json_t *holder = json_object();
+
+        put(input, holder, "id", hex_of(input, "%016x"));
+        (void)json_array_append(ids, json_object_get(holder, "id"));
+        json_decref(holder);
+    }
+    return ids;
+}
+
+static json_t *make_traces(struct input *input, bool is_answer)
+{
+    json_t *traces = json_array();
+
+    for (uint64_t count = take(input, 1) % 5; count; count--) {
+        json_t *trace = json_object();
+
+        put(input, trace, "id", hex_of(input, "%032x"));
+        if (is_answer) {
+            put(input, trace, "spans", json_integer((json_int_t)take(input, 1)));
+            put(input, trace, "have", span_ids(input));
+            put(input, trace, "want", span_ids(input));
+        } else {
+            put(input, trace, "why", json_string("*>1ms"));
+        }
+        (void)json_array_append_new(traces, trace);
+    }
+    return traces;
+}
+
+static json_t *make_message(struct input *input)
+{
+    static const char *const hosts[] = {"a", "b", "c", "-a", "store_1.x"};
+    const uint64_t kind = take(input, 1);
+    const bool is_answer = kind % 2;
+    json_t *message = json_object();
+
+    put(input, message, "type", json_string(is_answer ? "found" : "keep"));
+    put(input, message, "id", json_string("a:1:1"));
+    put(input, message, "post", hex_of(input, "a:%x"));
+    put(input, message, "host", json_string("a"));
+    if (is_answer) {
+        put(input, message, "to", json_string(hosts[take(input, 1) % 5]));
+        put(input, message, "held_from", json_integer(1));
+        if (kind % 8 == 1)
+            put(input, message, "error", json_string("x"));
+    } else {
+        put(input, message, "at", json_integer(1));
+        if (kind % 8 == 0) {
+            put(input, message, "last_ms", json_integer((json_int_t)take(input, 4) + 1));
+            put(input, message, "service", json_string("osd"));
+        }
+    }
+    put(input, message, "traces", make_traces(input, is_answer));
+    return message;
+}
+
+static bool are_ids(const json_t *ids)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id)
+    {
+        if (!json_is_string(id) || strlen(json_string_value(id)) != 16)
+            return false;
+    }
+    return json_is_array(ids);
+}
+
+/* What those who work with a message rely on. */
+static void check_form(const json_t *message)
+{
+    const json_t *traces = json_object_get(message, "traces"), *trace;
+    const bool is_answer = strcmp(message_text(message, "type"), "found") == 0;
+    size_t i;
+
+    REQUIRE(message_is_host(message_text(message, "host")));
+    REQUIRE(*message_text(message, "id") && *message_text(message, "post"));
+    REQUIRE(strlen(message_text(message, "post")) <= POST_MAX);
+    REQUIRE(is_answer || strcmp(message_text(message, "type"), "keep") == 0);
+    REQUIRE(!is_answer || message_is_host(message_text(message, "to")));
+    if (!is_answer && json_object_get(message, "last_ms")) {
+        REQUIRE(json_integer_value(json_object_get(message, "last_ms")) > 0);
+        return;
+    }
+    REQUIRE(json_is_array(traces));
+    json_array_foreach(traces, i, trace)
+    {
+        REQUIRE(strlen(message_text(trace, "id")) == 32);
+        REQUIRE(!is_answer || are_ids(json_object_get(trace, "have")));
+        REQUIRE(!is_answer || are_ids(json_object_get(trace, "want")));
+    }
+}
+
+static void told(void *context, struct host *to)
+{
+    (void)context;
+    REQUIRE(message_is_host(to->name));
+}
+
+/* All that `host` is given, as it would be sent. */
+static size_t given(struct board *board, struct host *host)
+{
+    struct printer printer = {.has_failed = false};
+    uint64_t has;
+    json_t *messages, *message;
+    size_t i, count;
+
+    print_string(&printer, "[");
+    has = board_print(board, host, 1 << 20, &printer);
+    print_text(&printer, "]", 2);
+    messages = json_loads(printer.buffer.data, 0, NULL);
+    REQUIRE(json_is_array(messages));
+    json_array_foreach(messages, i, message) check_form(message);
+    count = json_array_size(messages);
+    json_decref(messages);
+    free(printer.buffer.data);
+    board_has(board, host, has);
+    REQUIRE(!board_has_news(board, host) && host->counts.delivered == count);
+    return count;
+}
+
+static void check_counts(const struct host_counts *counts)
+{
+    REQUIRE(counts->posted ==
+            counts->accepted + counts->doubles + counts->refused + counts->capped);
+}
+
+/* Each is given to two, an answer to one. */
+static size_t requests_in(const json_t *messages)
+{
+    const json_t *message;
+    size_t i, count = 0;
+
+    json_array_foreach(messages, i, message) count +=
+        strcmp(message_text(message, "type"), "keep") == 0;
+    return count;
+}
+
+static void post_all(const json_t *messages)
+{
+    static struct board board;
+    struct posted posted = {.refused = json_array(), .dropped = json_array()};
+    struct host *a, *b, *c;
+    const json_t *message;
+    size_t i;
+
+    REQUIRE(board_open(&board, 2, 1000));
+    a = board_host(&board, "a", 1000);
+    b = board_host(&board, "b", 1000);
+    c = board_host(&board, "c", 1000);
+    json_array_foreach(messages, i, message)
+        board_post(&board, a, message, 1000, &posted, told, NULL);
+    check_counts(&a->counts);
+    REQUIRE(a->counts.posted == json_array_size(messages));
+    REQUIRE(posted.accepted == a->counts.accepted && posted.doubles == a->counts.doubles);
+    REQUIRE(given(&board, a) + given(&board, b) + given(&board, c) <=
+            a->counts.accepted + requests_in(messages));
+    board_tick(&board, 1000 + BOARD_AGE_MS + 1);
+    REQUIRE(board.oldest == board.next && board.bytes == 0);
+    board_close(&board);
+    json_decref(posted.refused);
+    json_decref(posted.dropped);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input input = {data, data + size};
+    json_t *messages = json_array(), *message;
+    size_t i;
+
+    while (input.at < input.end)
+        (void)json_array_append_new(messages, make_message(&input));
+    json_array_foreach(messages, i, message)
+    {
+        struct error error = {""};
+
+        if (message_check(message, &error))
+            check_form(message);
+        else
+            REQUIRE(error.text[0] && !strchr(error.text, '\n'));
+    }
+    post_all(messages);
+    json_decref(messages);
+    return 0;
+}
+
+#pragma clang attribute pop

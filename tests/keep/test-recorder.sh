@@ -1,0 +1,78 @@
+#!/bin/bash
+# blkin keep, with the recorder itself: what was asked for is in Zipkin, whole, and nothing else.
+#
+# timeout: 200
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+private_begin
+readonly sent=20
+
+# keep STATUS ARGUMENT...: into $WORK/kept
+keep() {
+    local expected=$1
+    shift
+    timeout 90 "$BUILD/bin/blkin" keep --runtime-dir="$WORK/run" "$@" >"$WORK/kept" 2>"$WORK/kept.err"
+    local status=$?
+    [ "$status" -eq "$expected" ] ||
+        fail "blkin keep $*: status $status: $(cat "$WORK/kept" "$WORK/kept.err"; show_log record 2>&1)"
+}
+
+kept_says() {
+    grep -qF -- "$1" "$WORK/kept" || fail "blkin keep does not say \"$1\": $(<"$WORK/kept")"
+}
+
+spans_in_zipkin() {
+    zipkin_holds "$1" && [ "$(grep -o '"traceId"' "$WORK/traces.json" | wc -l)" -eq "$1" ]
+}
+
+keep 1 --last=10s
+grep -q 'systemctl start blkin-record' "$WORK/kept.err" || fail "no recorder: it is not said what to do"
+
+need_zipkin
+start_sessiond || exit 1
+start_blkin_record "$ZIPKIN_URL" || exit 1
+start_stack && run_client 1 --offset $((1 << 30)) || exit 1
+
+# One that is not there; and nobody has asked for the one that is.
+goes_back_6_s() {
+    keep 1 --json 1234567890abcdef
+    jq -e '(now - (.hosts[0].held_from | sub("\\.[0-9]+Z"; "Z") | fromdate)) > 6' "$WORK/kept" >/dev/null
+}
+wait_for 60 record "the ring's going back for 6 s" goes_back_6_s || exit 1
+keep 1 1234567890abcdef
+kept_says "trace 1234567890abcdef: nothing was found of it"
+[ "$(zipkin_counter spans)" = 0 ] || fail "spans were sent that nobody has asked for"
+
+began=$SECONDS
+run_client "$sent" || exit 1
+
+# All that just happened.
+keep 0 --last=$((SECONDS - began + 2))s
+kept_says "All was found"
+[ "$(grep -cE "^[0-9a-f]{16} .* 0  $(uname -n)\$" "$WORK/kept")" -eq "$sent" ] ||
+    fail "not $sent traces: $(<"$WORK/kept")"
+wait_for 30 - "all spans in Zipkin" zipkin_holds "$(stack_spans "$sent")" || exit 1
+[ "$(jq '[.[][] | select(.tags["blkin.kept"] | startswith("blkin keep") | not)] | length' "$WORK/traces.json")" = 0 ] ||
+    fail "not each span tells why it was kept"
+jq 'map(map(del(.tags["blkin.kept"])))' "$WORK/traces.json" >"$WORK/untagged.json"
+check_traces "$WORK/untagged.json" "$sent" || exit 1
+
+# Again, one of them, pasted as its page's address: Zipkin has the same span twice, and shows it once.
+trace=$(jq -r '.[0][0].traceId' "$WORK/traces.json")
+keep 0 --json "$ZIPKIN_URL/zipkin/traces/$trace"
+[ "$(jq -r '[.complete, .done, (.traces | length), (.hosts[0].state)] | @csv' "$WORK/kept")" = \
+    'true,true,1,"answered"' ] || fail "as JSON: $(<"$WORK/kept")"
+
+# Of one service; it has a part in all of them.
+keep 0 --last=$((SECONDS - began + 2))s --service=store-2
+[ "$(grep -cE '^[0-9a-f]{16} ' "$WORK/kept")" -eq $((sent / 2)) ] ||
+    fail "store-2 has a part in each write: $(<"$WORK/kept")"
+keep 1 --last=1s --service=nobody
+kept_says "nothing was found of service nobody"
+
+# What was before its time it does not have, and says so.
+keep 1 --last=60m
+kept_says "its ring goes back only"
