@@ -106,6 +106,7 @@ has_spans "$one" "0 0" || fail "the collector was not away"
 # killed while they wait, and while another one lingers: all is there after the start
 make "slow 250"
 three=$ID
+wait_for 20 record "that all its alarms were seen" is totals alarms 17 || exit 1
 stop_part record KILL
 rm "$WORK/taken.away"
 start_record
