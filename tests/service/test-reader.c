@@ -8,6 +8,7 @@
 #include "service/reader.h"
 #include "service/say.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #define HANG_MS  600
 #define LONG_MS  (4 * HANG_MS) /* more than enough to be killed in */
 #define LIMIT_MS 15000
+#define THREADS  15
 
 static struct loop *loop;
 static struct reader reader;
@@ -34,11 +36,22 @@ static void ended(void *context, int status)
     stop(context);
 }
 
-static int go_in_circles(void *argument)
+static void *work(void *argument)
 {
     (void)argument;
     for (;;)
         ;
+    return NULL;
+}
+
+/* In many threads, so that it is seen at work on a busy machine, too. */
+static int go_in_circles(void *argument)
+{
+    pthread_t thread;
+
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_create(&thread, NULL, work, NULL);
+    (void)work(argument);
     return 0;
 }
 
@@ -69,17 +82,22 @@ static int make_progress(void *argument)
     return 42;
 }
 
+/* One that is not killed in time ends otherwise. */
+static void end_reader(void *context)
+{
+    (void)context;
+    (void)kill(reader.child.pid, SIGTERM);
+}
+
 static void run(int (*function)(void *argument))
 {
-    struct timer limit = {.due = stop};
+    struct timer limit = {.due = end_reader};
 
     status_of_reader = -1;
     CHECK(reader_start(&reader, "chunk", function, NULL));
     timer_set(loop, &limit, LIMIT_MS);
     CHECK(loop_run(loop));
     timer_clear(loop, &limit);
-    if (reader.child.pid)
-        (void)kill(reader.child.pid, SIGKILL);
 }
 
 int main(void)
