@@ -35,6 +35,7 @@ struct wanted {
 struct only {
     struct table wanted;
     struct wanted *any; /* the lines with *, in their order */
+    int64_t clock_ns;   /* 0: not told */
     struct found *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
@@ -186,6 +187,23 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
     return true;
 }
 
+static bool read_clock(struct only *only, struct line *line)
+{
+    const char *expected = "clock NS, which is CLOCK_REALTIME - CLOCK_MONOTONIC";
+    const struct text whole = line->rest;
+
+    (void)take_word(line);
+    if (!read_time(line, expected, &only->clock_ns))
+        return false;
+    return (only->clock_ns && !line->rest.length) || refuse(line, expected, whole);
+}
+
+/* As a first line. */
+static bool is_clock(const struct line *line)
+{
+    return line->number == 1 && line->rest.length > 6 && memcmp(line->rest.data, "clock ", 6) == 0;
+}
+
 static bool add_lines(struct only *only, struct text text, const char *name, struct error *error)
 {
     struct line line = {.name = name, .error = error};
@@ -197,14 +215,14 @@ static bool add_lines(struct only *only, struct text text, const char *name, str
 
         line.number++;
         line.rest = (struct text){text.data, length};
-        if (!add_line(only, &line, &last_any))
+        if (!(is_clock(&line) ? read_clock(only, &line) : add_line(only, &line, &last_any)))
             return false;
         text.data += length + (end ? 1 : 0);
         text.length -= length + (end ? 1 : 0);
     }
-    if (line.number)
+    if (line.number > (only->clock_ns ? 1 : 0))
         return true;
-    error_set(error, "only-traces \"%s\": expected a line for each trace, got an empty file", name);
+    error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
     return false;
 }
 
@@ -340,6 +358,11 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
             first = wanted;
     }
     return first ? (struct text){first->why, first->why_length} : (struct text){NULL, 0};
+}
+
+int64_t only_clock(const struct only *only)
+{
+    return only->clock_ns;
 }
 
 void only_note(struct only *only, const struct span *span)

@@ -9,6 +9,9 @@
  * TRACE-ID: 16 or 32 hexadecimal digits, or * for all; of 32, those of an event that knows only the
  * lower 16 fit by these. FROM, UNTIL: only events recorded in this time, in ns since 1970 (the time
  * of the trace's clock as babeltrace2 gives it), FROM itself among them, UNTIL not; 0: no limit.
+ * A first line "clock NS" tells CLOCK_REALTIME - CLOCK_MONOTONIC of the traced host, when the trace
+ * was taken: too few blkin:process may be in it to tell that its clock was set.
+ *
  * WHY: the rest of the line, the tag's value, up to 200 bytes. A line that is wrong is an error
  * that names it. Of several lines that a span fits, the first one tells why.
  *
@@ -62,6 +65,9 @@ void only_note_time(struct only *only, int64_t time_ns);
 
 /* Why its trace is wanted; empty: it is not. As long as only is. */
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
+
+/* What the wall clock is ahead of CLOCK_MONOTONIC, in ns; 0: it is not told. */
+int64_t only_clock(const struct only *only);
 
 /* Each span that is given out. */
 void only_note(struct only *only, const struct span *span);

@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define DAY_MS       INT64_C(86400000)
-#define YEARS_100_NS (INT64_C(36525) * 86400000000000)
-#define KIB          INT64_C(1024)
-#define MIB          (1024 * KIB)
+#define DAY_MS INT64_C(86400000)
+#define KIB    INT64_C(1024)
+#define MIB    (1024 * KIB)
 
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
 static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
@@ -65,7 +64,6 @@ static const struct param_rule rules[] = {
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
-    AN_INTEGER("only-clock-ahead-ns", only_clock_ahead_ns, -YEARS_100_NS, YEARS_100_NS, 0),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
@@ -354,10 +352,6 @@ static bool fits_only(const struct params *params, struct error *error)
 {
     if (params->only_found && !params->only_traces)
         error_set(error, "only-found is of use with only-traces=\"FILE\" only");
-    else if (params->only_clock_ahead_ns && !params->only_traces)
-        error_set(error, "only-clock-ahead-ns is of use with only-traces=\"FILE\" only");
-    else if (params->only_clock_ahead_ns && !params->clock_correction)
-        error_set(error, "only-clock-ahead-ns and clock-correction=no exclude each other");
     else if (params->only_traces && params->checkpoint)
         error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
                          "recording are no part that another run could go on from");

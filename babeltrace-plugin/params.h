@@ -28,7 +28,6 @@ struct params {
     int64_t checkpoint_until; /* s since 1970; 0: not given */
     const char *only_traces;
     const char *only_found;
-    int64_t only_clock_ahead_ns; /* 0: not given */
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;

@@ -187,6 +187,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         say(sink, BT_LOGGING_LEVEL_WARNING,
             "SIGINT is ignored, as in a script's background job: SIGTERM ends this one in good "
             "order");
+    if (!open_only(sink, &params, error))
+        return false;
     sink->input.streams = streams_new();
     sink->assembler = assembler_new(
         &(struct assembler_options){
@@ -196,8 +198,8 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
             .max_open_spans = (uint64_t)params.max_open_spans,
             .max_open_bytes = (uint64_t)params.max_open_bytes,
             .correct_clocks = params.clock_correction,
-            .clock_ahead_ns = params.only_clock_ahead_ns,
-            .is_choice = params.only_traces != NULL,
+            .wall_clock_ns = sink->input.only ? only_clock(sink->input.only) : 0,
+            .is_choice = sink->input.only != NULL,
             .closing = params.closing,
         },
         export_span, sink);
@@ -206,7 +208,7 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
         return false;
     }
     sink->flushes = true;
-    if (!open_only(sink, &params, error) || !open_checkpoint(sink, &params, error))
+    if (!open_checkpoint(sink, &params, error))
         return false;
     sink->input.assembler = sink->assembler;
     sink->input.hold = sink->hold;

@@ -24,7 +24,7 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     queue_init(&assembler->closing, options->end_timeout_ns);
     queue_init(&assembler->streaming, options->open_timeout_ns);
     assembler->now_ns = INT64_MIN;
-    assembler->has_offsets = options->clock_ahead_ns != 0;
+    assembler->has_offsets = options->correct_clocks && options->wall_clock_ns;
     assembler->sink = sink;
     assembler->sink_context = context;
     assembler->endpoints = endpoint_table_new();
@@ -119,7 +119,7 @@ static void note_clock(struct assembler *assembler, const struct event *event)
 {
     struct source *source;
 
-    if (!assembler->options.correct_clocks || assembler->options.clock_ahead_ns)
+    if (!assembler->options.correct_clocks || assembler->options.wall_clock_ns)
         return;
     source = source_get(assembler->sources, &event->origin);
     if (source->is_overflow)

@@ -42,7 +42,7 @@ struct assembler_options {
     uint64_t max_open_spans; /* beyond these the oldest are finished early, marked incomplete */
     uint64_t max_open_bytes; /* the same for the memory that they take */
     bool correct_clocks;     /* times are those of the wall clock: see clock.h */
-    int64_t clock_ahead_ns;  /* 0: as blkin:process tells; else what to correct all times by */
+    int64_t wall_clock_ns;   /* what it is ahead of CLOCK_MONOTONIC; 0: as blkin:process tells */
     bool is_choice;          /* events are left out on purpose: gaps in their numbers are none */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
 };

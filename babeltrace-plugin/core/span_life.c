@@ -86,12 +86,23 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
         recent_note_shared(assembler->recent, span);
 }
 
+/* As the host itself has told when the trace was taken. */
+static int64_t offset_as_told(const struct assembler *assembler, const struct source *source)
+{
+    int64_t offset_ns;
+
+    if (__builtin_sub_overflow(assembler->options.wall_clock_ns, source->clock, &offset_ns) ||
+        (offset_ns < CLOCK_STEP_NS && offset_ns > -CLOCK_STEP_NS))
+        return 0;
+    return offset_ns;
+}
+
 void assembler_correct_times(struct assembler *assembler, struct span *span,
                              const struct source *source)
 {
-    const int64_t ahead_ns = assembler->options.clock_ahead_ns;
-    const int64_t offset_ns =
-        ahead_ns ? ahead_ns : clock_offset(&source->correction, span->start_ns);
+    const int64_t offset_ns = assembler->options.wall_clock_ns
+                                  ? offset_as_told(assembler, source)
+                                  : clock_offset(&source->correction, span->start_ns);
 
     if (offset_ns && span_shift(span, offset_ns))
         assembler->counts.spans_corrected++;

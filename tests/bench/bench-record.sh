@@ -298,29 +298,44 @@ run_storm() {
     done
 }
 
-# One host: seconds without a snapshot and seconds with as many as the recorder takes, in turns.
+# Is it a stormy phase of the load, or one with snapshots?
+is_odd_phase() {
+    "$PYTHON" -c "import sys, time; sys.exit(int((time.monotonic() - $T0) / $1) % 2 == 0)"
+}
+
+# A snapshot beside those of the recorder, which rests twelve times as long as one has taken.
+take_snapshot() {
+    host_lttng 1 snapshot record -s blkin-record "file://$STATE/own" >/dev/null || die "no snapshot of the ring"
+    rm -rf "$STATE/own"
+    own=$((own + 1))
+}
+
+# One host: seconds without a snapshot and seconds with one after the other, in turns.
 run_snapshots() {
-    local taken=0 result
+    local taken=0 own=0 result
     spans=${SNAPSHOT_SPANS:-100000}
     rate=$((spans / 3))
-    AGENT_OPTIONS=(--memory-bytes=128M --snapshot-interval-ms=500 --linger-ms=100)
     start_all 1
     start_collect || exit 1
     start_agents
-    LOAD=("rate=$rate" "seconds=${SNAPSHOT_SECONDS:-900}" "slow=0" "odd-slow=$((rate / 5))" phase=10)
+    LOAD=("rate=$rate" "seconds=${SNAPSHOT_SECONDS:-900}" "slow=0" "odd-slow=$((rate * 2))" phase=10)
     choose_start 3
     start_load 1
     while loads_run; do
+        if is_odd_phase 10; then
+            take_snapshot
+            taken=$(($(total snapshots) + own))
+            [ "$taken" -lt "${SNAPSHOTS:-1000}" ] || stop_part load-1 TERM 30
+        else
+            sleep 0.2
+        fi
         sample "$WORK/samples"
-        taken=$(agent_status 1 | jq -r ".totals.snapshots // 0")
-        [ "${taken:-0}" -lt "${SNAPSHOTS:-1000}" ] || stop_part load-1 TERM 30
-        sleep 2
     done
     show_loads
     result=$(check_hosts --wait 20)
     complain "snapshots: $result"
     show_agents
-    say snapshots "${taken:-0}"
+    say snapshots "$taken" "$own"
     say snapshot_p999 "$(field odd.p999_us <"$WORK/load-1.log")" "$(field even.p999_us <"$WORK/load-1.log")"
     say snapshot_cpu "$(field odd.cpu_us <"$WORK/load-1.log")" "$(field even.cpu_us <"$WORK/load-1.log")"
     say snapshot_gaps "$(ring_gaps 1)"

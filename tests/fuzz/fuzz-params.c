@@ -55,8 +55,6 @@ static const struct known {
     {"require-collector", BOOLEAN, AT(exporter.require_collector), 0, 1},
     {"only-traces", TEXT, AT(only_traces), 0, 0},
     {"only-found", TEXT, AT(only_found), 0, 0},
-    {"only-clock-ahead-ns", INTEGER, AT(only_clock_ahead_ns), -36525 * DAY * 1000000,
-     36525 * DAY * 1000000},
     {"stats-file", TEXT, AT(stats_file), 0, 0},
     {"stats-period-ms", INTEGER, AT(stats_period_ms), 10, DAY},
     {"prometheus-listen", TEXT, AT(prometheus_listen), 0, 0},

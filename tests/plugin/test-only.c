@@ -170,6 +170,19 @@ static void test_many(void)
     free(lines);
 }
 
+static void test_clock(void)
+{
+    struct only *only = only_of("clock 1699990000000000000\n* 0 0 x\n");
+
+    CHECK(only_clock(only) == INT64_C(1699990000000000000));
+    CHECK(wants(only, 0, 1));
+    check_why(only, 0, 1, "x");
+    only_free(only);
+    only = only_of("* 0 0 x\n");
+    CHECK(only_clock(only) == 0);
+    only_free(only);
+}
+
 /* ---- what is wrong with a line --------------------------------------------------------------- */
 
 static void refused(const char *lines, size_t length, const char *expected)
@@ -182,6 +195,7 @@ static void refused(const char *lines, size_t length, const char *expected)
 
 #define REFUSED(lines, expected) refused(lines, sizeof(lines) - 1, "only-traces \"F\"" expected)
 #define BAD_ID                   ": expected a trace id of 16 or 32 hexadecimal digits, not all 0, or *, got "
+#define BAD_CLOCK                ": expected clock NS, which is CLOCK_REALTIME - CLOCK_MONOTONIC, got "
 #define BAD_FROM                 ": expected FROM, in ns since 1970, or 0, got "
 #define BAD_WHY                  ": expected a reason of 1 to 200 bytes, got "
 #define ID                       "00000000000000aa"
@@ -189,7 +203,13 @@ static void refused(const char *lines, size_t length, const char *expected)
 
 static void test_refused(void)
 {
-    REFUSED("", ": expected a line for each trace, got an empty file");
+    REFUSED("", ": expected a line for each trace, got none");
+    REFUSED("clock 5\n", ": expected a line for each trace, got none");
+    REFUSED("clock 0\n* 0 0 x\n", ", line 1" BAD_CLOCK "\"clock 0\"");
+    REFUSED("clock 5 x\n* 0 0 x\n", ", line 1" BAD_CLOCK "\"clock 5 x\"");
+    REFUSED("clock -5\n* 0 0 x\n", ", line 1" BAD_CLOCK "\"-5\"");
+    REFUSED("clock \n* 0 0 x\n", ", line 1" BAD_ID "\"clock\"");
+    REFUSED("* 0 0 x\nclock 5\n", ", line 2" BAD_ID "\"clock\"");
     REFUSED("\n", ", line 1" BAD_ID "\"\"");
     REFUSED(ID " 0 0 x\n\n", ", line 2" BAD_ID "\"\"");
     REFUSED("# a remark\n", ", line 1" BAD_ID "\"#\"");
@@ -424,6 +444,7 @@ int main(void)
     test_first_line_tells_why();
     test_windows();
     test_many();
+    test_clock();
     test_refused();
     test_longest_reason();
     test_files_that_are_none();

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Requests that cross several hosts, a hub 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
-# ones nothing, with spans and with steps. Then a host's recorder is not there: what it has is missing, and is said.
+# ones nothing, with spans and with steps. Then a host's recorder is not there: what it has is missing, and is said,
+# and sent when it is back. Then all are slow: what the cap holds back is counted.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -45,7 +46,7 @@ must() {
 }
 
 for steps in 0 1; do
-    run_load seed=$((steps + 1)) rate=500 seconds=6 slow=150 failed=300 late=5 steps=$steps
+    run_load seed=$((steps + 1)) rate=500 seconds=4 slow=100 failed=200 late=5 steps=$steps
     result=$(check_hosts --linger 0.7 --seed $((steps + 1)) --wait 30)
     echo "steps=$steps: $result"
     [ "$(jq .planted <<<"$result")" -ge 10 ] || fail "the load has planted nothing"
@@ -57,7 +58,7 @@ done
 
 # That of the middle: the last host's first span has a parent that nobody has.
 stop_part record-2 TERM 20 || fail "exit status $? after SIGTERM"
-run_load seed=3 rate=500 seconds=6 slow=150 failed=300
+run_load seed=3 rate=500 seconds=4 slow=100 failed=200
 result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
 echo "without one recorder: $result"
 must complete 0
@@ -65,3 +66,32 @@ must tagged "$(jq .planted <<<"$result")"
 for what in fast doubles; do
     must $what 0
 done
+
+# It is back: the ring has held what it was not asked for.
+start_agent 2
+wait_agent 2 || exit 1
+all_are_complete() {
+    result=$(check_hosts --seed 3 2>/dev/null)
+    [ "$(jq .complete <<<"$result")" = "$(jq .planted <<<"$result")" ]
+}
+wait_for 30 record-2 "the rest of these traces" all_are_complete || fail "$result"
+must doubles 0
+
+# A storm: every request is slow, then none. Each alarm was seen, or held back by the rule's cap and counted.
+alarms() { # of all hosts
+    for host in 1 2 3; do
+        agent_status $host | jq '[.rules[] | .alarms + .held_back] | add // 0'
+    done | awk '{ sum += $1 } END { print sum }'
+}
+before=$(alarms)
+run_load seed=4 rate=400 seconds=6 slow=1 odd-slow=0 phase=3
+made=$("$PYTHON" "$hosts_parts/fits.py" "$WORK/load" $HOSTS)
+are_counted() {
+    [ $(($(alarms) - before)) -eq "$made" ]
+}
+[ "$made" -gt 1000 ] || fail "that was no storm"
+wait_for 20 record-1 "a count of all $made alarms" are_counted || fail "counted are $(($(alarms) - before))"
+result=$(check_hosts --storm --linger 0.7 --seed 4 --wait 5 2>/dev/null)
+echo "storm: $result"
+must fast 0
+must doubles 0

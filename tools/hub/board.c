@@ -14,6 +14,7 @@
 
 #define FIRST_ROOM  1024
 #define ASKED_MS    10000
+#define SETTLED_MS  50
 #define MESSAGE_ADD 96 /* what a message takes beside its text */
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ static void set_there(struct board *board, struct host *host, bool is_there)
     host->since_ns = wall_clock_ns();
     board->there_count += is_there ? 1 : -1;
     board->hosts_version++;
+    board->settled_ms = 0; /* it may not have what the others have */
 }
 
 void board_comes(struct board *board, struct host *host, int64_t now_ms)
@@ -377,6 +379,22 @@ uint64_t board_print(const struct board *board, const struct host *host, size_t 
         bytes += message->length + 1;
     }
     return n - 1;
+}
+
+/* It looks at all hosts, and is asked for with each answer: it may be a little old. */
+uint64_t board_settled(struct board *board, int64_t now_ms)
+{
+    if (now_ms - board->settled_ms < SETTLED_MS)
+        return board->settled;
+    board->settled_ms = now_ms;
+    board->settled = board->next - 1;
+    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
+        for (const struct host *host = board->hosts[i]; host; host = host->next) {
+            if (host->is_there && host->has < board->settled)
+                board->settled = host->has;
+        }
+    }
+    return board->settled;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

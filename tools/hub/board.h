@@ -77,6 +77,8 @@ struct board {
     struct seen asked; /* traces: to ask for one again costs nothing */
     struct host *hosts[BOARD_BUCKETS];
     size_t host_count, there_count;
+    uint64_t settled; /* as of settled_ms, see board_settled() */
+    int64_t settled_ms;
     uint64_t hosts_version;  /* another one whenever others are there */
     struct host_counts gone; /* of hosts that are forgotten */
 };
@@ -114,6 +116,9 @@ bool board_has_news(const struct board *board, const struct host *host);
  */
 uint64_t board_print(const struct board *board, const struct host *host, size_t max_bytes,
                      struct printer *printer);
+
+/* The number up to which all who are there have all: those need not be posted to another hub. */
+uint64_t board_settled(struct board *board, int64_t now_ms);
 
 /* Each second or so: what is old goes, and who is there is looked at. */
 void board_tick(struct board *board, int64_t now_ms);

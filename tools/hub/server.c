@@ -254,8 +254,10 @@ static enum MHD_Result answer_news(struct request *request, struct host *host)
 
     print_string(&printer, "{\"messages\":[");
     has = board_print(board, host, ANSWER_BYTES, &printer);
-    print(&printer, "],\"boot\":\"%s\",\"next\":%" PRIu64 ",\"hosts_version\":%" PRIu64,
-          board->boot, has, board->hosts_version);
+    print(&printer,
+          "],\"boot\":\"%s\",\"next\":%" PRIu64 ",\"settled\":%" PRIu64
+          ",\"hosts_version\":%" PRIu64,
+          board->boot, has, board_settled(board, clock_ms()), board->hosts_version);
     if (!knows_hosts(request))
         print_hosts(&printer, board);
     print_string(&printer, "}");
@@ -327,12 +329,14 @@ static void take_body(struct request *request, const char *data, size_t size)
 
 static enum MHD_Result answer_posted(struct request *request, const struct posted *posted)
 {
+    const struct board *board = request->server->board;
     const bool is_capped = json_array_size(posted->dropped) > 0;
 
     return answer_json(request->connection, is_capped ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_OK,
-                       json_pack("{ss, si, si, sO, sO}", "boot", request->server->board->boot,
-                                 "accepted", (int)posted->accepted, "doubles", (int)posted->doubles,
-                                 "refused", posted->refused, "dropped", posted->dropped));
+                       json_pack("{ss, sI, si, si, sO, sO}", "boot", board->boot, "last",
+                                 (json_int_t)board->next - 1, "accepted", (int)posted->accepted,
+                                 "doubles", (int)posted->doubles, "refused", posted->refused,
+                                 "dropped", posted->dropped));
 }
 
 static enum MHD_Result post_all(struct request *request, struct host *host, const json_t *messages)

@@ -43,8 +43,11 @@ struct agent {
     struct sessions sessions;
     struct incomplete incomplete;
     char host[254];
-    char folder[4096], totals_file[4096], fetched_file[4096];
+    char folder[4096], totals_file[4096], fetched_file[4096], others_file[4096];
     unsigned long requests; /* posted by this process */
+
+    /* asking.c */
+    bool has_saved_others; /* the file is not empty */
 
     /* alarms.c */
     struct request *collected; /* of a poll */
@@ -96,6 +99,9 @@ void alarms_polled(void *agent, const struct watcher_poll *poll);
 bool asking_open(struct agent *agent, struct error *error);
 /* What was open when the agent ended is asked for again, as soon as nothing else waits. */
 void asking_again(struct agent *agent);
+/* What others have asked for and was not fetched, in a file. */
+void asking_save(struct agent *agent);
+void asking_load(struct agent *agent);
 /* Asks all hosts, this one too. Takes the request. name: a person's, or NULL. */
 void asking_ask(struct agent *agent, struct request *request, const char *name, int64_t linger_ms);
 /* What this host has of the requests; problem: why it has nothing, or NULL. */

@@ -71,7 +71,9 @@ static void set_id(struct agent *agent, struct request *request)
                    ++agent->requests);
 }
 
-void asking_ask(struct agent *agent, struct request *request, const char *name, int64_t linger_ms)
+/* All but what is to be done here. */
+static void ask_others(struct agent *agent, struct request *request, const char *name,
+                       int64_t linger_ms)
 {
     json_t *hosts = asking_hosts(agent), *message;
 
@@ -89,6 +91,11 @@ void asking_ask(struct agent *agent, struct request *request, const char *name, 
         exchange_post(agent->exchange, message);
     json_decref(message);
     json_decref(hosts);
+}
+
+void asking_ask(struct agent *agent, struct request *request, const char *name, int64_t linger_ms)
+{
+    ask_others(agent, request, name, linger_ms);
     (void)pending_add(&agent->pending, request);
     agent_step(agent);
 }
@@ -96,39 +103,111 @@ void asking_ask(struct agent *agent, struct request *request, const char *name, 
 struct again {
     struct agent *agent;
     struct request *request;
+    bool is_fetched; /* such as were fetched already, or such as were not */
 };
 
 static void add_open(void *context, struct fetched_trace *trace)
 {
     const struct again *again = context;
 
-    if (!trace->is_open || trace->is_asked || again->request->count >= again->agent->pending.max)
+    if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != again->is_fetched ||
+        again->request->count >= again->agent->pending.max)
         return;
     trace->is_asked = true;
     (void)request_add(again->request, trace->id, 0, trace->why);
 }
 
+/* NULL: there is none. */
+static struct request *list_open(struct agent *agent, bool is_fetched)
+{
+    struct again again = {agent, request_new("", agent->host), is_fetched};
+
+    if (again.request)
+        fetched_each(agent->fetched, add_open, &again);
+    if (again.request && again.request->count) {
+        agent->totals.traces_asked += again.request->count;
+        agent->totals.traces_asked_again += again.request->count;
+        say(BT_LOGGING_LEVEL_INFO, "%zu traces were asked for when the agent ended: they are again",
+            again.request->count);
+        return again.request;
+    }
+    requests_free(again.request);
+    return NULL;
+}
+
 /* Nobody else knows what was answered before. As many at once as a snapshot may have. */
 void asking_again(struct agent *agent)
 {
-    struct again again = {agent, NULL};
+    struct request *request;
 
-    if (!agent->asks_again || agent->pending.traces)
+    if (!agent->asks_again || agent->pending.traces || !kept_is_told(&agent->kept))
         return;
-    again.request = request_new("", agent->host);
-    if (!again.request)
-        return;
-    fetched_each(agent->fetched, add_open, &again);
-    agent->asks_again = again.request->count > 0;
-    if (!agent->asks_again) {
-        requests_free(again.request);
+    request = list_open(agent, true);
+    if (request) { /* what this host has of them is known */
+        ask_others(agent, request, NULL, 0);
+        asking_answer(agent, request, 0, NULL, NULL);
+        requests_free(request);
         return;
     }
-    agent->totals.traces_asked += again.request->count;
-    agent->totals.traces_asked_again += again.request->count;
-    say(BT_LOGGING_LEVEL_INFO, "%zu traces were asked for when the agent ended: they are again",
-        again.request->count);
-    asking_ask(agent, again.request, NULL, 0);
+    request = list_open(agent, false);
+    if (request)
+        asking_ask(agent, request, NULL, 0);
+    agent->asks_again = request != NULL;
+}
+
+/* ---- what others have asked for, and was not fetched yet: it outlives us */
+
+static void add_others(const struct agent *agent, json_t *list, const struct request *requests)
+{
+    for (const struct request *r = requests; r; r = r->next) {
+        if (strcmp(r->host, agent->host) != 0 && r->last_ms == 0)
+            (void)json_array_append_new(list, request_json(r));
+    }
+}
+
+void asking_save(struct agent *agent)
+{
+    json_t *list = json_array();
+    struct error error;
+
+    add_others(agent, list, agent->fetching);
+    add_others(agent, list, agent->pending.list);
+    if ((json_array_size(list) || agent->has_saved_others) &&
+        !json_save(list, agent->others_file, &error))
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    agent->has_saved_others = json_array_size(list) > 0;
+    json_decref(list);
+}
+
+/* What an earlier run has fetched, whether it could note it or not. */
+static void note_kept(struct agent *agent)
+{
+    for (const struct kept_folder *f = agent->kept.list; f; f = f->next) {
+        for (const struct request *r = f->requests; r; r = r->next) {
+            for (size_t i = 0; i < r->count; i++)
+                fetched_note(agent->fetched, r->traces[i].id, f->until_ns, f->until_mono_ns);
+        }
+    }
+}
+
+void asking_load(struct agent *agent)
+{
+    json_t *list = json_load_file(agent->others_file, 0, NULL);
+    const json_t *message;
+    size_t i, left;
+
+    json_array_foreach(list, i, message)
+    {
+        struct request *request = request_read(message, agent->pending.max, &left);
+
+        if (!request)
+            continue;
+        request->came_mono_ns = mono_ns();
+        agent->totals.traces_dropped += left + pending_add(&agent->pending, request);
+    }
+    agent->has_saved_others = json_array_size(list) > 0;
+    json_decref(list);
+    note_kept(agent);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -210,17 +289,11 @@ void asking_answer(struct agent *agent, const struct request *requests, int64_t 
 /* Of one that wants all: these traces were sent until then, too. */
 static void note_until(struct agent *agent, const struct kept_folder *folder, const json_t *trace)
 {
-    struct fetched_trace *known;
     struct trace_id id;
 
-    if (!folder->requests || folder->requests->last_ms == 0 ||
-        !trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
-        return;
-    known = fetched_get(agent->fetched, id);
-    if (known && known->until_ns < folder->until_ns) {
-        known->until_ns = folder->until_ns;
-        known->until_mono_ns = folder->until_mono_ns;
-    }
+    if (folder->requests && folder->requests->last_ms > 0 &&
+        trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
+        fetched_note(agent->fetched, id, folder->until_ns, folder->until_mono_ns);
 }
 
 void asking_found(void *context, const struct kept_folder *folder, const json_t *found)
@@ -259,6 +332,7 @@ static void take_request(struct agent *agent, const json_t *message)
     ledger_yield(agent->ledger, request);
     agent->totals.traces_asked_by_others += request->count + left;
     agent->totals.traces_dropped += left + pending_add(&agent->pending, request);
+    asking_save(agent);
     agent_step(agent);
 }
 

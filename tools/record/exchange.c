@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define HOSTS_MAX 16384
+#define FORMER_MS 30000
+
 /* ---- posting --------------------------------------------------------------------------------- */
 
 static char *text_of(struct exchange *exchange, const json_t *message, struct error *error)
@@ -113,23 +116,84 @@ void exchange_state(struct exchange *exchange, const char *problem)
         say(BT_LOGGING_LEVEL_WARNING, "other hosts are not reached: %s", problem);
 }
 
-void exchange_hosts(struct exchange *exchange, const json_t *hosts)
+static bool has_host(const json_t *hosts, const json_t *host)
 {
-    json_t *known = json_pack("[s]", exchange->host);
-    const json_t *host;
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(hosts, i, one)
+    {
+        if (json_equal(one, host))
+            return true;
+    }
+    return false;
+}
+
+static void add_hosts(const struct exchange *exchange, json_t *known, const json_t *hosts)
+{
+    json_t *host;
     size_t i;
 
     json_array_foreach(hosts, i, host)
     {
         const char *name = json_string_value(host);
 
-        if (name && message_is_host(name) && strcmp(name, exchange->host) != 0)
-            (void)json_array_append(known, (json_t *)(uintptr_t)host);
+        if (name && message_is_host(name) && strcmp(name, exchange->host) != 0 &&
+            json_array_size(known) < HOSTS_MAX)
+            (void)json_array_append(known, host);
     }
+}
+
+static void make_hosts(struct exchange *exchange)
+{
+    json_t *known = json_pack("[s]", exchange->host);
+    json_t *host;
+    size_t i;
+
     if (!known)
         return;
+    add_hosts(exchange, known, exchange->told);
+    json_array_foreach(exchange->former, i, host)
+    {
+        if (!has_host(exchange->told, host) && i > 0) /* the first is our own */
+            (void)json_array_append(known, host);
+    }
     json_decref(exchange->hosts);
     exchange->hosts = known;
+}
+
+void exchange_hosts(struct exchange *exchange, const json_t *hosts)
+{
+    json_decref(exchange->told);
+    exchange->told = json_incref((json_t *)(uintptr_t)hosts);
+    make_hosts(exchange);
+}
+
+void exchange_hosts_may_change(struct exchange *exchange)
+{
+    json_decref(exchange->former);
+    exchange->former = json_incref(exchange->hosts);
+    exchange->former_until_ms = clock_ms() + FORMER_MS;
+}
+
+bool exchange_hosts_are_back(struct exchange *exchange)
+{
+    const json_t *host;
+    size_t i;
+
+    if (clock_ms() < exchange->former_until_ms) {
+        json_array_foreach(exchange->former, i, host)
+        {
+            if (i > 0 && !has_host(exchange->told, host))
+                return false;
+        }
+    }
+    if (exchange->former) {
+        json_decref(exchange->former);
+        exchange->former = NULL;
+        make_hosts(exchange);
+    }
+    return true;
 }
 
 /* ---- the exchange ---------------------------------------------------------------------------- */
@@ -191,6 +255,8 @@ void exchange_close(struct exchange *exchange)
         exchange->backend->close(exchange->backend);
     seen_clear(&exchange->seen);
     json_decref(exchange->hosts);
+    json_decref(exchange->told);
+    json_decref(exchange->former);
     free(exchange);
 }
 

@@ -37,7 +37,9 @@ struct exchange {
     bool is_connected;
     int64_t since_ns;
     char problem[512]; /* "": none */
-    json_t *hosts;     /* names, ours too */
+    json_t *hosts; /* names, ours too: those that were told last and, for a while, former ones */
+    json_t *told, *former;
+    int64_t former_until_ms;
     uint64_t posted, received, dropped, dropped_traces, refused, malformed;
 };
 
@@ -59,5 +61,10 @@ void exchange_state(struct exchange *exchange, const char *problem);
 
 /* An array of names. */
 void exchange_hosts(struct exchange *exchange, const json_t *hosts);
+
+/* Another hub is there: those who have not come to it yet are still there for a while. */
+void exchange_hosts_may_change(struct exchange *exchange);
+/* Have all of them come, or have had the time? */
+bool exchange_hosts_are_back(struct exchange *exchange);
 
 #endif

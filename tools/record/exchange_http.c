@@ -3,7 +3,8 @@
  * and one that posts them. Each has its connection, which is kept.
  *
  * A post that failed may have arrived: it is posted again, and the hub knows it by its "post". What
- * a hub has taken is kept for a while: one that is started anew ("boot") gets it once more.
+ * a hub has taken is kept until it has given it to all ("settled"), for a while at most: one that
+ * is started anew ("boot") gets it once more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -350,12 +351,14 @@ static void repost_lost(struct http *http)
 static void posted(struct http *http, const json_t *report)
 {
     const char *boot = message_text(report, "boot");
+    const uint64_t last = (uint64_t)json_integer_value(json_object_get(report, "last"));
     struct item *item;
 
     take_report(http, report);
     http->exchange->posted += http->sending.count;
     while ((item = items_take(&http->sending))) {
         (void)snprintf(item->boot, sizeof(item->boot), "%s", boot);
+        item->number = last;
         items_put(&http->sent, item);
     }
     http->post.failures = 0;
@@ -445,6 +448,8 @@ static bool take_position(struct http *http, const json_t *news)
     if (!is_boot(boot) || !json_is_integer(next) ||
         !json_is_array(json_object_get(news, "messages")))
         return false;
+    if (http->boot[0] && strcmp(http->boot, boot) != 0)
+        exchange_hosts_may_change(http->exchange);
     (void)snprintf(http->boot, sizeof(http->boot), "%s", boot);
     http->after = (uint64_t)json_integer_value(next);
     http->hosts_version = (uint64_t)json_integer_value(version);
@@ -462,6 +467,9 @@ static void take_news(struct http *http, const json_t *news)
     exchange_state(http->exchange, NULL);
     if (json_is_array(hosts))
         exchange_hosts(http->exchange, hosts);
+    if (exchange_hosts_are_back(http->exchange))
+        items_settle(&http->sent, http->boot,
+                     (uint64_t)json_integer_value(json_object_get(news, "settled")));
     repost_lost(http);
     post_next(http);
     poll_next(http); /* before those who get the messages work with them */

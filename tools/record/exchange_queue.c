@@ -75,3 +75,17 @@ size_t items_drop(struct items *queue, int64_t oldest_ms, size_t max_bytes)
     }
     return count;
 }
+
+void items_settle(struct items *queue, const char *boot, uint64_t settled)
+{
+    struct items all = *queue;
+    struct item *item;
+
+    *queue = (struct items){NULL, NULL, 0, 0};
+    while ((item = items_take(&all))) {
+        if (item->number <= settled && strcmp(item->boot, boot) == 0)
+            item_free(item);
+        else
+            items_put(queue, item);
+    }
+}

@@ -17,6 +17,7 @@ struct item {
     struct item *next;
     int64_t at_ms;           /* when it was posted first */
     char boot[BOOT_MAX + 1]; /* of the hub that took it */
+    uint64_t number;         /* it has no higher one there */
     size_t length;
     char *text;
 };
@@ -37,6 +38,9 @@ void items_put_before(struct items *to, struct items *from);
 
 /* Moves those to the end of `to` that another hub than `boot` has taken. */
 void items_move_foreign(struct items *from, const char *boot, struct items *to);
+
+/* Frees those that this hub has given to all. */
+void items_settle(struct items *queue, const char *boot, uint64_t settled);
 
 /* Frees the first ones: those older than that, and those beyond max_bytes. Returns how many. */
 size_t items_drop(struct items *queue, int64_t oldest_ms, size_t max_bytes);

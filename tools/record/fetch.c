@@ -109,23 +109,26 @@ static void print_traces(FILE *file, const struct fetch_order *order,
     }
 }
 
-/* An empty one is an error of the sink's: nothing is left to be sent then. */
+/* One without a trace is an error of the sink's: nothing is left to be sent then. */
 static bool write_only(const char *path, const struct fetch_order *order,
                        const struct fetch_result *result)
 {
     const struct request *first = order->requests;
     FILE *file = fopen(path, "we");
     bool is_well;
+    long begin;
 
     if (!file)
         return false;
+    (void)fprintf(file, "clock %" PRId64 "\n", wall_clock_ns() - mono_ns());
+    begin = ftell(file);
     if (first->last_ms > 0)
         (void)fprintf(file, "* %" PRId64 " %" PRId64 " blkin keep --last %" PRId64 "ms\n",
                       first->came_mono_ns - first->last_ms * 1000000 + result->offset_ns,
                       first->came_mono_ns + result->offset_ns, first->last_ms);
     else
         print_traces(file, order, result);
-    is_well = ftell(file) > 0;
+    is_well = ftell(file) > begin;
     return fclose(file) == 0 && is_well;
 }
 

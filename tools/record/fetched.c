@@ -130,6 +130,17 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     return trace;
 }
 
+void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_ns,
+                  int64_t until_mono_ns)
+{
+    struct fetched_trace *trace = fetched_get(fetched, id);
+
+    if (!trace || trace->until_mono_ns >= until_mono_ns)
+        return;
+    trace->until_ns = until_ns;
+    trace->until_mono_ns = until_mono_ns;
+}
+
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t at_mono_ns)
 {
     const struct fetched_trace *trace = fetched_find(fetched, id);

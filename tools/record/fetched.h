@@ -38,6 +38,10 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
 /* The one that is there, or a new one. NULL: out of memory. */
 struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
 
+/* It was fetched until then. */
+void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_ns,
+                  int64_t until_mono_ns);
+
 /* Was what was recorded of the trace until then fetched, as far as is known? */
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mono_ns);
 

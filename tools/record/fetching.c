@@ -157,14 +157,8 @@ static void set_rest(struct agent *agent, const struct fetch_result *result)
 static void note_fetched(struct agent *agent, const struct fetch_result *result)
 {
     for (const struct request *r = agent->fetching; r; r = r->next) {
-        for (size_t i = 0; i < r->count; i++) {
-            struct fetched_trace *trace = fetched_get(agent->fetched, r->traces[i].id);
-
-            if (trace && trace->until_mono_ns < result->until_mono_ns) {
-                trace->until_ns = result->until_ns;
-                trace->until_mono_ns = result->until_mono_ns;
-            }
-        }
+        for (size_t i = 0; i < r->count; i++)
+            fetched_note(agent->fetched, r->traces[i].id, result->until_ns, result->until_mono_ns);
     }
     agent_save_fetched(agent);
 }
@@ -229,6 +223,7 @@ static void fetched(void *context, const void *task_result)
         requests_free(agent->fetching);
         agent->fetching = NULL;
     }
+    asking_save(agent);
     agent_save(agent);
     agent_step(agent);
 }

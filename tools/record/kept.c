@@ -195,6 +195,15 @@ size_t kept_count(const struct kept *kept)
     return count;
 }
 
+bool kept_is_told(const struct kept *kept)
+{
+    const struct kept_folder *folder = kept->list;
+
+    while (folder && folder->is_found)
+        folder = folder->next;
+    return !folder;
+}
+
 bool kept_is_idle(const struct kept *kept)
 {
     return !kept->list;

@@ -68,6 +68,9 @@ uint64_t kept_make_room(struct kept *kept, uint64_t more, uint64_t max_bytes);
 /* Nothing is to be sent or looked at. */
 bool kept_is_idle(const struct kept *kept);
 
+/* Of all that are there it was told what they have. */
+bool kept_is_told(const struct kept *kept);
+
 /* So many wait. */
 size_t kept_count(const struct kept *kept);
 

@@ -335,6 +335,7 @@ static bool open_folders(struct agent *agent, struct error *error)
     (void)snprintf(agent->totals_file, sizeof(agent->totals_file), "%.4000s/record.json", state);
     (void)snprintf(agent->fetched_file, sizeof(agent->fetched_file), "%.4000s/record.fetched",
                    state);
+    (void)snprintf(agent->others_file, sizeof(agent->others_file), "%.4000s/record.asked", state);
     (void)snprintf(kept->sender.stats_file, sizeof(kept->sender.stats_file), "%.4000s/record.stats",
                    state);
     (void)snprintf(kept->looker.stats_file, sizeof(kept->looker.stats_file),
@@ -427,6 +428,7 @@ static void serve(struct agent *agent)
     start_sessions(agent);
     start_watcher(agent);
     agent->asks_again = true;
+    asking_load(agent);
     agent_step(agent);
     if (!loop_run(agent->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
