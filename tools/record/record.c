@@ -46,9 +46,8 @@ static const char usage[] =
 #define SAID_AGAIN_MS 60000
 #define END_LIMIT_MS  30000
 #define ALARM_SUBBUF  16384 /* bytes */
-#define ALARM_SUBBUFS 8 /* per CPU and user: an alarm outlives as many polls that nobody finishes \
-                         */
-#define RING_SUBBUF (1 << 20)
+#define ALARM_SUBBUFS 8     /* per CPU and user: an alarm outlives as many polls */
+#define RING_SUBBUF   (1 << 20)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
