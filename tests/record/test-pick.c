@@ -155,10 +155,10 @@ static void test_times(void)
     CHECK(result.held_from == 100 && result.held_until == 199 && result.gaps == 0);
     CHECK(size_of("blkin_0") == 4 * 4096 && size_of("blkin_1") == -1);
     add("times/blkin_2", 3, 120, 300);
-    CHECK(pick_ids("times", all, 3) && result.held_from == 120);
+    CHECK(pick_ids("times", all, 3) && result.held_from == 120 && !result.has_all);
     add("fresh/blkin_0", 0, 77, 300);
     add("fresh/blkin_1", 0, 55, 300);
-    CHECK(pick_ids("fresh", all, 3) && result.held_from == 55);
+    CHECK(pick_ids("fresh", all, 3) && result.held_from == 55 && result.has_all);
     ring_append("empty/blkin_0", "", 0);
     CHECK(pick_ids("empty", all, 3) && result.held_from == 0 && result.streams == 0);
 }

@@ -180,7 +180,8 @@ static void set_held_from(const struct fetch_order *order, struct fetch_result *
     /* an empty one has been so since it was made; nothing is older than that */
     if (held_from_ns == 0 && order->ring_mono_ns == 0)
         held_from_ns = result->until_mono_ns;
-    else if (held_from_ns < order->ring_mono_ns)
+    else if (held_from_ns < order->ring_mono_ns ||
+             (result->picked.has_all && order->ring_mono_ns > 0))
         held_from_ns = order->ring_mono_ns;
     result->held_from_ns = held_from_ns + result->offset_ns;
 }

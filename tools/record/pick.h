@@ -20,6 +20,7 @@ struct pick_result { /* a plain type: a task's result */
     uint64_t streams;
     uint64_t held_from; /* the trace's clock (ns): from when on the snapshot has all of all streams.
                          * One of which nothing was overwritten has all from ever. 0: it is empty */
+    bool has_all;       /* of it nothing was overwritten: it has all since the session was made */
     uint64_t held_until; /* until when: each snapshot closes a packet of each stream, so this is
                           * when it was made; earlier, if a stream is stalled or lacks its newest
                           * packet (see ring_look): then another snapshot may have more */

@@ -34,7 +34,7 @@ static const char usage[] =
     "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE    a key of the configuration; here matter: endpoint, events,\n"
     "                 record-session, memory-bytes, seconds, alarm-poll-ms (250),\n"
-    "                 linger-ms (1500), snapshot-interval-ms (2500),\n"
+    "                 linger-ms (1000), snapshot-interval-ms (2000),\n"
     "                 snapshot-traces (200), kept-max-bytes (2G), hub,\n"
     "                 answer-timeout-ms (10000); all of them: blkin config keys\n"
     "  -h, --help     print this\n"
