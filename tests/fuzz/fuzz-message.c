@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 #include "hub/board.h"
-#include "record/message.h"
+#include "exchange/message.h"
 
 #include <string.h>
 

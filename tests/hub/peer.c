@@ -17,7 +17,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "record/exchange.h"
+#include "exchange/exchange.h"
 #include "service/say.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "error.h"
-#include "record/token.h"
+#include "exchange/token.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>

@@ -10,8 +10,8 @@
 #define BLKIN_TOOLS_BOARD_H
 
 #include "account/printer.h"
-#include "record/message.h"
-#include "record/seen.h"
+#include "exchange/message.h"
+#include "exchange/seen.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_AGENT_H
 #define BLKIN_TOOLS_AGENT_H
 
-#include "exchange.h"
+#include "exchange/exchange.h"
 #include "fetch.h"
 #include "fetched.h"
 #include "heard.h"

@@ -5,7 +5,7 @@
  */
 #include "exchange.h"
 
-#include "exchange_backend.h"
+#include "backend.h"
 #include "monotonic.h"
 #include "service/say.h"
 

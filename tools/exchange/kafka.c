@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "exchange_backend.h"
+#include "backend.h"
 
 #ifndef HAS_KAFKA
 
@@ -24,7 +24,7 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
 
 #else
 
-#include "exchange_kafka_url.h"
+#include "kafka_url.h"
 #include "monotonic.h"
 #include "service/say.h"
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "exchange_queue.h"
+#include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "buffer.h"
-#include "exchange_backend.h"
-#include "exchange_queue.h"
+#include "backend.h"
+#include "queue.h"
 #include "monotonic.h"
 #include "output/http_url.h"
 #include "service/say.h"
