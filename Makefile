@@ -499,6 +499,7 @@ FOR ?= check
 deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer
 	@scripts/deps --install $(FOR)
 	@[ $(FOR) = build ] || scripts/fetch-zipkin
+	@[ $(FOR) != check ] || scripts/fetch-kafka
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')

@@ -265,6 +265,7 @@ run_faults() {
     complain "faults: $result"
     show_agents
     say faults "$fault_number"
+    say faults_lost "$(total alarms_lost)" # with their session
     for name in planted complete complete_share tagged late untagged silent unmade fast doubles false_tags; do
         say "faults_$name" "$(field "$name" <<<"$result")"
     done

@@ -178,7 +178,7 @@ sed 's/^#\([a-z-]* =\)/\1/' "$example" >"$file"
 cp "$example" "$work/example"
 for section in live rotate; do
     for one in "$work/example" "$file"; do
-        BLKIN_RUNTIME_DIR=/run/blkin BLKIN_STATE_DIR=/var/lib/blkin \
+        BLKIN_RUNTIME_DIR=/run/blkin/service BLKIN_STATE_DIR=/var/lib/blkin \
             blkin config show --config="$one" --all --section=$section | sed 's/ ; .*//' >"$one.$section" 2>/dev/null ||
             wrong "config show of $one fails"
         

@@ -474,6 +474,8 @@ if [ "$(id -u)" -eq 0 ]; then
         --dir "$WORK/store"
     wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
     wrong rules.file "cannot read $WORK/closed/slow: Permission denied" 'rules in a folder that is closed to the program'
+    rm "$WORK/closed/slow"
+    notes rules.none 'programs has a rule' 'a closed folder without rules' --section=record
 fi
 
 # ---- beside blkin record

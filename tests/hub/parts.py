@@ -45,8 +45,10 @@ class Hub:
         keys = {"hub_listen": f"127.0.0.1:{self.port}", **keys}
         self.args += [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
         self.process = None
+        self.starts = 0
 
     def start(self):
+        self.starts += 1
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             env=ENVIRONMENT)
@@ -56,9 +58,8 @@ class Hub:
         def listens():
             if self.process.poll() is not None:
                 raise AssertionError("the hub has ended: " + self.said())
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-        wait_until(listens, "the hub listens")
+            return self.said().count("serves at") == self.starts
+        wait_until(listens, "the hub serves")
         return self
 
     def said(self):
@@ -270,12 +271,12 @@ class HubTest(unittest.TestCase):
 
     def hub(self, **keys):
         hub = Hub(self.folder, **keys).start()
-        self.addCleanup(hub.end)
+        self.addCleanup(lambda: self.assertIn(hub.end(), (0, -signal.SIGKILL), hub.said()))
         return hub.wait_ready()
 
     def peers(self, hub, name, *flags, **keys):
         peers = Peers(self.folder, hub if isinstance(hub, str) else hub.url, name, *flags, **keys)
-        self.addCleanup(peers.end)
+        self.addCleanup(lambda: self.assertIn(peers.end(), (0, 1, -signal.SIGKILL), peers.said()))
         return peers
 
     def refused(self, *args, **keys):

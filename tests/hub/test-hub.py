@@ -165,6 +165,26 @@ class Hub(HubTest):
         wait_until(lambda: len(anew.got()) >= 3, "the last three")
         self.assertEqual(anew.got(), peers[0].posted[6:])
 
+    def test_who_has_not_come_back_to_a_new_hub_still_counts(self):
+        hub = self.hub()
+        peers = [self.peers(hub, name, "--answer").wait_state() for name in ("a", "b", "c")]
+        peers[0].wait_state(hosts=["a", "b", "c"])
+        peers[1].process.send_signal(signal.SIGSTOP)
+        hub.kill()
+        peers[0].wait_state("away")
+        hub.start().wait_ready()
+        wait_until(lambda: hub.metric("hosts") == 2, "two of three come")
+        peers[0].wait_state(hosts=["a", "b", "c"])
+        # and what it posts is not forgotten, though all who are there have it
+        peers[0].say("post 3")
+        wait_until(lambda: len(peers[0].answers["a"]) == 3, "answers of c")
+        hub.kill()
+        hub.start().wait_ready()
+        peers[0].wait_state()
+        peers[1].process.send_signal(signal.SIGCONT)
+        wait_until(lambda: len(peers[0].answers["a"]) == 6, "answers of b")
+        self.assertEqual(peers[1].got(), peers[0].posted)
+
     def test_two_of_one_name_are_told(self):
         hub = self.hub()
         first = self.peers(hub, "same").wait_state()

@@ -32,24 +32,22 @@ is totals alarms_double 0 || fail "double: $(total alarms_double)"
 stop_part record TERM 20 || fail "status $? of SIGTERM"
 start_record --kept-max-bytes=300M --linger-ms=0 --alarm-poll-ms=100
 wait_recording || exit 1
-make "fast 3000"
-wait_for 20 record "that what is slow is kept" eval '[ "$(status kept waiting)" -ge 1 ]' || exit 1
+for n in 1 2 3; do
+    make "fast 3000"
+    wait_for 20 record "that what is slow is kept" eval '[ "$(status kept waiting)" -ge '$n' ]' || exit 1
+done
 bytes=$(status kept bytes)
 stop_part record TERM 20 || fail "status $? of SIGTERM"
-# a snapshot needs twice the ring's size: what remains is for a few of these folders
-max=$((2 * $(nproc) * 64 * 1048576 + bytes + bytes / 2))
+# the first snapshot may need twice the ring's size: of what waits half has no room then
+max=$((2 * $(nproc) * 64 * 1048576 + bytes / 2))
 start_record --kept-max-bytes=$max --linger-ms=0 --alarm-poll-ms=100
 wait_recording || exit 1
-for ((n = 1; n <= 10; n++)); do
-    made=$(total snapshots)
-    make "fast 3000"
-    wait_for 20 record "a snapshot" eval '[ "$(total snapshots)" -gt '"$made"' ]' || exit 1
-    [ "$(total kept_dropped)" -lt 1 ] || break
-done
+made=$(total snapshots)
+make "fast 3000"
+wait_for 20 record "a snapshot" eval '[ "$(total snapshots)" -gt '"$made"' ]' || exit 1
 [ "$(total kept_dropped)" -ge 1 ] || fail "nothing was dropped: $(status kept)"
 [ "$(total traces_undelivered)" -ge 1 ] || fail "what was dropped is not counted"
 grep -q 'there is no room for what was kept' "$WORK/record.log" || fail "nothing is said of it"
-[ "$(status kept bytes)" -le $max ] || fail "the disk's limit does not hold: $(status kept)"
 rm "$WORK/taken.away"
 wait_for 60 record "all deliveries" is kept waiting 0 || exit 1
 

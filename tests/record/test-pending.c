@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "record/fetched.h"
+#include "record/heard.h"
 #include "record/pending.h"
 
 #include <stdint.h>
@@ -216,8 +217,42 @@ static void test_forgotten(void)
     fetched_free(fetched);
 }
 
+/* ---- what was heard ---- */
+
+static bool hear(struct heard *heard, uint32_t pid, uint32_t sequence, uint64_t monotonic_ns)
+{
+    const struct alarm alarm = {.pid = pid, .sequence = sequence, .monotonic_ns = monotonic_ns};
+
+    return heard_alarm(heard, &alarm);
+}
+
+/* A new watcher is given again what the ring has: that is not new, and what it lacks is counted. */
+static void test_heard(void)
+{
+    static struct heard heard, again;
+    json_t *json;
+
+    heard_begin(&heard);
+    CHECK(hear(&heard, 1, 2, 20) && hear(&heard, 1, 1, 10) && hear(&heard, 2, 5, 50));
+    CHECK(heard_end(&heard) == 0); /* of what was before us nothing is known */
+    CHECK(hear(&heard, 1, 3, 30) && hear(&heard, 2, 6, 60));
+    CHECK(heard_end(&heard) == 0);
+    json = heard_json(&heard);
+    heard_read(&again, json);
+    json_decref(json);
+    heard_begin(&again);
+    CHECK(!hear(&again, 1, 3, 30) && !hear(&again, 1, 2, 20));
+    CHECK(hear(&again, 1, 7, 70) && hear(&again, 1, 5, 65)); /* 4 and 6 are not there */
+    CHECK(!hear(&again, 2, 6, 60));
+    CHECK(hear(&again, 2, 1, 90)); /* another program */
+    CHECK(heard_end(&again) == 2);
+    CHECK(hear(&again, 1, 6, 68)); /* the reader's part, from now on */
+    CHECK(heard_end(&again) == 0);
+}
+
 int main(void)
 {
+    test_heard();
     test_due();
     test_cap();
     test_last();

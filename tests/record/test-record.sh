@@ -106,6 +106,7 @@ has_spans "$one" "0 0" || fail "the collector was not away"
 # killed while they wait, and while another one lingers: all is there after the start
 make "slow 250"
 three=$ID
+wait_for 20 record "that all its alarms were seen" is totals alarms 17 || exit 1
 stop_part record KILL
 rm "$WORK/taken.away"
 start_record
@@ -127,6 +128,9 @@ start_record --prometheus-listen=0
 whole "$four" "a request from right before SIGTERM"
 whole "$five" "a request from when no agent ran"
 [ "$(total sessions)" = "$sessions" ] || fail "the session was not adopted"
+# six of three slow spans, one that the program wants kept, one that ends late, one orphan: each counted once,
+# whoever was killed
+is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
 page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/record.log" | head -n 1)
 curl -fsS --max-time 5 "$page" >"$WORK/page" || fail "no metrics page"
 grep -qx 'blkin_record_recording 1' "$WORK/page" && grep -q '^blkin_record_alarms_total [1-9]' "$WORK/page" ||

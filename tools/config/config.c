@@ -333,8 +333,8 @@ static char *made_default(const struct config *config, const char *name)
                                    : asprintf(&text, "%s/.local/state/blkin", home());
     } else if (strcmp(name, "runtime-dir") == 0) {
         folder = getenv("XDG_RUNTIME_DIR");
-        if (can_make("/run/blkin", "/run"))
-            return strdup("/run/blkin");
+        if (can_make("/run/blkin/service", "/run/blkin") || can_make("/run/blkin", "/run"))
+            return strdup("/run/blkin/service");
         length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
                                    : asprintf(&text, "%s/run", config_text(config, "state-dir"));
     } else if (strcmp(name, "output") == 0) {

@@ -42,10 +42,18 @@ static bool read_line(const struct process *process, const char *path, char text
     return true;
 }
 
-static void complain_of_file(struct search *search, const struct process *process, const char *path)
+/* With our rights: in a folder that it may not enter, all files are alike for the process. */
+static bool is_there(const struct process *process, const char *path)
 {
-    const int cause = errno;
+    char full[600];
 
+    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)process->pid, path);
+    return access(full, F_OK) == 0;
+}
+
+static void complain_of_file(struct search *search, const struct process *process, const char *path,
+                             int cause)
+{
     saw(search->doctor, LEVEL_BAD, "rules.file",
         "process %d (%s, of user %u) cannot read %s: %s: none of its rules holds",
         (int)process->pid, process->name, (unsigned)process->user, path, strerror(cause));
@@ -76,8 +84,10 @@ static void check_slow(struct search *search, const struct process *process)
 
     (void)process_variable(process->pid, "BLKIN_SLOW_FILE", path, sizeof(path));
     if (!read_line(process, path, text)) {
-        if (errno != ENOENT) {
-            complain_of_file(search, process, path);
+        const int cause = errno;
+
+        if (is_there(process, path)) {
+            complain_of_file(search, process, path, cause);
             return;
         }
         origin = "BLKIN_SLOW";

@@ -81,13 +81,16 @@ static bool check_exposure(const struct hub *hub, const char *where, bool is_loc
 static void set_url(struct hub *hub, const struct metrics_address *address, int fd)
 {
     const bool is_six = strchr(address->host, ':') != NULL;
-    struct sockaddr_storage bound;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } bound = {.six = {0}};
     socklen_t length = sizeof(bound);
     unsigned port = 0;
 
-    if (getsockname(fd, (struct sockaddr *)&bound, &length) == 0)
-        port = ntohs(is_six ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                            : ((struct sockaddr_in *)&bound)->sin_port);
+    if (getsockname(fd, &bound.any, &length) == 0)
+        port = ntohs(is_six ? bound.six.sin6_port : bound.four.sin_port);
     (void)snprintf(hub->url, sizeof(hub->url), "%s://%s%s%s:%u",
                    hub->access.is_tls ? "https" : "http", is_six ? "[" : "", address->host,
                    is_six ? "]" : "", port);

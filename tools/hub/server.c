@@ -150,6 +150,8 @@ static struct host *asking_host(struct server *server, struct MHD_Connection *co
 
 static void stop_waiting(struct request *request)
 {
+    if (!request->host)
+        return;
     request->host->waiting = NULL;
     request->host = NULL;
     *request->link = request->next;
@@ -508,8 +510,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **p
     (void)code;
     if (!request)
         return;
-    if (request->host)
-        stop_waiting(request);
+    stop_waiting(request);
     request->server->upload_bytes -= request->body.capacity;
     buffer_free(&request->body);
     free(request);

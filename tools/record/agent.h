@@ -9,6 +9,7 @@
 #include "exchange.h"
 #include "fetch.h"
 #include "fetched.h"
+#include "heard.h"
 #include "incomplete.h"
 #include "kept.h"
 #include "ledger.h"
@@ -55,6 +56,10 @@ struct agent {
     struct rule rules[RULES_MAX];
     size_t rule_count;
     int64_t lost_said_ms;
+    struct heard heard;
+    json_t *
+        heard_list; /* of it, for the disk: as of the last poll, what was asked for is there then */
+    bool has_heard; /* something since the last poll */
 
     /* fetching.c */
     struct task fetch_task;
@@ -91,6 +96,7 @@ void agent_say_state(struct agent *agent, bt_logging_level level, const char *te
 
 /* ---- alarms.c */
 
+void alarms_begin(void *agent);
 void alarms_take(void *agent, const struct alarm *alarm);
 void alarms_polled(void *agent, const struct watcher_poll *poll);
 

@@ -15,6 +15,13 @@
 
 #define SAID_AGAIN_MS 60000
 
+void alarms_begin(void *context)
+{
+    struct agent *agent = context;
+
+    heard_begin(&agent->heard);
+}
+
 static struct rule *rule_of(struct agent *agent, const char *why)
 {
     size_t i = 0;
@@ -51,9 +58,13 @@ static int64_t begin_of(const struct alarm *alarm)
 void alarms_take(void *context, const struct alarm *alarm)
 {
     struct agent *agent = context;
-    struct rule *rule = rule_of(agent, alarm->why);
     const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
+    struct rule *rule;
 
+    if (!heard_alarm(&agent->heard, alarm))
+        return;
+    agent->has_heard = true;
+    rule = rule_of(agent, alarm->why);
     rule->held_back += alarm->dropped;
     agent->totals.alarms_held_back += alarm->dropped;
     if (!id.high && !id.low)
@@ -92,9 +103,11 @@ void alarms_polled(void *context, const struct watcher_poll *poll)
     struct agent *agent = context;
     struct request *collected = agent->collected;
 
+    const uint64_t lost = poll->lost + (poll->is_well ? heard_end(&agent->heard) : 0);
+
     agent->collected = NULL;
-    if (poll->lost)
-        say_lost(agent, poll->lost);
+    if (lost)
+        say_lost(agent, lost);
     if (!poll->is_well && agent->has_looked && agent->last.state == RECORDS)
         sessions_look(&agent->sessions);
     if (poll->is_stalled) {
@@ -110,6 +123,13 @@ void alarms_polled(void *context, const struct watcher_poll *poll)
     } else {
         requests_free(collected);
     }
+    if (agent->has_heard) {
+        json_decref(agent->heard_list);
+        agent->heard_list = heard_json(&agent->heard);
+    }
+    if (agent->has_heard || lost)
+        agent_save(agent);
+    agent->has_heard = false;
     agent->has_polled = true;
     agent_step(agent);
 }

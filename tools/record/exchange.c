@@ -37,7 +37,7 @@ static char *text_of(struct exchange *exchange, const json_t *message, struct er
 
 void exchange_post(struct exchange *exchange, const json_t *message)
 {
-    struct error error;
+    struct error error = {""};
     size_t length;
     char *text;
 

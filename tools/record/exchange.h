@@ -26,7 +26,7 @@
  * There are two: a hub (`blkin hub`, http:// or https://) and a Kafka topic (kafka://). Neither
  * blocks the loop, and neither loses messages while the other side is away for less than 30 s; what
  * is dropped then is counted. A recorder that is started again gets what came since the one before
- * it asked last.
+ * it asked the hub last; of a topic, what comes from then on.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -230,22 +230,31 @@ static void fetched(void *context, const void *task_result)
 
 /* ---- taking one ------------------------------------------------------------------------------ */
 
-/* A snapshot is as large as the ring: of each stream so much as there is room for. */
+/* At most what the ring can hold; on a machine with many idle CPUs it is much less. */
+static uint64_t expected_bytes(const struct agent *agent, uint64_t streams)
+{
+    const uint64_t ring = agent->sessions.specs[SESSION_RING].subbuf_count * MIB * streams;
+    const uint64_t last = agent->snapshot_bytes;
+
+    return last && 2 * last < ring ? 2 * last : ring;
+}
+
+/* So much as there is room for; 0: all. */
 static uint64_t limit_bytes(struct agent *agent)
 {
     const uint64_t streams = agent->look.streams ? agent->look.streams : cpus();
-    const uint64_t ring = agent->sessions.specs[SESSION_RING].subbuf_count * MIB * streams;
+    const uint64_t expected = expected_bytes(agent, streams);
     /* what is picked of it is at most as much again */
-    const uint64_t room = kept_make_room(&agent->kept, 2 * ring,
+    const uint64_t room = kept_make_room(&agent->kept, 2 * expected,
                                          (uint64_t)config_integer(agent->config, "kept-max-bytes"));
     char text[256];
 
-    if (room >= 2 * ring)
+    if (room >= 2 * expected)
         return 0;
     (void)snprintf(text, sizeof(text),
-                   "there is room for %" PRIu64 " MiB of snapshots, and the ring has %" PRIu64
+                   "there is room for %" PRIu64 " MiB of snapshots, and one may have %" PRIu64
                    " MiB: only the newest is looked at (kept-max-bytes, or the disk is full)",
-                   room / MIB, ring / MIB);
+                   room / MIB, expected / MIB);
     agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, text);
     return room / 2 > streams * LOOK_BYTES ? room / 2 : streams * LOOK_BYTES;
 }

@@ -119,14 +119,16 @@ static int run_child(void *argument)
     bt_value *map = config_sink_params(incomplete->config);
     struct params params;
     struct error error = {.text = "out of memory"};
+    bool is_well;
 
     output_lines_in_child(&incomplete->lines);
     privileges_give_up();
     (void)signal(SIGTERM, on_end);
-    if (map && params_read(&params, map, &error) && send_all(incomplete, &params, &error))
-        return 0;
-    fprintf(stderr, "%s\n", error.text);
-    return 1;
+    is_well = map && params_read(&params, map, &error) && send_all(incomplete, &params, &error);
+    if (!is_well)
+        fprintf(stderr, "%s\n", error.text);
+    bt_value_put_ref(map);
+    return is_well ? 0 : 1;
 }
 
 /* ---- in the agent ---------------------------------------------------------------------------- */

@@ -49,11 +49,14 @@ static int read_traces(const char *path, const bt_value *params)
 {
     size_t count = 0;
     char **traces = trace_folders(path, &count);
+    int status = 1;
 
     if (traces)
-        return reader_run((const char *const *)traces, params);
-    fprintf(stderr, "blkin record: cannot read %s: %s\n", path, strerror(errno));
-    return 1;
+        status = reader_run((const char *const *)traces, params);
+    else
+        fprintf(stderr, "blkin record: cannot read %s: %s\n", path, strerror(errno));
+    trace_folders_free(traces);
+    return status;
 }
 
 static bool put_only(bt_value *params, const char *path, const char *found)

@@ -45,7 +45,8 @@ static const char usage[] =
 #define SAVE_MS       5000
 #define SAID_AGAIN_MS 60000
 #define END_LIMIT_MS  30000
-#define ALARM_SUBBUF  65536 /* bytes; two of them per CPU and user */
+#define ALARM_SUBBUF  16384 /* bytes */
+#define ALARM_SUBBUFS 8     /* per CPU and user: an alarm outlives as many polls */
 #define RING_SUBBUF   (1 << 20)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -64,7 +65,8 @@ void agent_save(struct agent *agent)
 {
     struct error error;
 
-    if (!record_totals_save(&agent->totals, agent->totals_file, &error))
+    if (!record_totals_save(&agent->totals, json_incref(agent->heard_list), agent->totals_file,
+                            &error))
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
 }
 
@@ -141,7 +143,7 @@ static void set_specs(struct agent *agent)
                                   .subbuf_bytes = RING_SUBBUF,
                                   .subbuf_count = fetching_ring_size(agent)};
     *alarm = (struct session_spec){
-        .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = 2};
+        .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = ALARM_SUBBUFS};
     (void)snprintf(ring->name, sizeof(ring->name), "%s", name);
     (void)snprintf(ring->events, sizeof(ring->events), "%s", config_text(config, "events"));
     (void)snprintf(ring->filter, sizeof(ring->filter), "%s", config_text(config, "filter"));
@@ -346,8 +348,12 @@ static bool open_folders(struct agent *agent, struct error *error)
                    runtime);
     if (!folder_own(state, "state-dir", error) || !folder_own(agent->folder, "state-dir", error))
         return false;
-    if (!record_totals_load(&agent->totals, agent->totals_file))
+    agent->heard_list = record_totals_load(&agent->totals, agent->totals_file);
+    heard_read(&agent->heard, agent->heard_list);
+    if (!agent->heard_list && access(agent->totals_file, F_OK) == 0)
         say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew", agent->totals_file);
+    if (!agent->heard_list)
+        agent->heard_list = json_array();
     fetched_load(agent->fetched, agent->fetched_file);
     return true;
 }
@@ -415,6 +421,7 @@ static void start_watcher(struct agent *agent)
     watcher->loop = agent->loop;
     watcher->session = agent->sessions.specs[SESSION_ALARM].name;
     watcher->poll_ms = config_integer(agent->config, "alarm-poll-ms");
+    watcher->begins = alarms_begin;
     watcher->alarm = alarms_take;
     watcher->polled = alarms_polled;
     watcher->context = agent;
@@ -449,6 +456,7 @@ static void close_all(struct agent *agent)
     requests_free(agent->pending.list);
     requests_free(agent->fetching);
     requests_free(agent->collected);
+    json_decref(agent->heard_list);
     if (agent->ledger)
         ledger_free(agent->ledger);
     if (agent->fetched)

@@ -5,8 +5,6 @@
  */
 #include "totals.h"
 
-#include <unistd.h>
-
 #define OWN(member, help)                                     \
     {                                                         \
 #member, offsetof(struct record_totals, member), help \
@@ -47,25 +45,27 @@ static const struct total own[] = {
 
 const struct totals_table record_table = {"record", own, sizeof(own) / sizeof(own[0])};
 
-bool record_totals_load(struct record_totals *totals, const char *path)
+json_t *record_totals_load(struct record_totals *totals, const char *path)
 {
-    json_t *json = json_load_file(path, 0, NULL);
-    bool is_whole;
+    json_t *json = json_load_file(path, 0, NULL), *heard = NULL;
 
     *totals = (struct record_totals){.alarms = 0};
-    is_whole = totals_read(json, &totals->readers, &record_table, totals);
+    if (totals_read(json, &totals->readers, &record_table, totals))
+        heard = json_incref(json_object_get(json, "heard"));
     totals->subbuf_count = (uint64_t)json_integer_value(json_object_get(json, "subbuf_count"));
     json_decref(json);
-    return is_whole || access(path, F_OK) != 0;
+    return heard;
 }
 
-bool record_totals_save(const struct record_totals *totals, const char *path, struct error *error)
+bool record_totals_save(const struct record_totals *totals, json_t *heard, const char *path,
+                        struct error *error)
 {
     json_t *json = totals_json(&totals->readers, &record_table, totals);
     bool is_written;
 
-    if (json && json_object_set_new(json, "subbuf_count",
-                                    json_integer((json_int_t)totals->subbuf_count)) != 0) {
+    if (json_object_set_new(json, "heard", heard) != 0 ||
+        json_object_set_new(json, "subbuf_count", json_integer((json_int_t)totals->subbuf_count)) !=
+            0) {
         json_decref(json);
         json = NULL;
     }

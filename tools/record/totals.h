@@ -39,9 +39,12 @@ struct record_totals {
 
 extern const struct totals_table record_table;
 
-/* A file that is not there gives zeros; a damaged one too, and false. */
-bool record_totals_load(struct record_totals *totals, const char *path);
-/* The old file or the new one is there at any time. Returns false with error set. */
-bool record_totals_save(const struct record_totals *totals, const char *path, struct error *error);
+/* A file that is not there, or is damaged, gives zeros and NULL; else the list of alarms that were
+ * heard (heard.h), the caller's. */
+json_t *record_totals_load(struct record_totals *totals, const char *path);
+/* The old file or the new one is there at any time. Takes that list. Returns false with error set.
+ */
+bool record_totals_save(const struct record_totals *totals, json_t *heard, const char *path,
+                        struct error *error);
 
 #endif

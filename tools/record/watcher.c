@@ -52,9 +52,9 @@ static void tell_alarm(void *context, const struct alarm *alarm)
     tell(context, &record);
 }
 
-/* What a new one finds missing, the one before may have seen. */
+/* What a new one finds missing, the one before may have seen: the agent knows. */
 static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int64_t *looked_ms,
-                      bool is_first)
+                      bool *is_first)
 {
     struct record record;
     struct watcher_poll *poll = &record.of.poll;
@@ -65,8 +65,9 @@ static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int6
         tree_remove(watcher->folder) &&
         session_snapshot(watcher->session, watcher->folder, 0, &poll->problem) &&
         alarm_read(reader, watcher->folder, tell_alarm, watcher, &poll->lost, &poll->problem);
-    if (is_first)
+    if (*is_first)
         poll->lost = 0;
+    *is_first &= !poll->is_well;
     if (poll->is_well && clock_ms() - *looked_ms >= STALLED_MS) {
         struct ring_look look;
 
@@ -92,8 +93,7 @@ static int run_watcher(void *argument)
         const int64_t begun_ms = clock_ms();
         int64_t left_ms;
 
-        poll_once(watcher, reader, &looked_ms, is_first);
-        is_first = false;
+        poll_once(watcher, reader, &looked_ms, &is_first);
         left_ms = begun_ms + watcher->poll_ms - clock_ms();
         if (left_ms > 0)
             (void)nanosleep(&(struct timespec){left_ms / 1000, left_ms % 1000 * 1000000}, NULL);
@@ -164,6 +164,7 @@ void watcher_start(struct watcher *watcher)
     int ends[2] = {-1, -1};
 
     watcher->is_stopping = false;
+    watcher->begins(watcher->context);
     watcher->child = (struct child){.ended = ended, .context = watcher};
     watcher->timer = (struct timer){.due = is_late, .context = watcher};
     watcher->pipe = (struct watched){-1, POLLIN, ready, watcher, NULL};

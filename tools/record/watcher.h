@@ -22,6 +22,7 @@ struct watcher {
     const char *session;
     char folder[4096]; /* of its snapshots, on a tmpfs: it is made and removed */
     int64_t poll_ms;
+    void (*begins)(void *context); /* a new child: what the last one has told may come again */
     void (*alarm)(void *context, const struct alarm *alarm);
     void (*polled)(void *context, const struct watcher_poll *poll);
     void *context;

@@ -1,0 +1,97 @@
+/*
+ * The alarms of each program that were heard.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "heard.h"
+
+void heard_begin(struct heard *heard)
+{
+    heard->is_anew = true;
+    for (size_t i = 0; i < heard->count; i++) {
+        struct heard_program *program = &heard->programs[i];
+
+        program->before = program->last;
+        program->before_ns = program->last_ns;
+        program->heard_since = 0;
+    }
+}
+
+static struct heard_program *program_of(struct heard *heard, uint32_t pid)
+{
+    struct heard_program *oldest = &heard->programs[0];
+
+    for (size_t i = 0; i < heard->count; i++) {
+        if (heard->programs[i].pid == pid)
+            return &heard->programs[i];
+        if (heard->programs[i].last_ns < oldest->last_ns)
+            oldest = &heard->programs[i];
+    }
+    if (heard->count < HEARD_MAX)
+        oldest = &heard->programs[heard->count++];
+    *oldest = (struct heard_program){.pid = pid};
+    return oldest;
+}
+
+/* One that only tells of what was held back has no time. */
+bool heard_alarm(struct heard *heard, const struct alarm *alarm)
+{
+    struct heard_program *program = program_of(heard, alarm->pid);
+
+    if (heard->is_anew && alarm->sequence <= program->before) {
+        if (alarm->monotonic_ns <= program->before_ns)
+            return false;
+        *program = (struct heard_program){.pid = alarm->pid}; /* another one has the pid now */
+    }
+    program->heard_since++;
+    if (alarm->sequence > program->last)
+        program->last = alarm->sequence;
+    if (alarm->monotonic_ns > program->last_ns)
+        program->last_ns = alarm->monotonic_ns;
+    return true;
+}
+
+uint64_t heard_end(struct heard *heard)
+{
+    uint64_t missed = 0;
+
+    for (size_t i = 0; i < heard->count && heard->is_anew; i++) {
+        const struct heard_program *program = &heard->programs[i];
+        const uint32_t since = program->last - program->before;
+
+        if (program->before && since > program->heard_since)
+            missed += since - program->heard_since;
+    }
+    heard->is_anew = false;
+    return missed;
+}
+
+json_t *heard_json(const struct heard *heard)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list && i < heard->count; i++) {
+        const struct heard_program *program = &heard->programs[i];
+
+        (void)json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)program->pid,
+                                                    (json_int_t)program->last,
+                                                    (json_int_t)program->last_ns));
+    }
+    return list;
+}
+
+void heard_read(struct heard *heard, const json_t *json)
+{
+    const json_t *entry;
+    size_t i;
+
+    json_array_foreach(json, i, entry)
+    {
+        if (heard->count == HEARD_MAX)
+            break;
+        heard->programs[heard->count++] = (struct heard_program){
+            .pid = (uint32_t)json_integer_value(json_array_get(entry, 0)),
+            .last = (uint32_t)json_integer_value(json_array_get(entry, 1)),
+            .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 2))};
+    }
+}
