@@ -59,7 +59,10 @@ struct agent {
     struct heard heard;
     json_t *
         heard_list; /* of it, for the disk: as of the last poll, what was asked for is there then */
-    bool has_heard; /* something since the last poll */
+    bool has_heard; /* something since the last poll: */
+    struct {
+        uint64_t alarms, held_back, doubles, dropped;
+    } heard_now;
 
     /* fetching.c */
     struct task fetch_task;

@@ -66,15 +66,15 @@ void alarms_take(void *context, const struct alarm *alarm)
     agent->has_heard = true;
     rule = rule_of(agent, alarm->why);
     rule->held_back += alarm->dropped;
-    agent->totals.alarms_held_back += alarm->dropped;
+    agent->heard_now.held_back += alarm->dropped;
     if (!id.high && !id.low)
         return;
     rule->alarms++;
-    agent->totals.alarms++;
+    agent->heard_now.alarms++;
     if (fetched_has(agent->fetched, id, alarm->monotonic_ns) ||
         pending_has(&agent->pending, id, NULL) ||
         (agent->collected && request_has(agent->collected, id))) {
-        agent->totals.alarms_double++;
+        agent->heard_now.doubles++;
         return;
     }
     if (!agent->collected)
@@ -82,8 +82,18 @@ void alarms_take(void *context, const struct alarm *alarm)
     if (!agent->collected || !has_room(agent) ||
         !request_add(agent->collected, id, begin_of(alarm), alarm->why)) {
         rule->dropped++;
-        agent->totals.alarms_dropped++;
+        agent->heard_now.dropped++;
     }
+}
+
+/* With the list of what was heard: what is saved before has neither. */
+static void count_heard(struct agent *agent)
+{
+    agent->totals.alarms += agent->heard_now.alarms;
+    agent->totals.alarms_held_back += agent->heard_now.held_back;
+    agent->totals.alarms_double += agent->heard_now.doubles;
+    agent->totals.alarms_dropped += agent->heard_now.dropped;
+    memset(&agent->heard_now, 0, sizeof(agent->heard_now));
 }
 
 static void say_lost(struct agent *agent, uint64_t lost)
@@ -124,6 +134,7 @@ void alarms_polled(void *context, const struct watcher_poll *poll)
         requests_free(collected);
     }
     if (agent->has_heard) {
+        count_heard(agent);
         json_decref(agent->heard_list);
         agent->heard_list = heard_json(&agent->heard);
     }
