@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -346,11 +347,16 @@ static char *receive_all(int fd, int64_t deadline_ms, size_t *length)
     return NULL;
 }
 
+/* With many who ask at once there may be no room in the service's queue for a moment: that is
+ * waited for, which only a socket that blocks does. */
 static int connect_to(const struct sockaddr_un *address)
 {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const struct timeval limit = {CLIENT_TIME_MS / 1000, 0};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) {
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
+                    connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 ||
+                    fcntl(fd, F_SETFL, O_NONBLOCK) != 0)) {
         const int cause = errno;
 
         close(fd);
