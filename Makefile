@@ -447,7 +447,7 @@ $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-pa
 # windows and tables that are small, so that their borders are met
 $(BUILD)/fuzz/fuzz-alarm: $(addprefix tools/record/,alarm.c packets.c)
 $(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
-$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/streams.h $(wildcard tools/record/*.h)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/ctf_streams.h $(wildcard tools/record/*.h)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
 	-DPROCESSES=8
 $(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
