@@ -11,12 +11,17 @@
 
 #define CLOCK_NEVER INT64_MAX
 
-static inline int64_t clock_ms(void)
+static inline int64_t clock_ns(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t clock_ms(void)
+{
+    return clock_ns() / 1000000;
 }
 
 #endif

@@ -297,7 +297,7 @@ start_zipkin() {
     free_port port
     ZIPKIN_URL=http://127.0.0.1:$port
     start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:-UsePerfData \
-        -Djava.io.tmpdir="$WORK" -jar "$1" "--armeria.ports[0].address=${ZIPKIN_ADDRESS-127.0.0.1}" \
+        -Djava.io.tmpdir="$WORK" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
         "--armeria.ports[0].port=$port" "--armeria.ports[0].protocols[0]=http"
 }
 

@@ -15,7 +15,7 @@ recording_begin() {
 }
 
 start_taker() {
-    start_part taker "$PYTHON" "$SRC/tests/record/agent/collector.py" "$COLLECTOR_PORT" "$WORK/taken"
+    start_part taker "$PYTHON" "$SRC/tests/rotate/collector.py" "$COLLECTOR_PORT" "$WORK/taken" whole
     wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
 }
 

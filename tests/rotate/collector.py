@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A collector that may be killed: what it has taken is in a file before it says so.
 
-    collector.py PORT FILE
+    collector.py PORT FILE [whole]
 
 Each POST is a line of FILE: a JSON array with, for each span, [its tag i or null, name, id,
-number of annotations]. With a file FILE.away beside it, it answers 503.
+number of annotations]; with "whole" each span is a line, as it came. With a file FILE.away beside
+it, it answers 503.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -27,10 +28,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         spans = json.loads(body or b"[]")
         status = 503 if os.path.exists(self.server.away) else 202
         if spans and status == 202:
-            line = json.dumps(
+            lines = spans if self.server.takes_whole else [
                 [[span.get("tags", {}).get("i"), span.get("name"), span["id"],
-                  len(span.get("annotations", []))] for span in spans])
-            os.write(self.server.taken, line.encode() + b"\n")
+                  len(span.get("annotations", []))] for span in spans]]
+            os.write(self.server.taken, "".join(json.dumps(line) + "\n" for line in lines).encode())
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -48,6 +49,7 @@ def main():
     with Server(("127.0.0.1", int(sys.argv[1])), Handler) as server:
         server.taken = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         server.away = sys.argv[2] + ".away"
+        server.takes_whole = sys.argv[3:] == ["whole"]
         print("listening", flush=True)
         server.serve_forever()
 

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define SAID_AGAIN_MS 60000
 
@@ -48,11 +47,8 @@ static bool has_room(const struct agent *agent)
 /* By the wall clock. */
 static int64_t begin_of(const struct alarm *alarm)
 {
-    struct timespec mono;
-
-    clock_gettime(CLOCK_MONOTONIC, &mono);
-    return wall_clock_ns() - ((int64_t)mono.tv_sec * 1000000000 + mono.tv_nsec) +
-           (int64_t)alarm->monotonic_ns - (int64_t)alarm->duration_ns;
+    return wall_clock_ns() - clock_ns() + (int64_t)alarm->monotonic_ns -
+           (int64_t)alarm->duration_ns;
 }
 
 void alarms_take(void *context, const struct alarm *alarm)

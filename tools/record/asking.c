@@ -12,19 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ANSWER_TRACES_MAX 4096
 #define ANSWER_IDS_MAX    24576 /* of all traces: a message of the exchange may have 1 MiB */
-
-static int64_t mono_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -79,7 +70,7 @@ static void ask_others(struct agent *agent, struct request *request, const char 
 
     set_id(agent, request);
     request->at_ns = wall_clock_ns();
-    request->came_mono_ns = mono_ns();
+    request->came_mono_ns = clock_ns();
     request->due_ms = clock_ms() + linger_ms;
     message = request_json(request);
     if (!ledger_ask(agent->ledger, request, hosts, name,
@@ -202,7 +193,7 @@ void asking_load(struct agent *agent)
 
         if (!request)
             continue;
-        request->came_mono_ns = mono_ns();
+        request->came_mono_ns = clock_ns();
         agent->totals.traces_dropped += left + pending_add(&agent->pending, request);
     }
     agent->has_saved_others = json_array_size(list) > 0;
@@ -326,7 +317,7 @@ static void take_request(struct agent *agent, const json_t *message)
     if (!request)
         return;
     request->left_out = left;
-    request->came_mono_ns = mono_ns();
+    request->came_mono_ns = clock_ns();
     request->due_ms =
         clock_ms() + (request->last_ms > 0 ? 0 : config_integer(agent->config, "linger-ms"));
     ledger_yield(agent->ledger, request);

@@ -19,16 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-static int64_t mono_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static uint64_t cpu_ms(void)
 {
@@ -120,7 +111,7 @@ static bool write_only(const char *path, const struct fetch_order *order,
 
     if (!file)
         return false;
-    (void)fprintf(file, "clock %" PRId64 "\n", wall_clock_ns() - mono_ns());
+    (void)fprintf(file, "clock %" PRId64 "\n", wall_clock_ns() - clock_ns());
     begin = ftell(file);
     if (first->last_ms > 0)
         (void)fprintf(file, "* %" PRId64 " %" PRId64 " blkin keep --last %" PRId64 "ms\n",
@@ -220,7 +211,7 @@ static bool take_snapshot(const struct fetch_order *order, const char *snapshot,
         error_set(&result->error, "cannot remove %s: %s", snapshot, strerror(errno));
         return false;
     }
-    result->until_mono_ns = mono_ns();
+    result->until_mono_ns = clock_ns();
     if (!session_snapshot(order->session, snapshot, order->max_bytes, &result->error))
         return false;
     result->snapshot_ms = (uint64_t)(clock_ms() - begun_ms);
@@ -228,7 +219,7 @@ static bool take_snapshot(const struct fetch_order *order, const char *snapshot,
     result->has_look =
         ring_look(snapshot, (uint64_t)result->until_mono_ns, STALLED_NS, &result->look, &ignored);
     if (!ring_clock(snapshot, &result->offset_ns, &ignored))
-        result->offset_ns = wall_clock_ns() - mono_ns(); /* there is nothing in it */
+        result->offset_ns = wall_clock_ns() - clock_ns(); /* there is nothing in it */
     return true;
 }
 

@@ -5,13 +5,13 @@
  */
 #include "fetched.h"
 
+#include "monotonic.h"
 #include "service/totals.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BUCKETS    1024
 #define TRACES_MAX 2048
@@ -98,19 +98,11 @@ static void forget(struct fetched *fetched, int64_t before_mono_ns)
     }
 }
 
-static int64_t mono_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Younger and younger ones, until there is room. */
 static void make_room(struct fetched *fetched)
 {
     for (int64_t age_ns = AGE_NS; fetched->count >= TRACES_MAX && age_ns > 1000000000; age_ns /= 2)
-        forget(fetched, mono_ns() - age_ns);
+        forget(fetched, clock_ns() - age_ns);
 }
 
 struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
@@ -149,20 +141,6 @@ bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t at_
     return at_mono_ns < (uint64_t)until_ns;
 }
 
-static void add_ids(struct fetched_trace *trace, struct ids *ids, const json_t *list)
-{
-    const json_t *text;
-    size_t i;
-
-    json_array_foreach(list, i, text)
-    {
-        uint64_t id;
-
-        if (span_id_read(json_string_value(text), &id) && !ids_add(ids, id, IDS_MAX))
-            trace->is_cut = true;
-    }
-}
-
 void fetched_add(struct fetched *fetched, const json_t *found)
 {
     struct trace_id id;
@@ -175,8 +153,8 @@ void fetched_add(struct fetched *fetched, const json_t *found)
         return;
     trace->spans += (uint64_t)json_integer_value(json_object_get(found, "spans"));
     trace->is_cut |= json_is_true(json_object_get(found, "cut"));
-    add_ids(trace, &trace->have, json_object_get(found, "have"));
-    add_ids(trace, &trace->want, json_object_get(found, "want"));
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), IDS_MAX);
 }
 
 static json_t *ids_json(const struct ids *ids, const struct ids *without)
@@ -252,7 +230,7 @@ bool fetched_save(struct fetched *fetched, const char *path, struct error *error
     char boot[64];
     bool is_written;
 
-    forget(fetched, mono_ns() - AGE_NS);
+    forget(fetched, clock_ns() - AGE_NS);
     read_boot_id(boot);
     fetched_each(fetched, add_line, traces);
     json = json_pack("{ss, sI, so}", "boot", boot, "forgotten",

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LIMIT_MS      120000
@@ -124,10 +123,7 @@ static void take_look(struct agent *agent, const struct ring_look *look)
 
 void fetching_ring_is_new(struct agent *agent)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    agent->ring_mono_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    agent->ring_mono_ns = clock_ns();
     agent->held_ns = 0;
     agent->stalled_ms = 0;
     agent->anew = ANEW_NOT;

@@ -226,20 +226,6 @@ void ledger_yield(struct ledger *ledger, const struct request *theirs)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void add_ids(struct trace *trace, struct ids *ids, const json_t *list)
-{
-    const json_t *text;
-    size_t i;
-
-    json_array_foreach(list, i, text)
-    {
-        uint64_t id;
-
-        if (span_id_read(json_string_value(text), &id) && !ids_add(ids, id, IDS_MAX))
-            trace->is_cut = true;
-    }
-}
-
 static void add_part(struct trace *trace, uint32_t host, uint64_t spans)
 {
     struct part *more = reallocarray(trace->parts, trace->part_count + 1, sizeof(*trace->parts));
@@ -268,8 +254,8 @@ static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
     add_part(trace, host, spans > 0 ? (uint64_t)spans : 0);
     entry->hosts[host].spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
-    add_ids(trace, &trace->have, json_object_get(answer, "have"));
-    add_ids(trace, &trace->want, json_object_get(answer, "want"));
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), IDS_MAX);
 }
 
 static struct host *find_host(struct entry *entry, const char *name)

@@ -96,6 +96,22 @@ bool ids_add(struct ids *ids, uint64_t id, size_t max)
     return true;
 }
 
+bool ids_add_all(struct ids *ids, const json_t *list, size_t max)
+{
+    const json_t *text;
+    bool are_all = true;
+    size_t i;
+
+    json_array_foreach(list, i, text)
+    {
+        uint64_t id;
+
+        if (span_id_read(json_string_value(text), &id))
+            are_all &= ids_add(ids, id, max);
+    }
+    return are_all;
+}
+
 void ids_free(struct ids *ids)
 {
     free(ids->list);

@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_TRACE_ID_H
 #define BLKIN_TOOLS_TRACE_ID_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,8 @@ struct ids {
 bool ids_have(const struct ids *ids, uint64_t id);
 /* Returns false when out of memory, or if it has max already. */
 bool ids_add(struct ids *ids, uint64_t id, size_t max);
+/* Those of a JSON array of texts, as above; what is no id is passed over. */
+bool ids_add_all(struct ids *ids, const json_t *list, size_t max);
 void ids_free(struct ids *ids);
 
 /* How many of `want` are not in `have`; *first: the first of them. */
