@@ -1,0 +1,32 @@
+/*
+ * Names as numbers: services and span names come again and again, and are compared, hashed and kept
+ * as 32 bits.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ANALYSIS_NAMES_H
+#define BLKIN_ANALYSIS_NAMES_H
+
+#include "../core/text.h"
+
+#include <stdint.h>
+
+/* What a name becomes for which there is no room: so it is for all that come later. */
+#define NAMES_OTHER 0U
+
+struct names;
+
+/* Takes up to max names, NAMES_OTHER being one, of max_bytes in all. Returns NULL when out of
+ * memory. */
+struct names *names_new(uint32_t max, size_t max_bytes);
+void names_free(struct names *names);
+
+/* The number of the text, which is copied if it is new. Any bytes. */
+uint32_t names_id(struct names *names, struct text text);
+
+/* Ends in NUL; lives as long as names. Of NAMES_OTHER: "". */
+struct text names_text(const struct names *names, uint32_t id);
+
+uint32_t names_count(const struct names *names);
+
+#endif

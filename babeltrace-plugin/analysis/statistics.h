@@ -1,0 +1,67 @@
+/*
+ * Statistics of traces: a row for each service and span name, an edge for each service that calls
+ * another one. All of it is sums and histograms, so that what two have counted is added up.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ANALYSIS_STATISTICS_H
+#define BLKIN_ANALYSIS_STATISTICS_H
+
+#include "histogram.h"
+#include "model.h"
+#include "names.h"
+
+/* With more of either, new ones are counted in one for all others (NAMES_OTHER). */
+#define STATISTICS_ROWS_MAX  4096
+#define STATISTICS_EDGES_MAX 4096
+
+/* Times in ns. */
+struct statistics_row {
+    uint32_t service;
+    uint32_t name;
+    uint64_t spans; /* of this period; statistics_begin_period() sets these to 0 */
+    uint64_t errors;
+    uint64_t ever;             /* spans since the row is there */
+    struct histogram duration; /* of those whose duration is known; as is self */
+    struct histogram self;
+};
+
+struct statistics_edge {
+    uint32_t caller; /* services */
+    uint32_t callee;
+    uint64_t calls;
+    uint64_t errors;
+    struct histogram duration; /* of the callee's span */
+};
+
+struct statistics;
+
+/* Returns NULL when out of memory. The names are the caller's. */
+struct statistics *statistics_new(struct names *names);
+void statistics_free(struct statistics *statistics);
+
+/* Out of memory: these return false, and only a part is added. */
+bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked);
+bool statistics_merge(struct statistics *statistics, const struct statistics *other);
+
+/* For who sees spans before their traces: count and duration now, the rest with the trace. */
+bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
+bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked);
+
+/* Returns NULL when out of memory. For who merges what others have counted. */
+struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t service,
+                                         uint32_t name);
+struct statistics_edge *statistics_edge_of(struct statistics *statistics, uint32_t caller,
+                                           uint32_t callee);
+
+/* Counts and histograms to 0; rows, edges and `ever` stay. */
+void statistics_begin_period(struct statistics *statistics);
+
+/* In no order, but that of their coming. */
+size_t statistics_rows(const struct statistics *statistics);
+const struct statistics_row *statistics_row(const struct statistics *statistics, size_t i);
+size_t statistics_edges(const struct statistics *statistics);
+const struct statistics_edge *statistics_edge(const struct statistics *statistics, size_t i);
+const struct names *statistics_names(const struct statistics *statistics);
+
+#endif
