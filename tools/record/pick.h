@@ -76,4 +76,13 @@ struct ring_look {
 bool ring_look(const char *folder, uint64_t now, uint64_t stalled_ns, struct ring_look *look,
                struct error *error);
 
+/* Whether a session is to be made anew, look by look; all zero at first. */
+#define STALL_AGAIN_MS 1000
+struct stall {
+    int64_t since_ms; /* when a look has found stalled streams first; 0: the last one has not */
+};
+/* Returns true for the second look in a row that finds such, STALL_AGAIN_MS or more after the
+ * first: look again then. */
+bool stall_is_sure(struct stall *stall, const struct ring_look *look, int64_t now_ms);
+
 #endif
