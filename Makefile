@@ -271,6 +271,9 @@ $(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/%,$(test_programs)): $(B
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
+# with snapshots of its own
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot
+
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
 starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup pwrite fsync)
