@@ -190,8 +190,8 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;
 }
 
-/* The thread and the name only where it is read anyhow: they are a sixth of what a span costs, and
- * 21 bytes. */
+/* The thread and the name only where it is read anyhow: they are a seventh of what a span costs,
+ * and 21 bytes. */
 static int add_contexts(const struct session_spec *spec, struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
