@@ -64,14 +64,49 @@ static void take_field(struct otlp_span *span, const struct pb_field *field)
     }
 }
 
+#define COMMON_MIN 18 /* what there is to read of any field below */
+
+/*
+ * A field as most are: tag and length are a byte each, and the length is the usual one. Returns
+ * where it ends, or NULL: then it is to be read like any other.
+ */
+static inline const unsigned char *read_common(struct otlp_span *span, const unsigned char *at,
+                                               size_t left)
+{
+    switch (at[0]) {
+    case OTLP_SPAN_ATTRIBUTE:
+    case OTLP_SPAN_EVENT:
+        return at[1] < 128 && at[1] <= left - 2 ? at + 2 + at[1] : NULL;
+    case OTLP_SPAN_TRACE_ID:
+        span->trace_id_high = pb_id((const char *)at + 2);
+        span->trace_id = pb_id((const char *)at + 10);
+        return at[1] == 16 ? at + 18 : NULL;
+    case OTLP_SPAN_ID:
+        span->id = pb_id((const char *)at + 2);
+        return at[1] == 8 ? at + 10 : NULL;
+    case OTLP_SPAN_PARENT_ID:
+        span->parent_id = pb_id((const char *)at + 2);
+        return at[1] == 8 ? at + 10 : NULL;
+    default:
+        return NULL;
+    }
+}
+
 static bool read_span(struct text message, struct otlp_span *span)
 {
     struct pb_reader reader = pb_reader_of(message);
+    const unsigned char *next;
     struct pb_field field;
 
     *span = (struct otlp_span){.raw = message, .name = {"", 0}};
-    while (pb_next(&reader, &field))
+    do {
+        while (reader.end - reader.at >= COMMON_MIN &&
+               (next = read_common(span, reader.at, (size_t)(reader.end - reader.at))))
+            reader.at = next;
+        if (!pb_next(&reader, &field))
+            break;
         take_field(span, &field);
+    } while (true);
     if (span->start_ns == 0 || span->end_ns < span->start_ns)
         span->end_ns = span->start_ns;
     return !pb_is_broken(&reader);
