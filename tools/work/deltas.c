@@ -6,6 +6,7 @@
 #include "deltas.h"
 
 #include "output/encoder.h"
+#include "output/otlp_decode.h"
 #include "output/otlp_fields.h"
 #include "output/protobuf.h"
 
