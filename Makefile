@@ -95,10 +95,11 @@ unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
-# optional, too: recorders meet at `blkin hub`, or in a topic of Kafka
+# optional, too: who has no Kafka needs no librdkafka
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
-tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl $(kafka_pkg)
+has_kafka := $(if $(kafka_pkg),-DHAS_KAFKA)
+plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib $(kafka_pkg)
+tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -151,7 +152,7 @@ $(provider): $(call obj,$(provider_src))
 		$(link_gcc_s) $(LDLIBS)
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
-$(call obj,$(plugin_src)): flags = $(internal) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
@@ -163,9 +164,8 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
-	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS) \
-	$(if $(kafka_pkg),-DHAS_KAFKA)
+$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
@@ -237,7 +237,7 @@ no-nbdkit:
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
 	bench-drain bench-json bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
-$(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
+$(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
