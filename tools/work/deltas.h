@@ -3,16 +3,16 @@
  * ExportMetricsServiceRequest of delta temporality): `blkin work --root` adds such messages up, and
  * so does any back end of OpenTelemetry's.
  *
- *     resource: service.name "blkin-work", service.instance.id (the worker), messaging.consumer.group.name
- *     blkin.span.calls, .errors          sums;       attributes service.name, span.name
- *     blkin.span.duration, .self_time    exponential histograms, ns; the same attributes
- *     blkin.edge.calls, .errors          sums;       attributes client, server
+ *     resource: service.name "blkin-work", service.instance.id (the worker),
+ * messaging.consumer.group.name blkin.span.calls, .errors          sums;       attributes
+ * service.name, span.name blkin.span.duration, .self_time    exponential histograms, ns; the same
+ * attributes blkin.edge.calls, .errors          sums;       attributes client, server
  *     blkin.edge.duration                exponential histogram, ns
  *     blkin.work.*                       sums and gauges, see counts.h
  *
  * Calls are all spans; a histogram has those whose duration is known. Rows without calls in the
- * period are left out. What does not fit into one message of DELTAS_MESSAGE_MAX bytes is in several,
- * of one transaction; the first has the worker's own counters, in the others they are 0.
+ * period are left out. What does not fit into one message of DELTAS_MESSAGE_MAX bytes is in
+ * several, of one transaction; the first has the worker's own counters, in the others they are 0.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -46,9 +46,9 @@ bool deltas_write(const struct deltas_head *head, const struct statistics *stati
                   struct buffer *buffer, deltas_emit_fn *emit, void *context);
 
 /*
- * Adds a message to the statistics (of these names), and tells the rest in head. What does not belong
- * to it, of other writers, is skipped. Returns false with error set, and nothing was added, if it is
- * not such a message; or when out of memory: then a part may have been.
+ * Adds a message to the statistics (of these names), and tells the rest in head. What does not
+ * belong to it, of other writers, is skipped. Returns false with error set, and nothing was added,
+ * if it is not such a message; or when out of memory: then a part may have been.
  */
 bool deltas_read(const char *data, size_t length, struct deltas_head *head,
                  struct statistics *statistics, struct names *names, struct error *error);
