@@ -22,7 +22,7 @@
 
 #define MESSAGE_SPANS 500
 #define FLUSH_NS      INT64_C(50000000)
-#define WINDOW        (1U << 20) /* traces of which not all services have sent their spans yet */
+#define WINDOW        (1U << 16) /* traces of which not all services have sent their spans yet */
 #define PARTITIONS    256
 #define CHUNK         64 /* traces between two looks at the clock */
 #define TICK_NS       1000000

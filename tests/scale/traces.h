@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TEMPLATES   1024
+#define TEMPLATES   256
 #define SERVICES    6
 #define SPANS_MAX   10
 #define PIECE_SPANS 4 /* of one service in one trace, at most */
