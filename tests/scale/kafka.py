@@ -14,6 +14,7 @@ SRC = pathlib.Path(os.environ["SRC"])
 START_S = 100  # of a broker, on a busy machine
 ASK_MS = 20000
 BEGINNING = -2  # as an offset
+PARTITION_EOF = -191
 
 Message = collections.namedtuple("Message", "topic partition offset time_ms value")
 
@@ -220,13 +221,14 @@ class Reader(Client):
 
     def __init__(self, broker, topics):
         """topics: name -> number of partitions"""
-        super().__init__(broker, isolation_level="read_committed")
+        super().__init__(broker, isolation_level="read_committed", enable_partition_eof="true")
         wanted = RD.topic_partition_list_new(4)
         for topic, partitions in topics.items():
             for partition in range(partitions):
                 RD.topic_partition_list_add(wanted, topic.encode(), partition)
         for one in wanted.contents.elements[:wanted.contents.count]:
             one.offset = BEGINNING
+        self.ends_ahead = wanted.contents.count  # partitions whose end was not reached
         check(RD.assign(self.client, wanted), "assign")
         RD.topic_partition_list_destroy(wanted)
 
@@ -237,12 +239,23 @@ class Reader(Client):
             return None
         try:
             one = message.contents
-            if one.err:
-                return None  # a broker that is away: librdkafka connects again
+            if one.err:  # a broker that is away: librdkafka connects again
+                self.ends_ahead -= one.err == PARTITION_EOF
+                return None
             return Message(RD.topic_name(one.topic).decode(), one.partition, one.offset,
                            RD.message_timestamp(message, None), ctypes.string_at(one.payload, one.length))
         finally:
             RD.message_destroy(message)
+
+    def all(self, limit_s):
+        """What there is; to be called once, when nobody writes any more."""
+        deadline = time.monotonic() + limit_s
+        while self.ends_ahead:
+            if time.monotonic() > deadline:
+                raise Failed(f"the ends of topics were not reached within {limit_s} s")
+            message = self.poll()
+            if message:
+                yield message
 
 
 class Writer:
