@@ -79,7 +79,8 @@ provider_src := $(wildcard tracepoints/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
-plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src)
+analysis_src := $(wildcard babeltrace-plugin/analysis/*.c)
+plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src) $(analysis_src)
 tool_src := $(wildcard tools/*.c tools/*/*.c)
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
@@ -95,10 +96,11 @@ unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
-# optional, too: recorders meet at `blkin hub`, or in a topic of Kafka
+# optional, too: who has no Kafka needs no librdkafka
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
-tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl $(kafka_pkg)
+has_kafka := $(if $(kafka_pkg),-DHAS_KAFKA)
+plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib $(kafka_pkg)
+tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -151,10 +153,10 @@ $(provider): $(call obj,$(provider_src))
 		$(link_gcc_s) $(LDLIBS)
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
-$(call obj,$(plugin_src)): flags = $(internal) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 # the command links what it uses of the plugin; the sink itself comes with the plugin
@@ -163,9 +165,8 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
-	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS) \
-	$(if $(kafka_pkg),-DHAS_KAFKA)
+$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
@@ -237,15 +238,15 @@ no-nbdkit:
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
 	bench-drain bench-json bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
-$(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
+$(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
+$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src) $(analysis_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -293,7 +294,7 @@ $(starvation_tests): $(starve)
 $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(call obj,$(plugin_src)) $(starve)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
@@ -332,7 +333,7 @@ $(bench_programs): | $(before)
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
 		$(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
 # what the application benchmark compares the nbdkit filter with: the same without tracing
 disabled_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-disabled-filter.so)
