@@ -209,13 +209,18 @@ class Run:
             if worker.runs() and worker.stop():
                 raise Failed(f"{worker.name} ended badly: {worker.said()[-1000:]}")
 
-    def check(self, expected):
-        """Once all workers have ended. Returns what is wrong, and what the deltas add up to."""
+    def results(self):
+        """Once all workers have ended: what the deltas add up to, and the kept traces."""
         deltas, kept = otlp.Deltas(), check.Kept()
         reader = kafka.Reader(self.broker, {self.deltas: OUT_PARTITIONS, self.kept: OUT_PARTITIONS})
-        for message in reader.all(limit_s=120):
+        for message in reader.all(limit_s=300):
             (deltas if message.topic == self.deltas else kept).add(message.value)
         reader.close()
+        return deltas, kept
+
+    def check(self, expected):
+        """Once all workers have ended. Returns what is wrong, and what the deltas add up to."""
+        deltas, kept = self.results()
         faults = check.Faults()
         if expected.failed:
             faults.append(f"{expected.failed} spans were not acknowledged: nothing can be said of this run")
