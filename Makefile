@@ -95,7 +95,7 @@ unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-plugin_pkgs := babeltrace2 libcurl jansson liburcu zlib
+plugin_pkgs := babeltrace2 libcurl jansson liburcu libzstd zlib
 # optional, too: recorders meet at `blkin hub`, or in a topic of Kafka
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
 tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl $(kafka_pkg)
