@@ -67,7 +67,7 @@ class Load:
     def expected(self):
         if self.process.wait(400):
             raise Failed("produce: " + self.log.read_text()[-500:])
-        return check.Expected(self.account)
+        return check.read_expected(self.account)
 
 
 class Worker:
