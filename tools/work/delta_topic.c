@@ -8,6 +8,23 @@
  */
 #include "delta_topic.h"
 
+#include "output/kafka_url.h"
+
+#include <stdio.h>
+
+#define FILE_NAME "kafka-file"
+
+bool delta_topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
+                      struct error *error)
+{
+    struct kafka_url url;
+
+    if (!kafka_url_parse(&url, "input", FILE_NAME, brokers_url, error))
+        return false;
+    (void)snprintf(shown, size, "kafka://%s/%s", url.brokers, name);
+    return true;
+}
+
 #ifndef HAS_KAFKA
 
 struct delta_topic *delta_topic_open(const struct delta_topic_options *options, struct error *error)
@@ -41,6 +58,12 @@ void delta_topic_look(struct delta_topic *topic, int limit_ms)
     (void)limit_ms;
 }
 
+int32_t delta_topic_partitions(const struct delta_topic *topic)
+{
+    (void)topic;
+    return 0;
+}
+
 bool delta_topic_is_at_end(const struct delta_topic *topic)
 {
     (void)topic;
@@ -65,8 +88,7 @@ const char *delta_topic_problem(const struct delta_topic *topic)
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define FILE_NAME "kafka-file"
-#define READ_MS   100
+#define READ_MS 100
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
@@ -186,6 +208,11 @@ void delta_topic_look(struct delta_topic *topic, int limit_ms)
         topic->partitions = count;
     if (count > 0)
         topic->problem.text[0] = '\0';
+}
+
+int32_t delta_topic_partitions(const struct delta_topic *topic)
+{
+    return topic->partitions;
 }
 
 bool delta_topic_is_at_end(const struct delta_topic *topic)
@@ -343,12 +370,12 @@ struct delta_topic *delta_topic_open(const struct delta_topic_options *options, 
     topic->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (topic->fd < 0 ||
         !kafka_url_parse(&topic->url, "input", FILE_NAME, options->brokers_url, error) ||
+        !delta_topic_show(options->brokers_url, options->name, topic->shown, sizeof(topic->shown),
+                          error) ||
         !set_up(topic, error)) {
         delta_topic_close(topic);
         return NULL;
     }
-    (void)snprintf(topic->shown, sizeof(topic->shown), "kafka://%.700s/%s", topic->url.brokers,
-                   topic->name);
     error_set(&topic->problem, "%s: no answer yet", topic->shown);
     return topic;
 }

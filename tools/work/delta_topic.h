@@ -43,6 +43,10 @@ struct delta_topic *delta_topic_open(const struct delta_topic_options *options,
                                      struct error *error);
 void delta_topic_close(struct delta_topic *topic); /* NULL is allowed */
 
+/* Its name for messages: kafka://BROKER[,BROKER...]/TOPIC. Returns false with error set. */
+bool delta_topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
+                      struct error *error);
+
 /* Readable when there is something to read. */
 int delta_topic_fd(const struct delta_topic *topic);
 
@@ -53,6 +57,9 @@ bool delta_topic_read(struct delta_topic *topic, bool *has_more);
 /* Looks which partitions there are, for limit_ms at most; to be called at first, and now and then.
  */
 void delta_topic_look(struct delta_topic *topic, int limit_ms);
+
+/* 0: not known yet. */
+int32_t delta_topic_partitions(const struct delta_topic *topic);
 
 /* Has all been read that there was? */
 bool delta_topic_is_at_end(const struct delta_topic *topic);

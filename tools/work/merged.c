@@ -100,11 +100,20 @@ void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns)
         merged->to_ns = to_ns;
 }
 
+void merged_add_worker(struct merged *merged, const char *instance, const struct work_counts *counts,
+                       int64_t heard_ns)
+{
+    struct merged_worker *worker = find_worker(merged, instance, heard_ns);
+
+    if (heard_ns > worker->heard_ns)
+        worker->heard_ns = heard_ns;
+    work_counts_add(&worker->counts, counts);
+}
+
 bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
                         struct error *error)
 {
     static struct deltas_head head;
-    struct merged_worker *worker;
     int64_t period_ns;
 
     error->text[0] = '\0';
@@ -114,11 +123,9 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
         merged->refused++;
         return strcmp(error->text, "out of memory") != 0;
     }
-    worker = find_worker(merged, head.instance, log_ns);
-    if (log_ns > worker->heard_ns)
-        worker->heard_ns = log_ns;
-    work_counts_add(&worker->counts, &head.counts);
+    merged_add_worker(merged, head.instance, &head.counts, log_ns);
     period_ns = head.end_ns - head.start_ns;
-    merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0), log_ns);
+    merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0),
+                 log_ns);
     return true;
 }

@@ -12,11 +12,12 @@
  *                 "duration": HISTOGRAM}],                               of the server's spans
  *      "workers": [{"instance": "1", "heard": "2026-...", "is_there": true,
  *                   "busy": 0.31, "behind_s": 0.2, "spans_counted": 1000, ...}],  see counts.h
+ *      "forgotten": {...},                         of workers that are long away, all together
  *      "messages": 60, "refused": 0, "gaps": 0}                          of the topic
  *
  * A HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT...]},
  * of times in ns: OpenTelemetry's exponential histogram of that scale; buckets that are empty are
- * left out. Where there was no room for a name, it is "", and the row (edge) has "other": true.
+ * left out. A name is null where there was no room for it: all others are in that row (edge).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,6 +64,10 @@ void merged_free(struct merged *merged); /* NULL is allowed */
 bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
                         struct error *error);
 
+/* A worker's counters, that are added to it. */
+void merged_add_worker(struct merged *merged, const char *instance, const struct work_counts *counts,
+                       int64_t heard_ns);
+
 /* It is of this time, too. */
 void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns);
 
@@ -73,7 +78,7 @@ char *merged_document(const struct merged *merged, int64_t now_ns);
 
 bool merged_is_document(const json_t *json);
 
-/* Adds the rows and edges of a document, and what it is of. Any JSON. Returns false with error set. */
+/* Adds what a document has. Any JSON. Returns false with error set. */
 bool merged_add_document(struct merged *merged, const json_t *document, struct error *error);
 
 #endif

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#define SUBBUCKETS (1 << HISTOGRAM_SCALE)
-
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void put_name(struct printer *printer, const char *key, const struct names *names,
@@ -24,6 +22,10 @@ static void put_name(struct printer *printer, const char *key, const struct name
     bool cut;
 
     print(printer, "\"%s\":", key);
+    if (id == NAMES_OTHER) {
+        print_string(printer, "null");
+        return;
+    }
     if (printer->has_failed || !buffer_reserve(&printer->buffer, JSON_STRING_MAX(name.length))) {
         printer->has_failed = true;
         return;
@@ -49,17 +51,12 @@ static void put_time(struct printer *printer, const char *key, int64_t time_ns)
 
 static void put_buckets(struct printer *printer, const struct histogram *histogram)
 {
+    struct histogram_bucket bucket = {0};
     const char *comma = "";
 
-    for (int octave = 0; octave < HISTOGRAM_OCTAVES; octave++) {
-        const uint64_t *buckets = histogram->octaves[octave];
-
-        for (int i = 0; buckets && i < SUBBUCKETS; i++) {
-            if (!buckets[i])
-                continue;
-            print(printer, "%s%d,%" PRIu64, comma, octave * SUBBUCKETS + i - 1, buckets[i]);
-            comma = ",";
-        }
+    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
+        print(printer, "%s%" PRId32 ",%" PRIu64, comma, bucket.index, bucket.count);
+        comma = ",";
     }
 }
 
@@ -84,8 +81,7 @@ static void put_row(struct printer *printer, const struct names *names,
     print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64, row->spans, row->errors);
     put_histogram(printer, "duration", &row->duration);
     put_histogram(printer, "self", &row->self);
-    print(printer, "%s}",
-          row->service == NAMES_OTHER || row->name == NAMES_OTHER ? ",\"other\":true" : "");
+    print_string(printer, "}");
 }
 
 static void put_edge(struct printer *printer, const struct names *names,
@@ -97,8 +93,20 @@ static void put_edge(struct printer *printer, const struct names *names,
     put_name(printer, "server", names, edge->callee);
     print(printer, ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64, edge->calls, edge->errors);
     put_histogram(printer, "duration", &edge->duration);
-    print(printer, "%s}",
-          edge->caller == NAMES_OTHER || edge->callee == NAMES_OTHER ? ",\"other\":true" : "");
+    print_string(printer, "}");
+}
+
+static void put_counts(struct printer *printer, const struct work_counts *counts)
+{
+    for (size_t i = 0; i < work_counters_count; i++) {
+        const struct work_counter *counter = &work_counters[i];
+
+        print(printer, ",\"%s\":", counter->name);
+        if (counter->kind == WORK_RATIO)
+            print(printer, "%.3f", work_counter_ratio(counter, counts));
+        else
+            print(printer, "%" PRIu64, work_counter_value(counter, counts));
+    }
 }
 
 static void put_worker(struct printer *printer, const struct merged_worker *worker, int64_t now_ns)
@@ -112,16 +120,7 @@ static void put_worker(struct printer *printer, const struct merged_worker *work
     print_string(printer, ",");
     put_time(printer, "heard", worker->heard_ns);
     print(printer, ",\"is_there\":%s", worker_is_there(worker, now_ns) ? "true" : "false");
-    for (size_t i = 0; i < work_counters_count; i++) {
-        const struct work_counter *counter = &work_counters[i];
-
-        if (counter->kind == WORK_RATIO)
-            print(printer, ",\"%s\":%.3f", counter->name,
-                  work_counter_ratio(counter, &worker->counts));
-        else
-            print(printer, ",\"%s\":%" PRIu64, counter->name,
-                  work_counter_value(counter, &worker->counts));
-    }
+    put_counts(printer, &worker->counts);
     print_string(printer, "}");
 }
 
@@ -163,8 +162,10 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
         print_string(&printer, i ? ",\n" : "\n");
         put_worker(&printer, &merged->workers[i], now_ns);
     }
+    print_string(&printer, "],\"forgotten\":{\"instance\":null");
+    put_counts(&printer, &merged->forgotten);
     print(&printer,
-          "],\"messages\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"gaps\":%" PRIu64 "}\n",
+          "},\"messages\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"gaps\":%" PRIu64 "}\n",
           merged->messages, merged->refused, merged->gaps);
     return print_end(&printer);
 }
@@ -188,58 +189,51 @@ static uint64_t count_at(const json_t *object, const char *key)
 static uint32_t name_at(const struct merged *merged, const json_t *object, const char *key)
 {
     const json_t *name = json_object_get(object, key);
-    const struct text text = {json_string_value(name), json_string_length(name)};
 
-    return json_is_true(json_object_get(object, "other")) && text.length == 0
-               ? NAMES_OTHER
-               : names_id(merged->names, text);
+    return json_is_string(name)
+               ? names_id(merged->names,
+                          (struct text){json_string_value(name), json_string_length(name)})
+               : NAMES_OTHER;
 }
 
 /* Returns false if it is none, or when out of memory. */
-static bool read_buckets(struct histogram *histogram, const json_t *array)
+static bool read_buckets(struct histogram *histogram, int scale, const json_t *array)
 {
     for (size_t i = 0; i + 1 < json_array_size(array); i += 2) {
         const json_int_t index = json_integer_value(json_array_get(array, i));
         const json_int_t count = json_integer_value(json_array_get(array, i + 1));
-        const json_int_t slot = index + 1;
-        uint64_t **octave;
+        const struct histogram_bucket bucket = {(int32_t)index, (uint64_t)count};
 
-        if (index < -1 || slot >= HISTOGRAM_OCTAVES * SUBBUCKETS || count < 0)
+        if (index < INT32_MIN || index > INT32_MAX || count < 0 ||
+            !histogram_add_bucket(histogram, scale, &bucket))
             return false;
-        octave = &histogram->octaves[slot / SUBBUCKETS];
-        if (!*octave)
-            *octave = calloc(SUBBUCKETS, sizeof(**octave));
-        if (!*octave)
-            return false;
-        (*octave)[slot % SUBBUCKETS] += (uint64_t)count;
     }
     return true;
 }
 
-static bool add_histogram(struct histogram *to, const json_t *json)
+static bool add_histogram(struct histogram *to, int scale, const json_t *json)
 {
-    struct histogram histogram = {
-        .count = count_at(json, "count"),
-        .zeros = count_at(json, "zeros"),
-        .sum = json_number_value(json_object_get(json, "sum")),
-        .min = json_integer_value(json_object_get(json, "min")),
-        .max = json_integer_value(json_object_get(json, "max")),
-    };
-    const bool done = json_is_object(json) && isfinite(histogram.sum) &&
-                      read_buckets(&histogram, json_object_get(json, "buckets")) &&
-                      histogram_merge(to, &histogram);
+    struct histogram histogram = {.count = 0};
+    bool done = json_is_object(json) &&
+                read_buckets(&histogram, scale, json_object_get(json, "buckets"));
 
+    histogram.count = count_at(json, "count");
+    histogram.zeros = count_at(json, "zeros");
+    histogram.sum = json_number_value(json_object_get(json, "sum"));
+    histogram.min = json_integer_value(json_object_get(json, "min"));
+    histogram.max = json_integer_value(json_object_get(json, "max"));
+    done = done && isfinite(histogram.sum) && histogram_merge(to, &histogram);
     histogram_clear(&histogram);
     return done;
 }
 
-static bool add_row(struct merged *merged, const json_t *json)
+static bool add_row(struct merged *merged, int scale, const json_t *json)
 {
     struct statistics_row *row = statistics_row_of(
         merged->statistics, name_at(merged, json, "service"), name_at(merged, json, "name"));
 
-    if (!row || !add_histogram(&row->duration, json_object_get(json, "duration")) ||
-        !add_histogram(&row->self, json_object_get(json, "self")))
+    if (!row || !add_histogram(&row->duration, scale, json_object_get(json, "duration")) ||
+        !add_histogram(&row->self, scale, json_object_get(json, "self")))
         return false;
     row->spans += count_at(json, "spans");
     row->ever += count_at(json, "spans");
@@ -247,12 +241,12 @@ static bool add_row(struct merged *merged, const json_t *json)
     return true;
 }
 
-static bool add_edge(struct merged *merged, const json_t *json)
+static bool add_edge(struct merged *merged, int scale, const json_t *json)
 {
     struct statistics_edge *edge = statistics_edge_of(
         merged->statistics, name_at(merged, json, "client"), name_at(merged, json, "server"));
 
-    if (!edge || !add_histogram(&edge->duration, json_object_get(json, "duration")))
+    if (!edge || !add_histogram(&edge->duration, scale, json_object_get(json, "duration")))
         return false;
     edge->calls += count_at(json, "calls");
     edge->errors += count_at(json, "errors");
@@ -271,11 +265,44 @@ static int64_t time_at(const json_t *object, const char *key)
     return (int64_t)timegm(&tm) * 1000000000 + (int64_t)milliseconds * 1000000;
 }
 
-static bool add_all(struct merged *merged, const json_t *array, const char *what,
-                    bool (*add)(struct merged *merged, const json_t *json), struct error *error)
+static struct work_counts read_counts(const json_t *json)
 {
+    struct work_counts counts = {0};
+
+    for (size_t i = 0; i < work_counters_count; i++) {
+        const struct work_counter *counter = &work_counters[i];
+        void *value = (char *)&counts + counter->offset;
+
+        if (counter->kind == WORK_RATIO)
+            *(double *)value = json_number_value(json_object_get(json, counter->name));
+        else
+            *(uint64_t *)value = count_at(json, counter->name);
+    }
+    return counts;
+}
+
+static bool add_worker(struct merged *merged, int scale, const json_t *json)
+{
+    const char *instance = json_string_value(json_object_get(json, "instance"));
+    const struct work_counts counts = read_counts(json);
+
+    (void)scale;
+    if (!instance)
+        return false;
+    merged_add_worker(merged, instance, &counts, time_at(json, "heard"));
+    return true;
+}
+
+typedef bool add_fn(struct merged *merged, int scale, const json_t *json);
+
+static bool add_all(struct merged *merged, const json_t *document, const char *what, add_fn *add,
+                    struct error *error)
+{
+    const json_t *array = json_object_get(document, what);
+    const int scale = (int)json_integer_value(json_object_get(document, "scale"));
+
     for (size_t i = 0; i < json_array_size(array); i++) {
-        if (add(merged, json_array_get(array, i)))
+        if (add(merged, scale, json_array_get(array, i)))
             continue;
         error_set(error, "\"%s\", the one at %zu: expected one as `blkin work --root` writes it",
                   what, i);
@@ -287,18 +314,21 @@ static bool add_all(struct merged *merged, const json_t *array, const char *what
 bool merged_add_document(struct merged *merged, const json_t *document, struct error *error)
 {
     const int64_t from_ns = time_at(document, "from"), to_ns = time_at(document, "to");
+    const json_int_t scale = json_integer_value(json_object_get(document, "scale"));
+    struct work_counts forgotten;
 
-    if (!merged_is_document(document)) {
+    if (!merged_is_document(document) || scale < 0 || scale > 20) {
         error_set(error, "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
-        return false;
-    }
-    if (json_integer_value(json_object_get(document, "scale")) != HISTOGRAM_SCALE) {
-        error_set(error, "expected histograms of scale %d: it is of another version",
-                  HISTOGRAM_SCALE);
         return false;
     }
     if (from_ns && to_ns >= from_ns)
         merged_widen(merged, from_ns, to_ns);
-    return add_all(merged, json_object_get(document, "rows"), "rows", add_row, error) &&
-           add_all(merged, json_object_get(document, "edges"), "edges", add_edge, error);
+    forgotten = read_counts(json_object_get(document, "forgotten"));
+    work_counts_add(&merged->forgotten, &forgotten);
+    merged->messages += count_at(document, "messages");
+    merged->refused += count_at(document, "refused");
+    merged->gaps += count_at(document, "gaps");
+    return add_all(merged, document, "rows", add_row, error) &&
+           add_all(merged, document, "edges", add_edge, error) &&
+           add_all(merged, document, "workers", add_worker, error);
 }

@@ -13,8 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SUBBUCKETS (1 << HISTOGRAM_SCALE)
-
 /* From 2^14 ns, 16 us, to 2^35 ns, 34 s. */
 #define FIRST_BOUND 14
 #define LAST_BOUND  35
@@ -90,35 +88,19 @@ static char *labels(const struct names *names, const char *first, uint32_t first
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-static uint64_t octave_count(const struct histogram *histogram, int octave)
-{
-    const uint64_t *buckets = histogram->octaves[octave];
-    uint64_t count = 0;
-
-    for (int i = 0; buckets && i < SUBBUCKETS; i++)
-        count += buckets[i];
-    return count;
-}
-
-/* The first bucket of an octave ends where the octave before does: at the power of two. */
-static uint64_t first_count(const struct histogram *histogram, int octave)
-{
-    return histogram->octaves[octave] ? histogram->octaves[octave][0] : 0;
-}
-
 static void print_histogram(struct printer *page, const char *name, const char *shown,
                             const struct histogram *histogram)
 {
+    struct histogram_bucket bucket = {0};
     uint64_t passed = histogram->zeros;
+    bool is_there = histogram_next(histogram, 0, &bucket);
 
-    for (int octave = 0; octave < FIRST_BOUND; octave++)
-        passed += octave_count(histogram, octave);
     for (int bound = FIRST_BOUND; bound <= LAST_BOUND; bound++) {
+        for (; is_there && bucket.index < bound; is_there = histogram_next(histogram, 0, &bucket))
+            passed += bucket.count;
         print(page, "%s_bucket{", name);
         print_string(page, shown);
-        print(page, ",le=\"%.15g\"} %" PRIu64 "\n", (double)(UINT64_C(1) << bound) / 1e9,
-              passed + first_count(histogram, bound));
-        passed += octave_count(histogram, bound);
+        print(page, ",le=\"%.15g\"} %" PRIu64 "\n", (double)(UINT64_C(1) << bound) / 1e9, passed);
     }
     print(page, "%s_bucket{", name);
     print_string(page, shown);
