@@ -6,6 +6,7 @@
 #include "keys.h"
 
 #include "output/http_url.h"
+#include "output/protocol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -321,7 +322,7 @@ static bool check_endpoint(const char *text, struct error *error)
 
     if (strncmp(text, "file:", strlen("file:")) == 0)
         return true;
-    if (!http_url_parse(&url, text, error))
+    if (!http_url_parse(&url, protocol_of(FORMAT_AUTO, text)->path, text, error))
         return false;
     http_url_free(&url);
     return true;
