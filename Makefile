@@ -357,10 +357,10 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 mortal = exec setpriv --pdeathsig TERM
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
-	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
