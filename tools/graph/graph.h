@@ -14,7 +14,7 @@
 struct graph_period {
     double seconds; /* 0: not known, so there are no rates */
     uint64_t spans;
-    uint64_t traces;
+    uint64_t traces; /* 0: not known */
 };
 
 /* Of less than a second a rate says nothing. */

@@ -75,7 +75,8 @@ static void put_tiles(const struct page *page)
     if (has_rates)
         snprintf(text, sizeof(text), "%s a second",
                  figure_number((double)page->period.traces / seconds).text);
-    put_tile(file, "traces", figure_count(page->period.traces), false, text);
+    if (page->period.traces)
+        put_tile(file, "traces", figure_count(page->period.traces), false, text);
     if (has_rates)
         snprintf(text, sizeof(text), "%s a second",
                  figure_number((double)page->period.spans / seconds).text);
