@@ -16,7 +16,8 @@
 
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
 static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
-static const char *const compression[] = {"auto", "none", "gzip", NULL};
+static const char *const compression[] = {"auto", "none", "gzip", "zstd", NULL};
+static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
 
 /* clang-format off */
 #define AT(member) offsetof(struct params, member)
@@ -30,7 +31,8 @@ static const char *const compression[] = {"auto", "none", "gzip", NULL};
     {name, PARAM_BOOLEAN, AT(member), 0, 0, value, NULL, NULL}
 
 static const struct param_rule rules[] = {
-    A_TEXT("endpoint", exporter.transport.endpoint, "http://localhost:9411/api/v2/spans"),
+    A_TEXT("endpoint", exporter.transport.endpoint, NULL), /* that of the format */
+    A_CHOICE("format", exporter.format, format, FORMAT_AUTO),
     AN_INTEGER("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
     AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
     AN_INTEGER("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
@@ -64,6 +66,9 @@ static const struct param_rule rules[] = {
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
+    A_TEXT("tail-sampling", tail_sampling, NULL),
+    AN_INTEGER("tail-wait-ms", tail_wait_ms, 1, DAY_MS, 2000),
+    AN_INTEGER("tail-max-bytes", tail_max_bytes, MIB, MIB * MIB, 256 * MIB),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
@@ -91,7 +96,7 @@ static void set_integer(struct params *params, const struct param_rule *rule, in
     const bool boolean = value != 0;
 
     static_assert(sizeof(enum on_full) == sizeof(int) && sizeof(enum compression) == sizeof(int) &&
-                      sizeof(enum spool_fsync) == sizeof(int),
+                      sizeof(enum format) == sizeof(int) && sizeof(enum spool_fsync) == sizeof(int),
                   "choices are copied as int");
     switch (rule->type) {
     case PARAM_CHOICE:
@@ -360,7 +365,20 @@ static bool fits_only(const struct params *params, struct error *error)
     return false;
 }
 
+static bool fits_tail(const struct params *params, struct error *error)
+{
+    if (params->tail_sampling && params->only_traces)
+        error_set(error, "tail-sampling and only-traces exclude each other: what is wanted is "
+                         "known already");
+    else if (params->tail_sampling && params->checkpoint_trace)
+        error_set(error, "tail-sampling and checkpoint-trace exclude each other: a trace of spans "
+                         "that is cut into two recorded ones would be decided on in two parts");
+    else
+        return true;
+    return false;
+}
+
 bool params_fit(const struct params *params, struct error *error)
 {
-    return fits_checkpoint(params, error) && fits_only(params, error);
+    return fits_checkpoint(params, error) && fits_only(params, error) && fits_tail(params, error);
 }

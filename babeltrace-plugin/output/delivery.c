@@ -77,18 +77,19 @@ static bool pause_until(struct courier *courier, int64_t until_ms)
 
 static bool put_run(struct courier *courier, struct run run, struct error *error)
 {
-    const struct body *body = run.body;
-    const size_t begin = body->starts[run.first];
-    const size_t end = run.end == body->count
-                           ? body->buffer.length
-                           : body->starts[run.end] - courier->encoder->separator.length;
     const bool may_drop = !outbox_is_blocking(courier->outbox);
+    struct framed framed; /* or it may not be a batch by itself */
+    bool is_put;
 
-    return spool_put(courier->spool,
-                     &(struct record_body){.starts = body->starts + run.first,
-                                           .spans = run.end - run.first,
-                                           .text = {body->buffer.data + begin, end - begin}},
-                     courier->batch, may_drop, error);
+    body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+    is_put = spool_put(courier->spool,
+                       &(struct record_body){.format = courier->protocol->format,
+                                             .starts = run.body->starts + run.first,
+                                             .spans = run.end - run.first,
+                                             .text = framed.payload.spans},
+                       courier->batch, may_drop, error);
+    body_unframe(courier->encoder, &framed);
+    return is_put;
 }
 
 /* What is in the spool goes before. */
@@ -272,20 +273,39 @@ static enum sent send_run(struct courier *courier, struct run run)
 
 /* ---- one body -------------------------------------------------------------------------------- */
 
-/* A span's first bytes are its ids. */
 static void say_span(struct courier *courier, enum report kind, struct run run)
 {
-    const char *span = run.body->buffer.data + run.body->starts[run.first];
-    const size_t left = run.body->buffer.length - run.body->starts[run.first];
+    const size_t start = run.body->starts[run.first];
+    char which[80];
 
-    reporter_say(courier->reporter, kind, "span refused: %s; the span is %.*s...",
-                 courier->reply.error.text, (int)(left < 60 ? left : 60), span);
+    courier->encoder->describe(
+        (struct text){run.body->buffer.data + start, run.body->buffer.length - start}, which,
+        sizeof(which));
+    reporter_say(courier->reporter, kind, "span refused: %s; the span is %s",
+                 courier->reply.error.text, which);
 }
 
 static enum result settle(struct courier *courier, struct run run, enum outcome outcome)
 {
     settle_spans(courier, outcome, length_of(run));
     return outcome == OUTCOME_INVALID ? RESULT_REFUSED : RESULT_DONE;
+}
+
+/* Some of them may be refused all the same, for good: nobody knows which. */
+static enum result settle_accepted(struct courier *courier, struct run run)
+{
+    const uint64_t claimed = courier->reply.rejected;
+    const uint32_t rejected = claimed < length_of(run) ? (uint32_t)claimed : length_of(run);
+
+    if (courier->reply.error.text[0])
+        reporter_say(courier->reporter, rejected ? REPORT_REFUSED : REPORT_WARNING,
+                     "%u of %u spans refused: %s", rejected, length_of(run),
+                     courier->reply.error.text);
+    if (rejected)
+        settle_spans(courier, OUTCOME_REFUSED, rejected);
+    if (rejected < length_of(run))
+        settle_spans(courier, OUTCOME_ACCEPTED, length_of(run) - rejected);
+    return RESULT_DONE;
 }
 
 static size_t size_of(struct run run)
@@ -336,7 +356,7 @@ static enum result deliver(struct courier *courier, struct run run)
     }
     switch (courier->reply.delivery) {
     case DELIVERY_ACCEPTED:
-        return settle(courier, run, OUTCOME_ACCEPTED);
+        return settle_accepted(courier, run);
     case DELIVERY_INVALID:
     case DELIVERY_TOO_LARGE:
         return divide(courier, run, courier->reply.delivery);
@@ -375,22 +395,22 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
  * Encodes the spans of the batch that are not encoded yet, until the body is full; returns where
  * the next body begins. The body is empty if there was memory for none of them.
  */
-static size_t fill_body(struct courier *courier, struct batch *batch, uint32_t *cuts)
+static struct batch_place fill_body(struct courier *courier, struct batch *batch, uint32_t *cuts)
 {
     struct body *body = &courier->body;
+    struct batch_place place = batch->next_span, next = place;
     const struct span *span;
-    size_t offset = batch->offset, next = offset;
 
     *cuts = 0;
     body_reset(body);
-    for (; (span = batch_span(batch, &next)); offset = next) {
+    for (; (span = batch_span(batch, &next)); place = next) {
         bool cut = false;
 
         if (!body_add(body, courier->encoder, span, &cut)) {
             if (body->count) /* maybe there is memory when these are gone */
                 break;
             outbox_settle(courier->outbox, batch, OUTCOME_NO_MEMORY, 1);
-            batch->offset = next;
+            batch->next_span = next;
             continue;
         }
         if (body->count > 1 && body_length(body, courier->encoder) > courier->body_bytes) {
@@ -399,7 +419,7 @@ static size_t fill_body(struct courier *courier, struct batch *batch, uint32_t *
         }
         *cuts += cut;
     }
-    return offset;
+    return place;
 }
 
 static void count_cut(struct courier *courier, uint32_t cuts)
@@ -420,14 +440,46 @@ static bool give_up(struct courier *courier)
     return !patience.is_limited && clock_ms() < patience.stop_ms;
 }
 
+/* The spans of the batch that make up the body, as JSON. Returns false when out of memory. */
+static bool encode_shown(struct courier *courier, struct batch *batch)
+{
+    struct batch_place place = batch->next_span;
+    bool cut;
+
+    body_reset(&courier->shown);
+    while (courier->shown.count < courier->body.count) {
+        if (!body_add(&courier->shown, courier->tap_encoder, batch_span(batch, &place), &cut))
+            return false;
+    }
+    return true;
+}
+
+/* Before the batch has moved on to what is behind the body. */
+static void show(struct courier *courier, struct batch *batch)
+{
+    if (!courier->tap)
+        return;
+    if (!courier->tap_encoder)
+        tap_show(courier->tap, courier->encoder, &courier->body);
+    else if (tap_is_read(courier->tap) && encode_shown(courier, batch))
+        tap_show(courier->tap, courier->tap_encoder, &courier->shown);
+    else
+        tap_pass(courier->tap, courier->body.count);
+}
+
 static bool deliver_body(struct courier *courier)
 {
     struct body *body = &courier->body;
 
-    if (courier->tap)
-        tap_show(courier->tap, courier->encoder, body);
     return deliver(courier, (struct run){body, 0, body->count}) != RESULT_GIVEN_UP ||
            give_up(courier);
+}
+
+/* What makes the batch smaller, if the encoder has a use for it. */
+static void arrange(struct courier *courier, struct batch *batch)
+{
+    if (courier->encoder->frame)
+        batch_arrange(batch, NULL, NULL);
 }
 
 void deliver_batch(struct courier *courier, struct batch *batch)
@@ -436,8 +488,13 @@ void deliver_batch(struct courier *courier, struct batch *batch)
     uint32_t cuts;
 
     courier->batch = batch;
-    while (goes_on && batch->offset < batch->buffer.length) {
-        batch->offset = fill_body(courier, batch, &cuts);
+    arrange(courier, batch);
+    while (goes_on && batch_has_more(batch)) {
+        const struct batch_place next = fill_body(courier, batch, &cuts);
+
+        if (courier->body.count)
+            show(courier, batch);
+        batch->next_span = next;
         count_cut(courier, cuts);
         if (courier->body.count)
             goes_on = deliver_body(courier);
@@ -450,15 +507,16 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
     uint32_t cuts;
 
     courier->batch = batch;
-    while (batch->offset < batch->buffer.length) {
-        const size_t next = fill_body(courier, batch, &cuts);
+    arrange(courier, batch);
+    while (batch_has_more(batch)) {
+        const struct batch_place next = fill_body(courier, batch, &cuts);
 
         if (body->count && !put_run(courier, (struct run){body, 0, body->count}, error))
             return false;
-        if (courier->tap && body->count)
-            tap_show(courier->tap, courier->encoder, body);
+        if (body->count)
+            show(courier, batch);
         count_cut(courier, cuts);
-        batch->offset = next;
+        batch->next_span = next;
     }
     return true;
 }

@@ -9,6 +9,7 @@
 
 #include "body.h"
 #include "outbox.h"
+#include "protocol.h"
 #include "retry.h"
 #include "spool.h"
 
@@ -20,6 +21,7 @@ enum report {
     REPORT_BACK,
     REPORT_UNDELIVERED,
     REPORT_REFUSED,
+    REPORT_WARNING, /* of a collector that has accepted all */
     REPORT_INVALID,
     REPORT_TOO_LARGE,
     REPORT_DROPPING,
@@ -44,6 +46,7 @@ __attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporte
  * a spool, a batch that the collector does not take now is put in there, and not tried again.
  */
 struct courier {
+    const struct protocol *protocol;
     struct outbox *outbox;
     struct spool *spool; /* NULL: none */
     struct batch *batch;
@@ -54,8 +57,10 @@ struct courier {
     void (*settled)(void *context, const struct exporter_counts *counts, uint64_t settled);
     void *context;
     struct encoder *encoder;
-    struct body body;  /* what is being sent */
-    size_t body_bytes; /* more are not sent at once, unless one span alone has them */
+    struct encoder *tap_encoder; /* NULL: what is sent is what the tap shows */
+    struct body body;            /* what is being sent */
+    struct body shown;           /* the same for the tap */
+    size_t body_bytes;           /* more are not sent at once, unless one span alone has them */
     int64_t retry_timeout_ms;
     struct reporter *reporter;
     struct retry retry;

@@ -6,6 +6,7 @@
 #include "keys.h"
 
 #include "output/http_url.h"
+#include "output/protocol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +19,9 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"", "live", "rotate", "record", "hub", "stat"};
-enum { ALL, LIVE, ROTATE, RECORD, HUB };
+static const char *const sections[KEY_SECTIONS] = {"", "live", "rotate", "record",
+                                                      "hub", "stat", "work"};
+enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -77,6 +79,9 @@ static const struct key own[] = {
     A_TEXT(RECORD, "hub-kafka-file", 4000, ""),
     A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
     A_BOOLEAN(HUB, "expose-hub", false),
+    A_TEXT(WORK, "input", 2000, ""),
+    A_TEXT(WORK, "deltas", 249, "blkin_deltas"),
+    A_TEXT(WORK, "otlp-metrics", 1023, ""),
     AN_INTEGER(ALL, "hub-traces-per-s", 1, 1000000, 100),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
     A_TEXT(ALL, "hub-ca-file", 4000, ""),
@@ -317,7 +322,7 @@ static bool check_endpoint(const char *text, struct error *error)
 
     if (strncmp(text, "file:", strlen("file:")) == 0)
         return true;
-    if (!http_url_parse(&url, text, error))
+    if (!http_url_parse(&url, protocol_of(FORMAT_AUTO, text)->path, text, error))
         return false;
     http_url_free(&url);
     return true;
