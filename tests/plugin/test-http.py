@@ -24,7 +24,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import SLOW, expect, run_scenarios, scenario  # noqa: E402
+from scenarios import SCENARIOS, SLOW, expect, run_scenarios, scenario  # noqa: E402
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory")
