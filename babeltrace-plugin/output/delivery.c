@@ -16,6 +16,9 @@ struct run {
     struct body *body;
     uint32_t first;
     uint32_t end;
+    bool is_half;
+    bool has_partition; /* all are of one */
+    uint32_t partition;
 };
 
 enum result {
@@ -199,11 +202,6 @@ static uint32_t length_of(struct run run)
     return run.end - run.first;
 }
 
-static bool is_whole(struct run run)
-{
-    return run.first == 0 && run.end == run.body->count;
-}
-
 /*
  * Is this the collector's last word? A refusal is one only if the collector is well: a proxy that
  * is being configured anew refuses whatever comes. Halves need no proof that 400 is about spans, as
@@ -216,7 +214,7 @@ static bool is_final(struct courier *courier, struct run run, struct attempts *a
     if (delivery == DELIVERY_RETRY)
         return false;
     if (attempts->was_proven || (delivery != DELIVERY_REFUSED && delivery != DELIVERY_INVALID) ||
-        (delivery == DELIVERY_INVALID && !is_whole(run)))
+        (delivery == DELIVERY_INVALID && run.is_half))
         return true;
     prove(courier, attempts);
     courier->reply.may_be_batch = false;
@@ -240,7 +238,17 @@ static bool is_to_put_aside(struct courier *courier)
     return true;
 }
 
-static enum sent send_run(struct courier *courier, struct run run)
+static void frame(struct courier *courier, struct run run, struct framed *framed)
+{
+    body_frame(run.body, courier->encoder, run.first, run.end, framed);
+    if (run.has_partition) {
+        framed->payload.partition = run.partition;
+        framed->payload.partitions = courier->parts->partitions;
+    }
+}
+
+/* answer: of an attempt that was made already; NULL: there was none. */
+static enum sent send_run(struct courier *courier, struct run run, const struct reply *answer)
 {
     struct attempts attempts = {.since_ms = CLOCK_NEVER};
     bool is_answered = false, is_retry = false;
@@ -248,10 +256,15 @@ static enum sent send_run(struct courier *courier, struct run run)
 
     if (is_behind(courier) && put_aside(courier, run))
         return SENT_ASIDE;
-    body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+    frame(courier, run, &framed);
     do {
-        outbox_count_request(courier->outbox, is_retry);
-        courier->transport->send(courier->transport, &framed.payload, &courier->reply);
+        if (answer) {
+            courier->reply = *answer;
+            answer = NULL;
+        } else {
+            outbox_count_request(courier->outbox, is_retry);
+            courier->transport->send(courier->transport, &framed.payload, &courier->reply);
+        }
         attempts.was_proven = attempts.is_proven;
         attempts.is_proven = false;
         attempts.since_ms = earlier(attempts.since_ms, clock_ms());
@@ -261,7 +274,7 @@ static enum sent send_run(struct courier *courier, struct run run)
             body_unframe(courier->encoder, &framed);
             if (put_aside(courier, run))
                 return SENT_ASIDE;
-            body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+            frame(courier, run, &framed);
         }
     } while (!is_answered && (attempts.is_proven || wait_for_next(courier, &attempts)));
     body_unframe(courier->encoder, &framed);
@@ -324,9 +337,11 @@ static enum result divide(struct courier *courier, struct run run, enum delivery
     return settle(courier, run, OUTCOME_TOO_LARGE);
 }
 
-static enum result deliver(struct courier *courier, struct run run)
+static enum result deliver(struct courier *courier, struct run run);
+
+static enum result deliver_run(struct courier *courier, struct run run, const struct reply *answer)
 {
-    switch (send_run(courier, run)) {
+    switch (send_run(courier, run, answer)) {
     case SENT_ANSWERED:
         break;
     case SENT_ASIDE:
@@ -340,6 +355,13 @@ static enum result deliver(struct courier *courier, struct run run)
     case DELIVERY_INVALID:
     case DELIVERY_TOO_LARGE:
         return divide(courier, run, courier->reply.delivery);
+    case DELIVERY_POSSIBLY_PERSISTED:
+        reporter_say(courier->reporter, REPORT_POSSIBLY_PERSISTED,
+                     "spans may have arrived, or not: %s", courier->reply.error.text);
+        return settle(courier, run, OUTCOME_POSSIBLY_PERSISTED);
+    case DELIVERY_DIVIDE:
+        run.has_partition = false;
+        return deliver(courier, run);
     default:
         reporter_say(courier->reporter, REPORT_REFUSED, "spans refused: %s",
                      courier->reply.error.text);
@@ -355,10 +377,12 @@ static enum result deliver(struct courier *courier, struct run run)
 static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid)
 {
     const uint32_t middle = run.first + length_of(run) / 2;
-    const struct run left = {run.body, run.first, middle};
-    const struct run right = {run.body, middle, run.end};
-    const enum result left_result = deliver(courier, left);
-    enum result right_result;
+    struct run left = run, right = run;
+    enum result left_result, right_result;
+
+    left.end = right.first = middle;
+    left.is_half = right.is_half = true;
+    left_result = deliver(courier, left);
 
     if (left_result == RESULT_GIVEN_UP)
         return RESULT_GIVEN_UP;
@@ -367,6 +391,108 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
     else
         right_result = deliver(courier, right);
     return right_result == RESULT_DONE ? left_result : right_result;
+}
+
+/* ---- partitions ------------------------------------------------------------------------------ */
+
+static struct run run_of(struct run run, uint32_t first, uint32_t end, uint32_t partition)
+{
+    run.first = first;
+    run.end = end;
+    run.partition = partition;
+    run.has_partition = true;
+    return run;
+}
+
+/* All at once: the transport waits for nobody but at the end. */
+static void post_parts(struct courier *courier, struct run run)
+{
+    struct transport *transport = courier->transport;
+    struct framed framed;
+
+    for (uint32_t i = 0; i < courier->parts->count; i++) {
+        struct part *part = &courier->parts->part[i];
+
+        outbox_count_request(courier->outbox, false);
+        frame(courier, run_of(run, part->first, part->end, part->partition), &framed);
+        transport->post(transport, &framed.payload, &part->reply);
+        body_unframe(courier->encoder, &framed);
+    }
+    transport->await(transport);
+}
+
+/* A part that was not accepted; whose reply, sent once more, may be about other partitions. */
+struct failure {
+    uint32_t first, end, partition;
+    enum delivery delivery;
+};
+
+static bool is_settled(const struct part *part)
+{
+    return part->reply.delivery == DELIVERY_ACCEPTED ||
+           part->reply.delivery == DELIVERY_POSSIBLY_PERSISTED;
+}
+
+/* First those that have their outcome: the others may take long, or be given up. */
+static enum result finish_parts(struct courier *courier, struct run run)
+{
+    struct parts *parts = courier->parts;
+    struct failure failures[PARTS_MAX];
+    struct reply reply; /* of the first one: the others' troubles are the same, mostly */
+    enum result result = RESULT_DONE;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < parts->count; i++) {
+        const struct part *part = &parts->part[i];
+
+        if (is_settled(part)) {
+            (void)deliver_run(courier, run_of(run, part->first, part->end, part->partition),
+                              &part->reply);
+            continue;
+        }
+        if (count == 0)
+            reply = part->reply;
+        failures[count++] =
+            (struct failure){part->first, part->end, part->partition, part->reply.delivery};
+    }
+    for (uint32_t i = 0; i < count && result != RESULT_GIVEN_UP; i++) {
+        reply.delivery = failures[i].delivery;
+        result = deliver_run(courier,
+                             run_of(run, failures[i].first, failures[i].end, failures[i].partition),
+                             &reply);
+    }
+    return result;
+}
+
+static enum result deliver_parts(struct courier *courier, struct run run)
+{
+    struct transport *transport = courier->transport;
+    struct part_limits limits = transport->limits;
+    enum result result = RESULT_DONE;
+
+    if (is_behind(courier) && put_aside(courier, run))
+        return RESULT_DONE;
+    if (limits.bytes > courier->body_bytes)
+        limits.bytes = courier->body_bytes;
+    while (run.first < run.end && result != RESULT_GIVEN_UP) {
+        uint32_t next;
+
+        parts_arrange(courier->parts, run.body, courier->encoder, run.first, run.end,
+                      transport->partitions);
+        next =
+            parts_divide(courier->parts, run.body, courier->encoder, run.first, run.end, &limits);
+        post_parts(courier, run);
+        result = finish_parts(courier, run);
+        run.first = next;
+    }
+    return result;
+}
+
+static enum result deliver(struct courier *courier, struct run run)
+{
+    if (courier->parts && !run.has_partition)
+        return deliver_parts(courier, run);
+    return deliver_run(courier, run, NULL);
 }
 
 /* ---- the batch ------------------------------------------------------------------------------- */
@@ -426,7 +552,7 @@ static bool deliver_body(struct courier *courier)
 
     if (courier->tap)
         tap_show(courier->tap, courier->encoder, body);
-    return deliver(courier, (struct run){body, 0, body->count}) != RESULT_GIVEN_UP ||
+    return deliver(courier, (struct run){.body = body, .end = body->count}) != RESULT_GIVEN_UP ||
            give_up(courier);
 }
 
@@ -453,7 +579,7 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
     while (batch->offset < batch->buffer.length) {
         const size_t next = fill_body(courier, batch, &cuts);
 
-        if (body->count && !put_run(courier, (struct run){body, 0, body->count}, error))
+        if (body->count && !put_run(courier, (struct run){.body = body, .end = body->count}, error))
             return false;
         if (courier->tap && body->count)
             tap_show(courier->tap, courier->encoder, body);
@@ -467,7 +593,7 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
 
 void deliver_record(struct courier *courier, struct spool_record *record)
 {
-    const struct run whole = {&courier->body, 0, courier->body.count};
+    const struct run whole = {.body = &courier->body, .end = courier->body.count};
     enum result result;
 
     courier->record = record;

@@ -9,6 +9,7 @@
 
 #include "body.h"
 #include "outbox.h"
+#include "parts.h"
 #include "retry.h"
 #include "spool.h"
 
@@ -22,6 +23,7 @@ enum report {
     REPORT_REFUSED,
     REPORT_INVALID,
     REPORT_TOO_LARGE,
+    REPORT_POSSIBLY_PERSISTED,
     REPORT_DROPPING,
     REPORT_SPOOLING,
     REPORT_SPOOL_FAILS,
@@ -54,8 +56,9 @@ struct courier {
     void (*settled)(void *context, const struct exporter_counts *counts, uint64_t settled);
     void *context;
     struct encoder *encoder;
-    struct body body;  /* what is being sent */
-    size_t body_bytes; /* more are not sent at once, unless one span alone has them */
+    struct body body;    /* what is being sent */
+    struct parts *parts; /* of a transport with partitions; else NULL */
+    size_t body_bytes;   /* more are not sent at once, unless one span alone has them */
     int64_t retry_timeout_ms;
     struct reporter *reporter;
     struct retry retry;

@@ -43,6 +43,10 @@ struct encoder {
      */
     bool (*encode)(struct encoder *encoder, struct buffer *buffer, const struct span *span,
                    bool *cut);
+
+    /* The upper and the lower half of an encoded span's trace id; zeros if it is not one of ours.
+     */
+    void (*trace_of)(struct text span, uint64_t id[2]);
     void (*free)(struct encoder *encoder);
 };
 

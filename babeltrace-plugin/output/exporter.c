@@ -8,6 +8,7 @@
 #include "../monotonic.h"
 #include "encoder.h"
 #include "http_url.h"
+#include "kafka_url.h"
 #include "sender.h"
 #include "spool_threads.h"
 #include "tap.h"
@@ -97,10 +98,13 @@ static struct transport *open_transport(const struct transport_options *options,
 
     if (is_http(endpoint))
         return http_transport_open(options, error);
+    if (is_kafka_url(endpoint))
+        return kafka_transport_open(options, error);
     if (has_scheme(endpoint, file_scheme))
         return file_transport_open(endpoint + strlen(file_scheme), error);
     error_set(error,
-              "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://... or file:PATH",
+              "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://..., "
+              "kafka://BROKER/TOPIC or file:PATH",
               endpoint_unparsed(endpoint));
     return NULL;
 }
@@ -143,6 +147,12 @@ static bool set_up(struct exporter *exporter, struct error *error)
             return false;
     }
     exporter->transport = open_transport(&options->transport, error);
+    if (exporter->transport && exporter->transport->post &&
+        !(exporter->sender.courier.parts = parts_new())) {
+        exporter->transport->free(exporter->transport);
+        error_set(error, "out of memory");
+        return false;
+    }
     return exporter->transport != NULL;
 }
 
@@ -202,6 +212,7 @@ static bool start(struct exporter *exporter, struct error *error)
         .transport = exporter->transport,
         .tap = exporter->tap,
         .encoder = exporter->encoder,
+        .parts = exporter->sender.courier.parts,
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = &exporter->reporter,
@@ -320,6 +331,7 @@ void exporter_free(struct exporter *exporter)
     spool_free(exporter->spool);
     outbox_free(exporter->outbox);
     body_destroy(&exporter->sender.courier.body);
+    parts_free(exporter->sender.courier.parts);
     if (exporter->encoder)
         exporter->encoder->free(exporter->encoder);
     if (exporter->spool_encoder)
