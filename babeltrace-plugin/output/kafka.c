@@ -348,7 +348,8 @@ static void kafka_probe(struct transport *transport, struct reply *reply)
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
     struct error cause;
 
-    if (is_ready(kafka, true, reply) || reply->delivery != DELIVERY_RETRY || kafka->has_broker)
+    if (is_ready(kafka, true, reply) || reply->delivery != DELIVERY_RETRY || !kafka->handle ||
+        kafka->has_broker)
         return;
     cause = reply->error;
     error_set(&reply->error, "no broker is there: %s: start it, or correct the parameter endpoint",
