@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_STATISTICS_H
 #define BLKIN_TOOLS_STATISTICS_H
 
-#include "histogram.h"
+#include "analysis/histogram.h"
 #include "tree.h"
 
 /* With more, spans of new names are counted in one row for all others. */
