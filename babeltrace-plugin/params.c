@@ -18,7 +18,8 @@
 
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
 static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
-static const char *const compression[] = {"auto", "none", "gzip", NULL};
+static const char *const compression[] = {"auto", "none", "gzip", "zstd", NULL};
+static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
 
 /* clang-format off */
 #define AT(member) offsetof(struct params, member)
@@ -32,7 +33,8 @@ static const char *const compression[] = {"auto", "none", "gzip", NULL};
     {name, PARAM_BOOLEAN, AT(member), 0, 0, value, NULL, NULL}
 
 static const struct param_rule rules[] = {
-    A_TEXT("endpoint", exporter.transport.endpoint, "http://localhost:9411/api/v2/spans"),
+    A_TEXT("endpoint", exporter.transport.endpoint, NULL), /* that of the format */
+    A_CHOICE("format", exporter.format, format, FORMAT_AUTO),
     AN_INTEGER("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
     AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
     AN_INTEGER("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
@@ -94,7 +96,7 @@ static void set_integer(struct params *params, const struct param_rule *rule, in
     const bool boolean = value != 0;
 
     static_assert(sizeof(enum on_full) == sizeof(int) && sizeof(enum compression) == sizeof(int) &&
-                      sizeof(enum spool_fsync) == sizeof(int),
+                      sizeof(enum format) == sizeof(int) && sizeof(enum spool_fsync) == sizeof(int),
                   "choices are copied as int");
     switch (rule->type) {
     case PARAM_CHOICE:

@@ -125,7 +125,7 @@ static void sink_free(struct sink *sink)
 static bool open_account(struct sink *sink, const struct params *params, struct error *error)
 {
     sink->account = account_open(
-        &(struct account_options){.endpoint = params->exporter.transport.endpoint,
+        &(struct account_options){.endpoint = exporter_endpoint(&params->exporter),
                                   .stats_file = params->stats_file,
                                   .listen = params->prometheus_listen,
                                   .period_ms = params->stats_period_ms,
@@ -175,12 +175,14 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
     return sink->exporter != NULL;
 }
 
-static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
+static bool set_up(struct sink *sink, enum format format, const bt_value *map, struct error *error)
 {
     struct params params;
 
     if (!params_read(&params, map, error) || !params_fit(&params, error))
         return false;
+    if (params.exporter.format == FORMAT_AUTO)
+        params.exporter.format = format;
     signals_open();
     sink->has_signals = true;
     if (signals_ignore_sigint())
@@ -217,21 +219,18 @@ static bool set_up(struct sink *sink, const bt_value *map, struct error *error)
     return open_exporter(sink, &params, error) && open_account(sink, &params, error);
 }
 
-bt_component_class_initialize_method_status
-sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
-                const bt_value *params, void *data)
+static bt_component_class_initialize_method_status
+initialize(bt_self_component_sink *self, enum format format, const bt_value *params)
 {
     struct error error;
     struct sink *sink = calloc(1, sizeof(*sink));
 
-    (void)configuration;
-    (void)data;
     if (!sink)
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
     sink->self = self;
     sink->log_level =
         bt_component_get_logging_level(bt_self_component_as_component(self_component(sink)));
-    if (!set_up(sink, params, &error)) {
+    if (!set_up(sink, format, params, &error)) {
         sink_fail(self, "%s", error.text);
         sink_free(sink);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
@@ -244,6 +243,25 @@ sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configurati
     }
     bt_self_component_set_data(self_component(sink), sink);
     return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
+}
+
+bt_component_class_initialize_method_status
+sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
+                const bt_value *params, void *data)
+{
+    (void)configuration;
+    (void)data;
+    return initialize(self, FORMAT_AUTO, params);
+}
+
+bt_component_class_initialize_method_status
+sink_initialize_otlp(bt_self_component_sink *self,
+                     bt_self_component_sink_configuration *configuration, const bt_value *params,
+                     void *data)
+{
+    (void)configuration;
+    (void)data;
+    return initialize(self, FORMAT_OTLP, params);
 }
 
 static struct sink *sink_of(bt_self_component_sink *self)

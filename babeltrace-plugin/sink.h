@@ -1,5 +1,6 @@
 /*
- * The component class sink.blkin.zipkin.
+ * The component classes sink.blkin.zipkin and sink.blkin.otlp: one component, which is told by the
+ * second that format is "otlp" unless it is given.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,6 +12,11 @@
 bt_component_class_initialize_method_status
 sink_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
                 const bt_value *params, void *data);
+
+bt_component_class_initialize_method_status
+sink_initialize_otlp(bt_self_component_sink *self,
+                     bt_self_component_sink_configuration *configuration, const bt_value *params,
+                     void *data);
 
 bt_component_class_sink_graph_is_configured_method_status
 sink_graph_is_configured(bt_self_component_sink *self);

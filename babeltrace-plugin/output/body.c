@@ -18,6 +18,7 @@ void body_reset(struct body *body)
 {
     body->buffer.length = 0;
     body->count = 0;
+    body->last = NULL;
 }
 
 static bool reserve_start(struct body *body)
@@ -38,8 +39,7 @@ static bool reserve_start(struct body *body)
 /* Without a check: there is room. */
 static void append(struct buffer *buffer, struct text text)
 {
-    memcpy(buffer->data + buffer->length, text.data, text.length);
-    buffer->length += text.length;
+    buffer->length = (size_t)(text_copy(buffer->data + buffer->length, text) - buffer->data);
 }
 
 /* Writes what is before the next span, for which a start is reserved. */
@@ -61,18 +61,56 @@ bool body_add(struct body *body, struct encoder *encoder, const struct span *spa
     if (!begin_span(body, encoder))
         return false;
     start = body->buffer.length;
-    if (!encoder->encode(encoder, &body->buffer, span, cut) ||
+    if (!encoder->encode(encoder, &body->buffer, span, body->last, cut) ||
         !buffer_reserve(&body->buffer, encoder->close.length)) {
         body->buffer.length = before;
         return false;
     }
     body->starts[body->count++] = (uint32_t)start;
+    body->last = span->endpoint;
+    return true;
+}
+
+void body_divide(struct body *body)
+{
+    body->last = NULL;
+}
+
+struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i)
+{
+    const uint32_t begin = body->starts[i];
+    const size_t end = i + 1 == body->count ? body->buffer.length
+                                            : body->starts[i + 1] - encoder->separator.length;
+
+    return (struct text){body->buffer.data + begin, end - begin};
+}
+
+bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i)
+{
+    const struct text unit = body_unit(from, encoder, i);
+    const size_t before = to->buffer.length;
+    struct text head = {NULL, 0};
+
+    if (encoder->head_of)
+        head = encoder->head_of(from->buffer.data, from->starts, i);
+    if (!begin_span(to, encoder))
+        return false;
+    if (!buffer_reserve(&to->buffer, head.length + unit.length + encoder->close.length)) {
+        to->buffer.length = before;
+        return false;
+    }
+    to->starts[to->count++] = (uint32_t)to->buffer.length;
+    if (head.length)
+        append(&to->buffer, head);
+    append(&to->buffer, unit);
+    body_divide(to);
     return true;
 }
 
 void body_remove_last(struct body *body, const struct encoder *encoder)
 {
     body->buffer.length = body->starts[--body->count] - encoder->separator.length;
+    body->last = NULL;
 }
 
 char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length)
@@ -110,16 +148,19 @@ void body_frame(struct body *body, const struct encoder *encoder, uint32_t first
                 struct framed *framed)
 {
     char *const data = body->buffer.data;
-    char *const begin = data + body->starts[first] - encoder->open.length;
+    char *begin;
 
     framed->end = end == body->count ? data + body->buffer.length
                                      : data + body->starts[end] - encoder->separator.length;
-    memcpy(begin, encoder->open.data, encoder->open.length);
+    if (encoder->frame)
+        encoder->frame(data, body->starts, first, end, (size_t)(framed->end - data));
+    begin = data + body->starts[first] - encoder->open.length;
+    (void)text_copy(begin, encoder->open);
     if (end < body->count)
         memcpy(framed->saved, framed->end, encoder->close.length);
     else
         memset(framed->saved, 0, sizeof(framed->saved));
-    memcpy(framed->end, encoder->close.data, encoder->close.length);
+    (void)text_copy(framed->end, encoder->close);
     framed->payload = (struct payload){
         .text = {begin, (size_t)(framed->end - begin) + encoder->close.length},
         .spans = {data + body->starts[first], (size_t)(framed->end - (data + body->starts[first]))},

@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 struct body {
-    struct buffer buffer; /* open, then the spans with separators; there is room for close */
-    uint32_t *starts;     /* where each span begins */
+    struct buffer buffer; /* open, then the units with separators; there is room for close */
+    uint32_t *starts;     /* where each unit begins */
     uint32_t count;
     uint32_t starts_capacity;
+    const struct endpoint *last; /* the endpoint that the next unit may share */
 };
 
 /* Frees what is in it: zeros are an empty one. */
@@ -26,6 +27,19 @@ void body_reset(struct body *body);
 
 /* Returns false, body unchanged, when out of memory. */
 bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut);
+
+/*
+ * The next span begins a batch: runs on both sides of it may be framed in any order, since neither
+ * is written over for the other's sake.
+ */
+void body_divide(struct body *body);
+
+/* Unit i as it is, with the head of its group only if it is the first one. */
+struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i);
+
+/* Appends a copy of unit i of another body, which shares nothing with its neighbours here. Returns
+ * false, `to` unchanged, when out of memory. */
+bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i);
 
 /* Takes the last of several spans out again. */
 void body_remove_last(struct body *body, const struct encoder *encoder);
@@ -42,9 +56,9 @@ void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans,
 size_t body_length(const struct body *body, const struct encoder *encoder);
 
 /*
- * Frames the spans from first up to, not including, end in place, without memory. For that open is
- * written over what is before them, so runs must be framed from left to right; body_unframe()
- * restores what is after them. Several attempts to send one run need no new framing.
+ * Frames the spans from first up to, not including, end in place, without memory. For that what is
+ * before them is written over, so runs must be framed from left to right; body_unframe() restores
+ * what is after them. Several attempts to send one run need no new framing.
  */
 struct framed {
     struct payload payload;

@@ -17,8 +17,8 @@ struct run {
     uint32_t first;
     uint32_t end;
     bool is_half;
-    bool has_partition; /* all are of one */
-    uint32_t partition;
+    bool has_partition; /* all are of one, of so many */
+    uint32_t partition, partitions;
 };
 
 enum result {
@@ -80,18 +80,19 @@ static bool pause_until(struct courier *courier, int64_t until_ms)
 
 static bool put_run(struct courier *courier, struct run run, struct error *error)
 {
-    const struct body *body = run.body;
-    const size_t begin = body->starts[run.first];
-    const size_t end = run.end == body->count
-                           ? body->buffer.length
-                           : body->starts[run.end] - courier->encoder->separator.length;
     const bool may_drop = !outbox_is_blocking(courier->outbox);
+    struct framed framed; /* or it may not be a batch by itself */
+    bool is_put;
 
-    return spool_put(courier->spool,
-                     &(struct record_body){.starts = body->starts + run.first,
-                                           .spans = run.end - run.first,
-                                           .text = {body->buffer.data + begin, end - begin}},
-                     courier->batch, may_drop, error);
+    body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+    is_put = spool_put(courier->spool,
+                       &(struct record_body){.format = courier->protocol->format,
+                                             .starts = run.body->starts + run.first,
+                                             .spans = run.end - run.first,
+                                             .text = framed.payload.spans},
+                       courier->batch, may_drop, error);
+    body_unframe(courier->encoder, &framed);
+    return is_put;
 }
 
 /* What is in the spool goes before. */
@@ -241,10 +242,8 @@ static bool is_to_put_aside(struct courier *courier)
 static void frame(struct courier *courier, struct run run, struct framed *framed)
 {
     body_frame(run.body, courier->encoder, run.first, run.end, framed);
-    if (run.has_partition) {
-        framed->payload.partition = run.partition;
-        framed->payload.partitions = courier->parts->partitions;
-    }
+    framed->payload.partition = run.partition;
+    framed->payload.partitions = run.partitions;
 }
 
 /* answer: of an attempt that was made already; NULL: there was none. */
@@ -285,20 +284,39 @@ static enum sent send_run(struct courier *courier, struct run run, const struct 
 
 /* ---- one body -------------------------------------------------------------------------------- */
 
-/* A span's first bytes are its ids. */
 static void say_span(struct courier *courier, enum report kind, struct run run)
 {
-    const char *span = run.body->buffer.data + run.body->starts[run.first];
-    const size_t left = run.body->buffer.length - run.body->starts[run.first];
+    const size_t start = run.body->starts[run.first];
+    char which[80];
 
-    reporter_say(courier->reporter, kind, "span refused: %s; the span is %.*s...",
-                 courier->reply.error.text, (int)(left < 60 ? left : 60), span);
+    courier->encoder->describe(
+        (struct text){run.body->buffer.data + start, run.body->buffer.length - start}, which,
+        sizeof(which));
+    reporter_say(courier->reporter, kind, "span refused: %s; the span is %s",
+                 courier->reply.error.text, which);
 }
 
 static enum result settle(struct courier *courier, struct run run, enum outcome outcome)
 {
     settle_spans(courier, outcome, length_of(run));
     return outcome == OUTCOME_INVALID ? RESULT_REFUSED : RESULT_DONE;
+}
+
+/* Some of them may be refused all the same, for good: nobody knows which. */
+static enum result settle_accepted(struct courier *courier, struct run run)
+{
+    const uint64_t claimed = courier->reply.rejected;
+    const uint32_t rejected = claimed < length_of(run) ? (uint32_t)claimed : length_of(run);
+
+    if (courier->reply.error.text[0])
+        reporter_say(courier->reporter, rejected ? REPORT_REFUSED : REPORT_WARNING,
+                     "%u of %u spans refused: %s", rejected, length_of(run),
+                     courier->reply.error.text);
+    if (rejected)
+        settle_spans(courier, OUTCOME_REFUSED, rejected);
+    if (rejected < length_of(run))
+        settle_spans(courier, OUTCOME_ACCEPTED, length_of(run) - rejected);
+    return RESULT_DONE;
 }
 
 static size_t size_of(struct run run)
@@ -351,7 +369,7 @@ static enum result deliver_run(struct courier *courier, struct run run, const st
     }
     switch (courier->reply.delivery) {
     case DELIVERY_ACCEPTED:
-        return settle(courier, run, OUTCOME_ACCEPTED);
+        return settle_accepted(courier, run);
     case DELIVERY_INVALID:
     case DELIVERY_TOO_LARGE:
         return divide(courier, run, courier->reply.delivery);
@@ -395,137 +413,163 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-static struct run run_of(struct run run, uint32_t first, uint32_t end, uint32_t partition)
+static struct run run_of(struct run run, const struct parts *parts, const struct part *part)
 {
-    run.first = first;
-    run.end = end;
-    run.partition = partition;
+    run.first = part->first;
+    run.end = part->end;
     run.has_partition = true;
+    run.partition = part->partition;
+    run.partitions = parts->partitions;
     return run;
 }
 
+/* A message that was too large for a broker was no wider than this. */
+static struct part_limits limits_of(const struct courier *courier)
+{
+    struct part_limits limits = courier->transport->limits;
+
+    if (limits.bytes > courier->body_bytes)
+        limits.bytes = courier->body_bytes;
+    return limits;
+}
+
 /* All at once: the transport waits for nobody but at the end. */
-static void post_parts(struct courier *courier, struct run run)
+static void post_parts(struct courier *courier, struct run run, const struct parts *parts,
+                       uint32_t first, uint32_t count)
 {
     struct transport *transport = courier->transport;
     struct framed framed;
 
-    for (uint32_t i = 0; i < courier->parts->count; i++) {
-        struct part *part = &courier->parts->part[i];
-
+    for (uint32_t i = 0; i < count; i++) {
         outbox_count_request(courier->outbox, false);
-        frame(courier, run_of(run, part->first, part->end, part->partition), &framed);
-        transport->post(transport, &framed.payload, &part->reply);
+        frame(courier, run_of(run, parts, &parts->list[first + i]), &framed);
+        transport->post(transport, &framed.payload, &courier->replies[i]);
         body_unframe(courier->encoder, &framed);
     }
     transport->await(transport);
 }
 
-/* A part that was not accepted; whose reply, sent once more, may be about other partitions. */
-struct failure {
-    uint32_t first, end, partition;
-    enum delivery delivery;
-};
-
-static bool is_settled(const struct part *part)
+static bool is_outcome(enum delivery delivery)
 {
-    return part->reply.delivery == DELIVERY_ACCEPTED ||
-           part->reply.delivery == DELIVERY_POSSIBLY_PERSISTED;
+    return delivery == DELIVERY_ACCEPTED || delivery == DELIVERY_POSSIBLY_PERSISTED;
 }
 
-/* First those that have their outcome: the others may take long, or be given up. */
-static enum result finish_parts(struct courier *courier, struct run run)
+/*
+ * First those that have their outcome, since the others may take long, or be given up. These may be
+ * posted again, in parts of their own: so what is needed of their replies is kept here.
+ */
+static enum result finish_parts(struct courier *courier, struct run run, const struct parts *parts,
+                                uint32_t first, uint32_t count)
 {
-    struct parts *parts = courier->parts;
-    struct failure failures[PARTS_MAX];
-    struct reply reply; /* of the first one: the others' troubles are the same, mostly */
+    enum delivery failed[POSTED_MAX];
+    struct reply reply = {.delivery = DELIVERY_ACCEPTED}; /* of the first that failed */
     enum result result = RESULT_DONE;
-    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < parts->count; i++) {
-        const struct part *part = &parts->part[i];
-
-        if (is_settled(part)) {
-            (void)deliver_run(courier, run_of(run, part->first, part->end, part->partition),
-                              &part->reply);
-            continue;
-        }
-        if (count == 0)
-            reply = part->reply;
-        failures[count++] =
-            (struct failure){part->first, part->end, part->partition, part->reply.delivery};
+    for (uint32_t i = 0; i < count; i++) {
+        failed[i] = courier->replies[i].delivery;
+        if (is_outcome(failed[i]))
+            (void)deliver_run(courier, run_of(run, parts, &parts->list[first + i]),
+                              &courier->replies[i]);
+        else if (reply.delivery == DELIVERY_ACCEPTED)
+            reply = courier->replies[i];
     }
     for (uint32_t i = 0; i < count && result != RESULT_GIVEN_UP; i++) {
-        reply.delivery = failures[i].delivery;
-        result = deliver_run(courier,
-                             run_of(run, failures[i].first, failures[i].end, failures[i].partition),
-                             &reply);
+        if (is_outcome(failed[i]))
+            continue;
+        reply.delivery = failed[i];
+        result = deliver_run(courier, run_of(run, parts, &parts->list[first + i]), &reply);
     }
     return result;
 }
 
-static enum result deliver_parts(struct courier *courier, struct run run)
+static enum result deliver_list(struct courier *courier, struct run run, const struct parts *parts)
 {
-    struct transport *transport = courier->transport;
-    struct part_limits limits = transport->limits;
     enum result result = RESULT_DONE;
 
-    if (is_behind(courier) && put_aside(courier, run))
-        return RESULT_DONE;
-    if (limits.bytes > courier->body_bytes)
-        limits.bytes = courier->body_bytes;
-    while (run.first < run.end && result != RESULT_GIVEN_UP) {
-        uint32_t next;
+    for (uint32_t i = 0; i < parts->count && result != RESULT_GIVEN_UP; i += POSTED_MAX) {
+        const uint32_t left = parts->count - i;
+        const uint32_t count = left < POSTED_MAX ? left : POSTED_MAX;
 
-        parts_arrange(courier->parts, run.body, courier->encoder, run.first, run.end,
-                      transport->partitions);
-        next =
-            parts_divide(courier->parts, run.body, courier->encoder, run.first, run.end, &limits);
-        post_parts(courier, run);
-        result = finish_parts(courier, run);
-        run.first = next;
+        post_parts(courier, run, parts, i, count);
+        result = finish_parts(courier, run, parts, i, count);
     }
+    return result;
+}
+
+/* A record of the spool, or what was divided by another number of partitions. */
+static enum result deliver_arranged(struct courier *courier, struct run run)
+{
+    const struct part_limits limits = limits_of(courier);
+    struct parts parts = {.count = 0};
+    struct body body = {.count = 0};
+    enum result result;
+
+    parts_reset(&parts, atomic_load(&courier->transport->partitions), &limits);
+    if (parts_arrange(&parts, run.body, courier->encoder, run.first, run.end, &body)) {
+        run.body = &body;
+        result = deliver_list(courier, run, &parts);
+    } else {
+        result = settle(courier, run, OUTCOME_NO_MEMORY);
+    }
+    parts_free(&parts);
+    body_destroy(&body);
     return result;
 }
 
 static enum result deliver(struct courier *courier, struct run run)
 {
-    if (courier->parts && !run.has_partition)
-        return deliver_parts(courier, run);
-    return deliver_run(courier, run, NULL);
+    const struct parts *parts = &courier->parts;
+
+    if (!courier->transport->post || run.has_partition)
+        return deliver_run(courier, run, NULL);
+    if (is_behind(courier) && put_aside(courier, run))
+        return RESULT_DONE;
+    if (!courier->record && run.body == &courier->body && length_of(run) == run.body->count &&
+        parts->partitions == atomic_load(&courier->transport->partitions))
+        return deliver_list(courier, run, parts);
+    return deliver_arranged(courier, run);
 }
 
 /* ---- the batch ------------------------------------------------------------------------------- */
+
+static bool add_span(struct courier *courier, const struct span *span, bool *cut)
+{
+    if (courier->transport->post)
+        return parts_add(&courier->parts, &courier->body, courier->encoder, span, cut);
+    return body_add(&courier->body, courier->encoder, span, cut);
+}
 
 /*
  * Encodes the spans of the batch that are not encoded yet, until the body is full; returns where
  * the next body begins. The body is empty if there was memory for none of them.
  */
-static size_t fill_body(struct courier *courier, struct batch *batch, uint32_t *cuts)
+static struct batch_place fill_body(struct courier *courier, struct batch *batch, uint32_t *cuts)
 {
     struct body *body = &courier->body;
+    struct batch_place place = batch->next_span, next = place;
     const struct span *span;
-    size_t offset = batch->offset, next = offset;
 
     *cuts = 0;
     body_reset(body);
-    for (; (span = batch_span(batch, &next)); offset = next) {
+    parts_trim(&courier->parts, body);
+    for (; (span = batch_span(batch, &next)); place = next) {
         bool cut = false;
 
-        if (!body_add(body, courier->encoder, span, &cut)) {
+        if (!add_span(courier, span, &cut)) {
             if (body->count) /* maybe there is memory when these are gone */
                 break;
             outbox_settle(courier->outbox, batch, OUTCOME_NO_MEMORY, 1);
-            batch->offset = next;
+            batch->next_span = next;
             continue;
         }
         if (body->count > 1 && body_length(body, courier->encoder) > courier->body_bytes) {
             body_remove_last(body, courier->encoder);
+            parts_trim(&courier->parts, body);
             break;
         }
         *cuts += cut;
     }
-    return offset;
+    return place;
 }
 
 static void count_cut(struct courier *courier, uint32_t cuts)
@@ -546,14 +590,52 @@ static bool give_up(struct courier *courier)
     return !patience.is_limited && clock_ms() < patience.stop_ms;
 }
 
+/* The spans of the batch that make up the body, as JSON. Returns false when out of memory. */
+static bool encode_shown(struct courier *courier, struct batch *batch)
+{
+    struct batch_place place = batch->next_span;
+    bool cut;
+
+    body_reset(&courier->shown);
+    while (courier->shown.count < courier->body.count) {
+        if (!body_add(&courier->shown, courier->tap_encoder, batch_span(batch, &place), &cut))
+            return false;
+    }
+    return true;
+}
+
+/* Before the batch has moved on to what is behind the body. */
+static void show(struct courier *courier, struct batch *batch)
+{
+    if (!courier->tap)
+        return;
+    if (!courier->tap_encoder)
+        tap_show(courier->tap, courier->encoder, &courier->body);
+    else if (tap_is_read(courier->tap) && encode_shown(courier, batch))
+        tap_show(courier->tap, courier->tap_encoder, &courier->shown);
+    else
+        tap_pass(courier->tap, courier->body.count);
+}
+
 static bool deliver_body(struct courier *courier)
 {
     struct body *body = &courier->body;
 
-    if (courier->tap)
-        tap_show(courier->tap, courier->encoder, body);
     return deliver(courier, (struct run){.body = body, .end = body->count}) != RESULT_GIVEN_UP ||
            give_up(courier);
+}
+
+/* What makes the batch smaller, if the encoder has a use for it, and messages larger. */
+static void arrange(struct courier *courier, struct batch *batch)
+{
+    if (courier->transport->post) {
+        const struct part_limits limits = limits_of(courier);
+
+        parts_reset(&courier->parts, atomic_load(&courier->transport->partitions), &limits);
+        batch_arrange(batch, parts_key, &courier->parts);
+    } else if (courier->encoder->frame) {
+        batch_arrange(batch, NULL, NULL);
+    }
 }
 
 void deliver_batch(struct courier *courier, struct batch *batch)
@@ -562,8 +644,13 @@ void deliver_batch(struct courier *courier, struct batch *batch)
     uint32_t cuts;
 
     courier->batch = batch;
-    while (goes_on && batch->offset < batch->buffer.length) {
-        batch->offset = fill_body(courier, batch, &cuts);
+    arrange(courier, batch);
+    while (goes_on && batch_has_more(batch)) {
+        const struct batch_place next = fill_body(courier, batch, &cuts);
+
+        if (courier->body.count)
+            show(courier, batch);
+        batch->next_span = next;
         count_cut(courier, cuts);
         if (courier->body.count)
             goes_on = deliver_body(courier);
@@ -576,15 +663,16 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
     uint32_t cuts;
 
     courier->batch = batch;
-    while (batch->offset < batch->buffer.length) {
-        const size_t next = fill_body(courier, batch, &cuts);
+    arrange(courier, batch);
+    while (batch_has_more(batch)) {
+        const struct batch_place next = fill_body(courier, batch, &cuts);
 
         if (body->count && !put_run(courier, (struct run){.body = body, .end = body->count}, error))
             return false;
-        if (courier->tap && body->count)
-            tap_show(courier->tap, courier->encoder, body);
+        if (body->count)
+            show(courier, batch);
         count_cut(courier, cuts);
-        batch->offset = next;
+        batch->next_span = next;
     }
     return true;
 }

@@ -1,8 +1,10 @@
 /*
- * Encoders: how a finished span is written, and how a batch of them is framed.
+ * Encoders: how a finished span is written, as a unit of a body, and how a batch is made of units.
  *
- * A batch is open, then spans with a separator between each two, then close: any run of spans of a
- * batch is itself a batch once it is framed. That is what splitting one after a refusal relies on.
+ * Any run of units of a body is a batch once it is framed. That is what splitting one after a
+ * refusal relies on, and the spool. With most encoders a batch is open, then units with a separator
+ * between each two, then close. With one that has frame(), neighbours share what is said of their
+ * endpoint.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,30 +32,49 @@
 #define LIMIT_SPAN (384U << 10)
 
 struct encoder {
-    const char *content_type;
-    struct text open; /* shorter than any encoded span */
+    struct text open; /* shorter than any unit */
     struct text separator;
     struct text close; /* likewise */
-    const char *empty_batch;
 
     /*
-     * Appends the span. *cut tells whether parts of it were left out: see LIMIT_SPAN. Returns
+     * Appends the span's unit. `before` is the endpoint of the unit before, NULL: this one is to
+     * share nothing with it. *cut tells whether parts of it were left out: see LIMIT_SPAN. Returns
      * false, buffer unchanged, if the buffer has no room. An endpoint must not change, nor may
      * another one get its address, while the encoder lives.
      */
     bool (*encode)(struct encoder *encoder, struct buffer *buffer, const struct span *span,
-                   bool *cut);
+                   const struct endpoint *before, bool *cut);
 
-    /* The upper and the lower half of an encoded span's trace id; zeros if it is not one of ours.
+    /*
+     * Makes the units from first up to, not including, end a batch by themselves: starts[] is where
+     * in data each begins, length is where the last one ends. What is before the first may be
+     * written over, and then its start moves to the left. May be NULL.
      */
-    void (*trace_of)(struct text span, uint64_t id[2]);
+    void (*frame)(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length);
+
+    /* What a unit has to begin with to be a batch by itself; empty: it does. May be NULL. */
+    struct text (*head_of)(const char *data, const uint32_t *starts, uint32_t unit);
+
+    /* The upper and the lower half of a unit's trace id. */
+    void (*trace_of)(struct text unit, uint64_t id[2]);
+
+    /* Which span it is, in a few words that a terminal may show. */
+    void (*describe)(struct text unit, char *line, size_t size);
+
     void (*free)(struct encoder *encoder);
 };
 
-/*
- * Zipkin JSON v2, in a form that both Zipkin's and the Go decoders accept. Returns NULL when out of
- * memory.
- */
-struct encoder *zipkin_json_encoder_new(void);
+/* A core annotation at the very start or end says what kind, timestamp and duration say already. */
+static inline bool is_implied(const struct span *span, const struct span_entry *entry)
+{
+    const struct text value = span_entry_value(entry);
+
+    if ((span->kind != SPAN_CLIENT && span->kind != SPAN_SERVER) || value.length != 2)
+        return false;
+    if (entry->integer == span->start_ns)
+        return text_is(value, span->kind == SPAN_CLIENT ? "cs" : "sr");
+    return entry->integer == span->end_ns &&
+           text_is(value, span->kind == SPAN_CLIENT ? "cr" : "ss");
+}
 
 #endif

@@ -22,14 +22,17 @@
 struct exporter {
     struct exporter_options options;
     struct exporter_callbacks callbacks;
+    const struct protocol *protocol;
     struct encoder *encoder;
     struct outbox *outbox;
     struct transport *transport;
-    struct tap *tap; /* NULL: none */
+    struct reply *replies; /* see delivery.h */
+    struct tap *tap;       /* NULL: none */
     struct sender sender;
     struct spool *spool; /* NULL: none; then these two as well */
     struct spool_threads *spool_threads;
     struct encoder *spool_encoder;
+    struct encoder *tap_encoder[2]; /* the sender's and the spooler's; NULL: none is needed */
     struct reporter reporter;
     int64_t stop_ms; /* CLOCK_NEVER before it is known that the end is near */
     bool is_running; /* there are a thread and a transport */
@@ -101,15 +104,27 @@ static struct transport *open_transport(const struct transport_options *options,
     if (is_kafka_url(endpoint))
         return kafka_transport_open(options, error);
     if (has_scheme(endpoint, file_scheme))
-        return file_transport_open(endpoint + strlen(file_scheme), error);
-    error_set(error,
-              "endpoint \"%s\": expected http://HOST[:PORT]/api/v2/spans, https://..., "
-              "kafka://BROKER/TOPIC or file:PATH",
-              endpoint_unparsed(endpoint));
+        return file_transport_open(options->protocol, endpoint + strlen(file_scheme), error);
+    error_set(
+        error,
+        "endpoint \"%s\": expected http://HOST[:PORT]%s, https://..., kafka://BROKER/TOPIC or "
+        "file:PATH",
+        endpoint_unparsed(endpoint), options->protocol->path);
     return NULL;
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
+
+const struct protocol *exporter_protocol(const struct exporter_options *options)
+{
+    return protocol_of(options->format, options->transport.endpoint);
+}
+
+const char *exporter_endpoint(const struct exporter_options *options)
+{
+    return options->transport.endpoint ? options->transport.endpoint
+                                       : exporter_protocol(options)->endpoint;
+}
 
 /* Besides the one that there always is; a file has one end only. */
 static unsigned more_senders(const struct exporter_options *options)
@@ -117,14 +132,28 @@ static unsigned more_senders(const struct exporter_options *options)
     return is_http(options->transport.endpoint) ? (unsigned)options->spool.senders - 1 : 0;
 }
 
+/* Of what the tap shows where that is not what is sent. */
+static bool make_tap_encoders(struct exporter *exporter)
+{
+    if (!exporter->tap || exporter->protocol->format == FORMAT_ZIPKIN)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        exporter->tap_encoder[i] = zipkin_protocol.encoder_new();
+        if (!exporter->tap_encoder[i])
+            return false;
+    }
+    return true;
+}
+
 static bool set_up(struct exporter *exporter, struct error *error)
 {
     struct exporter_options *options = &exporter->options;
 
-    exporter->encoder = zipkin_json_encoder_new();
+    exporter->protocol = options->transport.protocol = exporter_protocol(options);
+    options->transport.endpoint = exporter_endpoint(options);
+    options->spool.format = exporter->protocol->format;
+    exporter->encoder = exporter->protocol->encoder_new();
     if (exporter->encoder) {
-        options->transport.content_type = exporter->encoder->content_type;
-        options->transport.empty_batch = exporter->encoder->empty_batch;
         exporter->outbox = outbox_new(&(struct outbox_options){
             .batch_spans = (uint32_t)options->batch_spans,
             .batch_bytes = (size_t)options->batch_bytes,
@@ -141,6 +170,10 @@ static bool set_up(struct exporter *exporter, struct error *error)
     }
     if (options->tap && !(exporter->tap = tap_open(options->tap, error)))
         return false;
+    if (!make_tap_encoders(exporter)) {
+        error_set(error, "out of memory");
+        return false;
+    }
     if (options->spool.folder) {
         exporter->spool = spool_open(&options->spool, exporter->outbox, error);
         if (!exporter->spool)
@@ -148,7 +181,7 @@ static bool set_up(struct exporter *exporter, struct error *error)
     }
     exporter->transport = open_transport(&options->transport, error);
     if (exporter->transport && exporter->transport->post &&
-        !(exporter->sender.courier.parts = parts_new())) {
+        !(exporter->replies = calloc(POSTED_MAX, sizeof(*exporter->replies)))) {
         exporter->transport->free(exporter->transport);
         error_set(error, "out of memory");
         return false;
@@ -173,7 +206,7 @@ static bool prepare_spool(struct exporter *exporter, struct error *error)
     const unsigned senders = more_senders(&exporter->options);
     struct transport *transport;
 
-    exporter->spool_encoder = zipkin_json_encoder_new();
+    exporter->spool_encoder = exporter->protocol->encoder_new();
     exporter->spool_threads = spool_threads_new(&exporter->sender.courier, senders);
     if (!exporter->spool_encoder || !exporter->spool_threads) {
         error_set(error, "out of memory");
@@ -194,7 +227,8 @@ static bool start_threads(struct exporter *exporter)
 {
     if (!sender_start(&exporter->sender))
         return false;
-    if (!exporter->spool || spool_threads_start(exporter->spool_threads, exporter->spool_encoder)) {
+    if (!exporter->spool || spool_threads_start(exporter->spool_threads, exporter->spool_encoder,
+                                                exporter->tap_encoder[1])) {
         exporter->is_running = true;
         return true;
     }
@@ -207,12 +241,14 @@ static bool start(struct exporter *exporter, struct error *error)
     exporter->reporter.report = exporter->callbacks.report;
     exporter->reporter.context = exporter->callbacks.context;
     exporter->sender.courier = (struct courier){
+        .protocol = exporter->protocol,
         .outbox = exporter->outbox,
         .spool = exporter->spool,
         .transport = exporter->transport,
         .tap = exporter->tap,
         .encoder = exporter->encoder,
-        .parts = exporter->sender.courier.parts,
+        .replies = exporter->replies,
+        .tap_encoder = exporter->tap_encoder[0],
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
         .reporter = &exporter->reporter,
@@ -320,6 +356,12 @@ bool exporter_close(struct exporter *exporter, struct error *error)
     return exporter->sender.is_kept;
 }
 
+static void free_encoder(struct encoder *encoder)
+{
+    if (encoder)
+        encoder->free(encoder);
+}
+
 void exporter_free(struct exporter *exporter)
 {
     if (!exporter)
@@ -330,12 +372,14 @@ void exporter_free(struct exporter *exporter)
     spool_threads_free(exporter->spool_threads);
     spool_free(exporter->spool);
     outbox_free(exporter->outbox);
+    parts_free(&exporter->sender.courier.parts);
+    free(exporter->replies);
     body_destroy(&exporter->sender.courier.body);
-    parts_free(exporter->sender.courier.parts);
-    if (exporter->encoder)
-        exporter->encoder->free(exporter->encoder);
-    if (exporter->spool_encoder)
-        exporter->spool_encoder->free(exporter->spool_encoder);
+    body_destroy(&exporter->sender.courier.shown);
+    free_encoder(exporter->encoder);
+    free_encoder(exporter->spool_encoder);
+    free_encoder(exporter->tap_encoder[0]);
+    free_encoder(exporter->tap_encoder[1]);
     free(exporter);
 }
 

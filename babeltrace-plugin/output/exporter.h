@@ -23,7 +23,8 @@ enum on_full {
 };
 
 struct exporter_options {
-    struct transport_options transport; /* content_type and empty_batch are the exporter's to set */
+    struct transport_options transport; /* without the protocol, which is the exporter's to set */
+    enum format format;
     bool require_collector;   /* the collector must answer before exporter_new() returns */
     int64_t batch_spans;      /* a batch has at most this many spans */
     int64_t batch_bytes;      /* and this many bytes */
@@ -65,6 +66,10 @@ struct exporter_callbacks {
 };
 
 struct exporter;
+
+/* Both of what the options say: the protocol, and where it goes if they do not tell. */
+const struct protocol *exporter_protocol(const struct exporter_options *options);
+const char *exporter_endpoint(const struct exporter_options *options);
 
 /* Returns NULL with error set, also if the collector does not answer as one. */
 struct exporter *exporter_new(const struct exporter_options *options,

@@ -1,11 +1,13 @@
 /*
- * The file transport: one JSON array on disk, complete after every batch.
+ * The file transport: one batch of the protocol on disk, complete after every one that is sent.
  *
- * The closing bracket is written with each batch and overwritten by the next one, so that a file of
- * a running or a killed collector can be loaded too. A pipe or a terminal gets it at the end only.
+ * What is to be at the end, such as JSON's closing bracket, is written with each batch and
+ * overwritten by the next one, so that the file of a sink that runs, or was killed, can be loaded
+ * too. A pipe or a terminal gets it at the end only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "protocol.h"
 #include "transport.h"
 
 #include <errno.h>
@@ -20,14 +22,15 @@
 
 #define READER_POLL_MS 20 /* nothing tells when a FIFO gets its reader */
 
-static const char tail[] = "\n]\n";
-
 struct file_transport {
     struct transport base;
+    const struct protocol *protocol;
     int fd;        /* -1: a FIFO without a reader yet */
     int cancel_fd; /* readable: wait for nobody any more */
     bool seekable;
-    off_t length; /* of what stays: all but the tail */
+    off_t length;   /* of what stays: all but the end */
+    bool is_begun;  /* what is before the first batch is there */
+    bool has_spans; /* a next batch needs the joint */
     char path[];
 };
 
@@ -42,12 +45,11 @@ static bool wait_for(struct file_transport *file, int fd, int timeout_ms)
 }
 
 /* A reader may stand still for as long as it likes: only cancel() ends the wait for it. */
-static bool write_all(struct file_transport *file, const char *data, size_t length,
-                      struct error *error)
+static bool write_all(struct file_transport *file, struct text text, struct error *error)
 {
-    while (length) {
-        ssize_t written = file->seekable ? pwrite(file->fd, data, length, file->length)
-                                         : write(file->fd, data, length);
+    while (text.length) {
+        ssize_t written = file->seekable ? pwrite(file->fd, text.data, text.length, file->length)
+                                         : write(file->fd, text.data, text.length);
 
         if (written < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(file, file->fd, -1))))
             continue;
@@ -59,18 +61,18 @@ static bool write_all(struct file_transport *file, const char *data, size_t leng
             errno = cause; /* callers judge by it */
             return false;
         }
-        data += written;
-        length -= (size_t)written;
+        text.data += written;
+        text.length -= (size_t)written;
         file->length += written;
     }
     return true;
 }
 
-/* The array is whole again without the piece that could not be written. */
+/* The batch is whole again without the piece that could not be written. */
 static bool write_tail(struct file_transport *file, struct error *error)
 {
     const off_t length = file->length;
-    const bool written = write_all(file, tail, sizeof(tail) - 1, error);
+    const bool written = write_all(file, file->protocol->file_close, error);
 
     file->length = length;
     return written;
@@ -97,11 +99,10 @@ static enum delivery judge(const struct file_transport *file, int cause)
     return DELIVERY_REFUSED;
 }
 
-static const char *before_spans(const struct file_transport *file)
+static bool begin_output(struct file_transport *file, struct error *error)
 {
-    if (file->length == 0)
-        return "[\n";
-    return file->length == 1 ? "\n" : ",\n";
+    file->is_begun = file->is_begun || write_all(file, file->protocol->file_open, error);
+    return file->is_begun;
 }
 
 static void file_send(struct transport *transport, const struct payload *payload,
@@ -109,13 +110,15 @@ static void file_send(struct transport *transport, const struct payload *payload
 {
     struct file_transport *file = (struct file_transport *)transport;
     const off_t before = file->length;
-    const char *const joint = before_spans(file);
+    const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
 
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
-    if (write_all(file, joint, strlen(joint), &reply->error) &&
-        write_all(file, payload->spans.data, payload->spans.length, &reply->error) &&
-        (!file->seekable || write_tail(file, &reply->error)))
+    if (begin_output(file, &reply->error) && write_all(file, joint, &reply->error) &&
+        write_all(file, payload->spans, &reply->error) &&
+        (!file->seekable || write_tail(file, &reply->error))) {
+        file->has_spans = true;
         return;
+    }
     reply->delivery = judge(file, errno);
     take_back(file, before);
 }
@@ -164,7 +167,7 @@ static void file_cancel(struct transport *transport)
         ;
 }
 
-/* A pipe gets the end of the array; of a file, only now it is known whether the disk has it all. */
+/* A pipe gets the end of the batch; of a file, only now it is known whether the disk has it all. */
 static bool end_output(struct file_transport *file, struct error *error)
 {
     if (file->seekable) {
@@ -173,7 +176,7 @@ static bool end_output(struct file_transport *file, struct error *error)
         error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
         return false;
     }
-    return (file->length || write_all(file, "[", 1, error)) && write_tail(file, error);
+    return begin_output(file, error) && write_tail(file, error);
 }
 
 static bool file_finish(struct transport *transport, struct error *error)
@@ -247,10 +250,11 @@ static bool start(struct file_transport *file, struct error *error)
         return false;
     file->seekable = S_ISREG(status.st_mode);
     /* to a pipe, the sender's thread alone writes: it is not killed by SIGPIPE */
-    return !file->seekable || (write_all(file, "[", 1, error) && write_tail(file, error));
+    return !file->seekable || (begin_output(file, error) && write_tail(file, error));
 }
 
-struct transport *file_transport_open(const char *path, struct error *error)
+struct transport *file_transport_open(const struct protocol *protocol, const char *path,
+                                      struct error *error)
 {
     struct file_transport *file;
 
@@ -264,6 +268,7 @@ struct transport *file_transport_open(const char *path, struct error *error)
         return NULL;
     }
     strcpy(file->path, path);
+    file->protocol = protocol;
     file->fd = file->cancel_fd = -1;
     file->base = (struct transport){.probe = file_probe,
                                     .send = file_send,

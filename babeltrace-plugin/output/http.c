@@ -1,13 +1,13 @@
 /*
  * The HTTP transport: one POST per batch over one kept connection.
  *
- * Zipkin answers 202 when it has decoded a batch, before it is stored: "accepted" means no more.
+ * A collector answers when it has decoded a batch, before it is stored: "accepted" means no more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "transport.h"
 
-#include "gzip.h"
+#include "compress.h"
 #include "http_reply.h"
 #include "http_url.h"
 
@@ -24,11 +24,11 @@ struct http_transport {
     CURLM *multi; /* so that cancel() can wake what waits for the network */
     atomic_bool is_cancelled;
     struct http_url url;
-    char *empty_batch;
+    const struct protocol *protocol;
     struct curl_slist *plain_headers;
-    struct curl_slist *gzip_headers;
-    bool use_gzip;
-    struct gzip gzip;
+    struct curl_slist *compressed_headers;
+    enum compression compression; /* not COMPRESSION_AUTO */
+    struct compressor compressor;
     struct credential_sources sources; /* copies */
     struct credential credential;
     bool has_advice; /* the last message tells what to do */
@@ -52,15 +52,24 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
     return http_reply_body(&http->answer, data, size * count) ? size * count : 0;
 }
 
+static bool compress_body(struct http_transport *http, struct text *body)
+{
+    switch (http->compression) {
+    case COMPRESSION_GZIP:
+        return compress_gzip(&http->compressor, *body, body);
+    case COMPRESSION_ZSTD:
+        return compress_zstd(&http->compressor, *body, body);
+    default:
+        return false;
+    }
+}
+
 static void set_body(struct http_transport *http, struct text body)
 {
-    struct text compressed;
-    const bool is_gzip = http->use_gzip && gzip_compress(&http->gzip, body, &compressed);
+    const bool is_compressed = compress_body(http, &body);
 
-    if (is_gzip)
-        body = compressed;
     curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER,
-                     is_gzip ? http->gzip_headers : http->plain_headers);
+                     is_compressed ? http->compressed_headers : http->plain_headers);
     curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, body.data);
     curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.length);
 }
@@ -118,9 +127,10 @@ static void judge_failure(struct http_transport *http, CURLcode code, struct rep
     /* libcurl 8.23 has times of a transfer even where there was no connection */
     curl_easy_getinfo(http->curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
-    reply->delivery = DELIVERY_RETRY;
-    reply->may_be_batch = sent_bytes > 0; /* it was being sent, or answered */
-    reply->retry_after_ms = 0;
+    *reply = (struct reply){
+        .delivery = DELIVERY_RETRY,
+        .may_be_batch = sent_bytes > 0, /* it was being sent, or answered */
+    };
     if (atomic_load(&http->is_cancelled))
         error_set(&reply->error, "%s: no answer in time", http->url.shown);
     else if (proxy_status >= 300)
@@ -149,7 +159,7 @@ static long request(struct http_transport *http, struct text body, struct reply 
     }
     http->has_advice = status == 401 || status == 403;
     curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
-    http_reply_judge(&http->answer, http->url.shown, status, retry_after_s, reply);
+    http_reply_judge(&http->answer, http->protocol, http->url.shown, status, retry_after_s, reply);
     return status;
 }
 
@@ -195,8 +205,8 @@ static long request_twice(struct http_transport *http, struct text body, struct 
 
     if (status == 401 && renew_credential(http)) {
         status = request(http, body, reply);
-    } else if (status == 415 && http->use_gzip) {
-        http->use_gzip = false;
+    } else if (status == 415 && http->compression != COMPRESSION_NONE) {
+        http->compression = COMPRESSION_NONE;
         status = request(http, body, reply);
     }
     return status;
@@ -212,14 +222,14 @@ static void http_send(struct transport *transport, const struct payload *payload
 static void http_probe(struct transport *transport, struct reply *reply)
 {
     struct http_transport *http = (struct http_transport *)transport;
-    const long status = request_twice(http, text_of(http->empty_batch), reply);
+    const long status = request_twice(http, http->protocol->empty_batch, reply);
     struct error cause;
 
     if (reply->delivery == DELIVERY_ACCEPTED || http->has_advice)
         return;
     cause = reply->error;
     if (reply->delivery != DELIVERY_RETRY)
-        error_set(&reply->error, "not a Zipkin collector: %s: correct the parameter endpoint",
+        error_set(&reply->error, "not %s: %s: correct the parameter endpoint", http->protocol->peer,
                   cause.text);
     else if (status)
         error_set(&reply->error, "the collector does not work: %s", cause.text);
@@ -253,10 +263,9 @@ static void http_free(struct transport *transport)
     if (http->multi)
         curl_multi_cleanup(http->multi);
     curl_slist_free_all(http->plain_headers);
-    curl_slist_free_all(http->gzip_headers);
-    gzip_free(&http->gzip);
+    curl_slist_free_all(http->compressed_headers);
+    compressor_free(&http->compressor);
     http_url_free(&http->url);
-    free(http->empty_batch);
     credential_wipe(&http->credential);
     free_sources(&http->sources);
     free(http);
@@ -351,12 +360,13 @@ static bool set_up(struct http_transport *http, const struct transport_options *
 {
     http->curl = curl_easy_init();
     http->multi = curl_multi_init();
-    http->empty_batch = strdup(options->empty_batch);
-    return http->curl && http->multi && http->empty_batch &&
-           copy_sources(&http->sources, &options->credentials) &&
-           add_headers(&http->plain_headers, options->content_type) &&
-           add_headers(&http->gzip_headers, options->content_type) &&
-           add_header(&http->gzip_headers, "Content-Encoding: gzip") && set_options(http, options);
+    return http->curl && http->multi && copy_sources(&http->sources, &options->credentials) &&
+           add_headers(&http->plain_headers, http->protocol->content_type) &&
+           add_headers(&http->compressed_headers, http->protocol->content_type) &&
+           add_header(&http->compressed_headers, http->compression == COMPRESSION_ZSTD
+                                                     ? "Content-Encoding: zstd"
+                                                     : "Content-Encoding: gzip") &&
+           set_options(http, options);
 }
 
 static bool check_file(const char *parameter, const char *path, struct error *error)
@@ -392,9 +402,11 @@ struct transport *http_transport_open(const struct transport_options *options, s
         free(http);
         return NULL;
     }
+    http->protocol = options->protocol;
     http->base = (struct transport){
         .probe = http_probe, .send = http_send, .cancel = http_cancel, .free = http_free};
-    if (!http_url_parse(&http->url, options->endpoint, error) || !check(options, error) ||
+    if (!http_url_parse(&http->url, http->protocol->path, options->endpoint, error) ||
+        !check(options, error) ||
         !credential_read(&http->credential, &options->credentials, error)) {
         http_free(&http->base);
         return NULL;
@@ -402,8 +414,9 @@ struct transport *http_transport_open(const struct transport_options *options, s
     if (http->credential.kind != CREDENTIAL_NONE && http->url.is_plain && !http->url.is_local)
         http->base.warning = "the credential goes over http://, where all on the way can read it: "
                              "use https://, or a tunnel to this host";
-    http->use_gzip = options->compression == COMPRESSION_GZIP ||
-                     (options->compression == COMPRESSION_AUTO && !http->url.is_local);
+    http->compression = options->compression;
+    if (http->compression == COMPRESSION_AUTO)
+        http->compression = http->url.is_local ? COMPRESSION_NONE : COMPRESSION_GZIP;
     if (!set_up(http, options)) {
         error_set(error, "%s: cannot set up an HTTP client: out of memory", http->url.shown);
         http_free(&http->base);

@@ -5,12 +5,13 @@
  */
 #include "http_reply.h"
 
+#include <stdio.h>
+
 void http_reply_begin(struct http_reply *reply)
 {
     reply->received = 0;
     reply->is_head_complete = false;
-    reply->text_length = 0;
-    reply->text[0] = '\0';
+    reply->body_length = 0;
 }
 
 /*
@@ -31,56 +32,64 @@ bool http_reply_header(struct http_reply *reply, const char *line, size_t length
 
 bool http_reply_body(struct http_reply *reply, const char *data, size_t length)
 {
-    const size_t room = sizeof(reply->text) - 1 - reply->text_length;
+    const size_t room = sizeof(reply->body) - reply->body_length;
     const size_t kept = length < room ? length : room;
 
-    for (size_t i = 0; i < kept; i++) {
-        const unsigned char byte = (unsigned char)data[i];
-
-        /* a terminal shows this: no control characters from the network */
-        reply->text[reply->text_length++] = byte < 0x20 || byte >= 0x7f ? ' ' : (char)byte;
-    }
-    reply->text[reply->text_length] = '\0';
+    memcpy(reply->body + reply->body_length, data, kept);
+    reply->body_length += kept;
     reply->received += length;
     return reply->received <= REPLY_MAX;
 }
 
-static enum delivery delivery_of(long status)
+static bool is_among(const short *statuses, long status)
+{
+    while (*statuses && *statuses != status)
+        statuses++;
+    return *statuses != 0;
+}
+
+static enum delivery delivery_of(const struct protocol *protocol, long status)
 {
     if (status >= 200 && status < 300)
         return DELIVERY_ACCEPTED;
-    switch (status) {
-    case 400:
+    if (status == 400)
         return DELIVERY_INVALID;
-    case 413:
+    if (status == 413)
         return DELIVERY_TOO_LARGE;
-    case 408:
-    case 429:
-    case 500: /* the OpenTelemetry collector answers it when its queue is full */
-    case 502:
-    case 503:
-    case 504:
-        return DELIVERY_RETRY;
-    default:
-        return DELIVERY_REFUSED;
-    }
+    return is_among(protocol->again, status) ? DELIVERY_RETRY : DELIVERY_REFUSED;
 }
 
-static const char *advice(long status)
+#define ADVICE_MAX 128
+
+static void advise(const struct protocol *protocol, long status, char advice[ADVICE_MAX])
 {
-    switch (status) {
-    case 401:
-    case 403:
-        return "; it wants other credentials: see bearer-token-file and basic-auth-file";
-    case 404:
-    case 405:
-        return "; no collector at this path? Zipkin's is " ZIPKIN_PATH;
-    case 413:
-        return "; the batch is too large for it: lower batch-bytes";
-    default:
-        return status >= 300 && status < 400 ? "; redirects are not followed: give the final URL"
-                                             : "";
+    const char *text = "";
+
+    if (status == 401 || status == 403)
+        text = "; it wants other credentials: see bearer-token-file and basic-auth-file";
+    else if (status == 413)
+        text = "; the batch is too large for it: lower batch-bytes";
+    else if (status >= 300 && status < 400)
+        text = "; redirects are not followed: give the final URL";
+    snprintf(advice, ADVICE_MAX, "%s", text);
+    if (status == 404 || status == 405)
+        snprintf(advice, ADVICE_MAX, "; no collector at this path? That of %s is %s",
+                 protocol->peer, protocol->path);
+}
+
+#define SAID_MAX 256
+
+/* A terminal shows this: no control characters from the network. */
+static void make_printable(struct text text, char said[SAID_MAX])
+{
+    size_t length = 0;
+
+    for (size_t i = 0; i < text.length && length < SAID_MAX - 1; i++) {
+        const unsigned char byte = (unsigned char)text.data[i];
+
+        said[length++] = byte < 0x20 || byte >= 0x7f ? ' ' : (char)byte;
     }
+    said[length] = '\0';
 }
 
 static int64_t retry_after_ms(int64_t seconds)
@@ -90,14 +99,42 @@ static int64_t retry_after_ms(int64_t seconds)
     return seconds < RETRY_AFTER_MAX_MS / 1000 ? seconds * 1000 : RETRY_AFTER_MAX_MS;
 }
 
-void http_reply_judge(const struct http_reply *answer, const char *url, long status,
-                      int64_t retry_after_s, struct reply *reply)
+/* Accepted; but a part may have been refused, or the peer has something to say. */
+static void judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
+                           const char *url, struct reply *reply)
 {
-    reply->delivery = delivery_of(status);
-    /* 429, 502, 503 and 504 speak of the peer's state, whatever was sent */
-    reply->may_be_batch = status == 500 || status == 408;
-    reply->retry_after_ms = retry_after_ms(retry_after_s);
-    if (reply->delivery != DELIVERY_ACCEPTED)
-        error_set(&reply->error, "%s: answered %ld%s%s%s", url, status, advice(status),
-                  answer->text_length ? ": " : "", answer->text);
+    const struct text body = {answer->body, answer->body_length};
+    const struct rejection rejection =
+        protocol->rejected ? protocol->rejected(body) : (struct rejection){.spans = 0};
+    char said[SAID_MAX];
+
+    reply->rejected = rejection.spans;
+    reply->error.text[0] = '\0';
+    if (!rejection.spans && !rejection.why.length)
+        return;
+    make_printable(rejection.why, said);
+    error_set(&reply->error, "%s: %s", url, said[0] ? said : "it does not say why");
+}
+
+void http_reply_judge(const struct http_reply *answer, const struct protocol *protocol,
+                      const char *url, long status, int64_t retry_after_s, struct reply *reply)
+{
+    struct text body = {answer->body, answer->body_length};
+    char advice[ADVICE_MAX], said[SAID_MAX];
+
+    *reply = (struct reply){
+        .delivery = delivery_of(protocol, status),
+        .may_be_batch = is_among(protocol->suspect, status),
+        .retry_after_ms = retry_after_ms(retry_after_s),
+    };
+    if (reply->delivery == DELIVERY_ACCEPTED) {
+        judge_accepted(answer, protocol, url, reply);
+        return;
+    }
+    if (protocol->reason)
+        body = protocol->reason(body);
+    make_printable(body, said);
+    advise(protocol, status, advice);
+    error_set(&reply->error, "%s: answered %ld%s%s%s", url, status, advice, said[0] ? ": " : "",
+              said);
 }

@@ -6,9 +6,8 @@
 #ifndef BLKIN_OUTPUT_HTTP_REPLY_H
 #define BLKIN_OUTPUT_HTTP_REPLY_H
 
+#include "protocol.h"
 #include "transport.h"
-
-#define ZIPKIN_PATH "/api/v2/spans"
 
 /* More of an answer than this is not read. */
 #define REPLY_MAX (64U << 10)
@@ -18,8 +17,8 @@
 struct http_reply {
     size_t received;       /* of headers and body */
     bool is_head_complete; /* without it there is no status to rely on */
-    char text[256];        /* the first of the body, for messages: printable ASCII, ends in NUL */
-    size_t text_length;
+    char body[2048];       /* the first of it: what a message is made of */
+    size_t body_length;
 };
 
 void http_reply_begin(struct http_reply *reply);
@@ -33,7 +32,7 @@ bool http_reply_body(struct http_reply *reply, const char *data, size_t length);
  * What a final status means, with a message that begins with url. retry_after_s is the header's
  * value, 0 if there is none; it may be any number.
  */
-void http_reply_judge(const struct http_reply *answer, const char *url, long status,
-                      int64_t retry_after_s, struct reply *reply);
+void http_reply_judge(const struct http_reply *answer, const struct protocol *protocol,
+                      const char *url, long status, int64_t retry_after_s, struct reply *reply);
 
 #endif

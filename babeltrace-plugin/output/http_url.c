@@ -5,8 +5,6 @@
  */
 #include "http_url.h"
 
-#include "http_reply.h"
-
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <jansson.h>
@@ -121,13 +119,13 @@ static bool is_local(CURLU *parsed)
     return local;
 }
 
-static CURLUcode complete(CURLU *parsed, struct http_url *url)
+static CURLUcode complete(CURLU *parsed, const char *path, struct http_url *url)
 {
     char *text = NULL;
     CURLUcode code = CURLUE_OK;
 
-    if (part_is(parsed, CURLUPART_PATH, "/") && !has_part(parsed, CURLUPART_QUERY))
-        code = curl_url_set(parsed, CURLUPART_PATH, ZIPKIN_PATH, 0);
+    if (*path && part_is(parsed, CURLUPART_PATH, "/") && !has_part(parsed, CURLUPART_QUERY))
+        code = curl_url_set(parsed, CURLUPART_PATH, path, 0);
     if (code == CURLUE_OK)
         code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
     if (code == CURLUE_OK) {
@@ -149,7 +147,8 @@ static const char *reason(CURLUcode code)
 #endif
 }
 
-bool http_url_parse(struct http_url *url, const char *endpoint, struct error *error)
+bool http_url_parse(struct http_url *url, const char *path, const char *endpoint,
+                    struct error *error)
 {
     CURLU *parsed = curl_url();
     CURLUcode code =
@@ -167,12 +166,12 @@ bool http_url_parse(struct http_url *url, const char *endpoint, struct error *er
     if (code == CURLUE_OK) {
         url->is_local = is_local(parsed);
         url->is_plain = part_is(parsed, CURLUPART_SCHEME, "http");
-        code = complete(parsed, url);
+        code = complete(parsed, path, url);
     }
     curl_url_cleanup(parsed);
     if (code != CURLUE_OK)
-        error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]" ZIPKIN_PATH ": %s",
-                  endpoint_unparsed(endpoint), reason(code));
+        error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s: %s",
+                  endpoint_unparsed(endpoint), path, reason(code));
     return code == CURLUE_OK;
 }
 

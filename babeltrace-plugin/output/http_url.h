@@ -11,14 +11,15 @@
 #include <stdbool.h>
 
 struct http_url {
-    char *text;    /* with Zipkin's path if it came without one */
+    char *text;    /* with the path if it came without one */
     char *shown;   /* for messages: see endpoint_shown() */
     bool is_local; /* the host is this machine: no network in between */
     bool is_plain; /* no TLS */
 };
 
-/* Returns false with error set. */
-bool http_url_parse(struct http_url *url, const char *endpoint, struct error *error);
+/* path is for one that has none: "/api/v2/spans"; "": it stays so. Returns false with error set. */
+bool http_url_parse(struct http_url *url, const char *path, const char *endpoint,
+                    struct error *error);
 
 void http_url_free(struct http_url *url);
 

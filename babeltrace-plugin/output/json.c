@@ -5,6 +5,8 @@
  */
 #include "json.h"
 
+#include "utf8.h"
+
 static const char hex_digits[] = "0123456789abcdef";
 
 #define TEN_TO_8  UINT64_C(100000000)
@@ -100,13 +102,11 @@ static inline bool is_plain_16(bytes16 bytes)
     return (others[0] | others[1]) == 0;
 }
 
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
 static char *escape(char *at, unsigned char byte)
 {
     switch (byte) {
     case '\0': /* legal, but many a parser and data base has no room for it */
-        return JSON_PUT_LITERAL(at, REPLACEMENT);
+        return JSON_PUT_LITERAL(at, UTF8_REPLACEMENT);
     case '"':
         return JSON_PUT_LITERAL(at, "\\\"");
     case '\\':
@@ -123,52 +123,6 @@ static char *escape(char *at, unsigned char byte)
     }
 }
 
-/* The range of a sequence's second byte; the third and fourth are 80..BF (Unicode, table 3-7). */
-struct utf8_lead {
-    unsigned length; /* of the sequence; 0: not a lead byte */
-    unsigned char low;
-    unsigned char high;
-};
-
-static struct utf8_lead utf8_lead(unsigned char byte)
-{
-    if (byte >= 0xc2 && byte <= 0xdf)
-        return (struct utf8_lead){2, 0x80, 0xbf};
-    if (byte == 0xe0)
-        return (struct utf8_lead){3, 0xa0, 0xbf};
-    if (byte == 0xed)
-        return (struct utf8_lead){3, 0x80, 0x9f};
-    if (byte >= 0xe1 && byte <= 0xef)
-        return (struct utf8_lead){3, 0x80, 0xbf};
-    if (byte == 0xf0)
-        return (struct utf8_lead){4, 0x90, 0xbf};
-    if (byte >= 0xf1 && byte <= 0xf3)
-        return (struct utf8_lead){4, 0x80, 0xbf};
-    if (byte == 0xf4)
-        return (struct utf8_lead){4, 0x80, 0x8f};
-    return (struct utf8_lead){0, 0, 0};
-}
-
-/* Writes one sequence, or U+FFFD for as much of it as is there, and returns the bytes it took. */
-static size_t utf8_sequence(char **at, const unsigned char *bytes, size_t length)
-{
-    const struct utf8_lead lead = utf8_lead(bytes[0]);
-    unsigned char low = lead.low;
-    unsigned char high = lead.high;
-    size_t taken = 1;
-
-    while (taken < lead.length && taken < length && bytes[taken] >= low && bytes[taken] <= high) {
-        taken++;
-        low = 0x80;
-        high = 0xbf;
-    }
-    if (lead.length && taken == lead.length)
-        *at = json_put_bytes(*at, (const char *)bytes, taken);
-    else
-        *at = JSON_PUT_LITERAL(*at, REPLACEMENT);
-    return taken;
-}
-
 /* One character, whatever it is, and returns the bytes it took. */
 static size_t write_character(char **at, const unsigned char *bytes, size_t length, char pipe)
 {
@@ -179,7 +133,7 @@ static size_t write_character(char **at, const unsigned char *bytes, size_t leng
     else if (*bytes < 0x80)
         *at = escape(*at, *bytes);
     else
-        return utf8_sequence(at, bytes, length);
+        return utf8_put(at, (const char *)bytes, length);
     return 1;
 }
 
@@ -270,19 +224,9 @@ static char *hide_v1_marker(char *start, char *at)
     return JSON_PUT_LITERAL(at - 1, "\\u0073");
 }
 
-/* The text's first limit bytes, or up to three fewer: not half a UTF-8 sequence. */
-static struct text beginning(struct text text, size_t limit)
-{
-    size_t length = limit;
-
-    while (length && limit - length < 3 && ((unsigned char)text.data[length] & 0xc0) == 0x80)
-        length--;
-    return (struct text){text.data, length};
-}
-
 static char *write_beginning(char *at, struct text text, size_t limit, char pipe)
 {
-    const struct text first = beginning(text, limit);
+    const struct text first = utf8_beginning(text, limit);
 
     at = write_mixed(at, first, pipe);
     at = JSON_PUT_LITERAL(at, "...[");

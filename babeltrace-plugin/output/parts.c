@@ -7,197 +7,168 @@
 
 #include "kafka_partition.h"
 
-struct parts *parts_new(void)
-{
-    return calloc(1, sizeof(struct parts));
-}
+#define FIRST_PARTS 64
 
 void parts_free(struct parts *parts)
 {
-    if (!parts)
-        return;
-    free(parts->of_span);
-    free(parts);
+    free(parts->list);
+    *parts = (struct parts){.count = 0};
 }
 
-/* Where span i of the body ends, or what follows it begins. */
-static size_t end_of(const struct body *body, const struct encoder *encoder, uint32_t i)
+void parts_reset(struct parts *parts, uint32_t partitions, const struct part_limits *limits)
 {
-    return i + 1 == body->count ? body->buffer.length
-                                : body->starts[i + 1] - encoder->separator.length;
+    parts->partitions = partitions;
+    parts->limits = *limits;
+    parts->count = 0;
+    parts->last_trace[0] = parts->last_trace[1] = 0;
+    parts->last_partition = partitions ? kafka_partition(0, 0, partitions) : 0;
 }
 
-/* ---- partitions ------------------------------------------------------------------------------ */
-
-static bool reserve(struct parts *parts, uint32_t spans)
+static uint32_t partition_of(struct parts *parts, uint64_t high, uint64_t low)
 {
-    uint32_t *larger;
+    if (parts->partitions > 1 && (low != parts->last_trace[1] || high != parts->last_trace[0])) {
+        parts->last_trace[0] = high;
+        parts->last_trace[1] = low;
+        parts->last_partition = kafka_partition(high, low, parts->partitions);
+    }
+    return parts->last_partition;
+}
 
-    if (spans <= parts->capacity)
-        return true;
-    larger = realloc(parts->of_span, spans * sizeof(*larger));
-    if (!larger)
-        return false;
-    parts->of_span = larger;
-    parts->capacity = spans;
+uint32_t parts_key(void *parts, const struct span *span)
+{
+    return partition_of(parts, span->trace_id_high, span->trace_id);
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+/* The next span is the first of a part. Returns false when out of memory. */
+static bool begin_part(struct parts *parts, struct body *body, uint32_t partition)
+{
+    const uint32_t capacity = parts->capacity ? parts->capacity * 2 : FIRST_PARTS;
+
+    if (parts->count == parts->capacity) {
+        struct part *list = realloc(parts->list, capacity * sizeof(*list));
+
+        if (!list)
+            return false;
+        parts->list = list;
+        parts->capacity = capacity;
+    }
+    parts->list[parts->count++] = (struct part){body->count, body->count, partition};
+    body_divide(body);
     return true;
 }
 
-/* Spans of one trace often come together. */
-struct last {
+/* The part that a span of this partition goes into. NULL: out of memory. */
+static struct part *part_for(struct parts *parts, struct body *body, uint32_t partition)
+{
+    const struct part *last = parts->count ? &parts->list[parts->count - 1] : NULL;
+
+    if ((!last || last->partition != partition ||
+         (parts->partitions && last->end - last->first >= parts->limits.spans)) &&
+        !begin_part(parts, body, partition))
+        return NULL;
+    return &parts->list[parts->count - 1];
+}
+
+static bool is_too_long(const struct parts *parts, const struct part *part, const struct body *body)
+{
+    return parts->partitions && part->end > part->first &&
+           body->buffer.length - body->starts[part->first] > parts->limits.bytes;
+}
+
+void parts_trim(struct parts *parts, const struct body *body)
+{
+    while (parts->count && parts->list[parts->count - 1].first >= body->count)
+        parts->count--;
+    if (parts->count && parts->list[parts->count - 1].end > body->count)
+        parts->list[parts->count - 1].end = body->count;
+}
+
+bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
+               const struct span *span, bool *cut)
+{
+    struct part *part = part_for(parts, body, parts_key(parts, span));
+
+    if (!part || !body_add(body, encoder, span, cut)) {
+        parts_trim(parts, body);
+        return false;
+    }
+    if (is_too_long(parts, part, body)) {
+        body_remove_last(body, encoder);
+        if (!begin_part(parts, body, part->partition) || !body_add(body, encoder, span, cut)) {
+            parts_trim(parts, body);
+            return false;
+        }
+        part = &parts->list[parts->count - 1];
+    }
+    part->end = body->count;
+    return true;
+}
+
+/* ---- spans that are encoded -------------------------------------------------------------------
+ */
+
+/* Sorts by counting. Returns the indexes of the spans, or NULL. */
+static uint32_t *order(struct parts *parts, const struct body *body, const struct encoder *encoder,
+                       uint32_t first, uint32_t spans, uint32_t *of_span)
+{
+    uint32_t *places = calloc(parts->partitions + (size_t)1, sizeof(*places));
+    uint32_t *sorted = malloc(spans * sizeof(*sorted));
+    uint32_t place = 0;
     uint64_t id[2];
-    uint32_t partition;
-    bool is_set;
-};
 
-static uint32_t find(const struct body *body, const struct encoder *encoder, uint32_t i,
-                     uint32_t partitions, struct last *last)
-{
-    const size_t start = body->starts[i];
-    uint64_t id[2] = {0};
-
-    if (partitions <= 1)
-        return 0;
-    encoder->trace_of((struct text){body->buffer.data + start, end_of(body, encoder, i) - start},
-                      id);
-    if (!last->is_set || id[0] != last->id[0] || id[1] != last->id[1])
-        *last = (struct last){
-            {id[0], id[1]}, kafka_partition(id[0], id[1], partitions), .is_set = true};
-    return last->partition;
-}
-
-/* ---- the order ------------------------------------------------------------------------------- */
-
-static bool is_arranged(const uint32_t *of_span, uint32_t spans)
-{
-    uint32_t i = 1;
-
-    while (i < spans && of_span[i - 1] <= of_span[i])
-        i++;
-    return i >= spans;
-}
-
-/* places[p] becomes the place of the first span of partition p. */
-static void count(const uint32_t *of_span, uint32_t spans, uint32_t *places, uint32_t partitions)
-{
-    uint32_t sum = 0;
-
-    for (uint32_t i = 0; i < spans; i++)
+    for (uint32_t i = 0; places && sorted && i < spans; i++) {
+        encoder->trace_of(body_unit(body, encoder, first + i), id);
+        of_span[i] = partition_of(parts, id[0], id[1]);
         places[of_span[i]]++;
-    for (uint32_t p = 0; p < partitions; p++) {
+    }
+    for (uint32_t p = 0; places && sorted && p <= parts->partitions; p++) {
         const uint32_t here = places[p];
 
-        places[p] = sum;
-        sum += here;
+        places[p] = place;
+        place += here;
     }
+    for (uint32_t i = 0; places && sorted && i < spans; i++)
+        sorted[places[of_span[i]]++] = i;
+    if (!places) {
+        free(sorted);
+        sorted = NULL;
+    }
+    free(places);
+    return sorted;
 }
 
-/* What the spans are copied out to, and back in from in their new order. */
-struct scratch {
-    uint32_t *places;
-    uint32_t *order; /* order[place]: which span goes there */
-    uint32_t *lengths;
-    char *text;
-};
-
-static void move(struct parts *parts, struct body *body, const struct encoder *encoder,
-                 uint32_t first, uint32_t spans, struct scratch *scratch)
+static bool copy(struct parts *parts, struct body *to, const struct body *from,
+                 const struct encoder *encoder, uint32_t i, uint32_t partition)
 {
-    const uint32_t begin = body->starts[first];
-    char *at = body->buffer.data + begin;
+    struct part *part = part_for(parts, to, partition);
 
-    for (uint32_t i = 0; i < spans; i++) {
-        scratch->order[scratch->places[parts->of_span[i]]++] = i;
-        scratch->lengths[i] = (uint32_t)end_of(body, encoder, first + i) - body->starts[first + i];
+    if (!part || !body_copy(to, from, encoder, i)) {
+        parts_trim(parts, to);
+        return false;
     }
-    memcpy(scratch->text, at, end_of(body, encoder, first + spans - 1) - begin);
-    for (uint32_t i = 0; i < spans; i++) { /* where each was, before that is written over */
-        scratch->places[i] = body->starts[first + i] - begin;
+    if (is_too_long(parts, part, to)) {
+        body_remove_last(to, encoder);
+        if (!begin_part(parts, to, partition) || !body_copy(to, from, encoder, i))
+            return false;
+        part = &parts->list[parts->count - 1];
     }
-    for (uint32_t i = 0; i < spans; i++) {
-        const uint32_t from = scratch->order[i];
-
-        if (i > 0) {
-            memcpy(at, encoder->separator.data, encoder->separator.length);
-            at += encoder->separator.length;
-        }
-        body->starts[first + i] = (uint32_t)(at - body->buffer.data);
-        memcpy(at, scratch->text + scratch->places[from], scratch->lengths[from]);
-        at += scratch->lengths[from];
-    }
-    for (uint32_t i = 0; i < spans; i++)
-        scratch->lengths[i] = parts->of_span[scratch->order[i]];
-    memcpy(parts->of_span, scratch->lengths, spans * sizeof(*parts->of_span));
+    part->end = to->count;
+    return true;
 }
 
-static void arrange(struct parts *parts, struct body *body, const struct encoder *encoder,
-                    uint32_t first, uint32_t spans)
-{
-    const uint32_t places = spans > parts->partitions ? spans : parts->partitions;
-    const size_t length = end_of(body, encoder, first + spans - 1) - body->starts[first];
-    struct scratch scratch = {
-        .places = calloc(places, sizeof(uint32_t)),
-        .order = malloc(spans * sizeof(uint32_t)),
-        .lengths = malloc(spans * sizeof(uint32_t)),
-        .text = malloc(length),
-    };
-
-    if (scratch.places && scratch.order && scratch.lengths && scratch.text) {
-        count(parts->of_span, spans, scratch.places, parts->partitions);
-        move(parts, body, encoder, first, spans, &scratch);
-    }
-    free(scratch.places);
-    free(scratch.order);
-    free(scratch.lengths);
-    free(scratch.text);
-}
-
-void parts_arrange(struct parts *parts, struct body *body, const struct encoder *encoder,
-                   uint32_t first, uint32_t end, uint32_t partitions)
+bool parts_arrange(struct parts *parts, const struct body *body, const struct encoder *encoder,
+                   uint32_t first, uint32_t end, struct body *arranged)
 {
     const uint32_t spans = end - first;
-    struct last last = {.is_set = false};
+    uint32_t *of_span = malloc(spans * sizeof(*of_span));
+    uint32_t *sorted = of_span ? order(parts, body, encoder, first, spans, of_span) : NULL;
+    bool is_done = sorted != NULL;
 
-    parts->partitions = partitions;
-    parts->first = first;
-    if (!reserve(parts, spans)) {
-        free(parts->of_span);
-        parts->of_span = NULL;
-        parts->capacity = 0;
-        return;
-    }
-    for (uint32_t i = 0; i < spans; i++)
-        parts->of_span[i] = find(body, encoder, first + i, partitions, &last);
-    if (!is_arranged(parts->of_span, spans))
-        arrange(parts, body, encoder, first, spans);
-}
-
-/* ---- the parts ------------------------------------------------------------------------------- */
-
-uint32_t parts_divide(struct parts *parts, const struct body *body, const struct encoder *encoder,
-                      uint32_t first, uint32_t end, const struct part_limits *limits)
-{
-    struct last last = {.is_set = false};
-    uint32_t i = first;
-
-    parts->count = 0;
-    for (; i < end; i++) {
-        const uint32_t partition = parts->of_span
-                                       ? parts->of_span[i - parts->first]
-                                       : find(body, encoder, i, parts->partitions, &last);
-        struct part *part = parts->count ? &parts->part[parts->count - 1] : NULL;
-
-        if (!part || part->partition != partition ||
-            (parts->partitions &&
-             (i - part->first >= limits->spans ||
-              end_of(body, encoder, i) - body->starts[part->first] > limits->bytes))) {
-            if (parts->count == PARTS_MAX)
-                break;
-            part = &parts->part[parts->count++];
-            part->first = i;
-            part->partition = partition;
-        }
-        part->end = i + 1;
-    }
-    return i;
+    for (uint32_t i = 0; is_done && i < spans; i++)
+        is_done = copy(parts, arranged, body, encoder, first + sorted[i], of_span[sorted[i]]);
+    free(sorted);
+    free(of_span);
+    return is_done;
 }

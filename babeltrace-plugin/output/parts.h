@@ -1,5 +1,6 @@
 /*
- * Parts of a body: runs of spans of one partition each, as a transport with partitions takes them.
+ * Parts of a body: runs of spans of one partition each, and no longer than one message may be, as a
+ * transport with partitions takes them. Each can be framed whatever was framed before.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,40 +9,41 @@
 
 #include "body.h"
 
-/* As many are under way at once. */
-#define PARTS_MAX 256
-
 struct part {
     uint32_t first, end; /* in the body */
     uint32_t partition;
-    struct reply reply;
 };
 
+/* Zeros are none. */
 struct parts {
-    uint32_t partitions; /* by how many it was divided; 0: it is not known, and all is one part */
-    uint32_t *of_span;   /* the partition of each, for all from `first` on; NULL: no memory */
-    uint32_t first;
-    uint32_t capacity;
+    uint32_t partitions; /* by how many; 0: it is not known yet, and all is one part */
+    struct part_limits limits;
+    struct part *list;
     uint32_t count;
-    struct part part[PARTS_MAX];
+    uint32_t capacity;
+    uint64_t last_trace[2]; /* spans of one trace often come together */
+    uint32_t last_partition;
 };
 
-struct parts *parts_new(void); /* NULL when out of memory */
+/* Empties them; the memory is kept. */
+void parts_reset(struct parts *parts, uint32_t partitions, const struct part_limits *limits);
 void parts_free(struct parts *parts);
 
-/*
- * Puts the spans from first up to, not including, end in the order of their partitions, if they are
- * not; without memory for that, the parts are more and smaller. The spans of one partition stay in
- * the order that they are in.
- */
-void parts_arrange(struct parts *parts, struct body *body, const struct encoder *encoder,
-                   uint32_t first, uint32_t end, uint32_t partitions);
+/* The partition of a span: also a batch_key_fn. */
+uint32_t parts_key(void *parts, const struct span *span);
+
+/* body_add(), which begins another part where that is needed. */
+bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
+               const struct span *span, bool *cut);
+
+/* After body_remove_last() or body_reset(). */
+void parts_trim(struct parts *parts, const struct body *body);
 
 /*
- * After that: finds the parts of at most so many spans and bytes from first on, PARTS_MAX at most.
- * Returns where the last one ends.
+ * For spans that are encoded: copies those from first up to, not including, end into the empty body
+ * `arranged`, in the order of their partitions. Returns false when out of memory.
  */
-uint32_t parts_divide(struct parts *parts, const struct body *body, const struct encoder *encoder,
-                      uint32_t first, uint32_t end, const struct part_limits *limits);
+bool parts_arrange(struct parts *parts, const struct body *body, const struct encoder *encoder,
+                   uint32_t first, uint32_t end, struct body *arranged);
 
 #endif

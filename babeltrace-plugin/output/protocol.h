@@ -27,8 +27,8 @@ struct rejection {
 
 struct protocol {
     enum format format;
-    const char *name; /* the parameter's value */
-    const char *peer; /* for messages: "a Zipkin collector" */
+    const char *name;     /* the parameter's value */
+    const char *peer;     /* for messages: "a Zipkin collector" */
     const char *endpoint; /* where one is unless it is told */
     const char *path;     /* of a URL that has none */
     const char *content_type;
@@ -43,6 +43,8 @@ struct protocol {
     const short *suspect;
     /* Reads the body of one that is accepted. NULL: all of the batch is. */
     struct rejection (*rejected)(struct text answer);
+    /* The part of another answer's body that people read. NULL: all of it. */
+    struct text (*reason)(struct text answer);
 
     /* A file of it: what is before the first batch, between two, and at the end. */
     struct text file_open;

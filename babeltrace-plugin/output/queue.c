@@ -23,6 +23,7 @@ static void batch_free(struct batch *batch)
     if (!batch)
         return;
     buffer_free(&batch->buffer);
+    free(batch->order);
     free(batch);
 }
 
@@ -31,7 +32,8 @@ static void batch_reset(struct batch *batch)
     batch->next = NULL;
     batch->buffer.length = 0;
     batch->count = 0;
-    batch->offset = 0;
+    batch->next_span = (struct batch_place){0};
+    batch->ordered = 0;
 }
 
 /* Of a span and its log, a multiple of 8. */
@@ -56,15 +58,27 @@ static bool batch_add(struct batch *batch, const struct span *span)
     return true;
 }
 
-const struct span *batch_span(struct batch *batch, size_t *offset)
+const struct span *batch_span(struct batch *batch, struct batch_place *place)
 {
-    struct span *span = (struct span *)(void *)(batch->buffer.data + *offset);
+    struct span *span;
 
-    if (*offset == batch->buffer.length)
+    if (place->index < batch->ordered)
+        place->offset = batch->order[place->index];
+    else if (batch->ordered)
         return NULL;
+    if (place->offset == batch->buffer.length)
+        return NULL;
+    span = (struct span *)(void *)(batch->buffer.data + place->offset);
     span->log = (char *)(span + 1); /* only now: the block moves when it grows */
-    *offset += size_of(span);
+    place->offset += size_of(span);
+    place->index++;
     return span;
+}
+
+bool batch_has_more(const struct batch *batch)
+{
+    return batch->ordered ? batch->next_span.index < batch->ordered
+                          : batch->next_span.offset < batch->buffer.length;
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */

@@ -10,21 +10,44 @@
 #include "../buffer.h"
 #include "../core/span.h"
 
+/* Zeros are the first span's. */
+struct batch_place {
+    size_t offset;
+    uint32_t index;
+};
+
 /*
  * Spans that wait together, one after the other in one block of memory, which is written by one
  * thread's processor and read by another's.
  */
 struct batch {
     struct batch *next;
-    struct buffer buffer; /* each span is followed by its log */
-    uint32_t count;       /* of spans without an outcome; in the queue, all are */
-    int64_t first_ms;     /* when the first span came */
-    uint64_t first;       /* its number: how many spans came before */
-    size_t offset;        /* where the spans begin that are not encoded yet */
+    struct buffer buffer;         /* each span is followed by its log */
+    uint32_t count;               /* of spans without an outcome; in the queue, all are */
+    int64_t first_ms;             /* when the first span came */
+    uint64_t first;               /* its number: how many spans came before */
+    struct batch_place next_span; /* the first one that is not encoded yet */
+
+    /* Where the spans lie, in the order in which they are sent, once that is another one than they
+     * came in: see batch_arrange(). */
+    uint32_t *order;
+    uint32_t order_capacity;
+    uint32_t ordered; /* how many; 0: it is as they came */
 };
 
-/* The span at *offset, 0 being the first one's, which moves on to the next. NULL: there is none. */
-const struct span *batch_span(struct batch *batch, size_t *offset);
+/* The span at the place, which moves on to the next. NULL: there is none. */
+const struct span *batch_span(struct batch *batch, struct batch_place *place);
+
+/* Are there spans that are not encoded yet? */
+bool batch_has_more(const struct batch *batch);
+
+/*
+ * Puts the spans in an order in which those of one endpoint are neighbours and, before that, those
+ * of one key, if key is not NULL; the rest stays as it was. Only for a batch none of whose spans is
+ * encoded. Without memory for it they stay as they are.
+ */
+typedef uint32_t batch_key_fn(void *context, const struct span *span);
+void batch_arrange(struct batch *batch, batch_key_fn *key, void *context);
 
 struct queue {
     uint32_t batch_spans; /* a batch is full with this many spans */

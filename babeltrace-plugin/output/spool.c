@@ -46,6 +46,7 @@ struct spool {
     int64_t hold_until_ms; /* it has asked for this pause */
     uint64_t answers;
     int64_t sync_due_ms;
+    uint64_t foreign; /* spans that were found, and are written otherwise */
     bool is_stopped;
 };
 
@@ -663,6 +664,8 @@ static void scan(struct spool *spool, struct segment *segment)
     while ((found = record_next(segment->fd, &at, segment->size, &head, &where)) != RECORD_END) {
         if (found == RECORD_UNREADABLE || head.state == RECORD_DONE)
             continue;
+        if (head.format != record_format(spool->options.format))
+            spool->foreign += head.spans;
         segment->spans += head.spans;
         segment->newest_ms = head.written_ms;
     }
@@ -778,6 +781,15 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
         return NULL;
     }
     scan_all(spool);
+    if (spool->foreign) {
+        error_set(error,
+                  "spool \"%s\": it holds %" PRIu64
+                  " spans that were written with another format than "
+                  "\"%s\": send them with that one first, or use another folder",
+                  options->folder, spool->foreign, protocol_of(options->format, NULL)->name);
+        spool_free(spool);
+        return NULL;
+    }
     return spool;
 }
 

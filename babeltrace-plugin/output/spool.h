@@ -26,6 +26,7 @@ enum spool_fsync {
 };
 
 struct spool_options {
+    enum format format; /* how spans are written: of what is found in it, too */
     const char *folder; /* NULL: no spool. Made if it is not there */
     int64_t bytes;      /* of files; then the oldest one goes */
     int64_t age_ms;     /* older records are not sent */

@@ -62,6 +62,7 @@ bool record_prepare(struct record_writing *writing, const struct record_body *bo
         .spans = htole32(body->spans),
         .length = htole32((uint32_t)body->text.length),
         .stored = htole32((uint32_t)text.length),
+        .format = htole32(record_format(body->format)),
     };
     writing->head.head_sum = htole32(sum_of_head(&writing->head));
     return true;
@@ -111,6 +112,7 @@ static bool is_head(struct record_head *head)
         .spans = le32toh(head->spans),
         .length = le32toh(head->length),
         .stored = le32toh(head->stored),
+        .format = le32toh(head->format),
     };
     return is_ours && head->spans > 0 && head->spans <= head->length && head->stored > 0 &&
            head->stored <= head->length && head->length <= RECORD_LENGTH_MAX;

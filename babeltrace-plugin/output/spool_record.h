@@ -2,7 +2,7 @@
  * A record of the spool: one encoded batch in a file, and how the next one is found.
  *
  * All numbers are little endian. A record is its head, then where each span begins in the text
- * (uint32_t each), then the text: encoded spans with separators, without the frame around them,
+ * (uint32_t each), then the text: units of a body that can be framed, without what is around them,
  * compressed by zlib unless that would not make it shorter.
  * What is not a record is passed over up to the next head; a head is known by its magic number,
  * which is in no UTF-8 text, and its checksum.
@@ -13,6 +13,7 @@
 #define BLKIN_OUTPUT_SPOOL_RECORD_H
 
 #include "body.h"
+#include "protocol.h"
 
 #include <stddef.h>
 
@@ -26,7 +27,7 @@ struct record_head {
     uint32_t spans;
     uint32_t length; /* of the text */
     uint32_t stored; /* the same as it is in the file; as long: not compressed */
-    uint32_t reserved;
+    uint32_t format; /* how the spans are written: 0 is Zipkin's JSON, 1 OTLP */
 };
 
 #define RECORD_MAGIC UINT32_C(0xffbeb1f1)
@@ -37,6 +38,7 @@ struct record_head {
 
 /* Spans of a body: starts[i] - starts[0] is where span i begins in the text. */
 struct record_body {
+    enum format format;
     const uint32_t *starts;
     uint32_t spans;
     struct text text;
@@ -77,6 +79,12 @@ enum record_loaded { RECORD_LOADED, RECORD_CORRUPT, RECORD_NO_MEMORY };
 /* The record's spans, as a body that can be sent. */
 enum record_loaded record_load(int fd, uint64_t where, const struct record_head *head,
                                const struct encoder *encoder, struct body *body);
+
+/* How the spans of a record are written. */
+static inline uint32_t record_format(enum format format)
+{
+    return (uint32_t)(format - FORMAT_ZIPKIN);
+}
 
 /* Nobody sends it again. */
 void record_mark_done(int fd, uint64_t where);

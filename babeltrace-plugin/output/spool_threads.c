@@ -126,9 +126,11 @@ static bool start(struct worker *worker, void *(*run)(void *), const char *name)
     return worker->is_running;
 }
 
-bool spool_threads_start(struct spool_threads *threads, struct encoder *encoder)
+bool spool_threads_start(struct spool_threads *threads, struct encoder *encoder,
+                         struct encoder *tap_encoder)
 {
     threads->spooler.courier.encoder = encoder;
+    threads->spooler.courier.tap_encoder = tap_encoder;
     if (!start(&threads->spooler, run_spooler, "blkin-spooler"))
         return false;
     for (unsigned i = 0; i < threads->senders; i++) {
@@ -166,6 +168,8 @@ void spool_threads_free(struct spool_threads *threads)
     if (!threads)
         return;
     body_destroy(&threads->spooler.courier.body);
+    parts_free(&threads->spooler.courier.parts);
+    body_destroy(&threads->spooler.courier.shown);
     for (unsigned i = 0; i < threads->senders; i++)
         body_destroy(&threads->sender[i].courier.body);
     for (unsigned i = 0; i < threads->given; i++)

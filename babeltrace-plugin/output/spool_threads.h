@@ -20,7 +20,8 @@ struct spool_threads *spool_threads_new(const struct courier *courier, unsigned 
 void spool_threads_give(struct spool_threads *threads, struct transport *transport);
 
 /* Returns false if there are no threads to be had; those that run end when the outbox is done. */
-bool spool_threads_start(struct spool_threads *threads, struct encoder *encoder);
+bool spool_threads_start(struct spool_threads *threads, struct encoder *encoder,
+                         struct encoder *tap_encoder);
 
 void spool_threads_cancel(struct spool_threads *threads);
 

@@ -26,8 +26,12 @@ static inline uint16_t find(struct tag_keys *keys, struct text key)
     if (keys->count > FEW)
         return (uint16_t)(*slot_of(keys, key) - 1);
     for (unsigned i = 0; i < keys->count; i++) {
-        /* the letter after the quote tells most of them apart */
-        if (keys->keys[i].data[1] == key.data[1] && text_equal(keys->keys[i], key))
+        const struct text other = keys->keys[i];
+
+        if (other.length != key.length)
+            continue;
+        /* the first letter tells most of them apart */
+        if (key.length == 0 || (other.data[0] == key.data[0] && text_equal(other, key)))
             return (uint16_t)i;
     }
     return NONE;
@@ -60,13 +64,12 @@ static inline void insert(struct tag_keys *keys, struct text key)
 char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
 {
     const uint16_t first = find(keys, (struct text){start, (size_t)(at - start)});
-    char *const quote = at - 1;
+    char *const end = at;
 
     for (uint16_t found = first; found != NONE;) {
-        at = quote;
+        at = end;
         *at++ = '#';
         at = json_put_integer(at, ++keys->repeated[first]);
-        *at++ = '"';
         found = find(keys, (struct text){start, (size_t)(at - start)});
     }
     insert(keys, (struct text){start, (size_t)(at - start)});

@@ -178,10 +178,36 @@ static void wake(struct tap *tap)
         return;
 }
 
+bool tap_is_read(struct tap *tap)
+{
+    return atomic_load_explicit(&tap->readers_count, memory_order_relaxed) != 0;
+}
+
+static void miss(struct tap *tap, struct reader *reader, uint32_t spans)
+{
+    reader->passed += spans;
+    reader->dropped += spans;
+    tap->dropped += spans;
+}
+
+void tap_pass(struct tap *tap, uint32_t spans)
+{
+    atomic_fetch_add_explicit(&tap->passed, spans, memory_order_relaxed);
+    if (!tap_is_read(tap))
+        return;
+    pthread_mutex_lock(&tap->lock);
+    for (int i = 0; i < TAP_READERS; i++) {
+        if (tap->readers[i].fd >= 0)
+            miss(tap, &tap->readers[i], spans);
+    }
+    pthread_mutex_unlock(&tap->lock);
+    wake(tap);
+}
+
 void tap_show(struct tap *tap, const struct encoder *encoder, const struct body *body)
 {
     atomic_fetch_add_explicit(&tap->passed, body->count, memory_order_relaxed);
-    if (atomic_load_explicit(&tap->readers_count, memory_order_relaxed) == 0)
+    if (!tap_is_read(tap))
         return;
     pthread_mutex_lock(&tap->lock);
     for (int i = 0; i < TAP_READERS; i++) {

@@ -20,9 +20,16 @@ struct tap;
 /* Returns NULL with error set. */
 struct tap *tap_open(const char *path, struct error *error);
 
-/* From any thread. The body is not framed; its spans begin with {"traceId":" as of zipkin_json.c.
- */
+/* These three from any thread. */
+
+/* Is anybody there to be shown something? */
+bool tap_is_read(struct tap *tap);
+
+/* The body is not framed; its spans begin with {"traceId":" as of zipkin_json.c. */
 void tap_show(struct tap *tap, const struct encoder *encoder, const struct body *body);
+
+/* So many spans pass without being shown: nobody reads, or there is no memory to encode them. */
+void tap_pass(struct tap *tap, uint32_t spans);
 
 /* Spans that a reader was not shown, of those that it wanted; summed up over the readers. */
 uint64_t tap_dropped(struct tap *tap);

@@ -25,6 +25,8 @@ struct payload {
     uint32_t partitions;
 };
 
+struct protocol;
+
 enum delivery {
     DELIVERY_ACCEPTED,
     DELIVERY_RETRY,     /* not now; the same batch may be sent again */
@@ -40,7 +42,8 @@ struct reply {
     /* DELIVERY_RETRY: the peer is there, and what it cannot cope with may be this very batch. */
     bool may_be_batch;
     int64_t retry_after_ms; /* the peer has asked for this pause; 0: it has not */
-    struct error error;     /* set unless accepted */
+    uint64_t rejected;      /* so many of those that were accepted are refused for good */
+    struct error error;     /* empty: the peer has accepted it, and has nothing to say */
 };
 
 /* Of a message. */
@@ -83,13 +86,13 @@ enum compression {
     COMPRESSION_AUTO, /* where a network is in between */
     COMPRESSION_NONE,
     COMPRESSION_GZIP,
+    COMPRESSION_ZSTD,
 };
 
-/* Texts may be NULL for "not given", but the first three. They are copied. */
+/* Texts may be NULL for "not given", but the endpoint. They are copied. */
 struct transport_options {
+    const struct protocol *protocol;
     const char *endpoint;
-    const char *content_type;
-    const char *empty_batch; /* to see whether a collector takes it */
     int64_t request_timeout_ms;
     enum compression compression;
     const char *tls_ca; /* files */
@@ -100,13 +103,14 @@ struct transport_options {
 };
 
 /*
- * The kinds: of "http://..." or "https://..." (a Zipkin collector's span URL; without a path,
- * /api/v2/spans is added), of "kafka://...", and of "file:PATH" (one JSON array, as the Zipkin UI's
- * "Upload JSON" takes it). Nothing is sent yet. All return NULL with error set.
+ * The kinds: of "http://..." or "https://..." (a collector's URL; without a path, the protocol's is
+ * added), of "kafka://...", and of "file:PATH" (one batch in the end, such as the JSON array that
+ * the Zipkin UI's "Upload JSON" takes). Nothing is sent yet. All return NULL with error set.
  */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *kafka_transport_open(const struct transport_options *options,
                                        struct error *error);
-struct transport *file_transport_open(const char *path, struct error *error);
+struct transport *file_transport_open(const struct protocol *protocol, const char *path,
+                                      struct error *error);
 
 #endif

@@ -9,13 +9,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "encoder.h"
-
 #include "../core/hash.h"
 #include "json.h"
+#include "protocol.h"
 #include "tag_keys.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* Tags that receivers take for something else, so that ours would vanish: they get a prefix. */
 #define RESERVED_PREFIX "blkin."
@@ -25,6 +25,8 @@
 
 /* The tag that says what of a span was left out. */
 #define LEFT_OUT_KEY "\"blkin.left_out\""
+
+#define ZIPKIN_PATH "/api/v2/spans"
 
 #define ENDPOINTS_LOG2 6
 #define ENDPOINTS      (1U << ENDPOINTS_LOG2)
@@ -234,19 +236,6 @@ static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
     return cached;
 }
 
-/* A core annotation at the very start or end says what kind, timestamp and duration say already. */
-static bool is_implied(const struct span *span, const struct span_entry *entry)
-{
-    const struct text value = span_entry_value(entry);
-
-    if ((span->kind != SPAN_CLIENT && span->kind != SPAN_SERVER) || value.length != 2)
-        return false;
-    if (entry->integer == span->start_ns)
-        return text_is(value, span->kind == SPAN_CLIENT ? "cs" : "sr");
-    return entry->integer == span->end_ns &&
-           text_is(value, span->kind == SPAN_CLIENT ? "cr" : "ss");
-}
-
 static bool has_room(const struct writing *writing, const char *at)
 {
     return (size_t)(at - writing->start) < LIMIT_SPAN;
@@ -305,6 +294,14 @@ static char *write_annotations(char *at, struct writing *writing)
     return at;
 }
 
+/* A key in quotes, from start to at: no object may hold one twice. */
+static char *end_key(struct tag_keys *keys, char *start, char *at)
+{
+    at = tag_keys_add(keys, start + 1, at - 1);
+    *at++ = '"';
+    return at;
+}
+
 static char *write_tag_key(char *at, struct writing *writing, struct tag_keys *keys,
                            struct text key)
 {
@@ -316,7 +313,7 @@ static char *write_tag_key(char *at, struct writing *writing, struct tag_keys *k
     } else {
         at = json_put_string(at, key, LIMIT_KEY, '|', &writing->cut);
     }
-    return tag_keys_add(keys, start, at);
+    return end_key(keys, start, at);
 }
 
 /* As an OpenTelemetry collector reads and writes it: trace, span, state, attributes, lost ones. */
@@ -329,7 +326,7 @@ static char *write_link(char *at, struct writing *writing, struct tag_keys *keys
     at = JSON_PUT_LITERAL(at, "\"" LINK_PREFIX);
     at = json_put_integer(at, writing->links++);
     *at++ = '"';
-    at = tag_keys_add(keys, start, at);
+    at = end_key(keys, start, at);
     at = JSON_PUT_LITERAL(at, ":\"");
     at = json_put_hex(at, link.trace_id_high);
     at = json_put_hex(at, link.trace_id);
@@ -361,7 +358,7 @@ static char *write_left_out(char *at, const struct writing *writing, struct tag_
     char *start = at;
 
     at = JSON_PUT_LITERAL(at, LEFT_OUT_KEY);
-    at = tag_keys_add(keys, start, at);
+    at = end_key(keys, start, at);
     at = JSON_PUT_LITERAL(at, ":\"annotations: ");
     at = json_put_integer(at, writing->annotations_left_out);
     at = JSON_PUT_LITERAL(at, ", tags: ");
@@ -437,12 +434,13 @@ static char *write_endpoints(char *at, struct writing *writing)
 }
 
 static bool encode(struct encoder *encoder, struct buffer *buffer, const struct span *span,
-                   bool *cut)
+                   const struct endpoint *before, bool *cut)
 {
     struct zipkin_json *zipkin = (struct zipkin_json *)encoder;
     struct writing writing = {.span = span, .encoder = zipkin};
     char *at;
 
+    (void)before;
     if (!buffer_reserve(buffer, size_limit(span)))
         return false;
     writing.start = at = buffer->data + buffer->length;
@@ -502,22 +500,49 @@ static void zipkin_json_free(struct encoder *encoder)
     free(zipkin);
 }
 
-struct encoder *zipkin_json_encoder_new(void)
+/* Its first bytes are its ids. */
+static void describe(struct text unit, char *line, size_t size)
+{
+    const size_t length = smaller(unit.length, 60);
+
+    snprintf(line, size, "%.*s...", (int)length, unit.data);
+}
+
+static struct encoder *zipkin_json_encoder_new(void)
 {
     struct zipkin_json *zipkin = calloc(1, sizeof(*zipkin));
 
     if (!zipkin)
         return NULL;
     zipkin->base = (struct encoder){
-        .content_type = "application/json",
         .open = {"[", 1},
         .separator = {",", 1},
         .close = {"]", 1},
-        .empty_batch = "[]",
         .encode = encode,
+        .describe = describe,
         .trace_of = trace_of,
         .free = zipkin_json_free,
     };
     zipkin->seed = hash_seed(zipkin);
     return &zipkin->base;
 }
+
+/*
+ * 500 is what the OpenTelemetry collector answers when its queue is full: it speaks, like 408,
+ * maybe of the batch, maybe of the collector. The others speak of the collector.
+ */
+const struct protocol zipkin_protocol = {
+    .format = FORMAT_ZIPKIN,
+    .name = "zipkin",
+    .peer = "a Zipkin collector",
+    .endpoint = "http://localhost:9411" ZIPKIN_PATH,
+    .path = ZIPKIN_PATH,
+    .content_type = "application/json",
+    .empty_batch = {"[]", 2},
+    .again = (const short[]){408, 429, 500, 502, 503, 504, 0},
+    .suspect = (const short[]){408, 500, 0},
+    .file_open = {"[\n", 2},
+    .file_joint = {",\n", 2},
+    .file_close = {"\n]\n", 3},
+    .encoder_new = zipkin_json_encoder_new,
+};

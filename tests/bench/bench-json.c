@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "bench.h"
-#include "output/encoder.h"
+#include "output/protocol.h"
 #include "sample_span.h"
 
 #define SPANS 500
@@ -24,7 +24,7 @@ static void encode_all(void *context)
     (void)context;
     json.length = 0;
     for (unsigned i = 0; i < SPANS; i++)
-        (void)encoder->encode(encoder, &json, &spans[i], &cut);
+        (void)encoder->encode(encoder, &json, &spans[i], NULL, &cut);
 }
 
 /* Span by span, so that both have the loop. */
@@ -44,7 +44,7 @@ int main(void)
 
     for (unsigned i = 0; i < SPANS; i++)
         sample_span(&spans[i], i);
-    encoder = zipkin_json_encoder_new();
+    encoder = zipkin_protocol.encoder_new();
     encode_all(NULL);
     if (!encoder || !buffer_reserve(&copy, json.length))
         return 1;

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "bench.h"
-#include "output/encoder.h"
+#include "output/protocol.h"
 #include "output/transport.h"
 #include "sample_span.h"
 
@@ -85,7 +85,7 @@ static void connect_bare(unsigned port)
 static void make_batch(void)
 {
     static struct buffer json;
-    struct encoder *encoder = zipkin_json_encoder_new();
+    struct encoder *encoder = zipkin_protocol.encoder_new();
     static struct span span; /* all of them, in turn */
     bool cut;
 
@@ -96,7 +96,7 @@ static void make_batch(void)
         sample_span(&span, i);
         if (i > 0)
             append(&json, ",", 1);
-        if (!encoder->encode(encoder, &json, &span, &cut))
+        if (!encoder->encode(encoder, &json, &span, NULL, &cut))
             fail("cannot encode");
     }
     append(&json, "]", 1);
@@ -120,8 +120,7 @@ int main(int argc, char **argv)
     make_batch();
     snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%s/", argv[1]);
     transport = http_transport_open(&(struct transport_options){.endpoint = endpoint,
-                                                                .content_type = "application/json",
-                                                                .empty_batch = "[]",
+                                                                .protocol = &zipkin_protocol,
                                                                 .request_timeout_ms = 15000,
                                                                 .compression = COMPRESSION_AUTO},
                                     &error);

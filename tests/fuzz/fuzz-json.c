@@ -249,7 +249,7 @@ static void encode_exactly(struct encoder *encoder, const struct span *span,
     struct buffer buffer = {.data = malloc(limit), .capacity = limit, .limit = limit};
     bool cut = false;
 
-    REQUIRE(encoder->encode(encoder, &buffer, span, &cut));
+    REQUIRE(encoder->encode(encoder, &buffer, span, NULL, &cut));
     REQUIRE(buffer.length <= limit && buffer.capacity == limit);
     require_rules(&buffer, span, entries, cut);
     buffer_free(&buffer);
@@ -260,7 +260,7 @@ static void encode_without_room(struct encoder *encoder, const struct span *span
     struct buffer buffer = {.limit = size_limit(span) - 1};
     bool cut = false;
 
-    REQUIRE(!encoder->encode(encoder, &buffer, span, &cut));
+    REQUIRE(!encoder->encode(encoder, &buffer, span, NULL, &cut));
     REQUIRE(buffer.length == 0);
     buffer_free(&buffer);
 }

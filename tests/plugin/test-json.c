@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "output/encoder.h"
 #include "output/json.h"
+#include "output/protocol.h"
 
 #include "check.h"
 #include "zipkin_rules.h"
@@ -28,7 +28,7 @@ static bool cut;
 static void begin(void)
 {
     /* a new encoder, as the one endpoint changes */
-    encoder = zipkin_json_encoder_new();
+    encoder = zipkin_protocol.encoder_new();
     endpoint = (struct endpoint){.service = text_of("osd.7"), .ipv4 = "10.0.0.1", .port = 6800};
     span = (struct span){
         .trace_id = 0xabc,
@@ -59,7 +59,7 @@ static json_t *encoded(void)
 
     buffer.length = 0;
     cut = false;
-    CHECK(encoder->encode(encoder, &buffer, &span, &cut));
+    CHECK(encoder->encode(encoder, &buffer, &span, NULL, &cut));
     CHECK(buffer_reserve(&buffer, 1));
     buffer.data[buffer.length] = '\0';
     fault = text_fault(buffer.data, buffer.length);
@@ -465,7 +465,7 @@ static void test_many_endpoints(void)
             endpoints[i] = (struct endpoint){.service = text_of(names[i])};
             span.endpoint = &endpoints[i];
             buffer.length = 0;
-            CHECK(encoder->encode(encoder, &buffer, &span, &cut));
+            CHECK(encoder->encode(encoder, &buffer, &span, NULL, &cut));
             snprintf(expected, sizeof(expected), "\"serviceName\":\"osd.%d\"", i);
             CHECK(memmem(buffer.data, buffer.length, expected, strlen(expected)) != NULL);
         }
@@ -478,7 +478,7 @@ static void test_no_room(void)
     struct buffer small = {.limit = 100};
 
     begin();
-    CHECK(!encoder->encode(encoder, &small, &span, &cut));
+    CHECK(!encoder->encode(encoder, &small, &span, NULL, &cut));
     CHECK(small.length == 0);
     buffer_free(&small);
     json_decref(encoded());

@@ -8,6 +8,8 @@
 #include "file.h"
 #include "keys.h"
 
+#include "output/protocol.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -341,6 +343,11 @@ static char *made_default(const struct config *config, const char *name)
         length = asprintf(&text, "%s/rotate", config_text(config, "state-dir"));
     } else if (strcmp(name, "shm-path") == 0) {
         length = asprintf(&text, "/dev/shm/blkin-rotate-%u", (unsigned)geteuid());
+    } else if (strcmp(name, "endpoint") == 0) {
+        const char *format = config_text(config, "format");
+
+        return strdup(format && strcmp(format, "otlp") == 0 ? otlp_protocol.endpoint
+                                                            : zipkin_protocol.endpoint);
     } else if (strcmp(name, "follow") == 0) {
         length = asprintf(&text, "*/%s", config_text(config, "session"));
     }
@@ -362,7 +369,7 @@ static bt_value *default_of(const struct config *config, int key)
         key_default(rule, text, sizeof(text));
         return bt_value_string_create_init(text);
     }
-    made = key_is_sinks(key) ? NULL : made_default(config, rule->name);
+    made = made_default(config, rule->name);
     if (made)
         value = bt_value_string_create_init(made);
     free(made);

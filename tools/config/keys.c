@@ -7,6 +7,7 @@
 
 #include "output/http_url.h"
 #include "output/kafka_url.h"
+#include "output/protocol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -321,7 +322,7 @@ static bool check_endpoint(const char *text, struct error *error)
         return true;
     if (is_kafka_url(text))
         return kafka_url_parse(&kafka, "endpoint", "kafka-file", text, error);
-    if (!http_url_parse(&url, text, error))
+    if (!http_url_parse(&url, protocol_of(FORMAT_AUTO, text)->path, text, error))
         return false;
     http_url_free(&url);
     return true;

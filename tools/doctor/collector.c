@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "monotonic.h"
-#include "output/encoder.h"
+#include "output/exporter.h"
 #include "output/http_url.h"
 #include "params.h"
 
@@ -162,24 +162,23 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 void check_collector(const struct doctor *doctor)
 {
     bt_value *map = config_sink_params(doctor->config);
-    struct encoder *encoder = zipkin_json_encoder_new();
     struct transport *transport = NULL;
     struct transport_options *options;
     struct params params;
     struct error error = {"out of memory"};
     char *shown;
 
-    if (!map || !encoder || !params_read(&params, map, &error)) {
+    if (!map || !params_read(&params, map, &error)) {
         saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
         return;
     }
     options = &params.exporter.transport;
+    options->protocol = exporter_protocol(&params.exporter);
+    options->endpoint = exporter_endpoint(&params.exporter);
     if (strncmp(options->endpoint, "file:", 5) == 0) {
         check_file(doctor, options->endpoint + 5);
         return;
     }
-    options->content_type = encoder->content_type;
-    options->empty_batch = encoder->empty_batch;
     if (options->request_timeout_ms > PROBE_MS)
         options->request_timeout_ms = PROBE_MS;
     transport = http_transport_open(options, &error);

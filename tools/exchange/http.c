@@ -501,7 +501,7 @@ static bool parse_url(struct http *http, const char *text, struct error *error)
     struct http_url url;
     size_t length = strlen(text);
 
-    if (!http_url_parse(&url, text, error)) {
+    if (!http_url_parse(&url, "", text, error)) {
         error_set(error, "hub \"%s\": expected http://HOST:PORT or https://HOST:PORT",
                   endpoint_unparsed(text));
         return false;
@@ -655,7 +655,7 @@ static bool is_plain_beyond_us(const char *text)
     struct error ignored;
     bool is_so;
 
-    if (!http_url_parse(&url, text, &ignored))
+    if (!http_url_parse(&url, "", text, &ignored))
         return false;
     is_so = url.is_plain && !url.is_local;
     http_url_free(&url);

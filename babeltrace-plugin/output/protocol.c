@@ -1,0 +1,22 @@
+/*
+ * Which protocol it is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "protocol.h"
+
+/* Does the URL's path end with this? */
+static bool has_path(const char *endpoint, const char *path)
+{
+    const size_t length = strcspn(endpoint, "?#"), size = strlen(path);
+    const size_t end = length && endpoint[length - 1] == '/' ? length - 1 : length;
+
+    return end >= size && memcmp(endpoint + end - size, path, size) == 0;
+}
+
+const struct protocol *protocol_of(enum format format, const char *endpoint)
+{
+    if (format == FORMAT_AUTO && endpoint && has_path(endpoint, otlp_protocol.path))
+        return &otlp_protocol;
+    return format == FORMAT_OTLP ? &otlp_protocol : &zipkin_protocol;
+}

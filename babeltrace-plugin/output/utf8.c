@@ -1,0 +1,63 @@
+/*
+ * Checking and mending of UTF-8.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "utf8.h"
+
+/* The range of a sequence's second byte; the third and fourth are 80..BF (Unicode, table 3-7). */
+struct lead {
+    unsigned length; /* of the sequence; 0: not a lead byte */
+    unsigned char low;
+    unsigned char high;
+};
+
+static struct lead lead_of(unsigned char byte)
+{
+    if (byte < 0x80)
+        return (struct lead){1, 0, 0};
+    if (byte >= 0xc2 && byte <= 0xdf)
+        return (struct lead){2, 0x80, 0xbf};
+    if (byte == 0xe0)
+        return (struct lead){3, 0xa0, 0xbf};
+    if (byte == 0xed)
+        return (struct lead){3, 0x80, 0x9f};
+    if (byte >= 0xe1 && byte <= 0xef)
+        return (struct lead){3, 0x80, 0xbf};
+    if (byte == 0xf0)
+        return (struct lead){4, 0x90, 0xbf};
+    if (byte >= 0xf1 && byte <= 0xf3)
+        return (struct lead){4, 0x80, 0xbf};
+    if (byte == 0xf4)
+        return (struct lead){4, 0x80, 0x8f};
+    return (struct lead){0, 0, 0};
+}
+
+size_t utf8_put(char **at, const char *bytes, size_t length)
+{
+    const unsigned char *from = (const unsigned char *)bytes;
+    const struct lead lead = lead_of(from[0]);
+    unsigned char low = lead.low;
+    unsigned char high = lead.high;
+    size_t taken = 1;
+
+    while (taken < lead.length && taken < length && from[taken] >= low && from[taken] <= high) {
+        taken++;
+        low = 0x80;
+        high = 0xbf;
+    }
+    if (taken == lead.length)
+        *at = text_copy(*at, (struct text){bytes, taken});
+    else
+        *at = text_copy(*at, text_of(UTF8_REPLACEMENT));
+    return taken;
+}
+
+struct text utf8_beginning(struct text text, size_t limit)
+{
+    size_t length = limit;
+
+    while (length && limit - length < 3 && ((unsigned char)text.data[length] & 0xc0) == 0x80)
+        length--;
+    return (struct text){text.data, length};
+}
