@@ -13,6 +13,7 @@
 #include "service/ask.h"
 #include "show/show.h"
 #include "stat/command.h"
+#include "work/command.h"
 
 #include <locale.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ static const struct command commands[] = {
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},
     {"blkin status", "how the services are that run", status_command},
+    {"blkin work", "put traces together from Kafka, count them, keep some", work_command},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

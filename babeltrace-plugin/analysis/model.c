@@ -153,13 +153,14 @@ static bool sort(struct trace_model *model)
 
 /*
  * Until the tree is made, a node's `next` is that of the same id, by time. A place of the table is
- * the index of the first one, and 1: open addressing, at most half full.
+ * the index of the first one, and 1: open addressing, at most half full. The hash is the upper bits
+ * of a product with a number that nobody knows.
  */
 static uint32_t *place_of(const struct trace_model *model, uint64_t id)
 {
     const uint32_t mask = model->table_size - 1;
 
-    for (uint32_t i = (uint32_t)hash_mix(model->seed ^ id) & mask;; i = (i + 1) & mask) {
+    for (uint32_t i = (uint32_t)(id * model->seed >> 32) & mask;; i = (i + 1) & mask) {
         if (!model->table[i] || model->spans[model->table[i] - 1].id == id)
             return &model->table[i];
     }
@@ -184,7 +185,7 @@ static bool make_table(struct trace_model *model)
             return false;
         model->table_room = 2 * model->capacity;
         if (!model->seed)
-            model->seed = hash_seed(model);
+            model->seed = hash_seed(model) | 1;
     }
     model->table_size = size;
     memset(model->table, 0, size * sizeof(*model->table));

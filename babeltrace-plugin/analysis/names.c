@@ -20,7 +20,9 @@ struct name {
 struct names {
     uint64_t seed;
     uint32_t max;
-    size_t bytes_left;
+    size_t max_bytes;
+    size_t bytes;
+    bool are_full;
     uint32_t count;
     uint32_t room;
     uint32_t mask; /* the number of places, a power of two, less 1 */
@@ -37,7 +39,7 @@ struct names *names_new(uint32_t max, size_t max_bytes)
     *names = (struct names){
         .seed = hash_seed(names),
         .max = max,
-        .bytes_left = max_bytes,
+        .max_bytes = max_bytes,
         .count = NAMES_OTHER + 1,
         .room = FIRST_PLACES / 2,
         .mask = FIRST_PLACES - 1,
@@ -52,12 +54,27 @@ struct names *names_new(uint32_t max, size_t max_bytes)
     return names;
 }
 
+static void free_texts(struct names *names)
+{
+    for (uint32_t id = NAMES_OTHER + 1; id < names->count; id++)
+        free((char *)(uintptr_t)names->list[id].text.data);
+}
+
+void names_clear(struct names *names)
+{
+    free_texts(names);
+    names->count = NAMES_OTHER + 1;
+    names->bytes = 0;
+    names->are_full = false;
+    memset(names->places, 0, (names->mask + 1) * sizeof(*names->places));
+}
+
 void names_free(struct names *names)
 {
     if (!names)
         return;
-    for (uint32_t id = NAMES_OTHER + 1; names->list && id < names->count; id++)
-        free((char *)(uintptr_t)names->list[id].text.data);
+    if (names->list)
+        free_texts(names);
     free(names->list);
     free(names->places);
     free(names);
@@ -100,15 +117,17 @@ static uint32_t add(struct names *names, uint64_t hash, struct text text)
 {
     char *copy;
 
-    if (names->count >= names->max || text.length >= names->bytes_left)
+    if (names->count >= names->max || text.length >= names->max_bytes - names->bytes) {
+        names->are_full = true;
         return NAMES_OTHER;
+    }
     if (names->count == names->room && !grow(names))
         return NAMES_OTHER;
     copy = malloc(text.length + 1);
     if (!copy)
         return NAMES_OTHER;
     *text_copy(copy, text) = '\0';
-    names->bytes_left -= text.length + 1;
+    names->bytes += text.length + 1;
     names->list[names->count] = (struct name){hash, {copy, text.length}};
     *place_of(names, hash, text) = names->count;
     return names->count++;
@@ -134,4 +153,9 @@ struct text names_text(const struct names *names, uint32_t id)
 uint32_t names_count(const struct names *names)
 {
     return names->count;
+}
+
+bool names_are_full(const struct names *names)
+{
+    return names->are_full;
 }

@@ -32,4 +32,10 @@ struct text names_text(const struct names *names, uint32_t id);
 
 uint32_t names_count(const struct names *names);
 
+/* Has there been a text without room? */
+bool names_are_full(const struct names *names);
+
+/* Only the first two are left. */
+void names_clear(struct names *names);
+
 #endif

@@ -31,6 +31,16 @@ static bool is_failed(struct text status)
     return code == OTLP_STATUS_ERROR;
 }
 
+#define PEER_SERVICE        "peer.service"
+#define PEER_SERVICE_LENGTH (sizeof(PEER_SERVICE) - 1)
+
+static void take_attribute(struct otlp_span *span, struct text attribute)
+{
+    if (text_is(otlp_find(attribute, OTLP_ATTRIBUTE_KEY), PEER_SERVICE))
+        span->peer_service =
+            otlp_find(otlp_find(attribute, OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
+}
+
 static void take_field(struct otlp_span *span, const struct pb_field *field)
 {
     switch (field->tag) {
@@ -56,6 +66,9 @@ static void take_field(struct otlp_span *span, const struct pb_field *field)
     case OTLP_SPAN_END:
         span->end_ns = field->value <= INT64_MAX ? (int64_t)field->value : 0;
         break;
+    case OTLP_SPAN_ATTRIBUTE:
+        take_attribute(span, pb_text(field));
+        break;
     case OTLP_SPAN_STATUS:
         span->is_error = is_failed(pb_text(field));
         break;
@@ -75,6 +88,9 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
 {
     switch (at[0]) {
     case OTLP_SPAN_ATTRIBUTE:
+        if (at[3] == PEER_SERVICE_LENGTH) /* maybe: its key is as long */
+            return NULL;
+        /* fall through */
     case OTLP_SPAN_EVENT:
         return at[1] < 128 && at[1] <= left - 2 ? at + 2 + at[1] : NULL;
     case OTLP_SPAN_TRACE_ID:
@@ -98,7 +114,7 @@ static bool read_span(struct text message, struct otlp_span *span)
     const unsigned char *next;
     struct pb_field field;
 
-    *span = (struct otlp_span){.raw = message, .name = {"", 0}};
+    *span = (struct otlp_span){.raw = message, .name = {"", 0}, .peer_service = {"", 0}};
     do {
         while (reader.end - reader.at >= COMMON_MIN &&
                (next = read_common(span, reader.at, (size_t)(reader.end - reader.at))))

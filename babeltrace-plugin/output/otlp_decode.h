@@ -30,7 +30,8 @@ struct otlp_span {
     int64_t start_ns;   /* since 1970; 0: not known */
     int64_t end_ns;     /* >= start_ns */
     struct text name;
-    struct text raw; /* message Span */
+    struct text peer_service; /* the attribute peer.service; empty: none */
+    struct text raw;          /* message Span */
     enum span_kind kind;
     bool is_error;
 };

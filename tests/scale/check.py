@@ -37,9 +37,7 @@ class Row:
 class Expected:
     """What a run of the generator has sent."""
 
-    def __init__(self, path):
-        with open(path, encoding="ascii") as file:
-            account = json.load(file)
+    def __init__(self, account):
         self.account = account
         self.spans, self.acknowledged = account["spans"], account["acknowledged"]
         self.failed, self.possibly = account["failed"], account["possibly_stored"]
@@ -54,6 +52,12 @@ class Expected:
                 caller = template["spans"][parent][0] if parent >= 0 else service
                 if caller != service:
                     self.edges[caller, service].add(template["made"], duration, 0, is_error)
+
+
+def read_expected(path):
+    """Of the account that the generator writes."""
+    with open(path, encoding="ascii") as file:
+        return Expected(json.load(file))
 
 
 def buckets(values, scale):

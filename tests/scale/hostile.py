@@ -7,21 +7,9 @@ import struct
 import time
 
 import kafka
+from otlp import write_field as field
 
 MESSAGE_SPANS = 500
-
-
-def varint(value):
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
-def field(number, value):
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def span(trace_high, trace_low, span_id, parent_id=0):

@@ -46,13 +46,14 @@ def cpu_s(pid):
 class Broker:
     """One, on loopback, its data below folder; what it has written survives kill() and start()."""
 
-    def __init__(self, folder, heap="512m", **properties):
+    def __init__(self, folder, heap="512m", java="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", **properties):
+        """java: by default for a quick start, not for speed."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(exist_ok=True)
         self.port, self.controller = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.properties = [f"{key.replace('_', '.')}={value}" for key, value in properties.items()]
-        self.environment = {**os.environ, "KAFKA_HEAP": heap}
+        self.environment = {**os.environ, "KAFKA_HEAP": heap, "JAVA_OPTIONS": java}
         self.process = None
 
     def start(self):

@@ -74,6 +74,19 @@ def attributes(data, number):
     return found
 
 
+def write_varint(value):
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def write_field(number, value):
+    return write_varint(number << 3 | 2) + write_varint(len(value)) + value
+
+
 # ---- spans -----------------------------------------------------------------------------------------
 
 def span_of(data, service):

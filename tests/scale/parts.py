@@ -29,10 +29,10 @@ ENVIRONMENT = {key: value for key, value in os.environ.items()
 class Cluster:
     """A broker, and a folder that goes with it."""
 
-    def __init__(self, heap="512m"):
+    def __init__(self, **of_broker):
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.temporary.name)
-        self.broker = kafka.Broker(self.folder / "kafka", heap)
+        self.broker = kafka.Broker(self.folder / "kafka", **of_broker)
 
     def __enter__(self):
         self.broker.start().wait_ready()
@@ -67,7 +67,7 @@ class Load:
     def expected(self):
         if self.process.wait(400):
             raise Failed("produce: " + self.log.read_text()[-500:])
-        return check.Expected(self.account)
+        return check.read_expected(self.account)
 
 
 class Worker:
@@ -99,7 +99,7 @@ class Worker:
         return self.process is not None and self.process.poll() is None
 
     def keep_up(self):
-        """As systemd does: what has ended by itself is started again."""
+        """As systemd does: what has ended by itself is started again, but not what was stopped or killed."""
         if self.process is not None and self.process.poll() is not None:
             self.ends += 1
             self.start()

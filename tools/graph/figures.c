@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of 10 % more than its last digit the next figure would be another one. */
+/* Three digits, rounded. */
 static int decimals(double value)
 {
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -20,11 +20,10 @@ struct figure figure_time(int64_t ns, const char *micro)
     const double value = (double)ns;
     struct figure figure;
 
-    if (ns < 1000)
+    if (ns > 0 && ns < 1000)
         snprintf(figure.text, sizeof(figure.text), "%" PRId64 " ns", ns);
     else if (value < 999.5e3)
-        snprintf(figure.text, sizeof(figure.text), "%.*f %ss", decimals(value / 1e3), value / 1e3,
-                 micro);
+        snprintf(figure.text, sizeof(figure.text), "%.0f %ss", value / 1e3, micro);
     else if (value < 999.5e6)
         snprintf(figure.text, sizeof(figure.text), "%.*f ms", decimals(value / 1e6), value / 1e6);
     else if (value < 99999.5e9)

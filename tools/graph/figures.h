@@ -12,7 +12,7 @@ struct figure {
     char text[32];
 };
 
-/* "850 ns", "3.21 ms", "12.0 s"; micro is how microseconds begin: "u" or "µ". */
+/* "185 us", "3.21 ms", "12.0 s"; micro is how microseconds begin: "u" or "µ". */
 struct figure figure_time(int64_t ns, const char *micro);
 
 /* "0.52", "19.0", "1250", "1.25M" */

@@ -6,28 +6,25 @@
 #include "graph.h"
 
 #include <jansson.h>
-#include <math.h>
 
 static json_t *integer(uint64_t value)
 {
     return json_integer((json_int_t)value);
 }
 
-/* In us, as blkin stat has it. */
-static json_t *microseconds(double ns)
-{
-    return json_real(round(ns) / 1e3);
-}
-
+/* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
 static json_t *quantile(const struct histogram *histogram, double q)
 {
-    return microseconds((double)histogram_quantile(histogram, q));
+    const int64_t ns = histogram_quantile(histogram, q);
+
+    return json_integer(ns / 1000 + (ns % 1000 >= 500));
 }
 
+/* In us, as blkin stat has it. */
 static json_t *distribution(const struct histogram *histogram)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", integer(histogram->count), "sum",
-                     microseconds(histogram->sum), "p50", quantile(histogram, 0.5), "p99",
+                     json_real(histogram->sum / 1000), "p50", quantile(histogram, 0.5), "p99",
                      quantile(histogram, 0.99), "max", quantile(histogram, 1));
 }
 
@@ -35,7 +32,8 @@ static json_t *service_json(const struct landscape_service *service)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", service->name, "spans",
                      integer(service->spans), "errors", integer(service->errors), "self",
-                     microseconds(service->self_ns), "duration", distribution(&service->duration));
+                     json_real(service->self_ns / 1000), "duration",
+                     distribution(&service->duration));
 }
 
 static json_t *call_json(const struct landscape *landscape, const struct landscape_call *call)

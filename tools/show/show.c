@@ -93,20 +93,20 @@ static int no_memory(void)
 }
 
 /* Out of memory: returns false. */
-static bool list(const struct trace_list *traces)
+static bool list(const struct trace_list *traces, struct names *names, struct trace_model *model)
 {
     printf("%-32s %6s %6s %10s  %-26s  %s\n", "trace", "spans", "errors", "duration", "start",
            "root span");
     for (size_t i = 0; i < traces->count; i++) {
-        struct trace *trace = &traces->traces[i];
-        const struct span *root;
+        const struct trace *trace = &traces->traces[i];
+        const struct json_span *root;
 
-        if (!trace_arrange(trace))
+        if (!trace_link(trace, names, model))
             return false;
-        root = trace->top->span;
+        root = span_of(model, model->first_top);
         printf("%-32s %6zu %6zu %10s  %-26s  ", trace->id, trace->count, trace->errors,
-               trace->start ? time_text(trace->end - trace->start).text : "?",
-               date_text(trace->start).text);
+               trace->start_ns ? time_text((trace->end_ns - trace->start_ns) / 1000).text : "?",
+               date_text(trace->start_ns).text);
         put(root->service, SIZE_MAX);
         fputs(root->service[0] ? ": " : "", stdout);
         put(root->name, SIZE_MAX);
@@ -122,7 +122,7 @@ static struct trace *slowest(const struct trace_list *traces)
     for (size_t i = 1; i < traces->count; i++) {
         struct trace *trace = &traces->traces[i];
 
-        if (trace->end - trace->start > found->end - found->start)
+        if (trace->end_ns - trace->start_ns > found->end_ns - found->start_ns)
             found = trace;
     }
     return found;
@@ -162,16 +162,17 @@ static struct trace *find(const struct trace_list *traces, const char *given, co
     return NULL;
 }
 
-static int show_trace(const struct trace_list *traces, const struct options *options)
+static int show_trace(const struct trace_list *traces, const struct options *options,
+                      struct names *names, struct trace_model *model)
 {
-    struct trace *trace =
+    const struct trace *trace =
         options->id ? find(traces, options->id, options->source) : slowest(traces);
 
     if (!trace)
         return 1;
-    if (!trace_arrange(trace))
+    if (!trace_link(trace, names, model))
         return no_memory();
-    draw(trace, options->width ? options->width : screen().width, options->annotations);
+    draw(trace, model, options->width ? options->width : screen().width, options->annotations);
     if (!options->id && traces->count > 1)
         printf("\nThis is the slowest of %zu traces (--list lists them).\n", traces->count);
     return 0;
@@ -182,19 +183,24 @@ int show(int argc, char *argv[])
     struct options options = {0};
     struct span_list spans;
     struct trace_list traces = {0};
+    struct trace_model model = {0};
+    struct names *names = NULL;
     int status = read_options(argc, argv, &options);
 
     if (status >= 0)
         return status;
     status = 1;
     if (spans_load(options.source, &spans)) {
-        if (!traces_sort(&spans, &traces))
+        names = names_of_file();
+        if (!names || !traces_sort(&spans, &traces))
             status = no_memory();
         else if (options.list)
-            status = list(&traces) ? 0 : no_memory();
+            status = list(&traces, names, &model) ? 0 : no_memory();
         else
-            status = show_trace(&traces, &options);
+            status = show_trace(&traces, &options, names, &model);
     }
+    trace_model_destroy(&model);
+    names_free(names);
     traces_free(&traces);
     spans_free(&spans);
     if (fflush(stdout) || ferror(stdout)) {

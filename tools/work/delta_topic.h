@@ -27,7 +27,7 @@ struct delta_topic_options {
     const char *brokers_url; /* kafka://BROKER[,BROKER...]/ANY[?OPTION=VALUE&...] */
     const char *name;        /* of the topic */
     const char *kafka_file;  /* lines of key=value; NULL or "": none */
-    int64_t since_ns; /* where no offset is given: from this time of the log on; 0: all */
+    int64_t since_ns;        /* where no offset is given: from this time of the log on; 0: all */
     const int64_t *offsets;  /* of DELTA_PARTITIONS_MAX: what to read next; -1: not given */
     /* Returns false to end it. */
     bool (*message)(void *context, const struct delta_message *message);

@@ -10,7 +10,7 @@
 #include "output/otlp_fields.h"
 #include "output/protobuf.h"
 
-#define DELTA 1 /* AGGREGATION_TEMPORALITY_DELTA */
+enum temporality { DELTA = 1, CUMULATIVE = 2 };
 
 #define RESOURCE_SERVICE "blkin-work"
 #define PREFIX           "blkin.work."
@@ -133,7 +133,7 @@ static void begin_metric(struct writer *writer, const struct metric *metric)
     at = open_level(writer, DATA, at, tags[metric->shape]);
     if (metric->shape != SHAPE_GAUGE) {
         *at++ = PB_VARINT(2);
-        *at++ = DELTA;
+        *at++ = writer->head->is_cumulative ? CUMULATIVE : DELTA;
     }
     if (metric->shape == SHAPE_SUM) {
         *at++ = PB_VARINT(3); /* is_monotonic */
@@ -388,7 +388,7 @@ bool deltas_write(const struct deltas_head *head, const struct statistics *stati
     };
     bool is_right = begin_message(&writer);
 
-    for (size_t i = 0; is_right && i < work_counters_count; i++)
+    for (size_t i = 0; is_right && !head->is_without_counts && i < work_counters_count; i++)
         is_right = put_counter(&writer, &work_counters[i]);
     is_right = is_right && put_rows(&writer, &span_calls) && put_rows(&writer, &span_errors) &&
                put_rows(&writer, &span_duration) && put_rows(&writer, &span_self_time) &&
@@ -552,9 +552,11 @@ static bool read_histogram(struct text message, struct point *point)
 static void take_counter(const struct reading *reading, struct text name, const struct point *point)
 {
     for (size_t i = 0; i < work_counters_count; i++) {
-        if (text_is(name, work_counters[i].name))
-            memcpy((char *)&reading->head->counts + work_counters[i].offset, &point->value,
-                   sizeof(point->value));
+        if (!text_is(name, work_counters[i].name))
+            continue;
+        reading->head->has_counts = true;
+        memcpy((char *)&reading->head->counts + work_counters[i].offset, &point->value,
+               sizeof(point->value));
     }
 }
 
@@ -613,8 +615,10 @@ static bool take_point(const struct reading *reading, struct text metric, const 
     else if (!reading->statistics)
         return true;
     else if ((begins(metric, "blkin.span.") && !add_to_row(reading, metric, point)) ||
-             (begins(metric, "blkin.edge.") && !add_to_edge(reading, metric, point)))
-        return broken(reading, "out of memory");
+             (begins(metric, "blkin.edge.") && !add_to_edge(reading, metric, point))) {
+        error_set(reading->error, "out of memory");
+        return false;
+    }
     return true;
 }
 

@@ -33,6 +33,9 @@ struct deltas_head {
     int64_t start_ns; /* of the period, since 1970 */
     int64_t end_ns;
     struct work_counts counts; /* counters: of this period; gauges: at its end */
+    bool has_counts;           /* read: this message has them */
+    bool is_without_counts;    /* written: they are left out */
+    bool is_cumulative;        /* written: all is since start_ns, not a delta */
 };
 
 /* Takes one message; the bytes are the caller's. Returns false to end it. */

@@ -100,14 +100,33 @@ void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns)
         merged->to_ns = to_ns;
 }
 
-void merged_add_worker(struct merged *merged, const char *instance, const struct work_counts *counts,
-                       int64_t heard_ns)
+/* It goes to terminals, pages and JSON, and is any bytes. */
+static void clean_name(char name[DELTAS_NAME_MAX], const char *instance)
 {
-    struct merged_worker *worker = find_worker(merged, instance, heard_ns);
+    (void)snprintf(name, DELTAS_NAME_MAX, "%s", instance);
+    for (char *c = name; *c; c++) {
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    }
+}
 
-    if (heard_ns > worker->heard_ns)
+void merged_add_worker(struct merged *merged, const char *instance,
+                       const struct work_counts *counts, int64_t heard_ns)
+{
+    char name[DELTAS_NAME_MAX];
+    struct merged_worker *worker;
+    struct work_counts sum = *counts;
+
+    clean_name(name, instance);
+    worker = find_worker(merged, name, heard_ns);
+
+    if (heard_ns >= worker->heard_ns) {
         worker->heard_ns = heard_ns;
-    work_counts_add(&worker->counts, counts);
+        work_counts_add(&worker->counts, counts);
+        return;
+    }
+    work_counts_add(&sum, &worker->counts); /* gauges stay those of later */
+    worker->counts = sum;
 }
 
 bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
@@ -123,7 +142,8 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
         merged->refused++;
         return strcmp(error->text, "out of memory") != 0;
     }
-    merged_add_worker(merged, head.instance, &head.counts, log_ns);
+    if (head.has_counts)
+        merged_add_worker(merged, head.instance, &head.counts, log_ns);
     period_ns = head.end_ns - head.start_ns;
     merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0),
                  log_ns);

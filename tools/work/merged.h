@@ -4,20 +4,23 @@
  * report` read:
  *
  *     {"blkin": "statistics", "version": "1.0.0",
- *      "from": "2026-11-21T11:33:27.981Z", "to": ..., "seconds": 60.0,   what it is of; null, 0: none
- *      "spans": 1000, "errors": 3, "scale": 7,                           of all histograms
+ *      "from": "2026-11-21T11:33:27.981Z", "to": "2026-...", "seconds": 60.0,
+ *      "spans": 1000, "errors": 3, "scale": 7,
  *      "rows": [{"service": "store", "name": "write", "spans": 500, "errors": 3,
  *                "duration": HISTOGRAM, "self": HISTOGRAM}],
  *      "edges": [{"client": "gateway", "server": "store", "calls": 500, "errors": 3,
- *                 "duration": HISTOGRAM}],                               of the server's spans
+ *                 "duration": HISTOGRAM}],
  *      "workers": [{"instance": "1", "heard": "2026-...", "is_there": true,
- *                   "busy": 0.31, "behind_s": 0.2, "spans_counted": 1000, ...}],  see counts.h
- *      "forgotten": {...},                         of workers that are long away, all together
- *      "messages": 60, "refused": 0, "gaps": 0}                          of the topic
+ *                   "spans_counted": 1000, "busy_ratio": 0.31, "behind_seconds": 0.2}],
+ *      "forgotten": {"spans_counted": 20},
+ *      "messages": 60, "refused": 0, "gaps": 0}
  *
- * A HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT...]},
- * of times in ns: OpenTelemetry's exponential histogram of that scale; buckets that are empty are
- * left out. A name is null where there was no room for it: all others are in that row (edge).
+ * from and to: what it is of, by the log; null and 0 s: nothing. An edge's duration is that of
+ * the server's spans. Workers have all counters of counts.h; forgotten is the sum of those that are
+ * long away. A name is null where there was no room for it: all such are in one row (edge).
+ *
+ * HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT]}, of
+ * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -65,8 +68,8 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
                         struct error *error);
 
 /* A worker's counters, that are added to it. */
-void merged_add_worker(struct merged *merged, const char *instance, const struct work_counts *counts,
-                       int64_t heard_ns);
+void merged_add_worker(struct merged *merged, const char *instance,
+                       const struct work_counts *counts, int64_t heard_ns);
 
 /* It is of this time, too. */
 void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns);

@@ -30,10 +30,9 @@ static void put_name(struct printer *printer, const char *key, const struct name
         printer->has_failed = true;
         return;
     }
-    printer->buffer.length =
-        (size_t)(json_put_string(printer->buffer.data + printer->buffer.length, name, name.length,
-                                 '|', &cut) -
-                 printer->buffer.data);
+    printer->buffer.length = (size_t)(json_put_string(printer->buffer.data + printer->buffer.length,
+                                                      name, name.length, '|', &cut) -
+                                      printer->buffer.data);
 }
 
 static void put_time(struct printer *printer, const char *key, int64_t time_ns)
@@ -164,8 +163,7 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
     }
     print_string(&printer, "],\"forgotten\":{\"instance\":null");
     put_counts(&printer, &merged->forgotten);
-    print(&printer,
-          "},\"messages\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"gaps\":%" PRIu64 "}\n",
+    print(&printer, "},\"messages\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"gaps\":%" PRIu64 "}\n",
           merged->messages, merged->refused, merged->gaps);
     return print_end(&printer);
 }
@@ -190,10 +188,9 @@ static uint32_t name_at(const struct merged *merged, const json_t *object, const
 {
     const json_t *name = json_object_get(object, key);
 
-    return json_is_string(name)
-               ? names_id(merged->names,
-                          (struct text){json_string_value(name), json_string_length(name)})
-               : NAMES_OTHER;
+    return json_is_string(name) ? names_id(merged->names, (struct text){json_string_value(name),
+                                                                        json_string_length(name)})
+                                : NAMES_OTHER;
 }
 
 /* Returns false if it is none, or when out of memory. */
@@ -214,8 +211,8 @@ static bool read_buckets(struct histogram *histogram, int scale, const json_t *a
 static bool add_histogram(struct histogram *to, int scale, const json_t *json)
 {
     struct histogram histogram = {.count = 0};
-    bool done = json_is_object(json) &&
-                read_buckets(&histogram, scale, json_object_get(json, "buckets"));
+    bool done =
+        json_is_object(json) && read_buckets(&histogram, scale, json_object_get(json, "buckets"));
 
     histogram.count = count_at(json, "count");
     histogram.zeros = count_at(json, "zeros");

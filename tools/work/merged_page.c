@@ -119,8 +119,8 @@ static void print_head(struct printer *page, const char *name, const char *type,
     print(page, "# TYPE %s %s\n", name, type);
 }
 
-static void print_count(struct printer *page, const char *name, const char *shown,
-                        const char *more, uint64_t count)
+static void print_count(struct printer *page, const char *name, const char *shown, const char *more,
+                        uint64_t count)
 {
     print(page, "%s{", name);
     print_string(page, shown);
@@ -258,7 +258,8 @@ static void print_root(struct printer *page, const struct merged *merged)
     } figures[] = {
         {"messages_total", "counter", "Messages of deltas that were read.",
          (double)merged->messages},
-        {"refused_total", "counter", "Of these, those that are no deltas.", (double)merged->refused},
+        {"refused_total", "counter", "Of these, those that are no deltas.",
+         (double)merged->refused},
         {"gaps_total", "counter", "Times that the topic had lost what was not read yet.",
          (double)merged->gaps},
         {"rows", "gauge", "Services and names that are counted by themselves, 4096 at most.",

@@ -46,7 +46,8 @@ static struct transport *open_transport(const struct config *config,
         struct transport_options *options = &params.exporter.transport;
 
         options->endpoint = config_text(config, "otlp-metrics");
-        options->protocol = protocol;
+        options->content_type = protocol->content_type;
+        options->empty_batch = "";
         options->request_timeout_ms = REQUEST_MS;
         transport = http_transport_open(options, error);
     }
@@ -69,7 +70,7 @@ static bool send_message(void *context, const char *data, size_t length)
     sending->result->requests++;
     if (reply.delivery == DELIVERY_ACCEPTED)
         return true;
-    (void)snprintf(sending->result->problem, sizeof(sending->result->problem), "%s",
+    (void)snprintf(sending->result->problem, sizeof(sending->result->problem), "%.500s",
                    reply.error.text);
     return false;
 }

@@ -24,7 +24,6 @@
 #include "service/show_json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -183,9 +182,9 @@ static json_t *workers_json(const struct root *root)
         json_t *row = json_pack("{ss, ss, so}", "worker", worker->instance, "state",
                                 is_there ? "there" : "away", "heard", json_time(worker->heard_ns));
 
-        (void)json_object_set_new(
-            row, "busy_percent",
-            is_there ? json_real(round(counts->busy * 1000) / 10) : json_null());
+        (void)json_object_set_new(row, "busy_percent",
+                                  is_there ? json_real(round(counts->busy * 1000) / 10)
+                                           : json_null());
         (void)json_object_set_new(
             row, "behind_s", is_there ? json_real(round(counts->behind_s * 10) / 10) : json_null());
         (void)json_object_set_new(row, "counted", json_integer((json_int_t)counts->spans_counted));
@@ -230,8 +229,7 @@ static int run_once(struct root *root, int64_t since_ns, bool is_json)
     for (int i = 0; i < DELTA_PARTITIONS_MAX; i++)
         root->offsets[i] = -1;
     is_right = find_topic(root, &error) && open_topic(root, since_ns, &error) &&
-               read_until_end(root, &error) &&
-               print_once(root, is_json);
+               read_until_end(root, &error) && print_once(root, is_json);
     if (!is_right)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
     delta_topic_close(root->topic);
@@ -279,6 +277,23 @@ static json_t *status_json(const struct root *root)
     return json;
 }
 
+/* As in the document, for `blkin work --advise`. */
+static json_t *figures_json(const struct root *root)
+{
+    const int64_t now_ns = wall_clock_ns();
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < root->merged->worker_count; i++) {
+        const struct merged_worker *worker = &root->merged->workers[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{ss, sb, sf, sf}", "instance", worker->instance, "is_there",
+                            worker_is_there(worker, now_ns), "busy_ratio", worker->counts.busy,
+                            "behind_seconds", worker->counts.behind_s));
+    }
+    return json_pack("{so}", "workers", list);
+}
+
 static const char no_reload[] =
     "the root reads its configuration at its start only: restart it, nothing is lost by that";
 
@@ -288,6 +303,8 @@ static json_t *answer(void *context, const char *request)
 
     if (strcmp(request, "status") == 0)
         return status_json(root);
+    if (strcmp(request, "workers") == 0)
+        return figures_json(root);
     if (strcmp(request, "reload") == 0)
         return json_pack("{ss}", "error", no_reload);
     return NULL;
@@ -303,8 +320,8 @@ static void save(void *context)
     timer_set(root->loop, &root->save, SAVE_MS);
     if (!root->is_changed)
         return;
-    if (root_state_save(root->state_path, root->shown, root->merged, root->offsets,
-                        wall_clock_ns(), &error))
+    if (root_state_save(root->state_path, root->shown, root->merged, root->offsets, wall_clock_ns(),
+                        &error))
         root->is_changed = false;
     else
         say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",

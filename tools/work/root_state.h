@@ -14,9 +14,9 @@
 enum root_state { STATE_READ, STATE_NONE, STATE_DAMAGED, STATE_OF_ANOTHER, STATE_NO_MEMORY };
 
 /*
- * Fills merged, which is empty, and offsets: what to read next, -1 where it is not known. topic: its
- * name with its brokers; a state of another one is not used. What cannot be used sets error, and
- * merged is to be made anew.
+ * Fills merged, which is empty, and offsets: what to read next, -1 where it is not known. topic:
+ * its name with its brokers; a state of another one is not used. What cannot be used sets error,
+ * and merged is to be made anew.
  */
 enum root_state root_state_load(const char *path, const char *topic, struct merged *merged,
                                 int64_t offsets[DELTA_PARTITIONS_MAX], struct error *error);

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX   8
-#define WORKERS_MAX 100000
+#define WORDS_MAX    8
+#define WORKERS_MAX  100000
 #define SETTLE_LOOKS 6
-#define DAY_MS      86400000.0
+#define DAY_MS       86400000.0
 
 /* ---- the file -------------------------------------------------------------------------------- */
 

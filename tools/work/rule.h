@@ -35,7 +35,7 @@ bool rule_read(struct rule *rule, const char *path, struct error *error);
 /* All workers at one look. */
 struct look {
     unsigned workers;
-    double busy; /* the sum of all their shares: 2.5 of 4 workers */
+    double busy;     /* the sum of all their shares: 2.5 of 4 workers */
     double behind_s; /* the most */
 };
 

@@ -14,7 +14,7 @@ class Panel:
     def __init__(self, top, title, highest, unit):
         self.top, self.highest, self.unit = top, highest, unit
         bottom = top + PANEL
-        self.lines = [f'<text x="10" y="{top - 6}" font-weight="bold">{escape(title)}</text>',
+        self.lines = [f'<text x="10" y="{top - 12}" font-weight="bold">{escape(title)}</text>',
                       f'<path d="M{LEFT} {top}V{bottom}H{WIDTH - RIGHT}" fill="none" stroke="black"/>']
         for share in (0, 0.5, 1):
             self.lines.append(f'<text x="{LEFT - 6}" y="{self.y(share * highest) + 4:.1f}" text-anchor="end">'
@@ -48,7 +48,7 @@ class Panel:
 
 def bars(top, title, rows):
     """Returns the lines and where they end."""
-    lines = [f'<text x="10" y="{top - 6}" font-weight="bold">{escape(title)}</text>']
+    lines = [f'<text x="10" y="{top - 12}" font-weight="bold">{escape(title)}</text>']
     label, unit = 370, (WIDTH - 370 - 90) / max(value for _, value, _ in rows)
     for text, value, colour in rows:
         lines.append(f'<text x="{label - 10}" y="{top + 15}" text-anchor="end">{escape(text)}</text>'
@@ -59,7 +59,7 @@ def bars(top, title, rows):
 
 
 def round_up(value):
-    for step in (1, 2, 4, 5, 6, 8, 10, 12, 20, 40, 50, 60, 80, 100, 120, 160, 200, 400, 1000):
+    for step in (2, 4, 6, 8, 10, 12, 20, 40, 50, 60, 80, 100, 120, 160, 200, 400, 1000):
         if value <= step:
             return step
     return value

@@ -1,0 +1,30 @@
+/*
+ * All that a source has: its traces, and the statistics of them. For who shows a whole of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_SUMMARY_H
+#define BLKIN_TOOLS_SUMMARY_H
+
+#include "analysis/statistics.h"
+#include "traces.h"
+
+struct summary {
+    struct names *names;
+    struct statistics *statistics;
+    struct span_list list;
+    struct trace_list traces;
+    struct trace_model model; /* of the trace that was linked last */
+    double seconds;           /* from the first span's start to the last one's end */
+    int64_t start_ns;         /* 0: not known */
+    int64_t end_ns;
+    uint64_t spans;
+    uint64_t traces_count; /* of which the statistics are */
+};
+
+/* As spans_load() has it; reports by itself, and returns false. summary_free() is for both cases.
+ */
+bool summary_load(const char *source, struct summary *summary);
+void summary_free(struct summary *summary);
+
+#endif
