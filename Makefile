@@ -79,7 +79,8 @@ provider_src := $(wildcard tracepoints/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
-plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src)
+analysis_src := $(wildcard babeltrace-plugin/analysis/*.c)
+plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src) $(analysis_src)
 tool_src := $(wildcard tools/*.c tools/*/*.c)
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
@@ -90,15 +91,16 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/record/*.c tests/service/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
-plugin_pkgs := babeltrace2 libcurl jansson liburcu libzstd zlib
-# optional, too: recorders meet at `blkin hub`, or in a topic of Kafka
+# optional, too: who has no Kafka needs no librdkafka
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
-tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl $(kafka_pkg)
+has_kafka := $(if $(kafka_pkg),-DHAS_KAFKA)
+plugin_pkgs := babeltrace2 libcurl jansson liburcu libzstd zlib $(kafka_pkg)
+tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
 
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
@@ -151,10 +153,10 @@ $(provider): $(call obj,$(provider_src))
 		$(link_gcc_s) $(LDLIBS)
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
-$(call obj,$(plugin_src)): flags = $(internal) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 # the command links what it uses of the plugin; the sink itself comes with the plugin
@@ -163,9 +165,8 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
-	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS) \
-	$(if $(kafka_pkg),-DHAS_KAFKA)
+$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
@@ -237,21 +238,37 @@ no-nbdkit:
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
 	bench-drain bench-json bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
-$(test_obj): flags = $(internal) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
+$(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src))
+$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src) $(analysis_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs))
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
+kafka_tests := $(if $(kafka_pkg),$(BUILD)/tests/kafka/topic)
+$(kafka_tests:$(BUILD)/%=$(BUILD)/obj/%.c.o): flags = $(internal) $(call pkg_cflags,$(kafka_pkg))
+$(kafka_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(call pkg_libs,$(kafka_pkg))
+# the load of Kafka and workers
+scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/slow.so)
+scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
+$(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE $(call pkg_cflags,rdkafka)
+$(BUILD)/tests/scale/produce: $(scale_obj)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
+# finds librdkafka in the program that it is loaded into
+$(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
 rotate_writers := $(patsubst %,$(BUILD)/tests/rotate/%,writer crossing)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
@@ -265,9 +282,9 @@ $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 $(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
+$(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
@@ -282,7 +299,7 @@ $(starvation_tests): $(starve)
 $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(call obj,$(plugin_src)) $(starve)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
@@ -321,7 +338,7 @@ $(bench_programs): | $(before)
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
 		$(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs))
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
 # what the application benchmark compares the nbdkit filter with: the same without tracing
 disabled_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-disabled-filter.so)
@@ -345,10 +362,10 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 mortal = exec setpriv --pdeathsig TERM
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
-	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
@@ -357,11 +374,11 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-otel bench-app bench-record bench-sink bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -389,6 +406,12 @@ bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
 	@$(PYTHON) tests/bench/bench hosts
+
+bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an hour and a half (less: SCALE_PARTS=rate)
+	@scripts/deps --install
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(scale_load)
+	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)

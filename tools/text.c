@@ -55,7 +55,7 @@ static uint32_t decode(const char *text, size_t length)
     return code;
 }
 
-static bool changes_direction(uint32_t code)
+bool text_changes_direction(uint32_t code)
 {
     return code == 0x061c || code == 0x200e || code == 0x200f ||
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
@@ -68,7 +68,7 @@ static const char *next_glyph(const char *text, struct glyph *glyph)
     const uint32_t code = decode(text, length);
     const int width = code < 0x80 || utf8() ? wcwidth((wchar_t)code) : -1;
 
-    if (width >= 0 && !changes_direction(code) &&
+    if (width >= 0 && !text_changes_direction(code) &&
         length == sequence_length((unsigned char)text[0])) {
         memcpy(glyph->text, text, length);
         glyph->text[length] = '\0';

@@ -14,6 +14,9 @@
 bool utf8(void);
 void utf8_off(void);
 
+/* Is it one of those that turn the direction of writing round? */
+bool text_changes_direction(uint32_t code);
+
 /* Columns that put() of the whole text takes. */
 size_t columns(const char *text);
 

@@ -93,16 +93,17 @@ static bool is_version(struct text text)
            is_digit(text.data[5]) && text.data[6] == '.' && is_digit(text.data[7]);
 }
 
-static bool is_metrics(struct text target)
+static void take_path(struct metrics_request *request, struct text target)
 {
     const char *query = memchr(target.data, '?', target.length);
 
     if (query)
         target.length = (size_t)(query - target.data);
-    return text_is(target, "/metrics");
+    if (target.length < sizeof(request->path))
+        memcpy(request->path, target.data, target.length);
 }
 
-static int status_of(struct text line, bool *is_head)
+static int status_of(struct text line, struct metrics_request *request)
 {
     const struct text method = take_word(&line);
     const struct text target = take_word(&line);
@@ -112,15 +113,17 @@ static int status_of(struct text line, bool *is_head)
         return 400;
     if (!begins(version, "HTTP/1."))
         return 505;
-    *is_head = text_is(method, "HEAD");
-    if (!is_metrics(target))
+    request->is_head = text_is(method, "HEAD");
+    request->is_get = request->is_head || text_is(method, "GET");
+    take_path(request, target);
+    if (strcmp(request->path, "/metrics") != 0)
         return 404;
-    return *is_head || text_is(method, "GET") ? 200 : 405;
+    return request->is_get ? 200 : 405;
 }
 
 struct metrics_request metrics_request_judge(const char *data, size_t length)
 {
-    struct metrics_request request = {0, false};
+    struct metrics_request request = {.status = 0};
     struct text head = skip_empty_lines(data, length);
     const size_t complete = head_length(head);
 
@@ -129,7 +132,7 @@ struct metrics_request metrics_request_judge(const char *data, size_t length)
     if (!is_text(head))
         request.status = 400;
     else if (complete)
-        request.status = status_of(first_line(head), &request.is_head);
+        request.status = status_of(first_line(head), &request);
     else if (length >= METRICS_REQUEST_MAX)
         request.status = 431;
     return request;

@@ -44,7 +44,10 @@ struct client {
 struct metrics_server {
     int fd;
     int64_t accept_ms; /* not before */
-    metrics_page_fn *page;
+    struct page {
+        const char *path, *content_type;
+        metrics_page_fn *print;
+    } pages[SERVER_PAGES]; /* the first is /metrics; a path of NULL: no more */
     void *context;
     char url[96];
     struct client clients[SERVER_CLIENTS];
@@ -72,11 +75,12 @@ static const char *reason(int status)
     }
 }
 
-static void print_answer(struct printer *answer, struct metrics_request request, const char *body)
+static void print_answer(struct printer *answer, struct metrics_request request,
+                         const char *content_type, const char *body)
 {
     print(answer, "HTTP/1.1 %d %s\r\n", request.status, reason(request.status));
     print(answer, "Content-Type: %s\r\n",
-          request.status == 200 ? PROMETHEUS_CONTENT_TYPE : "text/plain; charset=utf-8");
+          request.status == 200 ? content_type : "text/plain; charset=utf-8");
     print(answer, "Content-Length: %zu\r\n", strlen(body));
     if (request.status == 405)
         print_string(answer, "Allow: GET, HEAD\r\n");
@@ -85,18 +89,46 @@ static void print_answer(struct printer *answer, struct metrics_request request,
         print_string(answer, body);
 }
 
+/* The one that is asked for, or the first. */
+static const struct page *find_page(const struct metrics_server *server,
+                                    struct metrics_request *request)
+{
+    for (int i = 1; request->status == 404 && i < SERVER_PAGES; i++) {
+        const struct page *page = &server->pages[i];
+
+        if (page->path && strcmp(page->path, request->path) == 0) {
+            request->status = request->is_get ? 200 : 405;
+            return page;
+        }
+    }
+    return &server->pages[0];
+}
+
+static void say_what_there_is(const struct metrics_server *server, char *text, size_t size)
+{
+    int length = snprintf(text, size, "There is only");
+
+    for (int i = 0; i < SERVER_PAGES && server->pages[i].path; i++)
+        length += snprintf(text + length, size - (size_t)length, "%s %s", i ? " and" : "",
+                           server->pages[i].path);
+    (void)snprintf(text + length, size - (size_t)length, " here.\n");
+}
+
 /* Returns false when out of memory. */
 static bool make_answer(struct metrics_server *server, struct client *client,
                         struct metrics_request request)
 {
-    char *page = request.status == 200 ? server->page(server->context) : NULL;
-    const char *body = request.status == 404 ? "There is only /metrics here.\n" : "";
+    const struct page *page = find_page(server, &request);
+    char *text = request.status == 200 ? page->print(server->context) : NULL;
     struct printer answer = {0};
+    char there_is[128] = "";
 
-    if (request.status == 200 && !page)
+    if (request.status == 200 && !text)
         request.status = 500;
-    print_answer(&answer, request, page ? page : body);
-    free(page);
+    if (request.status == 404)
+        say_what_there_is(server, there_is, sizeof(there_is));
+    print_answer(&answer, request, page->content_type, text ? text : there_is);
+    free(text);
     client->answer = print_end(&answer);
     client->length = client->answer ? strlen(client->answer) : 0;
     return client->answer != NULL;
@@ -310,7 +342,7 @@ struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *p
         error_set(error, "out of memory");
         return NULL;
     }
-    server->page = page;
+    server->pages[0] = (struct page){"/metrics", PROMETHEUS_CONTENT_TYPE, page};
     server->context = context;
     server->fd = metrics_address_listen(&address, "prometheus-listen", where, error);
     if (server->fd < 0) {
@@ -319,6 +351,16 @@ struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *p
     }
     set_url(server, &address);
     return server;
+}
+
+void metrics_server_add(struct metrics_server *server, const char *path, const char *content_type,
+                        metrics_page_fn *page)
+{
+    int i = 1;
+
+    while (i < SERVER_PAGES - 1 && server->pages[i].path)
+        i++;
+    server->pages[i] = (struct page){path, content_type, page};
 }
 
 void metrics_server_close(struct metrics_server *server)

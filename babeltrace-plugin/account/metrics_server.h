@@ -1,5 +1,5 @@
 /*
- * A small HTTP server: GET /metrics, one answer per connection.
+ * A small HTTP server: GET /metrics and few pages more, one answer per connection.
  *
  * It never blocks: its owner polls, and calls it when there is something to do. A client has
  * CLIENT_TIME_MS and METRICS_REQUEST_MAX bytes; whoever is slower or longer is put out. Nobody has
@@ -28,6 +28,11 @@ struct metrics_server;
 /* Listens at "[ADDRESS:]PORT". Returns NULL with error set. */
 struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *page, void *context,
                                            struct error *error);
+
+/* One page more, at a path of its own: "/statistics". The texts are the caller's for as long. */
+void metrics_server_add(struct metrics_server *server, const char *path, const char *content_type,
+                        metrics_page_fn *page);
+#define SERVER_PAGES 2
 
 /* Ends all connections. NULL is allowed. */
 void metrics_server_close(struct metrics_server *server);

@@ -22,7 +22,8 @@ struct trace_span {
     int64_t duration_ns; /* 0: not known */
     uint32_t service;    /* see names.h */
     uint32_t name;
-    uint8_t kind; /* enum span_kind */
+    uint32_t remote_service; /* the other side, as this span tells; NAMES_NONE: it does not */
+    uint8_t kind;            /* enum span_kind */
     bool is_error;
     bool is_shared; /* the server's half of a span that its client has begun, under the same id */
     const void *of; /* the caller's */
@@ -36,7 +37,8 @@ struct trace_node {
     uint32_t first_child;
     uint32_t next; /* of the same parent, by time; or at the top */
     uint32_t depth;
-    bool is_orphan; /* has a parent that is not in the trace, or is its own ancestor */
+    uint32_t remote; /* the nearest ancestor that has a kind: what is between is in one process */
+    bool is_orphan;  /* has a parent that is not in the trace, or is its own ancestor */
     /*
      * The duration without the times in which some child is under way. Of a client's span whose
      * child is the server's it is the time on the network, and in the server's queues.
@@ -45,7 +47,7 @@ struct trace_node {
 };
 
 struct trace_model {
-    struct trace_span *spans; /* by time, those without one last: linking sorts them */
+    struct trace_span *spans; /* by time, those without one last: linking sorts them, stable */
     struct trace_node *nodes;
     uint32_t count;
     uint32_t first_top; /* TRACE_NONE: no spans */
@@ -58,7 +60,9 @@ struct trace_model {
     /* what is behind it */
     uint32_t capacity;
     uint32_t *table;
-    uint32_t table_size;
+    uint32_t table_size; /* of this trace; */
+    uint32_t table_room;
+    uint64_t seed;
 };
 
 /* Zeros are an empty one. */
@@ -67,7 +71,7 @@ void trace_model_destroy(struct trace_model *model);
 /* Empties it; the memory is kept. */
 void trace_model_clear(struct trace_model *model);
 
-/* Returns false when out of memory. */
+/* Times that cannot be are taken for not known. Returns false when out of memory. */
 bool trace_model_add(struct trace_model *model, const struct trace_span *span);
 
 /* Fills the rest, once all spans are in. In time n log n whatever the spans are. Returns false when

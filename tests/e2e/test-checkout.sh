@@ -11,9 +11,10 @@ fail() {
     exit 1
 }
 
-# make as in a shell of the user's: nothing of the make that runs this
+# make as in a shell of the user's: nothing of the make that runs this. Not optimized: that is about paths.
 plain_make() {
-    env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD -u BLKIN_PRIVATE make -s -C "$checkout" "$@"
+    env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD -u BLKIN_PRIVATE make -s -j 2 -C "$checkout" \
+        CFLAGS='-O0 -U_FORTIFY_SOURCE' "$@"
 }
 
 mkdir -p "$checkout" && cd "$SRC" &&

@@ -1,3 +1,4 @@
+// alone
 /*
  * The clock of spans: right from the start, however often a process starts; it never jumps but
  * where CLOCK_MONOTONIC and the counter have come apart, and does not stay wrong. The chores that

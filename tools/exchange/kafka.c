@@ -24,21 +24,19 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
 
 #else
 
-#include "kafka_url.h"
 #include "monotonic.h"
+#include "output/kafka_conf.h"
 #include "service/say.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <librdkafka/rdkafka.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_KEY      "hub-kafka-file"
 #define PARTITION     0
 #define HELLO_MS      10000
 #define HELLO_MIN_MS  1000 /* also when others come: they want to know of us */
@@ -149,17 +147,10 @@ static void say_hello(void *context)
 
 static void set_problem(struct kafka *kafka, rd_kafka_resp_err_t code, const char *what)
 {
-    const char *advice = "";
-    char problem[512];
+    struct error problem;
 
-    if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
-        code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)
-        advice = ": make the topic (kafka-topics.sh --create, one partition)";
-    else if (code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL)
-        advice = ": see hub-kafka-file";
-    (void)snprintf(problem, sizeof(problem), "%.200s: %.200s%s", kafka->exchange->url, what,
-                   advice);
-    exchange_state(kafka->exchange, problem);
+    kafka_describe(&problem, kafka->exchange->url, code, what, FILE_KEY);
+    exchange_state(kafka->exchange, problem.text);
 }
 
 /* In rd_kafka_poll(), as the next one. */
@@ -245,59 +236,9 @@ static void ready(void *context, short events)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool set(rd_kafka_conf_t *conf, const char *key, const char *value, struct error *error)
-{
-    char cause[256];
-
-    if (rd_kafka_conf_set(conf, key, value, cause, sizeof(cause)) == RD_KAFKA_CONF_OK)
-        return true;
-    error_set(error, "hub-kafka-file: %s: %s", key, cause);
-    return false;
-}
-
-/* Lines `key=value`, as of librdkafka's own tools; it may hold passwords. */
-static bool set_by_file(rd_kafka_conf_t *conf, const char *path, struct error *error)
-{
-    FILE *file = path ? fopen(path, "re") : NULL;
-    struct stat status;
-    char line[4096];
-    bool is_right = true;
-
-    if (!path)
-        return true;
-    if (!file) {
-        error_set(error, "hub-kafka-file \"%s\": cannot read it: %s", path, strerror(errno));
-        return false;
-    }
-    if (fstat(fileno(file), &status) != 0 || status.st_mode & 077) {
-        error_set(error,
-                  "hub-kafka-file \"%s\": others than its owner may read or write it: chmod 600 it",
-                  path);
-        is_right = false;
-    }
-    while (is_right && fgets(line, sizeof(line), file)) {
-        char *value = strchr(line, '=');
-
-        line[strcspn(line, "\r\n")] = '\0';
-        if (!line[0] || line[0] == '#')
-            continue;
-        if (!value) {
-            error_set(error, "hub-kafka-file \"%s\": expected lines of key=value", path);
-            is_right = false;
-        } else {
-            *value = '\0';
-            is_right = set(conf, line, value + 1, error);
-        }
-    }
-    explicit_bzero(line, sizeof(line));
-    (void)fclose(file);
-    return is_right;
-}
-
 static rd_kafka_conf_t *make_conf(struct kafka *kafka, const struct config *config,
                                   bool is_producer, struct error *error)
 {
-    const char *path = config_text(config, "hub-kafka-file");
     static const char *const producers[][2] = {
         {"enable.idempotence", "true"}, /* and acks=all: in order, once, kept */
         {"message.timeout.ms", "60000"},
@@ -306,18 +247,17 @@ static rd_kafka_conf_t *make_conf(struct kafka *kafka, const struct config *conf
         {"message.max.bytes", "1100000"},
         {"linger.ms", "1"},
     };
-    static const char *const both[][2] = {{"log.queue", "true"},
+    static const char *const both[][2] = {{"client.id", "blkin-record"},
+                                          {"log.queue", "true"},
                                           {"reconnect.backoff.max.ms", "2000"},
                                           {"socket.keepalive.enable", "true"}};
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    bool is_right = set(conf, "bootstrap.servers", kafka->url.brokers, error) &&
-                    set(conf, "client.id", "blkin-record", error);
 
-    for (size_t i = 0; is_right && i < sizeof(both) / sizeof(both[0]); i++)
-        is_right = set(conf, both[i][0], both[i][1], error);
-    for (size_t i = 0; is_right && is_producer && i < sizeof(producers) / sizeof(producers[0]); i++)
-        is_right = set(conf, producers[i][0], producers[i][1], error);
-    if (!is_right || !set_by_file(conf, path && *path ? path : NULL, error)) {
+    if (!kafka_conf_set(conf, both, sizeof(both) / sizeof(both[0]), "hub", error) ||
+        (is_producer && !kafka_conf_set(conf, producers, sizeof(producers) / sizeof(producers[0]),
+                                        "hub", error)) ||
+        !kafka_conf_set_url(conf, &kafka->url, "hub", FILE_KEY, NULL, error) ||
+        !kafka_conf_set_file(conf, config_text(config, FILE_KEY), FILE_KEY, NULL, error)) {
         rd_kafka_conf_destroy(conf);
         return NULL;
     }
@@ -341,7 +281,7 @@ static rd_kafka_t *make_handle(struct kafka *kafka, const struct config *config,
     handle = rd_kafka_new(type, conf, cause, sizeof(cause));
     if (!handle) {
         rd_kafka_conf_destroy(conf);
-        error_set(error, "hub-kafka-file: %s", cause);
+        error_set(error, FILE_KEY ": %s", cause);
         return NULL;
     }
     (void)rd_kafka_set_log_queue(handle, NULL); /* so that log_line() is called in our thread */
@@ -422,7 +362,7 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
         (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, ready, kafka, NULL};
     kafka->hosts = json_object();
     if (kafka->watched.fd < 0 || !kafka->hosts ||
-        !kafka_url_parse(&kafka->url, config_text(config, "hub"), error) ||
+        !kafka_url_parse(&kafka->url, "hub", FILE_KEY, config_text(config, "hub"), error) ||
         !(kafka->producer = make_handle(kafka, config, RD_KAFKA_PRODUCER, error)) ||
         !(kafka->consumer = make_handle(kafka, config, RD_KAFKA_CONSUMER, error)) ||
         !start_reading(kafka, error)) {

@@ -73,6 +73,12 @@ struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_
     return metrics;
 }
 
+void metrics_add(struct metrics *metrics, const char *path, const char *content_type,
+                 metrics_page_fn *page)
+{
+    metrics_server_add(metrics->server, path, content_type, page);
+}
+
 const char *metrics_url(const struct metrics *metrics)
 {
     return metrics_server_url(metrics->server);

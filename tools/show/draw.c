@@ -5,7 +5,6 @@
  */
 #include "draw.h"
 
-#include "../trace/self.h"
 #include "../text.h"
 
 #include <inttypes.h>
@@ -23,51 +22,60 @@
 
 struct chart {
     const struct trace *trace;
+    const struct trace_model *model;
     size_t width;
     size_t label; /* columns of tree, service and name */
     size_t bar;
-    int levels; /* that are indented: fewer where there is no room for names otherwise */
+    uint32_t levels; /* that are indented: fewer where there is no room for names otherwise */
 };
 
 /* ---- the label */
 
-static const struct node *ancestor_at(const struct node *node, int depth)
+static const struct trace_node *node_at(const struct chart *chart, uint32_t i)
 {
-    while (node->depth > depth)
-        node = node->parent;
-    return node;
+    return &chart->model->nodes[i];
 }
 
-static size_t indent(const struct node *node, int levels)
+static const struct trace_node *ancestor_at(const struct chart *chart, uint32_t i, uint32_t depth)
 {
-    return (size_t)(node->depth - 1 < levels ? node->depth - 1 : levels) * INDENT;
+    while (node_at(chart, i)->depth > depth)
+        i = node_at(chart, i)->parent;
+    return node_at(chart, i);
+}
+
+static size_t indent(const struct chart *chart, uint32_t i, uint32_t levels)
+{
+    const uint32_t depth = node_at(chart, i)->depth;
+
+    return (size_t)(depth < levels ? depth : levels) * INDENT;
 }
 
 /* The lines that lead from a parent to its children. */
-static void put_branches(const struct node *node, int levels, bool own)
+static void put_branches(const struct chart *chart, uint32_t i, bool own)
 {
     const bool fancy = utf8();
+    const uint32_t own_depth = node_at(chart, i)->depth;
 
-    if (node->depth - 1 > levels) {
-        for (int i = 0; i < levels; i++)
+    if (own_depth > chart->levels) {
+        for (uint32_t level = 0; level < chart->levels; level++)
             fputs(fancy ? "· " : ". ", stdout);
         return;
     }
-    for (int depth = 2; depth <= node->depth; depth++) {
-        const bool more = ancestor_at(node, depth)->next != NULL;
+    for (uint32_t depth = 1; depth <= own_depth; depth++) {
+        const bool more = ancestor_at(chart, i, depth)->next != TRACE_NONE;
 
-        if (own && depth == node->depth)
+        if (own && depth == own_depth)
             fputs(fancy ? (more ? "├─" : "└─") : (more ? "|-" : "`-"), stdout);
         else
             fputs(more ? (fancy ? "│ " : "| ") : "  ", stdout);
     }
 }
 
-static size_t label_columns(const struct node *node)
+static size_t label_columns(const struct chart *chart, uint32_t i)
 {
-    const struct span *span = node->span;
+    const struct json_span *span = span_of(chart->model, i);
 
-    return indent(node, DEPTH_MAX) + (span->error ? 2 : 0) + columns(span->service) +
+    return indent(chart, i, DEPTH_MAX) + (span->error ? 2 : 0) + columns(span->service) +
            (span->service[0] && span->name[0] ? 2 : 0) + columns(span->name) +
            (span->service[0] || span->name[0] ? 0 : 17);
 }
@@ -77,13 +85,13 @@ static size_t put_part(const char *text, size_t taken, size_t room)
     return taken + put(text, room > taken ? room - taken : 0);
 }
 
-static void put_label(const struct chart *chart, const struct node *node)
+static void put_label(const struct chart *chart, uint32_t i)
 {
-    const struct span *span = node->span;
+    const struct json_span *span = span_of(chart->model, i);
     const size_t room = chart->label;
-    size_t taken = indent(node, chart->levels);
+    size_t taken = indent(chart, i, chart->levels);
 
-    put_branches(node, chart->levels, true);
+    put_branches(chart, i, true);
     if (span->error)
         taken = put_part("! ", taken, room);
     taken = put_part(span->service, taken, room);
@@ -104,19 +112,19 @@ static void repeat(const char *text, size_t count)
 }
 
 /* At least one column, wherever it is. */
-static void put_bar(const struct chart *chart, const struct span *span)
+static void put_bar(const struct chart *chart, const struct json_span *span)
 {
-    const int64_t total = chart->trace->end - chart->trace->start;
+    const int64_t total = chart->trace->end_ns - chart->trace->start_ns;
     const double scale = (double)chart->bar / (double)(total ? total : 1);
-    size_t from = (size_t)((double)(span->start - chart->trace->start) * scale);
+    size_t from = (size_t)((double)(span->start_ns - chart->trace->start_ns) * scale);
     size_t to;
     const char *fill = utf8() ? "█" : "=";
 
     if (from >= chart->bar)
         from = chart->bar - 1;
-    to = from + (size_t)((double)span->duration * scale + 0.5);
+    to = from + (size_t)((double)span->duration_ns * scale + 0.5);
     to = to > chart->bar ? chart->bar : to > from ? to : from + 1;
-    if (span->duration == 0)
+    if (span->duration_ns == 0)
         fill = ">";
     else if (span->error)
         fill = utf8() ? "▒" : "x";
@@ -127,26 +135,25 @@ static void put_bar(const struct chart *chart, const struct span *span)
     putchar('|');
 }
 
-static void put_time(int64_t time, bool known)
+static void put_time(int64_t ns, bool known)
 {
-    printf(" %*s", TIME_COLUMNS, known ? time_text(time).text : "?");
+    printf(" %*s", TIME_COLUMNS, known ? time_text(ns / 1000).text : "?");
 }
 
 /* ---- what stands below a span */
 
-static size_t begin_note(const struct chart *chart, const struct node *node, const char *mark)
+static size_t begin_note(const struct chart *chart, uint32_t i, const char *mark)
 {
     size_t taken;
 
-    put_branches(node, chart->levels, false);
-    taken = indent(node, chart->levels) + (size_t)printf("   %s", mark);
+    put_branches(chart, i, false);
+    taken = indent(chart, i, chart->levels) + (size_t)printf("   %s", mark);
     return chart->width > taken + NOTE_ROOM_MIN ? chart->width - taken : NOTE_ROOM_MIN;
 }
 
-static void put_pair(const struct chart *chart, const struct node *node, const char *key,
-                     const char *value)
+static void put_pair(const struct chart *chart, uint32_t i, const char *key, const char *value)
 {
-    const size_t room = begin_note(chart, node, "  ");
+    const size_t room = begin_note(chart, i, "  ");
     const size_t taken = put(key, room / 2) + 3;
 
     if (value[0]) {
@@ -156,10 +163,10 @@ static void put_pair(const struct chart *chart, const struct node *node, const c
     putchar('\n');
 }
 
-static void put_endpoint(const struct chart *chart, const struct node *node, const char *what,
+static void put_endpoint(const struct chart *chart, uint32_t i, const char *what,
                          const char *member)
 {
-    const json_t *endpoint = json_object_get(node->span->json, member);
+    const json_t *endpoint = json_object_get(span_of(chart->model, i)->json, member);
     const char *service = json_string_value(json_object_get(endpoint, "serviceName"));
     const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
     const char *ipv6 = json_string_value(json_object_get(endpoint, "ipv6"));
@@ -178,15 +185,15 @@ static void put_endpoint(const struct chart *chart, const struct node *node, con
                     : "");
     if (port)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), ":%" JSON_INTEGER_FORMAT, port);
-    put_pair(chart, node, what, text);
+    put_pair(chart, i, what, text);
 }
 
-static void put_annotation(const struct chart *chart, const struct node *node, const json_t *json)
+static void put_annotation(const struct chart *chart, uint32_t i, const json_t *json)
 {
     const char *value = json_string_value(json_object_get(json, "value"));
     const int64_t time = json_integer_value(json_object_get(json, "timestamp"));
-    const int64_t start = chart->trace->start;
-    const size_t room = begin_note(chart, node, "@ ");
+    const int64_t start = chart->trace->start_ns / 1000;
+    const size_t room = begin_note(chart, i, "@ ");
     char offset[32] = "?";
 
     if (start && time > 0)
@@ -197,108 +204,110 @@ static void put_annotation(const struct chart *chart, const struct node *node, c
     putchar('\n');
 }
 
-static void put_details(const struct chart *chart, const struct node *node)
+static void put_details(const struct chart *chart, uint32_t i)
 {
-    const json_t *tags = json_object_get(node->span->json, "tags");
-    const json_t *annotations = json_object_get(node->span->json, "annotations");
+    const struct json_span *span = span_of(chart->model, i);
+    const json_t *tags = json_object_get(span->json, "tags");
+    const json_t *annotations = json_object_get(span->json, "annotations");
     const char *key;
     const json_t *item;
-    size_t i;
+    size_t place;
 
-    if (node->span->kind[0])
-        put_pair(chart, node, "kind", node->span->kind);
-    put_endpoint(chart, node, "endpoint", "localEndpoint");
-    put_endpoint(chart, node, "remote", "remoteEndpoint");
-    json_array_foreach(annotations, i, item) put_annotation(chart, node, item);
+    if (span->kind[0])
+        put_pair(chart, i, "kind", span->kind);
+    put_endpoint(chart, i, "endpoint", "localEndpoint");
+    put_endpoint(chart, i, "remote", "remoteEndpoint");
+    json_array_foreach(annotations, place, item) put_annotation(chart, i, item);
     json_object_foreach((json_t *)tags, key, item)
     {
         if (strcmp(key, "error") != 0)
-            put_pair(chart, node, key, json_is_string(item) ? json_string_value(item) : "?");
+            put_pair(chart, i, key, json_is_string(item) ? json_string_value(item) : "?");
     }
 }
 
-static void put_node(const struct chart *chart, const struct node *node, bool annotations)
+static void put_node(const struct chart *chart, uint32_t i, bool annotations)
 {
-    const struct span *span = node->span;
+    const struct json_span *span = span_of(chart->model, i);
 
-    put_label(chart, node);
-    put_time(span->start - chart->trace->start, span->start != 0);
-    put_time(span->duration, span->duration != 0);
+    put_label(chart, i);
+    put_time(span->start_ns - chart->trace->start_ns, span->start_ns != 0);
+    put_time(span->duration_ns, span->duration_ns != 0);
     putchar(' ');
-    if (span->start)
+    if (span->start_ns)
         put_bar(chart, span);
     putchar('\n');
-    if (node->orphan)
-        put_pair(chart, node, "parent missing", span->parent);
+    if (node_at(chart, i)->is_orphan)
+        put_pair(chart, i, "parent missing", span->parent);
     if (span->error)
-        put_pair(chart, node, "! error", span->error);
+        put_pair(chart, i, "! error", span->error);
     if (annotations)
-        put_details(chart, node);
+        put_details(chart, i);
 }
 
 /* ---- all of it */
 
-static struct chart layout(const struct trace *trace, size_t width)
+static struct chart layout(const struct trace *trace, const struct trace_model *model, size_t width)
 {
-    struct chart chart = {trace, width, LABEL_MIN, BAR_MIN, DEPTH_MAX};
+    struct chart chart = {trace, model, width, LABEL_MIN, BAR_MIN, DEPTH_MAX};
     const size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* the times, a space, the bar's ends */
     const size_t limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
 
-    for (size_t i = 0; i < trace->count; i++) {
-        const size_t wanted = label_columns(&trace->nodes[i]);
+    for (uint32_t i = 0; i < model->count; i++) {
+        const size_t wanted = label_columns(&chart, i);
 
         chart.label = wanted > chart.label ? wanted : chart.label;
     }
     if (chart.label > limit) {
         chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
-        chart.levels = (int)(chart.label - LABEL_MIN) / INDENT;
+        chart.levels = (uint32_t)(chart.label - LABEL_MIN) / INDENT;
     }
     if (width > fixed + chart.label + BAR_MIN)
         chart.bar = width - fixed - chart.label;
     return chart;
 }
 
-struct date_text date_text(int64_t us)
+struct date_text date_text(int64_t ns)
 {
     struct date_text date = {"at an unknown time"};
-    const time_t seconds = (time_t)(us / 1000000);
+    const time_t seconds = (time_t)(ns / 1000000000);
     struct tm local;
     size_t length;
 
-    if (us == 0 || !localtime_r(&seconds, &local))
+    if (ns == 0 || !localtime_r(&seconds, &local))
         return date;
     length = strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M:%S", &local);
-    snprintf(date.text + length, sizeof(date.text) - length, ".%06d", (int)(us % 1000000));
+    snprintf(date.text + length, sizeof(date.text) - length, ".%06d", (int)(ns / 1000 % 1000000));
     return date;
 }
 
 /* The service on the other side, if the time is that of the way to it and back; else NULL. */
-static const char *other_side(const struct node *node)
+static const char *other_side(const struct trace_model *model, uint32_t i)
 {
-    const struct node *child = node->child;
+    const uint32_t child = model->nodes[i].first_child;
 
-    return child && strcmp(node->span->kind, "CLIENT") == 0 &&
-                   strcmp(child->span->service, node->span->service) != 0
-               ? child->span->service
+    return child != TRACE_NONE && model->spans[i].kind == SPAN_CLIENT &&
+                   model->spans[child].service != model->spans[i].service
+               ? span_of(model, child)->service
                : NULL;
 }
 
 /* Where to look first: whole, whatever the width, for a name that is cut is no answer. */
-static void put_longest(const struct trace *trace)
+static void put_longest(const struct trace *trace, const struct trace_model *model)
 {
-    const struct node *node = self_longest(trace);
-    const char *other = node ? other_side(node) : NULL;
-    const struct span *span;
+    const uint32_t longest = model->longest_self;
+    const struct json_span *span;
+    const char *other;
 
-    if (!node || trace->count < 2)
+    if (longest == TRACE_NONE || trace->count < 2)
         return;
-    span = node->span;
+    span = span_of(model, longest);
+    other = other_side(model, longest);
     fputs("\nlongest self time: ", stdout);
     put(span->service, SIZE_MAX);
     fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
     put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
-    printf(", %s of %s", time_text(self_time(node)).text,
-           time_text(trace->end - trace->start).text);
+    printf(", %s of %s", time_text(model->nodes[longest].self_ns / 1000).text,
+           time_text((trace->end_ns - trace->start_ns) / 1000).text);
     if (other) {
         fputs(" (on the way to ", stdout);
         put(other, SIZE_MAX);
@@ -307,20 +316,22 @@ static void put_longest(const struct trace *trace)
     putchar('\n');
 }
 
-void draw(const struct trace *trace, size_t width, bool annotations)
+void draw(const struct trace *trace, const struct trace_model *model, size_t width,
+          bool annotations)
 {
-    const struct chart chart = layout(trace, width);
+    const struct chart chart = layout(trace, model, width);
     const size_t services = trace_services(trace);
 
     printf("trace %s: %zu span%s of %zu service%s, %s, %s", trace->id, trace->count,
            trace->count == 1 ? "" : "s", services, services == 1 ? "" : "s",
-           time_text(trace->end - trace->start).text, date_text(trace->start).text);
+           time_text((trace->end_ns - trace->start_ns) / 1000).text,
+           date_text(trace->start_ns).text);
     if (trace->errors)
         printf(", %zu with an error", trace->errors);
     fputs("\n\n", stdout);
     put_spaces(chart.label - put("service: span", chart.label));
     printf(" %*s %*s\n", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
-    for (const struct node *node = trace->top; node; node = node_after(node))
-        put_node(&chart, node, annotations);
-    put_longest(trace);
+    for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
+        put_node(&chart, i, annotations);
+    put_longest(trace, model);
 }

@@ -6,6 +6,7 @@
 #include "show.h"
 
 #include "draw.h"
+#include "perfetto.h"
 #include "../text.h"
 
 #include <getopt.h>
@@ -32,6 +33,7 @@ static const char usage[] =
     "  -l, --list         list the traces, one line each\n"
     "  -w, --width=N      use lines of N columns (default: the terminal's, or 80)\n"
     "      --ascii        draw with ASCII characters, whatever the locale can do\n"
+    "      --format=perfetto  write it, or all traces, for Perfetto (ui.perfetto.dev)\n"
     "  -h, --help         print this\n"
     "\n"
     "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
@@ -39,18 +41,32 @@ static const char usage[] =
 struct options {
     bool annotations;
     bool list;
+    bool is_perfetto;
     size_t width;
     const char *source;
     const char *id; /* NULL: the slowest one */
 };
 
+static bool read_format(const char *command, const char *text, bool *is_perfetto)
+{
+    *is_perfetto = strcmp(text, "perfetto") == 0;
+    if (*is_perfetto || strcmp(text, "text") == 0)
+        return true;
+    fprintf(stderr, "%s: --format: expected text or perfetto, got \"%s\"\n", command, text);
+    return false;
+}
+
 /* The exit status if there is nothing to do after this, or -1. */
 static int read_options(int argc, char *argv[], struct options *options)
 {
     static const struct option names[] = {
-        {"annotations", no_argument, NULL, 'a'}, {"list", no_argument, NULL, 'l'},
-        {"width", required_argument, NULL, 'w'}, {"ascii", no_argument, NULL, 'A'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+        {"annotations", no_argument, NULL, 'a'},
+        {"list", no_argument, NULL, 'l'},
+        {"width", required_argument, NULL, 'w'},
+        {"ascii", no_argument, NULL, 'A'},
+        {"format", required_argument, NULL, 'F'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -68,6 +84,10 @@ static int read_options(int argc, char *argv[], struct options *options)
             break;
         case 'A':
             utf8_off();
+            break;
+        case 'F':
+            if (!read_format(argv[0], optarg, &options->is_perfetto))
+                return 2;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -93,20 +113,20 @@ static int no_memory(void)
 }
 
 /* Out of memory: returns false. */
-static bool list(const struct trace_list *traces)
+static bool list(const struct trace_list *traces, struct names *names, struct trace_model *model)
 {
     printf("%-32s %6s %6s %10s  %-26s  %s\n", "trace", "spans", "errors", "duration", "start",
            "root span");
     for (size_t i = 0; i < traces->count; i++) {
-        struct trace *trace = &traces->traces[i];
-        const struct span *root;
+        const struct trace *trace = &traces->traces[i];
+        const struct json_span *root;
 
-        if (!trace_arrange(trace))
+        if (!trace_link(trace, names, model))
             return false;
-        root = trace->top->span;
+        root = span_of(model, model->first_top);
         printf("%-32s %6zu %6zu %10s  %-26s  ", trace->id, trace->count, trace->errors,
-               trace->start ? time_text(trace->end - trace->start).text : "?",
-               date_text(trace->start).text);
+               trace->start_ns ? time_text((trace->end_ns - trace->start_ns) / 1000).text : "?",
+               date_text(trace->start_ns).text);
         put(root->service, SIZE_MAX);
         fputs(root->service[0] ? ": " : "", stdout);
         put(root->name, SIZE_MAX);
@@ -122,7 +142,7 @@ static struct trace *slowest(const struct trace_list *traces)
     for (size_t i = 1; i < traces->count; i++) {
         struct trace *trace = &traces->traces[i];
 
-        if (trace->end - trace->start > found->end - found->start)
+        if (trace->end_ns - trace->start_ns > found->end_ns - found->start_ns)
             found = trace;
     }
     return found;
@@ -162,18 +182,36 @@ static struct trace *find(const struct trace_list *traces, const char *given, co
     return NULL;
 }
 
-static int show_trace(const struct trace_list *traces, const struct options *options)
+static int show_trace(const struct trace_list *traces, const struct options *options,
+                      struct names *names, struct trace_model *model)
 {
-    struct trace *trace =
+    const struct trace *trace =
         options->id ? find(traces, options->id, options->source) : slowest(traces);
 
     if (!trace)
         return 1;
-    if (!trace_arrange(trace))
+    if (!trace_link(trace, names, model))
         return no_memory();
-    draw(trace, options->width ? options->width : screen().width, options->annotations);
+    draw(trace, model, options->width ? options->width : screen().width, options->annotations);
     if (!options->id && traces->count > 1)
         printf("\nThis is the slowest of %zu traces (--list lists them).\n", traces->count);
+    return 0;
+}
+
+/* The one that was asked for, or all. */
+static int show_for_perfetto(const struct trace_list *traces, const struct options *options)
+{
+    const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
+    size_t left_out;
+
+    if (options->id && !trace)
+        return 1;
+    if (!perfetto(trace ? trace : traces->traces, trace ? 1 : traces->count, options->source,
+                  &left_out))
+        return no_memory();
+    if (left_out)
+        fprintf(stderr, "blkin show: %zu span%s without a start: left out\n", left_out,
+                left_out == 1 ? "" : "s");
     return 0;
 }
 
@@ -182,19 +220,26 @@ int show(int argc, char *argv[])
     struct options options = {0};
     struct span_list spans;
     struct trace_list traces = {0};
+    struct trace_model model = {0};
+    struct names *names = NULL;
     int status = read_options(argc, argv, &options);
 
     if (status >= 0)
         return status;
     status = 1;
     if (spans_load(options.source, &spans)) {
-        if (!traces_sort(&spans, &traces))
+        names = names_of_file();
+        if (!names || !traces_sort(&spans, &traces))
             status = no_memory();
         else if (options.list)
-            status = list(&traces) ? 0 : no_memory();
+            status = list(&traces, names, &model) ? 0 : no_memory();
+        else if (options.is_perfetto)
+            status = show_for_perfetto(&traces, &options);
         else
-            status = show_trace(&traces, &options);
+            status = show_trace(&traces, &options, names, &model);
     }
+    trace_model_destroy(&model);
+    names_free(names);
     traces_free(&traces);
     spans_free(&spans);
     if (fflush(stdout) || ferror(stdout)) {

@@ -6,6 +6,7 @@
 #include "command.h"
 
 #include "../config/config.h"
+#include "../trace/traces.h"
 #include "options.h"
 #include "report.h"
 #include "watch.h"
@@ -17,16 +18,16 @@
 
 /* ---- all of a file */
 
-static bool add_all(struct statistics *statistics, const struct span_list *spans,
-                    struct trace_list *traces)
+static bool add_all(struct statistics *statistics, struct names *names,
+                    const struct span_list *spans, struct trace_list *traces)
 {
+    struct trace_model model = {0};
     bool done = traces_sort(spans, traces);
 
-    for (size_t i = 0; done && i < spans->count; i++)
-        done = statistics_add_span(statistics, &spans->spans[i]);
     for (size_t i = 0; done && i < traces->count; i++)
-        done = trace_arrange(&traces->traces[i]) &&
-               statistics_add_self_times(statistics, &traces->traces[i]);
+        done = trace_link(&traces->traces[i], names, &model) &&
+               statistics_add_trace(statistics, &model);
+    trace_model_destroy(&model);
     return done;
 }
 
@@ -38,20 +39,20 @@ static double seconds_of(const struct trace_list *traces)
     for (size_t i = 0; i < traces->count; i++) {
         const struct trace *trace = &traces->traces[i];
 
-        if (!trace->start)
+        if (!trace->start_ns)
             continue;
-        start = start && start < trace->start ? start : trace->start;
-        end = end > trace->end ? end : trace->end;
+        start = start && start < trace->start_ns ? start : trace->start_ns;
+        end = end > trace->end_ns ? end : trace->end_ns;
     }
-    return (double)(end - start) / 1e6;
+    return (double)(end - start) / 1e9;
 }
 
 static bool show_all(const struct options *options, struct statistics *statistics,
-                     const struct span_list *spans, struct trace_list *traces)
+                     struct names *names, const struct span_list *spans, struct trace_list *traces)
 {
     struct report report = {.statistics = statistics, .spans = spans->count};
 
-    if (!add_all(statistics, spans, traces))
+    if (!add_all(statistics, names, spans, traces))
         return false;
     report.seconds = seconds_of(traces);
     report.traces.complete = traces->count;
@@ -60,13 +61,14 @@ static bool show_all(const struct options *options, struct statistics *statistic
 
 static int stat_source(const struct options *options)
 {
-    struct statistics *statistics = statistics_new();
+    struct names *names = names_of_file();
+    struct statistics *statistics = names ? statistics_new(names) : NULL;
     struct span_list spans;
     struct trace_list traces = {NULL, 0, NULL};
     int status = 1;
 
     if (spans_load(options->source, &spans)) {
-        if (statistics && show_all(options, statistics, &spans, &traces))
+        if (statistics && show_all(options, statistics, names, &spans, &traces))
             status = 0;
         else
             fputs("blkin stat: out of memory\n", stderr);
@@ -74,6 +76,7 @@ static int stat_source(const struct options *options)
     traces_free(&traces);
     spans_free(&spans);
     statistics_free(statistics);
+    names_free(names);
     if (fflush(stdout) || ferror(stdout)) {
         perror("blkin stat: cannot write");
         status = 1;

@@ -20,27 +20,54 @@ static json_t *integer(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-/* Of times in us. */
+/* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
+static json_int_t microseconds(int64_t ns)
+{
+    return ns / 1000 + (ns % 1000 >= 500);
+}
+
+static json_int_t quantile(const struct histogram *histogram, double q)
+{
+    return microseconds(histogram_quantile(histogram, q));
+}
+
+/* In us. */
 static json_t *distribution(const struct histogram *histogram)
 {
     return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "count", integer(histogram->count),
-                     "sum", json_real(histogram->sum), "min", (json_int_t)histogram->min, "p50",
-                     (json_int_t)histogram_quantile(histogram, 0.5), "p90",
-                     (json_int_t)histogram_quantile(histogram, 0.9), "p99",
-                     (json_int_t)histogram_quantile(histogram, 0.99), "max",
-                     (json_int_t)histogram->max);
+                     "sum", json_real(histogram->sum / 1000), "min", microseconds(histogram->min),
+                     "p50", quantile(histogram, 0.5), "p90", quantile(histogram, 0.9), "p99",
+                     quantile(histogram, 0.99), "max", microseconds(histogram->max));
 }
 
-static json_t *row_json(const struct report *report, const struct statistics_row *row)
+static double rate_of(const struct report *report, uint64_t count)
 {
-    const double rate =
-        report->seconds > 0 ? (double)row->spans * report_scale(report) / report->seconds : 0;
-    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", row->service, "name",
-                             row->name, "spans", integer(row->spans), "rate", rounded(rate),
-                             "errors", integer(row->errors), "duration",
-                             distribution(&row->duration), "self", distribution(&row->self));
+    return report->seconds > 0 ? (double)count * report_scale(report) / report->seconds : 0;
+}
 
-    if (json && row->is_other)
+static json_t *row_json(const struct report *report, const struct report_row *named)
+{
+    const struct statistics_row *row = named->row;
+    json_t *json =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", named->service, "name",
+                  named->name, "spans", integer(row->spans), "rate",
+                  rounded(rate_of(report, row->spans)), "errors", integer(row->errors), "duration",
+                  distribution(&row->duration), "self", distribution(&row->self));
+
+    if (json && statistics_row_is_other(row))
+        json_object_set_new(json, "other", json_true());
+    return json;
+}
+
+static json_t *edge_json(const struct report *report, const struct report_edge *named)
+{
+    const struct statistics_edge *edge = named->edge;
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "client", named->caller, "server",
+                             named->callee, "calls", integer(edge->calls), "rate",
+                             rounded(rate_of(report, edge->calls)), "errors", integer(edge->errors),
+                             "duration", distribution(&edge->duration));
+
+    if (json && statistics_edge_is_other(edge))
         json_object_set_new(json, "other", json_true());
     return json;
 }
@@ -48,14 +75,27 @@ static json_t *row_json(const struct report *report, const struct statistics_row
 static bool add_rows(json_t *json, const struct report *report, const struct options *options)
 {
     size_t count;
-    const struct statistics_row **rows = report_rows(report, options, &count);
+    struct report_row *rows = report_rows(report, options, &count);
     json_t *array = json_array();
     bool done = rows && array;
 
     for (size_t i = 0; done && i < count; i++)
-        done = json_array_append_new(array, row_json(report, rows[i])) == 0;
+        done = json_array_append_new(array, row_json(report, &rows[i])) == 0;
     free(rows);
     return json_object_set_new(json, "rows", array) == 0 && done;
+}
+
+static bool add_edges(json_t *json, const struct report *report, const struct options *options)
+{
+    size_t count;
+    struct report_edge *edges = report_edges(report, options, &count);
+    json_t *array = json_array();
+    bool done = edges && array;
+
+    for (size_t i = 0; done && i < count; i++)
+        done = json_array_append_new(array, edge_json(report, &edges[i])) == 0;
+    free(edges);
+    return json_object_set_new(json, "edges", array) == 0 && done;
 }
 
 static bool add_accounts(json_t *json, const struct report *report)
@@ -100,7 +140,7 @@ bool print_json(const struct report *report, const struct options *options)
     json_t *json = json_pack("{s:o, s:o, s:o}", "seconds", rounded(report->seconds), "spans",
                              integer(report->spans), "traces", integer(report->traces.complete));
     const bool done = json && (!report->is_live || add_live(json, report)) &&
-                      add_rows(json, report, options) &&
+                      add_rows(json, report, options) && add_edges(json, report, options) &&
                       json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
 
     json_decref(json);

@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef const struct statistics_row *const *row_at;
-
 static int by_number(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+static int by_count(uint64_t a, uint64_t b)
 {
     return (a < b) - (a > b);
 }
@@ -19,8 +22,8 @@ static int by_number(double a, double b)
 /* What has more spans, then by name: the same spans give the same order. */
 static int by_spans(const void *a, const void *b)
 {
-    const struct statistics_row *left = *(row_at)a, *right = *(row_at)b;
-    int order = (left->spans < right->spans) - (left->spans > right->spans);
+    const struct report_row *left = a, *right = b;
+    int order = by_count(left->row->spans, right->row->spans);
 
     if (!order)
         order = strcmp(left->service, right->service);
@@ -29,25 +32,25 @@ static int by_spans(const void *a, const void *b)
 
 static int by_errors(const void *a, const void *b)
 {
-    const struct statistics_row *left = *(row_at)a, *right = *(row_at)b;
-    const int order = (left->errors < right->errors) - (left->errors > right->errors);
+    const struct report_row *left = a, *right = b;
+    const int order = by_count(left->row->errors, right->row->errors);
 
     return order ? order : by_spans(a, b);
 }
 
 static int by_p99(const void *a, const void *b)
 {
-    const struct statistics_row *left = *(row_at)a, *right = *(row_at)b;
-    const int order = by_number((double)histogram_quantile(&left->duration, 0.99),
-                                (double)histogram_quantile(&right->duration, 0.99));
+    const struct report_row *left = a, *right = b;
+    const int order = by_number((double)histogram_quantile(&left->row->duration, 0.99),
+                                (double)histogram_quantile(&right->row->duration, 0.99));
 
     return order ? order : by_spans(a, b);
 }
 
 static int by_self(const void *a, const void *b)
 {
-    const struct statistics_row *left = *(row_at)a, *right = *(row_at)b;
-    const int order = by_number(left->self.sum, right->self.sum);
+    const struct report_row *left = a, *right = b;
+    const int order = by_number(left->row->self.sum, right->row->self.sum);
 
     return order ? order : by_spans(a, b);
 }
@@ -59,34 +62,77 @@ double report_scale(const struct report *report)
                : 1;
 }
 
-const struct statistics_row **report_rows(const struct report *report,
-                                          const struct options *options, size_t *count)
+static const char *name_of(const struct report *report, uint32_t id)
+{
+    return names_text(statistics_names(report->statistics), id).data;
+}
+
+static bool is_wanted(const struct options *options, const char *service)
+{
+    return !options->service || fnmatch(options->service, service, 0) == 0;
+}
+
+struct report_row *report_rows(const struct report *report, const struct options *options,
+                               size_t *count)
 {
     static int (*const orders[])(const void *, const void *) = {[SORT_RATE] = by_spans,
                                                                 [SORT_P99] = by_p99,
                                                                 [SORT_SELF] = by_self,
                                                                 [SORT_ERRORS] = by_errors};
-    const size_t all = statistics_count(report->statistics);
-    const struct statistics_row **rows = calloc(all + 1, sizeof(*rows));
+    const size_t all = statistics_rows(report->statistics);
+    struct report_row *rows = calloc(all + 1, sizeof(*rows));
 
     *count = 0;
     if (!rows)
         return NULL;
     for (size_t i = 0; i < all; i++) {
         const struct statistics_row *row = statistics_row(report->statistics, i);
+        const char *service = name_of(report, row->service);
 
-        if (!options->service || row->is_other || fnmatch(options->service, row->service, 0) == 0)
-            rows[(*count)++] = row;
+        if (row->spans + row->duration.count + row->self.count &&
+            (statistics_row_is_other(row) || is_wanted(options, service)))
+            rows[(*count)++] = (struct report_row){row, service, name_of(report, row->name)};
     }
     qsort(rows, *count, sizeof(*rows), orders[options->sort]);
     return rows;
+}
+
+static int by_calls(const void *a, const void *b)
+{
+    const struct report_edge *left = a, *right = b;
+    int order = by_count(left->edge->calls, right->edge->calls);
+
+    if (!order)
+        order = strcmp(left->caller, right->caller);
+    return order ? order : strcmp(left->callee, right->callee);
+}
+
+struct report_edge *report_edges(const struct report *report, const struct options *options,
+                                 size_t *count)
+{
+    const size_t all = statistics_edges(report->statistics);
+    struct report_edge *edges = calloc(all + 1, sizeof(*edges));
+
+    *count = 0;
+    if (!edges)
+        return NULL;
+    for (size_t i = 0; i < all; i++) {
+        const struct statistics_edge *edge = statistics_edge(report->statistics, i);
+        const char *caller = name_of(report, edge->caller), *callee = name_of(report, edge->callee);
+
+        if (edge->calls && (statistics_edge_is_other(edge) || is_wanted(options, caller) ||
+                            is_wanted(options, callee)))
+            edges[(*count)++] = (struct report_edge){edge, caller, callee};
+    }
+    qsort(edges, *count, sizeof(*edges), by_calls);
+    return edges;
 }
 
 double report_self_sum(const struct report *report)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < statistics_count(report->statistics); i++)
+    for (size_t i = 0; i < statistics_rows(report->statistics); i++)
         sum += statistics_row(report->statistics, i)->self.sum;
     return sum;
 }

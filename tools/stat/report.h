@@ -6,13 +6,18 @@
 #ifndef BLKIN_TOOLS_STAT_REPORT_H
 #define BLKIN_TOOLS_STAT_REPORT_H
 
-#include "../trace/open_traces.h"
-#include "../trace/statistics.h"
+#include "analysis/statistics.h"
 #include "options.h"
 
 #include <jansson.h>
 
 #define SERVICES_MAX 2
+
+struct report_traces {
+    uint64_t complete;
+    uint64_t early; /* made room: a child that came later is missing in their self times */
+    uint64_t open;
+};
 
 struct report {
     bool is_live;
@@ -22,7 +27,7 @@ struct report {
     uint64_t dropped; /* of these: the taps' readers were too slow */
     uint32_t share;   /* 1/share of the traces is asked for */
     size_t taps;      /* sinks that are read */
-    struct open_traces_counts traces;
+    struct report_traces traces;
     const struct statistics *statistics;
     const char *account_names[SERVICES_MAX]; /* of the services that run */
     const json_t *accounts[SERVICES_MAX];    /* their counters; NULL: not known */
@@ -31,11 +36,28 @@ struct report {
 /* How many times as many spans passed as were seen. */
 double report_scale(const struct report *report);
 
-/* The rows that are asked for, sorted; free(3) them. Returns NULL when out of memory. */
-const struct statistics_row **report_rows(const struct report *report,
-                                          const struct options *options, size_t *count);
+/* A row or an edge with the names that it has; of the one for all others they are "". */
+struct report_row {
+    const struct statistics_row *row;
+    const char *service;
+    const char *name;
+};
 
-/* All self time that is in the statistics, in us. */
+struct report_edge {
+    const struct statistics_edge *edge;
+    const char *caller;
+    const char *callee;
+};
+
+/* The rows that are asked for, sorted; free(3) them. Returns NULL when out of memory. */
+struct report_row *report_rows(const struct report *report, const struct options *options,
+                               size_t *count);
+
+/* The edges to or from the services that are asked for, most calls first. The same. */
+struct report_edge *report_edges(const struct report *report, const struct options *options,
+                                 size_t *count);
+
+/* All self time that is in the statistics, in ns. */
 double report_self_sum(const struct report *report);
 
 /* These write to the standard output. Out of memory: they return false. */

@@ -77,7 +77,7 @@ static struct cell days_cell(double days)
 
 static struct cell time_cell(const struct histogram *histogram, double q)
 {
-    const double us = (double)histogram_quantile(histogram, q);
+    const double us = (double)histogram_quantile(histogram, q) / 1000;
     struct cell cell = {"-"};
 
     if (histogram->count == 0)
@@ -161,17 +161,17 @@ static void put_titles(const struct table *table)
     putchar('\n');
 }
 
-static size_t label_columns(const struct statistics_row *row)
+static size_t label_columns(const struct report_row *row)
 {
     return columns(row->service) + 2 + columns(row->name);
 }
 
-static size_t put_label(const struct table *table, const struct statistics_row *row)
+static size_t put_label(const struct table *table, const struct report_row *row)
 {
     const size_t half = table->label / 2;
     size_t taken;
 
-    if (row->is_other)
+    if (statistics_row_is_other(row->row))
         return put("(all other names)", table->label);
     taken = columns(row->service) + 2 < half ? columns(row->service) : half - 2;
     taken = put(row->service, label_columns(row) > table->label ? taken : table->label);
@@ -189,18 +189,23 @@ static void put_cells(const struct table *table, const struct statistics_row *ro
 }
 
 /* What there is no room for, as one row. Out of memory: returns false. */
-static bool put_rest(const struct table *table, const struct statistics_row **rows, size_t count)
+static bool put_rest(const struct table *table, const struct report_row *rows, size_t count)
 {
-    struct statistics_row rest = {.service = ""};
+    struct statistics_row rest = {.spans = 0};
     bool done = true;
     char label[64];
 
-    for (size_t i = 0; done && i < count; i++)
-        done = statistics_merge_row(&rest, rows[i]);
+    for (size_t i = 0; done && i < count; i++) {
+        rest.spans += rows[i].row->spans;
+        rest.errors += rows[i].row->errors;
+        done = histogram_merge(&rest.duration, &rows[i].row->duration) &&
+               histogram_merge(&rest.self, &rows[i].row->self);
+    }
     snprintf(label, sizeof(label), "(%zu more)", count);
     put_spaces(table->label - put(label, table->label));
     put_cells(table, &rest);
-    statistics_clear_row(&rest);
+    histogram_clear(&rest.duration);
+    histogram_clear(&rest.self);
     return done;
 }
 
@@ -225,7 +230,7 @@ static size_t put_time_and_totals(const struct report *report, size_t width)
     const time_t now = time(NULL);
     struct tm local;
 
-    for (size_t i = 0; i < statistics_count(report->statistics); i++)
+    for (size_t i = 0; i < statistics_rows(report->statistics); i++)
         errors += statistics_row(report->statistics, i)->errors;
     if (report->is_live && localtime_r(&now, &local))
         length = strftime(text, sizeof(text), "%H:%M:%S  ", &local);
@@ -299,8 +304,8 @@ static size_t width_of_cells(int detail)
     return width;
 }
 
-static struct table layout(const struct report *report, const struct statistics_row **rows,
-                           size_t count, size_t width)
+static struct table layout(const struct report *report, const struct report_row *rows, size_t count,
+                           size_t width)
 {
     struct table table = {report, LABEL_WISH, 2, report_self_sum(report)};
     size_t room;
@@ -309,7 +314,7 @@ static struct table layout(const struct report *report, const struct statistics_
         table.detail--;
     room = width - width_of_cells(table.detail);
     for (size_t i = 0; i < count; i++)
-        table.label = label_columns(rows[i]) > table.label ? label_columns(rows[i]) : table.label;
+        table.label = label_columns(&rows[i]) > table.label ? label_columns(&rows[i]) : table.label;
     if (table.label > room)
         table.label = room;
     return table;
@@ -320,7 +325,7 @@ bool print_table(const struct report *report, const struct options *options)
     const struct screen seen = screen();
     const size_t width = options->width ? options->width : seen.width;
     size_t count, shown, room = SIZE_MAX;
-    const struct statistics_row **rows = report_rows(report, options, &count);
+    struct report_row *rows = report_rows(report, options, &count);
     struct table table;
     bool done = rows != NULL;
 
@@ -335,8 +340,8 @@ bool print_table(const struct report *report, const struct options *options)
     table = layout(report, rows, count, width);
     put_titles(&table);
     for (size_t i = 0; i < shown; i++) {
-        put_spaces(table.label - put_label(&table, rows[i]));
-        put_cells(&table, rows[i]);
+        put_spaces(table.label - put_label(&table, &rows[i]));
+        put_cells(&table, rows[i].row);
     }
     if (shown < count)
         done = put_rest(&table, rows + shown, count - shown);

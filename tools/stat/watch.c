@@ -8,6 +8,8 @@
  */
 #include "watch.h"
 
+#include "../trace/traces.h"
+#include "analysis/open_traces.h"
 #include "monotonic.h"
 #include "report.h"
 #include "service/control.h"
@@ -24,6 +26,13 @@
 #define CONNECT_MS 10 /* between attempts to connect to a tap that is not there */
 #define SHARE_MAX  1024U
 
+/* A child comes before its parent, but for what other hosts' sinks are behind. */
+#define QUIET_MS        2000
+#define TRACES_BYTES    ((size_t)64 << 20)
+#define TRACE_SPANS_MAX 10000 /* of one trace */
+#define NAMES_MAX       65536
+#define NAMES_BYTES     ((size_t)16 << 20)
+
 /* Of the time: with more a share of half as many traces is asked for, with less of twice as many.
  */
 #define BUSY_MUCH   0.8
@@ -34,8 +43,11 @@ static const char *const services[SERVICES_MAX] = {"live", "rotate"};
 struct watch {
     const struct options *options;
     const char *folder; /* of the services' sockets; NULL: one tap only */
+    struct names *names;
     struct statistics *statistics;
     struct open_traces *traces;
+    struct open_traces_counts told; /* what the intervals before have counted */
+    bool is_starved;
     struct span_list spans; /* of one line */
     struct tap_reader *taps[TAPS_MAX];
     size_t taps_count;
@@ -52,6 +64,28 @@ struct watch {
     double busy_s; /* CPU time of this process before the interval */
 };
 
+/* ---- traces */
+
+static void use_trace(void *context, const struct closed_trace *closed)
+{
+    struct watch *watch = context;
+
+    if (!closed->is_linked || !statistics_add_self_times(watch->statistics, closed->model) ||
+        !statistics_add_calls(watch->statistics, closed->model))
+        watch->is_starved = true;
+}
+
+/* Out of memory: returns false. */
+static bool use_span(struct watch *watch, const struct json_span *loaded, int64_t now_ms)
+{
+    struct trace_span span = span_for_model(loaded, watch->names);
+
+    span.of = NULL;
+    return statistics_add_span(watch->statistics, &span) &&
+           open_traces_add(watch->traces, trace_id_half(loaded->trace_id, true),
+                           trace_id_half(loaded->trace_id, false), &span, 0, now_ms);
+}
+
 /* ---- taps */
 
 static bool use_line(void *context, const struct tap_line *line)
@@ -63,8 +97,7 @@ static bool use_line(void *context, const struct tap_line *line)
     watch->spans.count = 0;
     done = spans_add(&watch->spans, line->spans, "tap");
     for (size_t i = 0; done && i < watch->spans.count; i++)
-        done = statistics_add_span(watch->statistics, &watch->spans.spans[i]) &&
-               open_traces_add(watch->traces, &watch->spans.spans[i], now_ms);
+        done = use_span(watch, &watch->spans.spans[i], now_ms);
     watch->spans_count += watch->spans.count;
     watch->passed += line->passed;
     watch->dropped += line->dropped;
@@ -218,10 +251,25 @@ static void choose_share(struct watch *watch, double busy)
 static void begin_interval(struct watch *watch)
 {
     statistics_clear(watch->statistics);
+    if (names_are_full(watch->names))
+        names_clear(watch->names);
     watch->spans_count = watch->passed = watch->dropped = 0;
     watch->may_connect = true;
     watch->begin_ms = clock_ms();
     watch->busy_s = cpu_seconds();
+}
+
+static struct report_traces traces_of_interval(struct watch *watch)
+{
+    const struct open_traces_counts counts = open_traces_counts(watch->traces);
+    const struct report_traces traces = {
+        .complete = counts.complete - watch->told.complete,
+        .early = counts.early - watch->told.early,
+        .open = counts.open,
+    };
+
+    watch->told = counts;
+    return traces;
 }
 
 static bool show(struct watch *watch, double seconds)
@@ -234,7 +282,7 @@ static bool show(struct watch *watch, double seconds)
         .dropped = watch->dropped,
         .share = watch->share,
         .taps = watch->taps_count,
-        .traces = open_traces_counts(watch->traces),
+        .traces = traces_of_interval(watch),
         .statistics = watch->statistics,
     };
 
@@ -252,10 +300,13 @@ static bool end_interval(struct watch *watch, bool is_last)
     const int64_t now_ms = clock_ms();
     const double seconds = (double)(now_ms - watch->begin_ms) / 1000;
     const double busy = (cpu_seconds() - watch->busy_s) / seconds;
-    const bool done = is_last ? open_traces_close_all(watch->traces)
-                              : open_traces_close_quiet(watch->traces, now_ms);
 
-    if (!done || !show(watch, seconds)) {
+    /* what is open has names, too: they go together, once there is no room for new ones */
+    if (is_last || names_are_full(watch->names))
+        (void)open_traces_close_some(watch->traces, UINT64_MAX);
+    else
+        open_traces_advance(watch->traces, now_ms);
+    if (watch->is_starved || !show(watch, seconds)) {
         fputs("blkin stat: out of memory\n", stderr);
         return false;
     }
@@ -306,9 +357,15 @@ static int run(struct watch *watch)
 static bool begin(struct watch *watch, const struct options *options)
 {
     *watch = (struct watch){.options = options, .share = 1};
-    watch->statistics = statistics_new();
+    watch->names = names_new(NAMES_MAX, NAMES_BYTES);
+    if (watch->names)
+        watch->statistics = statistics_new(watch->names);
     if (watch->statistics)
-        watch->traces = open_traces_new(watch->statistics);
+        watch->traces = open_traces_new(&(struct open_traces_options){.quiet = QUIET_MS,
+                                                                      .max_bytes = TRACES_BYTES,
+                                                                      .max_spans = TRACE_SPANS_MAX,
+                                                                      .close = use_trace,
+                                                                      .context = watch});
     if (!watch->traces)
         fputs("blkin stat: out of memory\n", stderr);
     return watch->traces != NULL;
@@ -324,6 +381,7 @@ static void end(struct watch *watch)
     }
     open_traces_free(watch->traces);
     statistics_free(watch->statistics);
+    names_free(watch->names);
     spans_free(&watch->spans);
 }
 

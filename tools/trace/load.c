@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two of these still add up to an int64_t. */
-#define MAX_TIME (INT64_C(1) << 61)
+/* In us: two of these in ns still add up to an int64_t. It is in the year 2116. */
+#define MAX_TIME (INT64_MAX / 2000)
 
 bool id_parse(const char *text, char id[33])
 {
@@ -37,6 +37,7 @@ static const char *text_member(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* In ns. */
 static int64_t time_member(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -44,7 +45,7 @@ static int64_t time_member(const json_t *object, const char *key)
 
     if (json_is_real(value) && json_real_value(value) < (double)MAX_TIME)
         time = (int64_t)json_real_value(value);
-    return time > 0 && time < MAX_TIME ? time : 0;
+    return time > 0 && time < MAX_TIME ? time * 1000 : 0;
 }
 
 static bool span_id(const json_t *object, const char *key, char id[17])
@@ -59,13 +60,14 @@ static bool span_id(const json_t *object, const char *key, char id[17])
 
 static bool add_span(struct span_list *list, const json_t *object, const char *source)
 {
-    struct span span = {
+    struct json_span span = {
         .shared = json_is_true(json_object_get(object, "shared")),
-        .start = time_member(object, "timestamp"),
-        .duration = time_member(object, "duration"),
+        .start_ns = time_member(object, "timestamp"),
+        .duration_ns = time_member(object, "duration"),
         .kind = text_member(object, "kind"),
         .name = text_member(object, "name"),
         .service = text_member(json_object_get(object, "localEndpoint"), "serviceName"),
+        .remote_service = text_member(json_object_get(object, "remoteEndpoint"), "serviceName"),
         .json = object,
     };
     const json_t *error = json_object_get(json_object_get(object, "tags"), "error");
@@ -86,7 +88,7 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
         span.parent[0] = '\0';
     if (list->count == list->room) {
         const size_t room = list->room ? list->room * 2 : 64;
-        struct span *grown = reallocarray(list->spans, room, sizeof(*grown));
+        struct json_span *grown = reallocarray(list->spans, room, sizeof(*grown));
 
         if (!grown) {
             fprintf(stderr, "blkin: %s: out of memory\n", source);
@@ -169,14 +171,19 @@ static bool parse(struct span_list *list, const struct bytes *bytes, const char 
     return true;
 }
 
+bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list)
+{
+    *list = (struct span_list){.documents = json_array()};
+    return parse(list, bytes, source_text(source));
+}
+
 bool spans_load(const char *source, struct span_list *list)
 {
-    const char *shown = strcmp(source, "-") == 0 ? "standard input" : source;
     struct bytes bytes;
     bool loaded;
 
-    *list = (struct span_list){.documents = json_array()};
-    loaded = read_source(source, &bytes) && parse(list, &bytes, shown);
+    *list = (struct span_list){.documents = NULL};
+    loaded = read_source(source, &bytes) && spans_parse(&bytes, source, list);
     free(bytes.data);
     return loaded;
 }

@@ -6,27 +6,30 @@
 #ifndef BLKIN_TOOLS_LOAD_H
 #define BLKIN_TOOLS_LOAD_H
 
+#include "read.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Texts are never NULL, unless it says so; they live as long as the list. Times are in us. */
-struct span {
+/* Texts are never NULL, unless it says so; they live as long as the list. */
+struct json_span {
     char trace_id[33]; /* 16 or 32 digits, lower case */
     char id[17];
-    char parent[17];  /* "": a root */
-    bool shared;      /* the server's half of a span that its client has begun */
-    int64_t start;    /* since 1970; 0: not known */
-    int64_t duration; /* 0: not known */
+    char parent[17];     /* "": a root */
+    bool shared;         /* the server's half of a span that its client has begun */
+    int64_t start_ns;    /* since 1970; 0: not known */
+    int64_t duration_ns; /* 0: not known */
     const char *kind;
     const char *name;
     const char *service;
+    const char *remote_service;
     const char *error;  /* the tag of this name; NULL: no error */
     const json_t *json; /* for the rest: annotations, tags, endpoints */
 };
 
 struct span_list {
-    struct span *spans;
+    struct json_span *spans;
     size_t count;
     size_t room;
     json_t *documents;
@@ -38,6 +41,9 @@ struct span_list {
  * spans is wrong, too. spans_free() is for both cases.
  */
 bool spans_load(const char *source, struct span_list *list);
+
+/* The same of what was read of it. */
+bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list);
 void spans_free(struct span_list *list);
 
 /*

@@ -1,0 +1,80 @@
+/*
+ * Spans as calls from one service to another.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "calls.h"
+
+#include "names.h"
+
+static int add_call(struct trace_call *calls, int count, uint32_t caller, uint32_t callee,
+                    const struct trace_span *span, bool is_error)
+{
+    if (caller == NAMES_NONE || callee == NAMES_NONE)
+        return count;
+    calls[count] = (struct trace_call){caller, callee, span->duration_ns, is_error};
+    return count + 1;
+}
+
+/* A client with nothing below it: the other side is not traced. */
+static int client_calls(const struct trace_span *span, const struct trace_span *above,
+                        bool is_error, struct trace_call *calls)
+{
+    const uint32_t caller = span->service == NAMES_NONE && above ? above->service : span->service;
+    int count = 0;
+
+    if (above && above->service != span->service)
+        count = add_call(calls, count, above->service, span->service, span, false);
+    return add_call(calls, count, caller, span->remote_service, span, is_error);
+}
+
+static int server_calls(const struct trace_span *span, const struct trace_span *above,
+                        bool is_error, struct trace_call *calls)
+{
+    const uint32_t caller =
+        above && above->service != NAMES_NONE ? above->service : span->remote_service;
+
+    return add_call(calls, 0, caller, span->service, span, is_error);
+}
+
+/* As Zipkin's linker sees it. */
+static int known_calls(const struct trace_model *trace, uint32_t i, struct trace_call *calls)
+{
+    const struct trace_span *span = &trace->spans[i];
+    const struct trace_node *node = &trace->nodes[i];
+    const struct trace_span *above =
+        node->remote == TRACE_NONE ? NULL : &trace->spans[node->remote];
+    /* the caller may see an error that the server does not */
+    const bool is_error =
+        span->is_error || (above && above->is_error && above->kind == SPAN_CLIENT &&
+                           above->service != NAMES_NONE && span->parent_id == above->id);
+
+    switch (span->kind) {
+    case SPAN_SERVER:
+        return server_calls(span, above, is_error, calls);
+    case SPAN_CLIENT:
+        return node->first_child == TRACE_NONE ? client_calls(span, above, is_error, calls) : 0;
+    case SPAN_PRODUCER:
+        return add_call(calls, 0, span->service, span->remote_service, span, span->is_error);
+    case SPAN_CONSUMER:
+        return add_call(calls, 0, span->remote_service, span->service, span, span->is_error);
+    default:
+        return span->service != NAMES_NONE && span->remote_service != NAMES_NONE
+                   ? client_calls(span, above, is_error, calls)
+                   : 0;
+    }
+}
+
+int trace_calls(const struct trace_model *linked, uint32_t span,
+                struct trace_call calls[TRACE_CALLS_MAX])
+{
+    const struct trace_span *self = &linked->spans[span];
+    const uint32_t parent = linked->nodes[span].parent;
+    int count = 0;
+
+    if (self->kind != SPAN_LOCAL || self->remote_service != NAMES_NONE)
+        count = known_calls(linked, span, calls);
+    if (count || parent == TRACE_NONE || linked->spans[parent].service == self->service)
+        return count;
+    return add_call(calls, 0, linked->spans[parent].service, self->service, self, self->is_error);
+}

@@ -1,0 +1,54 @@
+/*
+ * The URL of a topic of Kafka.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "kafka_url.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static const char scheme[] = "kafka://";
+
+bool is_kafka_url(const char *text)
+{
+    return strncasecmp(text, scheme, sizeof(scheme) - 1) == 0;
+}
+
+/* Copies what is of these characters only, and not too long or empty. */
+static bool copy(char *to, size_t size, const char *from, size_t length, const char *others)
+{
+    if (length == 0 || length >= size)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)from[i]) && !(from[i] && strchr(others, from[i])))
+            return false;
+    }
+    memcpy(to, from, length);
+    to[length] = '\0';
+    return true;
+}
+
+/* The whole URL is not shown: who writes a password into it shall not find it in a log. */
+bool kafka_url_parse(struct kafka_url *url, const char *name, const char *file, const char *text,
+                     struct error *error)
+{
+    const char *brokers = text + (is_kafka_url(text) ? sizeof(scheme) - 1 : 0);
+    const size_t brokers_length = strcspn(brokers, "/?#");
+    const char *topic = brokers + brokers_length + (brokers[brokers_length] == '/');
+    const size_t topic_length = strcspn(topic, "?#");
+    const char *options = topic + topic_length;
+
+    if (!copy(url->brokers, sizeof(url->brokers), brokers, brokers_length, ".-_:,[]") ||
+        !copy(url->topic, sizeof(url->topic), topic, topic_length, ".-_") || *options == '#' ||
+        strlen(options) > sizeof(url->options)) {
+        error_set(error,
+                  "%s: expected kafka://BROKER[:PORT][,BROKER[:PORT]]/TOPIC[?OPTION=VALUE&...]; "
+                  "users and passwords are in %s",
+                  name, file);
+        return false;
+    }
+    (void)snprintf(url->options, sizeof(url->options), "%s", *options ? options + 1 : "");
+    return true;
+}

@@ -1,0 +1,265 @@
+/*
+ * A trace as a tree, against a slow reference; calls between services; and traces that were made to
+ * take long.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "analysis/calls.h"
+#include "analysis/names.h"
+#include "check.h"
+#include "trace_reference.h"
+
+#define TRACES 100000
+#define MANY   300000
+
+static uint64_t state = 7;
+
+static uint64_t dice(uint64_t sides)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (state >> 33) % sides;
+}
+
+static struct trace_span random_span(uint64_t ids)
+{
+    const int64_t start = dice(8) ? (int64_t)dice(REFERENCE_TIME / 2) + 1 : 0;
+
+    return (struct trace_span){
+        .id = dice(ids) + 1,
+        .parent_id = dice(ids + 1),
+        .start_ns = start,
+        .duration_ns = (int64_t)dice(REFERENCE_TIME / 2 - 1),
+        .service = (uint32_t)dice(3),
+        .kind = (uint8_t)(dice(2) ? dice(SPAN_CONSUMER + 1) : SPAN_LOCAL),
+        .is_shared = dice(6) == 0,
+    };
+}
+
+/* Few ids: most parents are there, twice or in circles. Many: most are missing. */
+static void test_random(void)
+{
+    struct trace_model model = {0};
+
+    for (int n = 0; n < TRACES && !check_failures; n++) {
+        static struct reference reference;
+        const uint32_t count = (uint32_t)dice(n % 100 ? 12 : REFERENCE_SPANS) + 1;
+        const uint64_t ids = n % 50 == 0 ? 1 : count / (1 + dice(3)) + dice(4) + 1;
+        const char *wrong;
+
+        trace_model_clear(&model);
+        memset(&reference, 0, sizeof(reference));
+        reference.count = count;
+        for (uint32_t i = 0; i < count; i++) {
+            struct trace_span *span = &reference.spans[i];
+
+            *span = random_span(ids);
+            if (span->parent_id == span->id && !span->is_shared)
+                span->parent_id = 0; /* its own parent: a root */
+            CHECK(trace_model_add(&model, span));
+        }
+        CHECK(trace_model_link(&model));
+        wrong = reference_compare(&reference, &model);
+        if (wrong)
+            fprintf(stderr, "trace %d of %u spans: %s\n", n, count, wrong);
+        CHECK(!wrong);
+    }
+    trace_model_destroy(&model);
+}
+
+static void test_empty(void)
+{
+    struct trace_model model = {0};
+
+    CHECK(trace_model_link(&model));
+    CHECK(model.first_top == TRACE_NONE && model.longest_self == TRACE_NONE && model.count == 0);
+    CHECK(!trace_model_is_whole(&model));
+    trace_model_destroy(&model);
+}
+
+/* Times that cannot be. */
+static void test_times(void)
+{
+    static const int64_t times[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
+    struct trace_model model = {0};
+    uint64_t id = 0;
+
+    for (size_t i = 0; i < 36; i++) {
+        const struct trace_span span = {
+            .id = ++id, .parent_id = id / 2, .start_ns = times[i / 6], .duration_ns = times[i % 6]};
+
+        CHECK(trace_model_add(&model, &span));
+    }
+    CHECK(trace_model_link(&model));
+    for (uint32_t i = 0; i < model.count; i++) {
+        CHECK(model.spans[i].start_ns >= 0 && model.spans[i].duration_ns >= 0);
+        CHECK(model.nodes[i].self_ns >= 0 && model.nodes[i].self_ns <= model.spans[i].duration_ns);
+    }
+    CHECK(model.end_ns >= model.start_ns);
+    trace_model_destroy(&model);
+}
+
+/* ---- made to take long: work that grows with the square would be 10^11 steps, and not end */
+
+static void test_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
+{
+    struct trace_model model = {0};
+    uint32_t seen = 0;
+
+    for (uint64_t i = 0; i < MANY; i++) {
+        const struct trace_span span = {.id = id_of(i),
+                                        .parent_id = parent_of(i),
+                                        .start_ns = (int64_t)(1 + (i * 7919) % MANY),
+                                        .duration_ns = 5,
+                                        .service = (uint32_t)(i % 3)};
+
+        CHECK(trace_model_add(&model, &span));
+    }
+    CHECK(trace_model_link(&model));
+    for (uint32_t i = model.first_top; i != TRACE_NONE; i = trace_model_next(&model, i)) {
+        struct trace_call calls[TRACE_CALLS_MAX];
+
+        CHECK(trace_calls(&model, i, calls) <= TRACE_CALLS_MAX);
+        seen++;
+    }
+    CHECK(seen == MANY);
+    trace_model_destroy(&model);
+}
+
+static uint64_t count_up(uint64_t i)
+{
+    return i + 1;
+}
+
+static uint64_t of_the_first(uint64_t i)
+{
+    return i ? 1 : 0;
+}
+
+static uint64_t of_the_last(uint64_t i)
+{
+    return i;
+}
+
+static uint64_t round_in_a_circle(uint64_t i)
+{
+    return (i + 1) % MANY + 1;
+}
+
+static uint64_t always_the_same(uint64_t i)
+{
+    (void)i;
+    return 1;
+}
+
+static uint64_t two_by_two(uint64_t i)
+{
+    return (i ^ 1) + 1;
+}
+
+static uint64_t missing(uint64_t i)
+{
+    return i + MANY + 1;
+}
+
+static void test_hostile(void)
+{
+    static const struct {
+        uint64_t (*id_of)(uint64_t);
+        uint64_t (*parent_of)(uint64_t);
+    } shapes[] = {
+        {count_up, of_the_first},   {count_up, of_the_last},     {count_up, round_in_a_circle},
+        {always_the_same, missing}, {always_the_same, count_up}, {count_up, two_by_two},
+        {count_up, missing},
+    };
+
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        test_shape(shapes[i].id_of, shapes[i].parent_of);
+}
+
+/* ---- calls */
+
+enum service { NOBODY, A, B, C };
+
+static char found[512];
+
+static const char *calls_of(const struct trace_span *spans, size_t count)
+{
+    static const char names[] = "-ABC";
+    struct trace_model model = {0};
+    struct trace_call calls[TRACE_CALLS_MAX];
+
+    found[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        CHECK(trace_model_add(&model, &spans[i]));
+    CHECK(trace_model_link(&model));
+    for (uint32_t i = 0; i < model.count; i++) {
+        const int calls_count = trace_calls(&model, i, calls);
+
+        for (int j = 0; j < calls_count; j++)
+            sprintf(found + strlen(found), "%c>%c%s ", names[calls[j].caller - NAMES_OTHER],
+                    names[calls[j].callee - NAMES_OTHER], calls[j].is_error ? "!" : "");
+    }
+    trace_model_destroy(&model);
+    return found;
+}
+
+#define S(service) (service ? service + NAMES_OTHER : NAMES_NONE)
+#define SPAN(id_, parent_, kind_, service_, ...)                                                 \
+    {                                                                                            \
+        .id = id_, .parent_id = parent_, .kind = kind_, .service = S(service_), .start_ns = id_, \
+        .duration_ns = 1, __VA_ARGS__                                                            \
+    }
+#define CALLS(expected, ...)                                                       \
+    do {                                                                           \
+        const struct trace_span spans[] = {__VA_ARGS__};                           \
+        CHECK_TEXT(calls_of(spans, sizeof(spans) / sizeof(spans[0])), (expected)); \
+    } while (0)
+
+/* As Zipkin's linker counts, and what it does not. */
+static void test_calls(void)
+{
+    CALLS("A>B ", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 1, SPAN_CLIENT, A),
+          SPAN(3, 2, SPAN_SERVER, B));
+    /* halves of one id, said to be or not */
+    CALLS("A>B ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(1, 0, SPAN_SERVER, B, .is_shared = true));
+    CALLS("A>B ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(1, 0, SPAN_SERVER, B));
+    /* local spans between */
+    CALLS("A>B ", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 1, SPAN_LOCAL, A), SPAN(3, 2, SPAN_LOCAL, A),
+          SPAN(4, 3, SPAN_SERVER, B));
+    /* a service that calls itself */
+    CALLS("A>A ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(2, 1, SPAN_SERVER, A));
+    /* what is not traced */
+    CALLS("A>C ", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 1, SPAN_CLIENT, A, .remote_service = S(C)));
+    CALLS("C>A ", SPAN(1, 0, SPAN_SERVER, A, .remote_service = S(C)));
+    CALLS("A>C ", SPAN(1, 0, SPAN_LOCAL, A, .remote_service = S(C)));
+    CALLS("A>C ", SPAN(1, 0, SPAN_PRODUCER, A, .remote_service = S(C)));
+    CALLS("C>A ", SPAN(1, 0, SPAN_CONSUMER, A, .remote_service = S(C)));
+    CALLS("", SPAN(1, 0, SPAN_SERVER, A));
+    CALLS("", SPAN(1, 0, SPAN_CLIENT, A));
+    /* a client whose server is traced counts by its server */
+    CALLS("A>B ", SPAN(1, 0, SPAN_CLIENT, A, .remote_service = S(C)), SPAN(2, 1, SPAN_SERVER, B));
+    /* a hop that is missing between a server and a client */
+    CALLS("A>B B>C ", SPAN(1, 0, SPAN_SERVER, A),
+          SPAN(2, 1, SPAN_CLIENT, B, .remote_service = S(C)));
+    /* errors: the server's own, or the client's that it was called by */
+    CALLS("A>B! ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(2, 1, SPAN_SERVER, B, .is_error = true));
+    CALLS("A>B! ", SPAN(1, 0, SPAN_CLIENT, A, .is_error = true), SPAN(2, 1, SPAN_SERVER, B));
+    CALLS("A>B ", SPAN(1, 0, SPAN_SERVER, A, .is_error = true), SPAN(2, 1, SPAN_SERVER, B));
+    /* no kinds: by the change of service */
+    CALLS("A>B B>C! ", SPAN(1, 0, SPAN_LOCAL, A), SPAN(2, 1, SPAN_LOCAL, B),
+          SPAN(3, 2, SPAN_LOCAL, B), SPAN(4, 3, SPAN_LOCAL, C, .is_error = true));
+    CALLS("A>B ", SPAN(1, 0, SPAN_PRODUCER, A), SPAN(2, 1, SPAN_CONSUMER, B));
+    /* a parent that is missing is not the root */
+    CALLS("", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 9, SPAN_SERVER, B));
+    CALLS("", SPAN(1, 0, SPAN_LOCAL, NOBODY), SPAN(2, 1, SPAN_LOCAL, A));
+}
+
+int main(void)
+{
+    test_random();
+    test_empty();
+    test_times();
+    test_hostile();
+    test_calls();
+    return check_status();
+}

@@ -1,0 +1,234 @@
+"""What the scale runs start: a cluster of one broker, loads and workers; and what all of them came to.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import check
+import kafka
+import otlp
+from kafka import Failed, wait_until
+
+BUILD = pathlib.Path(os.environ["BUILD"])
+BLKIN = BUILD / "bin/blkin"
+PRODUCE = BUILD / "tests/scale/produce"
+SLOW = BUILD / "tests/scale/slow.so"
+PARTITIONS = 12
+OUT_PARTITIONS = 4  # of deltas and kept traces
+ENVIRONMENT = {key: value for key, value in os.environ.items()
+               if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
+
+
+class Cluster:
+    """A broker, and a folder that goes with it."""
+
+    def __init__(self, **of_broker):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        self.broker = kafka.Broker(self.folder / "kafka", **of_broker)
+
+    def __enter__(self):
+        self.broker.start().wait_ready()
+        self.client = kafka.Client(self.broker)
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+        self.broker.kill()
+        self.temporary.cleanup()
+
+
+class Load:
+    """produce, and what it says each second."""
+
+    def __init__(self, run, rate, seconds, *more, seed=1):
+        self.account = run.folder / "made.json"
+        self.log = run.folder / "produce.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [PRODUCE, f"--brokers={run.broker.address}", f"--topic={run.topic}", f"--out={self.account}",
+                 f"--rate={rate}", f"--seconds={seconds}", f"--seed={seed}", *more],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
+
+    def runs(self):
+        return self.process.poll() is None
+
+    def seconds(self):
+        """[time_ms, made, acknowledged, failed, queued] of each."""
+        return [list(map(int, line.split())) for line in self.log.read_text().splitlines() if line.count(" ") == 4]
+
+    def expected(self):
+        if self.process.wait(400):
+            raise Failed("produce: " + self.log.read_text()[-500:])
+        return check.read_expected(self.account)
+
+
+class Worker:
+    """`blkin work`, under one instance's name through all of its lives."""
+
+    def __init__(self, run, name, cost_us=0, **keys):
+        self.name = name
+        self.log = run.folder / f"{name}.log"
+        self.port = kafka.free_port()
+        self.url = f"http://127.0.0.1:{self.port}/metrics"
+        keys = {"input": run.url(run.topic), "deltas": run.deltas, "endpoint": run.url(run.kept), "format": "otlp",
+                "group": run.group, "instance": name, "tail_sampling": run.rules, "wait_ms": run.wait_ms,
+                "prometheus_listen": f"127.0.0.1:{self.port}", "runtime_dir": run.folder / f"run-{name}",
+                "state_dir": run.folder / f"state-{name}", **keys}
+        self.arguments = [BLKIN, "work", *(f"--{key.replace('_', '-')}={value}" for key, value in keys.items())]
+        self.environment = {**ENVIRONMENT, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
+        if cost_us:
+            self.environment.update(LD_PRELOAD=str(SLOW), SLOW_SPAN_NS=str(int(cost_us * 1000)))
+        self.process = None
+        self.kills = self.ends = 0
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=self.environment)
+        return self
+
+    def runs(self):
+        return self.process is not None and self.process.poll() is None
+
+    def keep_up(self):
+        """As systemd does: what has ended by itself is started again, but not what was stopped or killed."""
+        if self.process is not None and self.process.poll() is not None:
+            self.ends += 1
+            self.start()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        self.kills += 1
+
+    def stop(self):
+        """Returns the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(60)
+        self.process = None
+        return status
+
+    def page(self):
+        """name -> value of its metrics that have no labels but its own; {} while it does not answer."""
+        try:
+            with urllib.request.urlopen(self.url, timeout=2) as answer:
+                text = answer.read().decode()
+        except OSError:
+            return {}
+        return {name: float(value) for name, value in re.findall(r"^(\w+)(?:{[^}]*})? ([-0-9.e+]+)$", text, re.M)}
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def rss_mb(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
+
+
+class Results:
+    """What the workers have given out so far: their deltas as they come."""
+
+    def __init__(self, run):
+        self.reader = kafka.Reader(run.broker, {run.deltas: OUT_PARTITIONS})
+        self.deltas = otlp.Deltas()
+
+    def pump(self, seconds):
+        """Reads for so long; returns how many spans were counted."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            message = self.reader.poll(int(min(left, 0.1) * 1000) + 1)
+            if message:
+                self.deltas.add(message.value)
+        return self.deltas.spans()
+
+    def close(self):
+        self.reader.close()
+
+
+class Run:
+    """Topics and a group of their own, with the workers that read them."""
+
+    def __init__(self, cluster, name, wait_ms=3000, rules=check.RULES, retention_bytes=-1):
+        self.cluster, self.broker, self.name, self.wait_ms = cluster, cluster.broker, name, wait_ms
+        self.folder = cluster.folder / name
+        self.folder.mkdir()
+        self.topic, self.deltas, self.kept, self.group = (f"{what}-{name}" for what in
+                                                          ("spans", "deltas", "kept", "group"))
+        self.rules = self.folder / "rules"
+        self.rules.write_text(rules)
+        cluster.client.create_topic(self.topic, PARTITIONS, message_timestamp_type="LogAppendTime",
+                                    retention_bytes=retention_bytes, segment_bytes=64 << 20)
+        for topic in (self.deltas, self.kept):
+            cluster.client.create_topic(topic, OUT_PARTITIONS)
+        self.workers = []
+        self.of_group = kafka.Client(cluster.broker, group=self.group)
+
+    def url(self, topic):
+        return f"kafka://{self.broker.address}/{topic}"
+
+    def worker(self, **keys):
+        self.workers.append(Worker(self, f"w{len(self.workers)}", **keys).start())
+        return self.workers[-1]
+
+    def keep_up(self):
+        for worker in self.workers:
+            worker.keep_up()
+
+    def is_read(self):
+        """Has the group left nothing behind? What is committed is the beginning of the oldest open trace."""
+        try:
+            ends = self.of_group.ends(self.topic, PARTITIONS)
+            committed = self.of_group.committed(self.topic, PARTITIONS)
+        except Failed:
+            return False  # the broker is away
+        return all(max(done, 0) >= end for (done, _), end in zip(committed, ends))
+
+    def wait_read(self, limit_s=120):
+        def is_so():
+            self.keep_up()
+            return self.is_read()
+        wait_until(is_so, self.state, limit_s, every_s=0.3)
+
+    def state(self):
+        committed = self.of_group.committed(self.topic, PARTITIONS)
+        return (f"{self.group} has committed {[done for done, _ in committed]} of"
+                f" {self.of_group.ends(self.topic, PARTITIONS)}; " +
+                "; ".join(f"{worker.name}: {worker.said()[-300:]}" for worker in self.workers))
+
+    def end_workers(self):
+        for worker in self.workers:
+            if worker.runs() and worker.stop():
+                raise Failed(f"{worker.name} ended badly: {worker.said()[-1000:]}")
+
+    def results(self):
+        """Once all workers have ended: what the deltas add up to, and the kept traces."""
+        deltas, kept = otlp.Deltas(), check.Kept()
+        reader = kafka.Reader(self.broker, {self.deltas: OUT_PARTITIONS, self.kept: OUT_PARTITIONS})
+        for message in reader.all(limit_s=300):
+            (deltas if message.topic == self.deltas else kept).add(message.value)
+        reader.close()
+        return deltas, kept
+
+    def check(self, expected):
+        """Once all workers have ended. Returns what is wrong, and what the deltas add up to."""
+        deltas, kept = self.results()
+        faults = check.Faults()
+        if expected.failed:
+            faults.append(f"{expected.failed} spans were not acknowledged: nothing can be said of this run")
+        faults += check.check_table(expected, deltas) + check.check_kept(expected, kept)
+        return faults, deltas
+
+    def close(self):
+        for worker in self.workers:
+            if worker.runs():
+                worker.kill()
+        self.of_group.close()

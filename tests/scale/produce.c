@@ -1,0 +1,409 @@
+/*
+ * Sends traces (see traces.h) to a topic of Kafka at a given rate, each service's spans in messages
+ * of their own, those of one trace over a time, as several hosts do.
+ *
+ * While it runs it prints a line each second: "TIME_MS MADE ACKNOWLEDGED FAILED QUEUED", of spans,
+ * and at the end the account and what was made as JSON into a file. SIGTERM ends it as if the time
+ * were over.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "traces.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <librdkafka/rdkafka.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define MESSAGE_SPANS 500
+#define FLUSH_NS      INT64_C(50000000)
+#define WINDOW        (1U << 16) /* traces of which not all services have sent their spans yet */
+#define PARTITIONS    256
+#define CHUNK         64 /* traces between two looks at the clock */
+#define TICK_NS       1000000
+#define TOPIC_TICKS   200
+#define END_S         300                /* until what was made is acknowledged */
+#define TRACE_NS      INT64_C(200000000) /* no trace takes longer; it is sent when it is over */
+
+/* The spans of a service that go into one partition. */
+struct message {
+    size_t length;
+    unsigned spans;
+    int64_t since_ns;
+    char bytes[OPENING_MAX + MESSAGE_SPANS * (PIECE_MAX / PIECE_SPANS) + PIECE_MAX];
+};
+
+struct load {
+    const char *brokers, *topic, *out;
+    double rate; /* spans a second; of a day, at its highest */
+    double seconds;
+    bool is_day;
+    uint64_t traces_max;
+    uint32_t seed;
+    int64_t spread_ns; /* between a trace's first service and its last one */
+
+    struct template *templates;
+    struct trace *window;
+    uint64_t made_traces, made_spans;
+    uint64_t made[TEMPLATES];
+    uint64_t next[SERVICES]; /* the trace whose spans the service sends next */
+    uint32_t partitions;
+    struct message *messages[SERVICES]; /* by partition */
+
+    rd_kafka_t *producer;
+    rd_kafka_topic_t *rd_topic;
+    uint64_t acknowledged, failed, possibly_stored, messages_sent;
+    double began, asked; /* s; spans that should have been made by now */
+    double waited;       /* s, for room in the producer's queue */
+};
+
+static volatile sig_atomic_t is_over;
+
+static void end(int signal)
+{
+    (void)signal;
+    is_over = 1;
+}
+
+static int64_t clock_of(clockid_t id)
+{
+    struct timespec now;
+
+    (void)clock_gettime(id, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static double seconds_now(void)
+{
+    return (double)clock_of(CLOCK_MONOTONIC) / 1e9;
+}
+
+/* ---- Kafka ----------------------------------------------------------------------------------- */
+
+static void on_report(rd_kafka_t *producer, const rd_kafka_message_t *message, void *context)
+{
+    struct load *load = context;
+    const uint64_t spans = (uint64_t)(uintptr_t)message->_private;
+
+    (void)producer;
+    if (!message->err) {
+        load->acknowledged += spans;
+        return;
+    }
+    load->failed += spans;
+    if (rd_kafka_message_status(message) == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED)
+        load->possibly_stored += spans;
+}
+
+static bool set(rd_kafka_conf_t *conf, const char *key, const char *value)
+{
+    char text[256];
+
+    if (rd_kafka_conf_set(conf, key, value, text, sizeof(text)) == RD_KAFKA_CONF_OK)
+        return true;
+    (void)fprintf(stderr, "produce: %s\n", text);
+    return false;
+}
+
+/* A topic that was just made is not known at once. Returns how many partitions it has; 0: none. */
+static uint32_t wait_topic(const struct load *load)
+{
+    const struct timespec tick = {.tv_nsec = TICK_NS * 50};
+
+    for (int i = 0; i < TOPIC_TICKS; i++) {
+        const struct rd_kafka_metadata *metadata;
+        int partitions = 0;
+
+        if (!rd_kafka_metadata(load->producer, 0, load->rd_topic, &metadata, 5000)) {
+            if (metadata->topic_cnt == 1 && !metadata->topics[0].err)
+                partitions = metadata->topics[0].partition_cnt;
+            rd_kafka_metadata_destroy(metadata);
+        }
+        if (partitions > 0)
+            return partitions <= PARTITIONS ? (uint32_t)partitions : 0;
+        (void)nanosleep(&tick, NULL);
+    }
+    return 0;
+}
+
+static bool connect_to(struct load *load)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char text[256];
+
+    if (!set(conf, "bootstrap.servers", load->brokers) || !set(conf, "acks", "all") ||
+        !set(conf, "enable.idempotence", "true") || !set(conf, "compression.codec", "lz4") ||
+        !set(conf, "linger.ms", "20") || !set(conf, "batch.size", "1000000") ||
+        !set(conf, "queue.buffering.max.kbytes", "262144") || !set(conf, "log_level", "2") ||
+        !set(conf, "message.timeout.ms", "300000") || !set(conf, "log.connection.close", "false"))
+        return false;
+    rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+    rd_kafka_conf_set_opaque(conf, load);
+    load->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof(text));
+    if (!load->producer) {
+        (void)fprintf(stderr, "produce: %s\n", text);
+        return false;
+    }
+    load->rd_topic = rd_kafka_topic_new(load->producer, load->topic, NULL);
+    load->partitions = wait_topic(load);
+    if (load->partitions == 0)
+        (void)fprintf(stderr, "produce: no topic %s of up to %d partitions at %s\n", load->topic,
+                      PARTITIONS, load->brokers);
+    return load->partitions != 0;
+}
+
+static void send_message(struct load *load, struct message *message, uint32_t partition)
+{
+    message_close(message->bytes, message->length);
+    while (rd_kafka_produce(load->rd_topic, (int32_t)partition, RD_KAFKA_MSG_F_COPY, message->bytes,
+                            message->length, NULL, 0, (void *)(uintptr_t)message->spans) == -1) {
+        const double since = seconds_now();
+
+        (void)rd_kafka_poll(load->producer, 10);
+        load->waited += seconds_now() - since;
+    }
+    load->messages_sent++;
+    message->spans = 0;
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+static void add_piece(struct load *load, unsigned service, const struct trace *trace,
+                      int64_t now_ns)
+{
+    const struct piece *piece = &load->templates[trace->template].piece[service];
+    struct message *message = &load->messages[service][trace->partition];
+
+    if (piece->spans == 0)
+        return;
+    if (message->spans == 0) {
+        message->length = message_open(message->bytes, service);
+        message->since_ns = now_ns;
+    }
+    message->length += piece_write(message->bytes + message->length, piece, trace);
+    message->spans += piece->spans;
+    if (message->spans >= MESSAGE_SPANS)
+        send_message(load, message, trace->partition);
+}
+
+static void send_old(struct load *load, int64_t now_ns)
+{
+    for (unsigned service = 0; service < SERVICES; service++) {
+        for (uint32_t partition = 0; partition < load->partitions; partition++) {
+            struct message *message = &load->messages[service][partition];
+
+            if (message->spans && now_ns - message->since_ns >= FLUSH_NS)
+                send_message(load, message, partition);
+        }
+    }
+}
+
+/* The later in the list, the later a service sends what it has of a trace. */
+static bool give_out(struct load *load, int64_t now_ns)
+{
+    bool is_any = false;
+
+    for (unsigned service = 0; service < SERVICES; service++) {
+        const int64_t until_ns = now_ns - load->spread_ns * service / (SERVICES - 1);
+
+        while (load->next[service] < load->made_traces) {
+            const struct trace *trace = &load->window[load->next[service] % WINDOW];
+
+            if (trace->start_ns + TRACE_NS > until_ns)
+                break;
+            add_piece(load, service, trace, now_ns);
+            load->next[service]++;
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
+/* Two peaks, at noon and at eight in the evening, over a night of a tenth of the higher one. */
+static double share_of_day(double hour)
+{
+    return 0.1 + 0.45 * exp(-pow(hour - 12, 2) / 8) + 0.9 * exp(-pow(hour - 20, 2) / 6);
+}
+
+static double rate_at(const struct load *load, double elapsed)
+{
+    return load->is_day ? load->rate * share_of_day(elapsed / load->seconds * 24) : load->rate;
+}
+
+/* Makes the traces that are due; false: no more of them. */
+static bool make(struct load *load, double *before)
+{
+    const double elapsed = seconds_now() - load->began;
+    const int64_t now_ns = clock_of(CLOCK_REALTIME);
+
+    if (is_over || elapsed > load->seconds || load->made_traces >= load->traces_max)
+        return false;
+    load->asked += rate_at(load, elapsed) * (elapsed - *before);
+    *before = elapsed;
+    for (unsigned i = 0; i < CHUNK && (double)load->made_spans < load->asked &&
+                         load->made_traces < load->traces_max &&
+                         load->made_traces - load->next[SERVICES - 1] < WINDOW;
+         i++) {
+        struct trace *trace = &load->window[load->made_traces % WINDOW];
+
+        *trace = trace_of(load->seed, load->made_traces++, load->partitions);
+        trace->start_ns = now_ns - TRACE_NS;
+        load->made[trace->template]++;
+        load->made_spans += load->templates[trace->template].spans;
+    }
+    return true;
+}
+
+static void report(const struct load *load)
+{
+    (void)printf("%" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n",
+                 clock_of(CLOCK_REALTIME) / 1000000, load->made_spans, load->acknowledged,
+                 load->failed, rd_kafka_outq_len(load->producer));
+    (void)fflush(stdout);
+}
+
+static void run(struct load *load)
+{
+    const struct timespec tick = {.tv_nsec = TICK_NS};
+    double before = 0, reported = seconds_now();
+    bool is_making = true;
+
+    load->began = seconds_now();
+    while (is_making || load->next[SERVICES - 1] < load->made_traces) {
+        bool is_busy;
+
+        is_making = is_making && make(load, &before);
+        is_busy = give_out(load, clock_of(CLOCK_REALTIME));
+        send_old(load, clock_of(CLOCK_REALTIME));
+        (void)rd_kafka_poll(load->producer, 0);
+        if (!is_busy || (double)load->made_spans >= load->asked)
+            (void)nanosleep(&tick, NULL);
+        if (seconds_now() - reported >= 1) {
+            reported += 1;
+            report(load);
+        }
+    }
+    send_old(load, INT64_MAX / 2);
+    for (double until = seconds_now() + END_S;
+         rd_kafka_outq_len(load->producer) > 0 && seconds_now() < until;) {
+        (void)rd_kafka_poll(load->producer, 100);
+        if (seconds_now() - reported >= 1) {
+            reported += 1;
+            report(load);
+        }
+    }
+    report(load);
+}
+
+/* ---- the account ----------------------------------------------------------------------------- */
+
+static bool print_account(const struct load *load)
+{
+    FILE *out = fopen(load->out, "w");
+    struct rusage used;
+
+    if (!out) {
+        perror(load->out);
+        return false;
+    }
+    (void)getrusage(RUSAGE_SELF, &used);
+    (void)fprintf(
+        out,
+        "{\"seed\":%" PRIu32 ",\"traces\":%" PRIu64 ",\"spans\":%" PRIu64
+        ",\"acknowledged\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"possibly_stored\":%" PRIu64
+        ",\"messages\":%" PRIu64 ",\"seconds\":%.3f,\"waited_s\":%.3f,\"cpu_s\":%.3f,\n",
+        load->seed, load->made_traces, load->made_spans, load->acknowledged, load->failed,
+        load->possibly_stored, load->messages_sent, seconds_now() - load->began, load->waited,
+        (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+    templates_print(out, load->templates, load->made);
+    (void)fprintf(out, "}\n");
+    return fclose(out) == 0;
+}
+
+static int usage(void)
+{
+    (void)fprintf(stderr,
+                  "usage: produce --brokers=HOST:PORT --topic=TOPIC --out=FILE --rate=SPANS "
+                  "--seconds=S [--day]\n  [--traces=N] [--seed=N] [--spread-ms=MS]\n");
+    return 2;
+}
+
+static bool read_options(struct load *load, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"brokers", required_argument, NULL, 'b'},   {"topic", required_argument, NULL, 't'},
+        {"out", required_argument, NULL, 'o'},       {"rate", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 's'},   {"day", no_argument, NULL, 'd'},
+        {"traces", required_argument, NULL, 'n'},    {"seed", required_argument, NULL, 'e'},
+        {"spread-ms", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
+
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case 'b':
+            load->brokers = optarg;
+            break;
+        case 't':
+            load->topic = optarg;
+            break;
+        case 'o':
+            load->out = optarg;
+            break;
+        case 'r':
+            load->rate = strtod(optarg, NULL);
+            break;
+        case 's':
+            load->seconds = strtod(optarg, NULL);
+            break;
+        case 'd':
+            load->is_day = true;
+            break;
+        case 'n':
+            load->traces_max = strtoull(optarg, NULL, 10);
+            break;
+        case 'e':
+            load->seed = (uint32_t)strtoul(optarg, NULL, 10);
+            break;
+        case 'p':
+            load->spread_ns = strtol(optarg, NULL, 10) * 1000000;
+            break;
+        default:
+            return false;
+        }
+    }
+    return load->brokers && load->topic && load->out && load->rate > 0 && load->seconds > 0 &&
+           load->seed < 65536 && optind == argc;
+}
+
+static bool prepare(struct load *load)
+{
+    load->templates = templates_new();
+    load->window = calloc(WINDOW, sizeof(*load->window));
+    if (!load->templates || !load->window)
+        return false;
+    for (unsigned service = 0; service < SERVICES; service++) {
+        load->messages[service] = calloc(load->partitions, sizeof(*load->messages[service]));
+        if (!load->messages[service])
+            return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static struct load load = {.seed = 1, .spread_ns = 100000000, .traces_max = UINT64_MAX};
+
+    (void)signal(SIGTERM, end);
+    (void)signal(SIGINT, end);
+    if (!read_options(&load, argc, argv))
+        return usage();
+    if (!connect_to(&load) || !prepare(&load))
+        return 1;
+    run(&load);
+    return print_account(&load) ? 0 : 1;
+}

@@ -1,0 +1,35 @@
+/*
+ * Loaded into a worker (LD_PRELOAD), lets every span take it SLOW_SPAN_NS longer, asleep, so that
+ * one machine shows what many workers would do: a span of the load has 190 bytes.
+ *
+ * It is the time of a message that a worker asks for once, when it works on it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <dlfcn.h>
+#include <librdkafka/rdkafka.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SPAN_BYTES 190
+
+__attribute__((visibility("default"))) int64_t
+rd_kafka_message_timestamp(const rd_kafka_message_t *message, rd_kafka_timestamp_type_t *type)
+{
+    static int64_t (*real)(const rd_kafka_message_t *, rd_kafka_timestamp_type_t *);
+    static int64_t span_ns;
+
+    if (!real) {
+        const char *value = getenv("SLOW_SPAN_NS");
+
+        *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_message_timestamp");
+        span_ns = value ? strtoll(value, NULL, 10) : 0;
+    }
+    if (!message->err) {
+        const int64_t ns = (int64_t)(message->len / SPAN_BYTES) * span_ns;
+        const struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+        (void)nanosleep(&time, NULL);
+    }
+    return real(message, type);
+}

@@ -1,0 +1,90 @@
+/*
+ * What the load is made of: traces of a small storage cluster, of whose every span it is known how
+ * long it took, how much of that by itself, and whether it failed.
+ *
+ * There are TEMPLATES different traces. Of each the spans are encoded once, as OTLP, by service;
+ * another trace of it is these bytes with other ids and times. So a million spans a second cost
+ * little, and what a reader has to find is a sum over the templates.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_SCALE_TRACES_H
+#define TESTS_SCALE_TRACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TEMPLATES   256
+#define SERVICES    6
+#define SPANS_MAX   10
+#define PIECE_SPANS 4 /* of one service in one trace, at most */
+#define PATCHES_MAX (PIECE_SPANS * 7)
+#define PIECE_MAX   (PIECE_SPANS * 400)
+#define OPENING_MAX 128
+
+/* All times of it are since the trace's beginning. */
+struct made_span {
+    const char *name;
+    unsigned service;
+    int parent; /* -1: none */
+    unsigned kind;
+    int64_t start_ns;
+    int64_t duration_ns;
+    int64_t self_ns;
+    bool is_error;
+};
+
+/* The encoded spans of one service in one trace. */
+struct piece {
+    unsigned spans;
+    size_t length;
+    unsigned patches;
+    struct patch {
+        uint16_t at;
+        uint8_t what; /* enum in traces.c */
+        uint8_t span;
+        int64_t time_ns;
+    } patch[PATCHES_MAX];
+    char bytes[PIECE_MAX];
+};
+
+struct template
+{
+    unsigned spans;
+    struct made_span span[SPANS_MAX];
+    struct piece piece[SERVICES];
+};
+
+/* A trace: its template is told by its id, and the ids of its spans follow from it. */
+struct trace {
+    uint64_t id_high;
+    uint64_t id_low;
+    int64_t start_ns; /* since 1970 */
+    uint32_t template;
+    uint32_t partition;
+};
+
+/* Of every seed they are the same. */
+struct template *templates_new(void);
+
+/* Number n of the seed. */
+struct trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions);
+
+/* Writes the piece with the trace's ids and times; to must have PIECE_MAX. Returns its length. */
+size_t piece_write(char *to, const struct piece *piece, const struct trace *trace);
+
+/*
+ * A message is an opening, pieces of that service, and then the lengths in the opening are right:
+ * message_close(). Returns the length of the opening, of OPENING_MAX at most.
+ */
+size_t message_open(char *to, unsigned service);
+void message_close(char *message, size_t length);
+
+const char *service_name(unsigned service);
+
+/* The templates as JSON, with how often each was made. */
+void templates_print(FILE *out, const struct template *templates, const uint64_t *made);
+
+#endif

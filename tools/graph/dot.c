@@ -1,0 +1,81 @@
+/*
+ * The service graph for graphviz.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "figures.h"
+#include "graph.h"
+
+#include <string.h>
+
+/* In double quotes; a backslash would begin one of graphviz' own escapes. */
+static void put_text(const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            printf("\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            printf("\\\\x%02x", *at);
+        else
+            putchar(*at);
+    }
+}
+
+static void put_rate(uint64_t count, const char *what, const struct graph_period *period)
+{
+    if (graph_has_rates(period))
+        printf("%s%s/s", figure_number((double)count / period->seconds).text, what);
+    else
+        printf("%s%s", figure_count(count).text, what[0] ? what : " calls");
+}
+
+static void put_times(const struct histogram *duration)
+{
+    if (duration->count)
+        printf("\\np50 %s, p99 %s", figure_time(histogram_quantile(duration, 0.5), "u").text,
+               figure_time(histogram_quantile(duration, 0.99), "u").text);
+}
+
+static void put_errors(uint64_t errors)
+{
+    if (errors)
+        printf(", %s error%s", figure_count(errors).text, errors == 1 ? "" : "s");
+}
+
+static void put_service(const struct landscape *landscape, size_t i,
+                        const struct graph_period *period)
+{
+    const struct landscape_service *service = &landscape->services[i];
+
+    printf("  s%zu [label=\"", i + 1);
+    put_text(service->name);
+    if (service->spans == 0) {
+        puts("\\nnot traced itself\"];");
+        return;
+    }
+    fputs("\\n", stdout);
+    put_rate(service->spans, " spans", period);
+    put_errors(service->errors);
+    put_times(&service->duration);
+    printf("\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
+           service->errors ? ", color=\"#c62828\"" : "");
+}
+
+void graph_dot(const struct landscape *landscape, const struct graph_period *period)
+{
+    puts("digraph blkin {\n"
+         "  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
+         "  edge [fontname=\"sans-serif\", fontsize=9];");
+    for (size_t i = 0; i < landscape->services_count; i++)
+        put_service(landscape, i, period);
+    for (size_t i = 0; i < landscape->calls_count; i++) {
+        const struct landscape_call *call = &landscape->calls[i];
+
+        printf("  s%zu -> s%zu [label=\"", call->from + 1, call->to + 1);
+        put_rate(call->calls, "", period);
+        put_errors(call->errors);
+        put_times(&call->duration);
+        printf("\"%s];\n", call->errors ? ", color=\"#c62828\"" : "");
+    }
+    puts("}");
+}

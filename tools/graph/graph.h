@@ -1,0 +1,44 @@
+/*
+ * The service graph in its forms. All write to the standard output, or to `file`.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_GRAPH_H
+#define BLKIN_TOOLS_GRAPH_H
+
+#include "landscape.h"
+
+#include <stdio.h>
+
+/* What the figures are of. */
+struct graph_period {
+    double seconds; /* 0: not known, so there are no rates */
+    uint64_t spans;
+    uint64_t traces; /* 0: not known */
+};
+
+/* Of less than a second a rate says nothing. */
+static inline bool graph_has_rates(const struct graph_period *period)
+{
+    return period->seconds >= 1;
+}
+
+/* As a tree and a table in lines of at most `width` columns. Out of memory: returns false. */
+bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width);
+
+/* For graphviz. */
+void graph_dot(const struct landscape *landscape, const struct graph_period *period);
+
+/* An object in a line, as blkin-graph(1) has it. Out of memory: returns false. */
+bool graph_json(const struct landscape *landscape, const struct graph_period *period);
+
+/* A picture by itself, or (is_page) a part of a page that has graph_style. Out of memory: returns
+ * false. */
+bool graph_svg(FILE *file, const struct landscape *landscape, const struct graph_period *period,
+               bool is_page);
+void graph_put_style(FILE *file);
+
+/* argv[0] is how messages begin. Returns the exit status. */
+int graph_command(int argc, char *argv[]);
+
+#endif

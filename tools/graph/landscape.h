@@ -1,0 +1,61 @@
+/*
+ * The service graph: services, and who calls whom, made of statistics.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_LANDSCAPE_H
+#define BLKIN_TOOLS_LANDSCAPE_H
+
+#include "analysis/statistics.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Times in ns. */
+struct landscape_service {
+    const char *name; /* as it is shown */
+    uint64_t spans;
+    uint64_t errors;
+    struct histogram duration; /* of all its spans */
+    double self_ns;            /* that all of these take by themselves */
+    bool is_called;            /* by another service */
+    size_t place;              /* before they were sorted */
+};
+
+struct landscape_call {
+    size_t from; /* index of services */
+    size_t to;   /* may be the same one */
+    uint64_t calls;
+    uint64_t errors;
+    struct histogram duration; /* of the spans by which they are answered */
+};
+
+struct landscape {
+    struct landscape_service *services; /* that of most spans first */
+    size_t services_count;
+    struct landscape_call *calls; /* sorted by from, then most calls first */
+    size_t calls_count;
+    double self_ns; /* of all services */
+    size_t *places; /* of services by the number of their name, + 1; 0: not there */
+    char rest_name[32];
+};
+
+/* How many colours pictures have for services. The last one is for all that have none. */
+#define LANDSCAPE_COLOURS 8
+
+/*
+ * The limit services of most spans, and the others as one; 0: all of them. The names live as long
+ * as the statistics. Out of memory: returns false. landscape_destroy() is for both cases.
+ */
+bool landscape_make(struct landscape *landscape, const struct statistics *statistics, size_t limit);
+void landscape_destroy(struct landscape *landscape);
+
+/* One of LANDSCAPE_COLOURS, the same one in all pictures. The first form is for an index of
+ * services, the second for the number of a name. */
+unsigned landscape_colour(const struct landscape *landscape, size_t service);
+unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name);
+
+/* The calls of a service: they are landscape->calls[i] from the returned i on. */
+size_t landscape_first_call(const struct landscape *landscape, size_t service);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * Foreign text in HTML and SVG.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "markup.h"
+
+#include "../text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct glyph {
+    char text[16];
+    size_t columns;
+};
+
+static size_t length_by(unsigned char first)
+{
+    return first < 0x80   ? 1
+           : first < 0xc2 ? 0
+           : first < 0xe0 ? 2
+           : first < 0xf0 ? 3
+           : first < 0xf5 ? 4
+                          : 0;
+}
+
+/* The character at text and how many bytes it has; 0 of them: that is not UTF-8. */
+static size_t decode(const char *text, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t length = length_by((unsigned char)text[0]);
+
+    *code = length > 1 ? (unsigned char)text[0] & (0xffu >> (length + 1)) : (unsigned char)text[0];
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    if (length == 0 || *code < least[length] || *code > 0x10ffff ||
+        (*code >= 0xd800 && *code <= 0xdfff))
+        return 0;
+    return length;
+}
+
+/* Controls, what turns the direction of writing, what has no width, what XML has no place for. */
+static bool is_hidden(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || text_changes_direction(code) ||
+           (code >= 0x200b && code <= 0x200d) || code == 0x2028 || code == 0x2029 ||
+           code == 0xfeff || (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef);
+}
+
+static bool is_wide(uint32_t code)
+{
+    return (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
+           (code >= 0xac00 && code <= 0xd7a3) || (code >= 0xf900 && code <= 0xfaff) ||
+           (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
+           (code >= 0x1f300 && code <= 0x1faff) || (code >= 0x20000 && code <= 0x3fffd);
+}
+
+static const char *entity_of(uint32_t code)
+{
+    switch (code) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+static const char *next_glyph(const char *text, struct glyph *glyph)
+{
+    uint32_t code;
+    const size_t length = decode(text, &code);
+    const char *entity = entity_of(code);
+
+    glyph->columns = 1;
+    if (length == 0) {
+        memcpy(glyph->text, "\xef\xbf\xbd", 4); /* the replacement character */
+        return text + 1;
+    }
+    if (entity) {
+        snprintf(glyph->text, sizeof(glyph->text), "%s", entity);
+    } else if (is_hidden(code)) {
+        glyph->columns = (size_t)snprintf(glyph->text, sizeof(glyph->text),
+                                          code < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", code);
+    } else {
+        memcpy(glyph->text, text, length);
+        glyph->text[length] = '\0';
+        glyph->columns = is_wide(code) ? 2 : 1;
+    }
+    return text + length;
+}
+
+/* Of the text as it will be seen; where it is cut, if it has more than max columns. */
+static const char *cut_at(const char *text, size_t max, size_t *columns)
+{
+    const char *cut = text;
+    struct glyph glyph;
+
+    *columns = 0;
+    while (*text) {
+        text = next_glyph(text, &glyph);
+        *columns += glyph.columns;
+        if (*columns > max)
+            return cut;
+        if (*columns < max)
+            cut = text;
+    }
+    return text;
+}
+
+void markup_put(FILE *file, const char *text, size_t max)
+{
+    size_t columns;
+    const char *const end = cut_at(text, max, &columns);
+    struct glyph glyph;
+
+    while (text < end) {
+        text = next_glyph(text, &glyph);
+        fputs(glyph.text, file);
+    }
+    if (columns > max)
+        fputs("…", file);
+}
+
+size_t markup_columns(const char *text, size_t max)
+{
+    size_t columns;
+
+    (void)cut_at(text, max, &columns);
+    return columns < max ? columns : max;
+}

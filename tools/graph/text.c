@@ -1,0 +1,239 @@
+/*
+ * The service graph in a terminal: who calls whom as a tree, then a table of the services.
+ *
+ * Each call is one line. A service whose calls were shown before has a mark there, so a graph of
+ * many ways, or of circles, is no longer than its calls.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "figures.h"
+#include "graph.h"
+
+#include "../text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDENT     3
+#define LEVELS_MAX 12 /* that are indented */
+#define LABEL_MIN  14
+#define CELL       9
+#define CELLS      5
+
+struct drawing {
+    const struct landscape *landscape;
+    const struct graph_period *period;
+    size_t label;
+    size_t levels;   /* that are indented: fewer where there is no room for names otherwise */
+    bool *is_shown;  /* by service: its calls are */
+    bool *has_more;  /* by level of the tree: calls that follow */
+    size_t *waiting; /* by level: the call to go on with */
+};
+
+static void put_cell(struct figure figure)
+{
+    printf("%*s", CELL, figure.text);
+}
+
+static struct figure rate(const struct drawing *drawing, uint64_t count)
+{
+    return drawing->period->seconds > 0 ? figure_number((double)count / drawing->period->seconds)
+                                        : (struct figure){"-"};
+}
+
+static struct figure quantile(const struct histogram *histogram, double q)
+{
+    return histogram->count ? figure_time(histogram_quantile(histogram, q), "u")
+                            : (struct figure){"-"};
+}
+
+static void put_figures(const struct drawing *drawing, uint64_t count, uint64_t errors,
+                        const struct histogram *duration)
+{
+    put_cell(rate(drawing, count));
+    put_cell(figure_count(errors));
+    put_cell(quantile(duration, 0.5));
+    put_cell(quantile(duration, 0.99));
+}
+
+static void put_titles(const struct drawing *drawing, const char *label, const char *last)
+{
+    put_spaces(drawing->label - put(label, drawing->label));
+    printf("%*s%*s%*s%*s%*s\n", CELL, "rate/s", CELL, "errors", CELL, "p50", CELL, "p99", CELL,
+           last);
+}
+
+/* ---- who calls whom */
+
+/* Returns the columns taken. */
+static size_t put_branches(const struct drawing *drawing, size_t level)
+{
+    const bool fancy = utf8();
+    const size_t skipped = level > drawing->levels ? level - drawing->levels : 0;
+
+    for (size_t i = skipped + 1; i < level; i++)
+        fputs(drawing->has_more[i] ? (fancy ? "│  " : "|  ") : "   ", stdout);
+    if (level)
+        fputs(drawing->has_more[level] ? (fancy ? "├─ " : "|- ") : (fancy ? "└─ " : "`- "), stdout);
+    return (level - skipped) * INDENT;
+}
+
+static void put_service(const struct drawing *drawing, size_t service, size_t level, bool is_again)
+{
+    const size_t taken = put_branches(drawing, level);
+    const size_t room = drawing->label > taken ? drawing->label - taken : 0;
+    const size_t mark = is_again ? 2 : 0;
+    const size_t name =
+        put(drawing->landscape->services[service].name, room > mark ? room - mark : room);
+
+    if (is_again)
+        fputs(" *", stdout);
+    put_spaces(room > name + mark ? room - name - mark : 0);
+}
+
+static void put_call(const struct drawing *drawing, const struct landscape_call *call, size_t level,
+                     bool is_again)
+{
+    put_service(drawing, call->to, level, is_again);
+    put_figures(drawing, call->calls, call->errors, &call->duration);
+    put_cell(quantile(&call->duration, 1));
+    putchar('\n');
+}
+
+static bool has_call(const struct drawing *drawing, size_t i, size_t from)
+{
+    return i < drawing->landscape->calls_count && drawing->landscape->calls[i].from == from;
+}
+
+/* All that is below a service at the top. Returns how many calls that were to a service shown
+ * before. */
+static size_t put_tree(struct drawing *drawing, size_t top)
+{
+    const struct landscape *landscape = drawing->landscape;
+    size_t level = 1, from = top, again = 0;
+
+    put_service(drawing, top, 0, false);
+    putchar('\n');
+    drawing->is_shown[top] = true;
+    drawing->waiting[1] = landscape_first_call(landscape, top);
+    while (level > 0) {
+        const size_t i = drawing->waiting[level];
+        const struct landscape_call *call = &landscape->calls[i];
+        bool is_again;
+
+        if (!has_call(drawing, i, from)) {
+            level--;
+            if (level)
+                from = landscape->calls[drawing->waiting[level] - 1].from;
+            continue;
+        }
+        drawing->waiting[level]++;
+        drawing->has_more[level] = has_call(drawing, i + 1, from);
+        is_again = drawing->is_shown[call->to] &&
+                   has_call(drawing, landscape_first_call(landscape, call->to), call->to);
+        put_call(drawing, call, level, is_again);
+        again += is_again;
+        if (drawing->is_shown[call->to])
+            continue;
+        drawing->is_shown[call->to] = true;
+        from = call->to;
+        drawing->waiting[++level] = landscape_first_call(landscape, from);
+    }
+    return again;
+}
+
+/* From who is not called, and then, for circles that nobody calls, from who has most spans. */
+static void put_calls(struct drawing *drawing)
+{
+    const struct landscape *landscape = drawing->landscape;
+    size_t again = 0;
+
+    if (landscape->calls_count == 0) {
+        puts("no service calls another one");
+        return;
+    }
+    put_titles(drawing, "who calls whom", "max");
+    for (int is_called = 0; is_called < 2; is_called++) {
+        for (size_t i = 0; i < landscape->services_count; i++) {
+            if (landscape->services[i].is_called <= (is_called != 0) && !drawing->is_shown[i] &&
+                has_call(drawing, landscape_first_call(landscape, i), i))
+                again += put_tree(drawing, i);
+        }
+    }
+    if (again)
+        puts("* what it calls is shown above");
+}
+
+/* ---- the services */
+
+static void put_services(const struct drawing *drawing)
+{
+    const struct landscape *landscape = drawing->landscape;
+
+    put_titles(drawing, "service (all its spans)", "self");
+    for (size_t i = 0; i < landscape->services_count; i++) {
+        const struct landscape_service *service = &landscape->services[i];
+
+        put_spaces(drawing->label - put(service->name, drawing->label));
+        put_figures(drawing, service->spans, service->errors, &service->duration);
+        put_cell(figure_share(service->self_ns, landscape->self_ns));
+        putchar('\n');
+    }
+}
+
+/* ---- all of it */
+
+static void put_head(const struct drawing *drawing)
+{
+    const struct graph_period *period = drawing->period;
+    uint64_t errors = 0;
+
+    for (size_t i = 0; i < drawing->landscape->services_count; i++)
+        errors += drawing->landscape->services[i].errors;
+    printf("%" PRIu64 " span%s", period->spans, period->spans == 1 ? "" : "s");
+    if (period->traces)
+        printf(" of %" PRIu64 " trace%s", period->traces, period->traces == 1 ? "" : "s");
+    printf(" in %.1f s, %" PRIu64 " with an error\n\n", period->seconds, errors);
+}
+
+/* As wide as the names want, where all of them are at a moderate depth. */
+static void lay_out(struct drawing *drawing, size_t width)
+{
+    const size_t room = width - CELLS * CELL;
+    size_t longest = LABEL_MIN;
+
+    for (size_t i = 0; i < drawing->landscape->services_count; i++) {
+        const size_t wanted = columns(drawing->landscape->services[i].name);
+
+        longest = wanted > longest ? wanted : longest;
+    }
+    drawing->label = longest + (LEVELS_MAX / 2) * INDENT;
+    drawing->label = drawing->label < room ? drawing->label : room;
+    drawing->levels = drawing->label > LABEL_MIN ? (drawing->label - LABEL_MIN) / INDENT : 0;
+}
+
+bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width)
+{
+    const size_t count = landscape->services_count + 3;
+    struct drawing drawing = {
+        .landscape = landscape,
+        .period = period,
+        .is_shown = calloc(count, sizeof(bool)),
+        .has_more = calloc(count, sizeof(bool)),
+        .waiting = calloc(count, sizeof(size_t)),
+    };
+    const bool has_memory = drawing.is_shown && drawing.has_more && drawing.waiting;
+
+    if (has_memory) {
+        lay_out(&drawing, width);
+        put_head(&drawing);
+        put_calls(&drawing);
+        putchar('\n');
+        put_services(&drawing);
+    }
+    free(drawing.is_shown);
+    free(drawing.has_more);
+    free(drawing.waiting);
+    return has_memory;
+}

@@ -1,0 +1,75 @@
+/*
+ * Where a command writes to.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fail(const struct output *output, const char *what)
+{
+    fprintf(stderr, "%s: cannot write %s: %s\n", output->command,
+            output->path ? output->path : "the output", what);
+    return false;
+}
+
+/* Beside it, so that it can be renamed; as the umask has it, as for any file that a shell makes. */
+static bool open_part(struct output *output)
+{
+    const mode_t mask = umask(077);
+    int fd;
+
+    (void)umask(mask);
+    if (asprintf(&output->part, "%s.XXXXXX", output->path) < 0) {
+        output->part = NULL;
+        errno = ENOMEM;
+        return false;
+    }
+    fd = mkstemp(output->part);
+    if (fd < 0)
+        return false;
+    (void)fchmod(fd, 0666 & ~mask);
+    output->file = fdopen(fd, "w");
+    return output->file != NULL;
+}
+
+bool output_open(struct output *output, const char *command, const char *path)
+{
+    struct stat found;
+
+    *output = (struct output){.file = stdout, .command = command, .path = path};
+    if (!path)
+        return true;
+    /* a pipe or a device is no file to put another one in the place of */
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
+        output->file = fopen(path, "w");
+        return output->file || fail(output, strerror(errno));
+    }
+    if (open_part(output))
+        return true;
+    (void)fail(output, strerror(errno));
+    free(output->part);
+    return false;
+}
+
+bool output_close(struct output *output, bool is_whole)
+{
+    errno = 0;
+    if (fflush(output->file) || ferror(output->file))
+        is_whole = is_whole && fail(output, strerror(errno ? errno : EIO));
+    if (output->path)
+        (void)fclose(output->file);
+    if (output->part) {
+        if (is_whole && rename(output->part, output->path) != 0)
+            is_whole = fail(output, strerror(errno));
+        if (!is_whole)
+            (void)unlink(output->part);
+    }
+    free(output->part);
+    return is_whole;
+}

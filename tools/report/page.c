@@ -1,0 +1,301 @@
+/*
+ * The whole page: head, figures, and the parts one after the other.
+ *
+ * It loads nothing: no scripts at all, and a policy that forbids them, should a text ever get out
+ * of its place.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "page.h"
+
+#include "graph/figures.h"
+#include "graph/markup.h"
+#include "parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SERVICES_MAX   40  /* in the graph */
+#define SPANS_MAX      200 /* of a trace */
+#define DETAILS_MAX    6000
+#define SOURCE_COLUMNS 200
+
+void put_name(const struct page *page, uint32_t name)
+{
+    const struct text text = names_text(statistics_names(page->statistics), name);
+
+    if (name == NAMES_OTHER) {
+        fputs("(other names)", page->file);
+    } else if (text.length == 0) {
+        fputs("(no name)", page->file);
+    } else {
+        fputs("<bdi>", page->file);
+        markup_put(page->file, text.data, NAME_COLUMNS);
+        fputs("</bdi>", page->file);
+    }
+}
+
+struct page_date page_date(int64_t ns)
+{
+    struct page_date date = {"at an unknown time"};
+    const time_t seconds = (time_t)(ns / 1000000000);
+    struct tm local;
+    size_t length;
+
+    if (ns == 0 || !localtime_r(&seconds, &local))
+        return date;
+    length = strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M:%S", &local);
+    snprintf(date.text + length, sizeof(date.text) - length, ".%03d",
+             (int)(ns % 1000000000 / 1000000));
+    return date;
+}
+
+/* ---- head */
+
+static void put_tile(FILE *file, const char *title, struct figure figure, bool is_bad,
+                     const char *more)
+{
+    fprintf(file, "<div><dt>%s</dt><dd%s>%s<small>%s</small></dd></div>", title,
+            is_bad ? " class=\"x\"" : "", figure.text, more);
+}
+
+static void put_tiles(const struct page *page)
+{
+    const double seconds = page->period.seconds;
+    const bool has_rates = graph_has_rates(&page->period);
+    FILE *file = page->file;
+    uint64_t errors = 0;
+    char text[96] = "";
+
+    for (size_t i = 0; i < page->landscape.services_count; i++)
+        errors += page->landscape.services[i].errors;
+    fputs("<dl class=\"ti\">", file);
+    if (has_rates)
+        snprintf(text, sizeof(text), "%s a second",
+                 figure_number((double)page->period.traces / seconds).text);
+    if (page->period.traces)
+        put_tile(file, "traces", figure_count(page->period.traces), false, text);
+    if (has_rates)
+        snprintf(text, sizeof(text), "%s a second",
+                 figure_number((double)page->period.spans / seconds).text);
+    put_tile(file, "spans", figure_count(page->period.spans), false, text);
+    snprintf(text, sizeof(text), "%s of the spans",
+             figure_share((double)errors, (double)page->period.spans).text);
+    put_tile(file, "failed spans", figure_count(errors), errors > 0, text);
+    snprintf(text, sizeof(text), "%zu way%s of calls", page->landscape.calls_count,
+             page->landscape.calls_count == 1 ? "" : "s");
+    put_tile(file, "services", figure_count(page->landscape.services_count), false, text);
+    if (page->traces.count) {
+        snprintf(text, sizeof(text), "p99 %s",
+                 figure_time(histogram_quantile(&page->traces, 0.99), "µ").text);
+        put_tile(file, "p50 of traces", figure_time(histogram_quantile(&page->traces, 0.5), "µ"),
+                 false, text);
+        put_tile(file, "slowest trace", figure_time(histogram_quantile(&page->traces, 1), "µ"),
+                 false, "");
+    }
+    fputs("</dl>\n", file);
+}
+
+static void put_head(const struct page *page, bool has_traces)
+{
+    FILE *file = page->file;
+
+    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" "
+          "content=\"default-src 'none';style-src 'unsafe-inline'\">\n<title>BlkKin: ",
+          file);
+    markup_put(file, page->source, SOURCE_COLUMNS);
+    fputs("</title>\n", file);
+    put_page_style(file);
+    fputs("</head>\n<body>\n<header>\n<h1><bdi>", file);
+    markup_put(file, page->source, SOURCE_COLUMNS);
+    fputs("</bdi></h1>\n", file);
+    if (page->start_ns)
+        fprintf(file, "<div class=\"fg\">%s to %s, %s</div>\n", page_date(page->start_ns).text,
+                page_date(page->end_ns).text, figure_time(page->end_ns - page->start_ns, "µ").text);
+    put_tiles(page);
+    fputs("<nav aria-label=\"sections\"><a href=\"#self\">Where the time goes</a>"
+          "<a href=\"#graph\">Who calls whom</a><a href=\"#latency\">How long it takes</a>",
+          file);
+    if (has_traces)
+        fputs("<a href=\"#traces\">The slowest traces</a>", file);
+    fputs("</nav>\n</header>\n<main>\n", file);
+}
+
+/* ---- graph */
+
+static void put_figure(FILE *file, const char *title, const char *text, bool is_bad)
+{
+    fprintf(file, "<td role=\"cell\" data-l=\"%s\"%s>%s</td>", title, is_bad ? " class=\"x\"" : "",
+            text);
+}
+
+static void put_call(const struct page *page, const struct landscape_call *call)
+{
+    const struct landscape *landscape = &page->landscape;
+    const bool has_times = call->duration.count > 0;
+    static const double quantiles[] = {0.5, 0.99, 1};
+    static const char *const titles[] = {"p50", "p99", "max"};
+    FILE *file = page->file;
+
+    fputs("<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><bdi>", file);
+    markup_put(file, landscape->services[call->from].name, NAME_COLUMNS);
+    fputs("</bdi> → <bdi>", file);
+    markup_put(file, landscape->services[call->to].name, NAME_COLUMNS);
+    fputs("</bdi></th>", file);
+    put_figure(file, "calls", figure_count(call->calls).text, false);
+    put_figure(file, "errors", figure_count(call->errors).text, call->errors > 0);
+    for (size_t i = 0; i < 3; i++)
+        put_figure(file, titles[i],
+                   has_times
+                       ? figure_time(histogram_quantile(&call->duration, quantiles[i]), "µ").text
+                       : "–",
+                   false);
+    fputs("</tr>\n", file);
+}
+
+static bool put_graph(const struct page *page)
+{
+    FILE *file = page->file;
+
+    fputs("<section id=\"graph\"><h2>Who calls whom</h2><p>On the arrows: calls and how long "
+          "they take, as the one that is called has it. In the boxes: the service's share of all "
+          "self time. Red lines: 1 % or more fail. ↻: calls of a service to itself.</p>\n"
+          "<div class=\"gr\" tabindex=\"0\" role=\"group\" aria-label=\"service graph\">\n",
+          file);
+    if (!graph_svg(file, &page->landscape, &page->period, true))
+        return false;
+    fputs("</div>\n", file);
+    if (page->landscape.calls_count) {
+        fputs("<details><summary>The same as a table</summary>\n<table class=\"cl\" "
+              "role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">"
+              "<th role=\"columnheader\" scope=\"col\">calls of</th>"
+              "<th role=\"columnheader\" scope=\"col\">calls</th>"
+              "<th role=\"columnheader\" scope=\"col\">errors</th>"
+              "<th role=\"columnheader\" scope=\"col\">p50</th>"
+              "<th role=\"columnheader\" scope=\"col\">p99</th>"
+              "<th role=\"columnheader\" scope=\"col\">max</th></tr></thead>"
+              "<tbody role=\"rowgroup\">\n",
+              file);
+        for (size_t i = 0; i < page->landscape.calls_count; i++)
+            put_call(page, &page->landscape.calls[i]);
+        fputs("</tbody></table></details>", file);
+    }
+    fputs("</section>\n", file);
+    return true;
+}
+
+/* ---- traces */
+
+static int64_t duration_of(const struct trace *trace)
+{
+    return trace->end_ns - trace->start_ns;
+}
+
+static int by_duration(const void *a, const void *b)
+{
+    const struct trace *left = *(const struct trace *const *)a;
+    const struct trace *right = *(const struct trace *const *)b;
+
+    if (duration_of(left) != duration_of(right))
+        return duration_of(left) > duration_of(right) ? -1 : 1;
+    return strcmp(left->id, right->id);
+}
+
+static bool put_trace(struct page *page, struct summary *summary, const struct trace *trace,
+                      bool is_open)
+{
+    return trace_link(trace, summary->names, &summary->model) &&
+           put_timeline(page, trace->id, &summary->model, SPANS_MAX, is_open);
+}
+
+/* The slowest ones, then of the others that failed half as many. */
+static bool put_chosen(struct page *page, struct summary *summary, const struct trace **traces,
+                       size_t max)
+{
+    const size_t count = summary->traces.count;
+    size_t shown = 0;
+
+    fputs("<section id=\"traces\"><h2>The slowest traces</h2><p>Full colour: the span takes the "
+          "time by itself. Pale: a child is under way. Marks: annotations. A line opens with what "
+          "the span says.</p>\n",
+          page->file);
+    for (; shown < count && shown < max; shown++) {
+        if (!put_trace(page, summary, traces[shown], shown == 0))
+            return false;
+    }
+    fputs("</section>\n", page->file);
+    for (size_t i = shown, failed = 0; i < count && failed < max / 2; i++) {
+        if (!traces[i]->errors)
+            continue;
+        if (failed++ == 0)
+            fputs("<section id=\"failed\"><h2>Other traces that failed</h2>"
+                  "<p>The slowest of them.</p>\n",
+                  page->file);
+        if (!put_trace(page, summary, traces[i], false))
+            return false;
+        if (failed == max / 2)
+            break;
+    }
+    fputs("</section>\n", page->file);
+    return true;
+}
+
+static bool put_traces(struct page *page, struct summary *summary, size_t max)
+{
+    const size_t count = summary->traces.count;
+    const struct trace **traces = calloc(count + 1, sizeof(*traces));
+    bool is_done = traces != NULL;
+
+    for (size_t i = 0; is_done && i < count; i++)
+        traces[i] = &summary->traces.traces[i];
+    if (is_done) {
+        qsort(traces, count, sizeof(*traces), by_duration);
+        is_done = put_chosen(page, summary, traces, max);
+    }
+    free(traces);
+    return is_done;
+}
+
+/* ---- all of it */
+
+static void put_end(const struct page *page)
+{
+    fputs("</main>\n<footer>", page->file);
+    if (page->details_missing)
+        fprintf(page->file, "%s tags and annotations are left out: the page would be too large. ",
+                figure_count(page->details_missing).text);
+    fputs("Quantiles are off by 0.3&nbsp;% at most, counts are exact. Made by blkin "
+          "report " BLKIN_RELEASE ".</footer>\n</body>\n</html>\n",
+          page->file);
+}
+
+bool page_put(FILE *file, const char *source, struct summary *summary, size_t max_traces)
+{
+    struct page page = {
+        .file = file,
+        .source = source,
+        .period = {summary->seconds, summary->spans, summary->traces_count},
+        .start_ns = summary->start_ns,
+        .end_ns = summary->end_ns,
+        .statistics = summary->statistics,
+        .details_left = DETAILS_MAX,
+    };
+    bool is_done = landscape_make(&page.landscape, summary->statistics, SERVICES_MAX);
+
+    for (size_t i = 0; is_done && i < summary->traces.count; i++)
+        is_done = histogram_add(&page.traces, duration_of(&summary->traces.traces[i]));
+    if (is_done) {
+        put_head(&page, summary->traces.count > 0 && max_traces > 0);
+        is_done = put_operations(&page) && put_graph(&page) && put_latencies(&page) &&
+                  (summary->traces.count == 0 || max_traces == 0 ||
+                   put_traces(&page, summary, max_traces));
+        put_end(&page);
+    }
+    histogram_clear(&page.traces);
+    landscape_destroy(&page.landscape);
+    return is_done;
+}

@@ -1,0 +1,52 @@
+/*
+ * The page's parts. All texts of traces are foreign: they pass through markup_put().
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_REPORT_PARTS_H
+#define BLKIN_TOOLS_REPORT_PARTS_H
+
+#include "analysis/model.h"
+#include "graph/graph.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Everything that a page shows a part of. */
+struct page {
+    FILE *file;
+    const char *source;
+    struct graph_period period;
+    int64_t start_ns; /* of the first span; 0: not known */
+    int64_t end_ns;
+    const struct statistics *statistics;
+    struct landscape landscape;
+    struct histogram traces; /* how long whole traces are */
+    size_t details_left;     /* how many tags and annotations may still be shown */
+    size_t details_missing;
+};
+
+#define NAME_COLUMNS 80
+
+/* The name of a service or a span, and what stands for one that is not known. */
+void put_name(const struct page *page, uint32_t name);
+
+/* The style of the whole page. */
+void put_page_style(FILE *file);
+
+/* Out of memory: these return false. */
+bool put_operations(const struct page *page);
+bool put_latencies(const struct page *page);
+bool put_timeline(struct page *page, const char *trace_id, const struct trace_model *linked,
+                  size_t max_spans, bool is_open);
+
+/* Of the operations: those of most self time first. *count of them; free(3) the array. */
+const struct statistics_row **operations(const struct statistics *statistics, size_t *count);
+
+/* When, in local time, or "at an unknown time". */
+struct page_date {
+    char text[64];
+};
+struct page_date page_date(int64_t ns);
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * Loaded spans as traces.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "traces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order of the file where nothing else decides. */
+static int by_address(const void *a, const void *b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_time(const struct json_span *a, const struct json_span *b)
+{
+    if (!a->start_ns != !b->start_ns)
+        return a->start_ns ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return by_address(a, b);
+}
+
+static int by_trace_and_time(const void *a, const void *b)
+{
+    const struct json_span *left = *(const struct json_span *const *)a;
+    const struct json_span *right = *(const struct json_span *const *)b;
+    const int order = strcmp(left->trace_id, right->trace_id);
+
+    return order ? order : by_time(left, right);
+}
+
+static int by_first_span(const void *a, const void *b)
+{
+    return by_time(((const struct trace *)a)->spans[0], ((const struct trace *)b)->spans[0]);
+}
+
+static void measure(struct trace *trace)
+{
+    trace->id = trace->spans[0]->trace_id;
+    trace->start_ns = trace->end_ns = trace->spans[0]->start_ns;
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct json_span *span = trace->spans[i];
+
+        trace->errors += span->error != NULL;
+        if (span->start_ns && span->start_ns + span->duration_ns > trace->end_ns)
+            trace->end_ns = span->start_ns + span->duration_ns;
+    }
+}
+
+bool traces_sort(const struct span_list *spans, struct trace_list *list)
+{
+    struct trace *trace = NULL;
+
+    list->spans = calloc(spans->count, sizeof(*list->spans));
+    list->traces = calloc(spans->count, sizeof(*list->traces));
+    list->count = 0;
+    if (!list->spans || !list->traces)
+        return false;
+    for (size_t i = 0; i < spans->count; i++)
+        list->spans[i] = &spans->spans[i];
+    qsort(list->spans, spans->count, sizeof(*list->spans), by_trace_and_time);
+    for (size_t i = 0; i < spans->count; i++) {
+        if (!trace || strcmp(trace->spans[0]->trace_id, list->spans[i]->trace_id) != 0) {
+            trace = &list->traces[list->count++];
+            trace->spans = &list->spans[i];
+        }
+        trace->count++;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        measure(&list->traces[i]);
+    qsort(list->traces, list->count, sizeof(*list->traces), by_first_span);
+    return true;
+}
+
+void traces_free(struct trace_list *list)
+{
+    free(list->spans);
+    free(list->traces);
+}
+
+/* ---- for the model */
+
+struct names *names_of_file(void)
+{
+    return names_new(UINT32_MAX, SIZE_MAX);
+}
+
+static uint64_t id_of(const char *digits)
+{
+    return strtoull(digits, NULL, 16);
+}
+
+uint64_t trace_id_half(const char *id, bool high)
+{
+    char digits[17] = "";
+
+    if (strlen(id) == 16)
+        return high ? 0 : id_of(id);
+    memcpy(digits, high ? id : id + 16, 16);
+    return id_of(digits);
+}
+
+static enum span_kind kind_of(const char *text)
+{
+    static const char *const kinds[] = {[SPAN_CLIENT] = "CLIENT",
+                                        [SPAN_SERVER] = "SERVER",
+                                        [SPAN_PRODUCER] = "PRODUCER",
+                                        [SPAN_CONSUMER] = "CONSUMER"};
+
+    for (int i = SPAN_CLIENT; i <= SPAN_CONSUMER; i++) {
+        if (strcmp(text, kinds[i]) == 0)
+            return (enum span_kind)i;
+    }
+    return SPAN_LOCAL;
+}
+
+struct trace_span span_for_model(const struct json_span *span, struct names *names)
+{
+    return (struct trace_span){
+        .id = id_of(span->id),
+        .parent_id = span->parent[0] ? id_of(span->parent) : 0,
+        .start_ns = span->start_ns,
+        .duration_ns = span->duration_ns,
+        .service = names_id(names, text_of(span->service)),
+        .name = names_id(names, text_of(span->name)),
+        .remote_service = names_id(names, text_of(span->remote_service)),
+        .kind = (uint8_t)kind_of(span->kind),
+        .is_error = span->error != NULL,
+        .is_shared = span->shared,
+        .of = span,
+    };
+}
+
+bool trace_link(const struct trace *trace, struct names *names, struct trace_model *model)
+{
+    trace_model_clear(model);
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct trace_span span = span_for_model(trace->spans[i], names);
+
+        if (!trace_model_add(model, &span))
+            return false;
+    }
+    return trace_model_link(model);
+}
+
+/* ---- services */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t trace_services(const struct trace *trace)
+{
+    const char **names = calloc(trace->count, sizeof(char *));
+    size_t services = 0;
+
+    if (!names)
+        return 0;
+    for (size_t i = 0; i < trace->count; i++)
+        names[i] = trace->spans[i]->service;
+    qsort(names, trace->count, sizeof(char *), by_text);
+    for (size_t i = 0; i < trace->count; i++)
+        services += names[i][0] && (i == 0 || strcmp(names[i - 1], names[i]) != 0);
+    free(names);
+    return services;
+}

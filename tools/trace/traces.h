@@ -1,0 +1,53 @@
+/*
+ * Loaded spans sorted into traces, and a trace for the model.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_TRACES_H
+#define BLKIN_TOOLS_TRACES_H
+
+#include "analysis/model.h"
+#include "analysis/names.h"
+#include "load.h"
+
+/* Times in ns. */
+struct trace {
+    const char *id;
+    const struct json_span **spans; /* by time; those without a time last */
+    size_t count;
+    int64_t start_ns; /* of the first span that has a time; 0: none has */
+    int64_t end_ns;
+    size_t errors;
+};
+
+struct trace_list {
+    struct trace *traces; /* by time */
+    size_t count;
+    const struct json_span **spans; /* of all of them */
+};
+
+/* Out of memory: returns false. */
+bool traces_sort(const struct span_list *spans, struct trace_list *list);
+void traces_free(struct trace_list *list);
+
+/* The span as the model has it; `of` is the loaded one. */
+struct trace_span span_for_model(const struct json_span *span, struct names *names);
+
+/* Half of a trace id; the high one of 64 bits is 0. */
+uint64_t trace_id_half(const char *id, bool high);
+
+static inline const struct json_span *span_of(const struct trace_model *model, uint32_t node)
+{
+    return model->spans[node].of;
+}
+
+/* Makes it the model's, linked. Out of memory: returns false. */
+bool trace_link(const struct trace *trace, struct names *names, struct trace_model *model);
+
+/* How many different services have spans in it. */
+size_t trace_services(const struct trace *trace);
+
+/* Names without a limit, as a file's are all in memory anyway. Returns NULL when out of memory. */
+struct names *names_of_file(void);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * blkin work: a worker, the root, or advice.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "command.h"
+
+#include "advise.h"
+#include "root.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int has(int argc, char *argv[], const char *flag)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], flag) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int work_command(int argc, char *argv[])
+{
+    if (has(argc, argv, "--root"))
+        return root_command(argc, argv);
+    if (has(argc, argv, "--advise"))
+        return advise_command(argc, argv);
+    fputs("blkin work: the worker itself is not in this build\n", stderr);
+    return 1;
+}

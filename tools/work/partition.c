@@ -1,0 +1,687 @@
+/*
+ * The traces of one partition.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "partition.h"
+
+#include "core/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FIRST_PLACES 256U
+#define SLAB_BYTES   (UINT32_C(1) << 20)
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+void place_write(const struct place *place, char text[PLACE_TEXT_MAX])
+{
+    (void)snprintf(text, PLACE_TEXT_MAX, "blkin1 %" PRId64 " %" PRId64, place->read_back,
+                   place->read_to);
+}
+
+struct place place_read(int64_t watermark, struct text text)
+{
+    struct place place = {watermark, watermark, watermark};
+    char copy[PLACE_TEXT_MAX] = "";
+    int64_t read_back, read_to;
+
+    if (text.length >= sizeof(copy))
+        return place;
+    (void)text_copy(copy, text);
+    if (sscanf(copy, "blkin1 %20" SCNd64 " %20" SCNd64, &read_back, &read_to) == 2 &&
+        read_back >= 0 && read_back <= watermark && read_to >= watermark) {
+        place.read_back = read_back;
+        place.read_to = read_to;
+    }
+    return place;
+}
+
+/* ---- memory: traces and spans, in slabs that are used again -------------------------------------
+ */
+
+struct slab {
+    struct slab *next;
+    union {
+        struct held_trace traces[1];
+        struct held_span spans[1];
+    } items;
+};
+
+static struct slab *new_slab(struct assembly *assembly)
+{
+    struct slab *slab = malloc(SLAB_BYTES);
+
+    assembly->is_starved |= !slab;
+    if (slab) {
+        slab->next = assembly->slabs;
+        assembly->slabs = slab;
+    }
+    return slab;
+}
+
+#define SLAB_ITEMS(type) ((SLAB_BYTES - offsetof(struct slab, items)) / sizeof(type))
+
+static void add_traces(struct assembly *assembly)
+{
+    struct slab *slab = new_slab(assembly);
+
+    for (size_t i = slab ? SLAB_ITEMS(struct held_trace) : 0; i; i--) {
+        slab->items.traces[i - 1].next = assembly->free_traces;
+        assembly->free_traces = &slab->items.traces[i - 1];
+    }
+}
+
+static void add_spans(struct assembly *assembly)
+{
+    struct slab *slab = new_slab(assembly);
+
+    for (size_t i = slab ? SLAB_ITEMS(struct held_span) : 0; i; i--) {
+        slab->items.spans[i - 1].next = assembly->free_spans;
+        assembly->free_spans = &slab->items.spans[i - 1];
+    }
+}
+
+static struct held_trace *new_trace(struct assembly *assembly)
+{
+    struct held_trace *trace;
+
+    if (!assembly->free_traces)
+        add_traces(assembly);
+    trace = assembly->free_traces;
+    if (trace) {
+        assembly->free_traces = trace->next;
+        assembly->counts->open_bytes += sizeof(*trace);
+    }
+    return trace;
+}
+
+static void free_trace(struct assembly *assembly, struct held_trace *trace)
+{
+    trace->next = assembly->free_traces;
+    assembly->free_traces = trace;
+    assembly->counts->open_bytes -= sizeof(*trace);
+}
+
+static struct held_span *new_span(struct assembly *assembly)
+{
+    struct held_span *span;
+
+    if (!assembly->free_spans)
+        add_spans(assembly);
+    span = assembly->free_spans;
+    if (span) {
+        assembly->free_spans = span->next;
+        assembly->counts->open_bytes += sizeof(*span);
+    }
+    return span;
+}
+
+/* All at once. */
+static void free_spans(struct assembly *assembly, struct held_trace *trace)
+{
+    if (!trace->first)
+        return;
+    trace->last->next = assembly->free_spans;
+    assembly->free_spans = trace->first;
+    assembly->counts->open_bytes -= trace->spans * sizeof(*trace->first);
+    trace->first = trace->last = NULL;
+}
+
+void assembly_open(struct assembly *assembly)
+{
+    assembly->seed = hash_seed(assembly);
+}
+
+void assembly_close(struct assembly *assembly)
+{
+    struct slab *next;
+
+    for (struct slab *slab = assembly->slabs; slab; slab = next) {
+        next = slab->next;
+        free(slab);
+    }
+    assembly->slabs = NULL;
+}
+
+/* ---- the table: open addressing, at most half full ------------------------------------------- */
+
+struct table_place {
+    uint64_t low; /* of the trace's id: so few traces are looked at */
+    struct held_trace *trace;
+};
+
+static uint32_t home_of(const struct partition *partition, uint64_t high, uint64_t low)
+{
+    return (uint32_t)hash_mix(low ^ hash_mix(high ^ partition->assembly->seed)) &
+           partition->table_mask;
+}
+
+/* Where it is, or would be. */
+static struct table_place *find(const struct partition *partition, uint64_t high, uint64_t low)
+{
+    uint32_t i = home_of(partition, high, low);
+
+    while (partition->table[i].trace &&
+           (partition->table[i].low != low || partition->table[i].trace->high != high))
+        i = (i + 1) & partition->table_mask;
+    return &partition->table[i];
+}
+
+static bool set_table(struct partition *partition, uint32_t places)
+{
+    struct table_place *old = partition->table;
+    const uint32_t old_places = old ? partition->table_mask + 1 : 0;
+
+    partition->table = calloc(places, sizeof(*partition->table));
+    if (!partition->table) {
+        partition->table = old;
+        return false;
+    }
+    partition->table_mask = places - 1;
+    for (uint32_t i = 0; i < old_places; i++) {
+        if (old[i].trace)
+            *find(partition, old[i].trace->high, old[i].low) = old[i];
+    }
+    free(old);
+    return true;
+}
+
+/* Closes the gap that one leaves. */
+static void remove_place(struct partition *partition, struct table_place *place)
+{
+    uint32_t gap = (uint32_t)(place - partition->table);
+
+    partition->table_used--;
+    for (uint32_t i = gap;;) {
+        uint32_t home;
+
+        i = (i + 1) & partition->table_mask;
+        if (!partition->table[i].trace)
+            break;
+        home = home_of(partition, partition->table[i].trace->high, partition->table[i].low);
+        /* does it lie between the gap and here, where it is found from? */
+        if (((i - home) & partition->table_mask) < ((i - gap) & partition->table_mask))
+            continue;
+        partition->table[gap] = partition->table[i];
+        gap = i;
+    }
+    partition->table[gap].trace = NULL;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void append(struct held_traces *list, struct held_trace *trace)
+{
+    trace->next = NULL;
+    if (list->last)
+        list->last->next = trace;
+    else
+        list->first = trace;
+    list->last = trace;
+}
+
+static struct held_trace *take_first(struct held_traces *list)
+{
+    struct held_trace *trace = list->first;
+
+    list->first = trace->next;
+    if (!list->first)
+        list->last = NULL;
+    return trace;
+}
+
+/* ---- the log's time -------------------------------------------------------------------------- */
+
+static struct log_time *time_at(struct partition *partition, uint32_t i)
+{
+    return &partition->times[i % LOG_TIMES];
+}
+
+/* For how long after its last span a closed trace is known. */
+static int64_t memory_ms(const struct partition *partition)
+{
+    return 2 * partition->assembly->wait_ms;
+}
+
+/* A note now and then. In a ring that is full the last one is taken back: so more is read back. */
+static void note_time(struct partition *partition, int64_t offset)
+{
+    const int64_t step = partition->assembly->wait_ms / 32 + 1;
+    const uint32_t used = partition->next_time - partition->first_time;
+
+    if (used && partition->time_ms < time_at(partition, partition->next_time - 1)->ms + step)
+        return;
+    if (used == LOG_TIMES)
+        partition->next_time--;
+    *time_at(partition, partition->next_time++) = (struct log_time){partition->time_ms, offset};
+}
+
+/* The time that the watermark has, or that comes before it. */
+static int64_t watermark_ms(const struct partition *partition)
+{
+    return partition->open_traces.first ? partition->open_traces.first->first_ms
+                                        : partition->time_ms;
+}
+
+/* Keeps the last note of before what is remembered at the watermark. */
+static void forget_times(struct partition *partition)
+{
+    const int64_t from_ms = watermark_ms(partition) - memory_ms(partition);
+
+    while (partition->next_time - partition->first_time > 1 &&
+           time_at(partition, partition->first_time + 1)->ms <= from_ms)
+        partition->first_time++;
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+static int64_t watermark(const struct partition *partition)
+{
+    return partition->open_traces.first ? partition->open_traces.first->first_offset
+                                        : partition->next;
+}
+
+static uint64_t origins_bytes(const struct held_message *message)
+{
+    return message->origins_room * sizeof(*message->origins);
+}
+
+static void release_messages(struct partition *partition)
+{
+    const int64_t needed = watermark(partition);
+    struct held_message *message;
+
+    while ((message = partition->first_message) && message->offset < needed) {
+        partition->first_message = message->next;
+        if (!message->next)
+            partition->last_message = NULL;
+        partition->assembly->counts->open_bytes -= message->bytes.length;
+        partition->assembly->counts->open_bytes -= origins_bytes(message);
+        free(message->origins);
+        partition->assembly->release(partition->assembly->context, message);
+    }
+}
+
+static void decide(struct partition *partition, struct held_trace *trace)
+{
+    trace->is_decided = true;
+    trace->queued_ms = partition->time_ms;
+    append(&partition->decided, trace);
+}
+
+static void close_first(struct partition *partition)
+{
+    struct held_trace *trace = take_first(&partition->open_traces);
+    struct work_counts *counts = partition->assembly->counts;
+
+    partition->assembly->close(partition->assembly->context, trace);
+    counts->traces_closed++;
+    counts->spans_counted += trace->spans;
+    counts->spans_over += trace->over;
+    counts->spans_open -= trace->spans + trace->over;
+    counts->traces_open--;
+    partition->open--;
+    free_spans(partition->assembly, trace);
+    decide(partition, trace);
+}
+
+static void forget_first(struct partition *partition)
+{
+    struct held_trace *trace = take_first(&partition->decided);
+
+    if (!trace->is_forgotten)
+        remove_place(partition, find(partition, trace->high, trace->low));
+    free_trace(partition->assembly, trace);
+}
+
+static bool is_remembered(const struct partition *partition, const struct held_trace *trace,
+                          int64_t time_ms)
+{
+    return trace->last_ms + memory_ms(partition) > time_ms;
+}
+
+/* Those that something came of since they were queued are queued once more. */
+static void forget(struct partition *partition, int64_t time_ms)
+{
+    struct held_trace *trace;
+
+    while ((trace = partition->decided.first) &&
+           trace->queued_ms + memory_ms(partition) <= time_ms) {
+        if (trace->is_forgotten || !is_remembered(partition, trace, time_ms)) {
+            forget_first(partition);
+        } else {
+            trace->queued_ms = time_ms;
+            append(&partition->decided, take_first(&partition->decided));
+        }
+    }
+}
+
+void partition_pass(struct partition *partition, int64_t time_ms)
+{
+    while (partition_due_ms(partition) <= time_ms)
+        close_first(partition);
+    forget(partition, time_ms);
+    forget_times(partition);
+    release_messages(partition);
+}
+
+bool partition_relieve(struct partition *partition)
+{
+    if (partition->open_traces.first) {
+        partition->assembly->counts->traces_early++;
+        close_first(partition);
+        release_messages(partition);
+        return true;
+    }
+    if (!partition->decided.first)
+        return false;
+    partition->assembly->counts->traces_forgotten += !partition->decided.first->is_forgotten;
+    forget_first(partition);
+    return true;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct reading {
+    struct partition *partition;
+    struct held_message *message;
+    struct text scope;
+    uint64_t origin_number;
+    uint32_t service;
+    bool is_back;  /* before the watermark: only to know which traces there were */
+    bool is_again; /* the worker before has read it, too */
+};
+
+static struct held_trace *begin_trace(const struct reading *reading, struct table_place *place,
+                                      const struct otlp_span *span)
+{
+    struct partition *partition = reading->partition;
+    struct held_trace *trace = new_trace(partition->assembly);
+
+    if (!trace)
+        return NULL;
+    *trace = (struct held_trace){
+        .high = span->trace_id_high,
+        .low = span->trace_id,
+        .first_offset = reading->message->offset,
+        .first_ms = partition->time_ms,
+    };
+    if (place->trace)
+        place->trace->is_forgotten = true;
+    else
+        partition->table_used++;
+    *place = (struct table_place){trace->low, trace};
+    if (reading->is_back) {
+        decide(partition, trace);
+    } else {
+        append(&partition->open_traces, trace);
+        partition->open++;
+        partition->assembly->counts->traces_open++;
+    }
+    return trace;
+}
+
+static struct held_trace *find_trace(const struct reading *reading, const struct otlp_span *span)
+{
+    struct partition *partition = reading->partition;
+    struct table_place *place;
+
+    if (2 * (partition->table_used + 1) > partition->table_mask &&
+        !set_table(partition, 2 * (partition->table_mask + 1)) &&
+        partition->table_used >= partition->table_mask)
+        return NULL;
+    place = find(partition, span->trace_id_high, span->trace_id);
+    if (!place->trace ||
+        (place->trace->is_decided && !is_remembered(partition, place->trace, partition->time_ms)))
+        return begin_trace(reading, place, span);
+    return place->trace;
+}
+
+static uint32_t name_id(const struct reading *reading, struct text name)
+{
+    if (name.length > WORK_NAME_MAX)
+        name.length = WORK_NAME_MAX;
+    return names_id(reading->partition->assembly->names, name);
+}
+
+/* Most spans are of the origin of the one before. */
+static bool take_origin(struct reading *reading, const struct otlp_origin *origin)
+{
+    struct held_message *message = reading->message;
+    struct held_origin *origins = message->origins;
+
+    if (origin->number == reading->origin_number && text_equal(origin->scope, reading->scope))
+        return true;
+    if (origin->number != reading->origin_number)
+        reading->service = name_id(reading, origin->service);
+    if (message->origins_count == message->origins_room) {
+        const uint32_t room = message->origins_room ? 2 * message->origins_room : 4;
+
+        origins = realloc(origins, room * sizeof(*origins));
+        if (!origins)
+            return false;
+        message->origins = origins;
+        message->origins_room = room;
+    }
+    origins[message->origins_count++] =
+        (struct held_origin){origin->resource, origin->scope, origin->service};
+    reading->origin_number = origin->number;
+    reading->scope = origin->scope;
+    return true;
+}
+
+static struct trace_span describe(const struct reading *reading, const struct otlp_span *span)
+{
+    return (struct trace_span){
+        .id = span->id,
+        .parent_id = span->parent_id,
+        .start_ns = span->start_ns,
+        .duration_ns = span->end_ns - span->start_ns,
+        .service = reading->service,
+        .name = name_id(reading, span->name),
+        .remote_service =
+            span->peer_service.length ? name_id(reading, span->peer_service) : NAMES_NONE,
+        .kind = (uint8_t)span->kind,
+        .is_error = span->is_error,
+    };
+}
+
+static void hold(struct reading *reading, struct held_trace *trace, const struct otlp_span *span)
+{
+    struct assembly *assembly = reading->partition->assembly;
+    struct held_span *held = NULL;
+
+    if (trace->spans < TRACE_SPANS_MAX)
+        held = new_span(assembly);
+    if (!held) {
+        trace->over++;
+        return;
+    }
+    *held = (struct held_span){
+        .span = describe(reading, span),
+        .message = reading->message,
+        .raw = span->raw.data,
+        .raw_length = (uint32_t)span->raw.length,
+        .origin = reading->message->origins_count - 1,
+    };
+    held->span.of = held;
+    if (trace->last)
+        trace->last->next = held;
+    else
+        trace->first = held;
+    trace->last = held;
+    trace->spans++;
+}
+
+static void count_in(const struct reading *reading)
+{
+    struct work_counts *counts = reading->partition->assembly->counts;
+
+    if (reading->is_again)
+        counts->spans_taken_over++;
+    else
+        counts->spans_in++;
+}
+
+/* Of a trace that is decided: counted before, or late. */
+static void take_decided(const struct reading *reading, const struct held_trace *trace,
+                         const struct otlp_span *span)
+{
+    struct assembly *assembly = reading->partition->assembly;
+    struct trace_span described;
+
+    if (reading->is_again && trace->first_offset < reading->partition->start.watermark) {
+        assembly->counts->spans_read_back++;
+        return;
+    }
+    described = describe(reading, span);
+    count_in(reading);
+    assembly->counts->spans_late++;
+    assembly->late(assembly->context, &described);
+}
+
+static void take_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    struct reading *reading = context;
+    struct held_trace *trace = find_trace(reading, span);
+
+    if (!trace || !take_origin(reading, origin)) {
+        reading->partition->assembly->is_starved = true;
+        return;
+    }
+    trace->last_ms = reading->partition->time_ms;
+    if (trace->is_decided) {
+        take_decided(reading, trace, span);
+        return;
+    }
+    count_in(reading);
+    reading->partition->assembly->counts->spans_open++;
+    hold(reading, trace, span);
+}
+
+static void count_message(const struct reading *reading, const struct otlp_decoded *decoded)
+{
+    struct work_counts *counts = reading->partition->assembly->counts;
+
+    if (reading->is_again)
+        return;
+    counts->messages++;
+    counts->bytes += reading->message->bytes.length;
+    counts->spans_in += decoded->invalid;
+    counts->spans_invalid += decoded->invalid;
+    counts->messages_broken += decoded->is_broken;
+}
+
+/* What was read before was looked at before. */
+static void count_gap(const struct partition *partition, int64_t offset)
+{
+    const int64_t expected =
+        partition->next > partition->start.read_to ? partition->next : partition->start.read_to;
+
+    if (offset > expected)
+        partition->assembly->counts->offsets_missing += (uint64_t)(offset - expected);
+}
+
+static void keep_message(struct partition *partition, struct held_message *message)
+{
+    message->next = NULL;
+    if (partition->last_message)
+        partition->last_message->next = message;
+    else
+        partition->first_message = message;
+    partition->last_message = message;
+    partition->assembly->counts->open_bytes += message->bytes.length;
+}
+
+void partition_read(struct partition *partition, struct held_message *message)
+{
+    struct reading reading = {
+        .partition = partition,
+        .message = message,
+        .is_back = message->offset < partition->start.watermark,
+        .is_again = message->offset < partition->start.read_to,
+    };
+    struct otlp_decoded decoded;
+
+    message->origins = NULL;
+    message->origins_count = message->origins_room = 0;
+    count_gap(partition, message->offset);
+    if (message->time_ms > partition->time_ms)
+        partition->time_ms = message->time_ms;
+    else if (message->time_ms < partition->time_ms && !reading.is_again)
+        partition->assembly->counts->messages_skewed++;
+    note_time(partition, message->offset);
+    partition->next = message->offset; /* what is closed now began before it */
+    partition_pass(partition, partition->time_ms);
+    keep_message(partition, message);
+    decoded = otlp_decode(message->bytes, take_span, &reading);
+    count_message(&reading, &decoded);
+    partition->assembly->counts->open_bytes += origins_bytes(message);
+    partition->next = message->offset + 1;
+    if (!partition->open_traces.first)
+        release_messages(partition);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+bool partition_open(struct partition *partition, struct assembly *assembly, struct place start)
+{
+    *partition = (struct partition){
+        .assembly = assembly,
+        .start = start,
+        .next = start.read_back,
+        .time_ms = INT64_MIN / 2,
+    };
+    return set_table(partition, FIRST_PLACES);
+}
+
+void partition_close(struct partition *partition)
+{
+    struct assembly *assembly = partition->assembly;
+
+    while (partition->open_traces.first) {
+        struct held_trace *trace = take_first(&partition->open_traces);
+        const uint32_t spans = trace->spans + trace->over;
+
+        assembly->counts->spans_open -= spans;
+        assembly->counts->spans_handed_over += spans;
+        assembly->counts->traces_open--;
+        free_spans(assembly, trace);
+        free_trace(assembly, trace);
+    }
+    while (partition->decided.first)
+        free_trace(assembly, take_first(&partition->decided));
+    release_messages(partition);
+    free(partition->table);
+    partition->table = NULL;
+}
+
+struct place partition_place(const struct partition *partition)
+{
+    const int64_t from_ms = watermark_ms(partition) - memory_ms(partition);
+    struct place place = {
+        .watermark = watermark(partition),
+        .read_to = partition->next,
+    };
+
+    /* while what was read before is read once more, that is what holds */
+    if (place.watermark < partition->start.watermark)
+        place.watermark = partition->start.watermark;
+    if (place.read_to < partition->start.read_to)
+        place.read_to = partition->start.read_to;
+    place.read_back = partition->start.read_back;
+    for (uint32_t i = partition->first_time; i != partition->next_time; i++) {
+        const struct log_time *time = &partition->times[i % LOG_TIMES];
+
+        if (i != partition->first_time && time->ms > from_ms)
+            break;
+        if (time->from > place.read_back)
+            place.read_back = time->from;
+    }
+    if (place.read_back > place.watermark)
+        place.read_back = place.watermark;
+    return place;
+}

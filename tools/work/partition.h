@@ -1,0 +1,170 @@
+/*
+ * The traces of one partition of the topic: put together, and closed in the order of their first
+ * messages, `wait` after these by the log's time.
+ *
+ * All that happens is a function of the log, so that another worker comes to the same: it goes on
+ * at the watermark, the first message of the oldest trace that was open. Whatever begins before
+ * that is decided: its spans are counted. To know these traces it reads back what a closed trace is
+ * remembered for: until nothing came of it for 2 x wait. And up to where the one before it has
+ * read, spans of decided traces were counted, as late ones if they were.
+ *
+ * Knows nothing of Kafka.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WORK_PARTITION_H
+#define BLKIN_TOOLS_WORK_PARTITION_H
+
+#include "analysis/model.h"
+#include "analysis/names.h"
+#include "core/text.h"
+#include "counts.h"
+#include "output/otlp_decode.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A trace keeps no more; those beyond are counted as over. */
+#define TRACE_SPANS_MAX 20000U
+
+/* Of a name; what is longer is cut. */
+#define WORK_NAME_MAX 1024U
+
+/* Where a worker stands; what it commits. */
+struct place {
+    int64_t watermark; /* the first message of the oldest open trace, or the next one */
+    int64_t read_back; /* <= watermark: what is to be read for the traces that are decided */
+    int64_t read_to;   /* >= watermark: the next message */
+};
+
+#define PLACE_TEXT_MAX 96
+
+/* All but the watermark, as the metadata of a commit; and back: what is no such text, or does not
+ * fit the watermark, is taken for nothing to be read back. */
+void place_write(const struct place *place, char text[PLACE_TEXT_MAX]);
+struct place place_read(int64_t watermark, struct text text);
+
+/* A message of the topic: the bytes stay until `release` is called. */
+struct held_message {
+    int64_t offset;
+    int64_t time_ms;
+    struct text bytes;
+    void *handle; /* the caller's */
+    /* the partition's */
+    struct held_origin *origins;
+    uint32_t origins_count, origins_room;
+    struct held_message *next;
+};
+
+/* What runs of spans have in common: texts in the message. */
+struct held_origin {
+    struct text resource;
+    struct text scope;
+    struct text service;
+};
+
+/* A span of an open trace. Of a trace_span `of` is this. */
+struct held_span {
+    struct trace_span span;
+    struct held_span *next;
+    const struct held_message *message;
+    const char *raw; /* message Span */
+    uint32_t raw_length;
+    uint32_t origin;
+};
+
+static inline const struct held_origin *held_origin(const struct held_span *span)
+{
+    return &span->message->origins[span->origin];
+}
+
+struct held_trace {
+    uint64_t high;
+    uint64_t low;
+    struct held_trace *next;        /* of those that are open, or decided, or free */
+    struct held_span *first, *last; /* as they came; of an open one */
+    int64_t first_offset;
+    int64_t first_ms;  /* the log's time at its first message */
+    int64_t last_ms;   /* and at its last one so far */
+    int64_t queued_ms; /* of one that is decided */
+    uint32_t spans;
+    uint32_t over; /* that it has no room for */
+    bool is_decided;
+    bool is_forgotten; /* another one has taken its place in the table */
+};
+
+/* What all partitions of a worker share. */
+struct assembly {
+    int64_t wait_ms;
+    struct names *names;
+    struct work_counts *counts;
+    /* Nothing may be kept of its spans afterwards. */
+    void (*close)(void *context, const struct held_trace *trace);
+    void (*late)(void *context, const struct trace_span *span);
+    void (*release)(void *context, struct held_message *message); /* frees it, too */
+    void *context;
+    bool is_starved; /* there was no memory: what was counted is not right any more */
+    /* its own */
+    uint64_t seed;
+    struct held_trace *free_traces;
+    struct held_span *free_spans;
+    struct slab *slabs;
+};
+
+void assembly_open(struct assembly *assembly);
+void assembly_close(struct assembly *assembly);
+
+/* From `from` on, the log's time was at least this one. */
+struct log_time {
+    int64_t ms;
+    int64_t from;
+};
+
+#define LOG_TIMES 128U /* a power of two; some 3 x wait, in steps of wait / 32 */
+
+struct held_traces {
+    struct held_trace *first, *last;
+};
+
+struct partition {
+    struct assembly *assembly;
+    struct place start;
+    int64_t next;    /* offset */
+    int64_t time_ms; /* the log's: of the latest message */
+    uint64_t open;   /* traces */
+    struct held_traces open_traces;
+    struct held_traces decided;
+    struct held_message *first_message, *last_message;
+    struct table_place *table;
+    uint32_t table_mask, table_used;
+    struct log_time times[LOG_TIMES];
+    uint32_t first_time, next_time; /* modulo LOG_TIMES */
+};
+
+/* Begins at start.read_back. Returns false when out of memory. */
+bool partition_open(struct partition *partition, struct assembly *assembly, struct place start);
+
+/* Its open traces are somebody else's from now on. */
+void partition_close(struct partition *partition);
+
+/* The message is the partition's from now on: of an offset from `next` on. */
+void partition_read(struct partition *partition, struct held_message *message);
+
+/* Nothing earlier will come any more: closes what is due by then. */
+void partition_pass(struct partition *partition, int64_t time_ms);
+
+/* The oldest open trace, before its time; or forgets the oldest one that is decided. Returns false
+ * if there is none. */
+bool partition_relieve(struct partition *partition);
+
+struct place partition_place(const struct partition *partition);
+
+/* When the oldest open trace is due; INT64_MAX: there is none. */
+static inline int64_t partition_due_ms(const struct partition *partition)
+{
+    return partition->open_traces.first
+               ? partition->open_traces.first->first_ms + partition->assembly->wait_ms
+               : INT64_MAX;
+}
+
+#endif
