@@ -21,7 +21,7 @@ static inline enum span_kind kind_of(uint64_t value)
 static bool is_failed(struct text status)
 {
     struct pb_reader reader = pb_reader_of(status);
-    struct pb_field field;
+    struct pb_member field;
     uint64_t code = 0;
 
     while (pb_next(&reader, &field)) {
@@ -41,7 +41,7 @@ static void take_attribute(struct otlp_span *span, struct text attribute)
             otlp_find(otlp_find(attribute, OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
 }
 
-static void take_field(struct otlp_span *span, const struct pb_field *field)
+static void take_field(struct otlp_span *span, const struct pb_member *field)
 {
     switch (field->tag) {
     case OTLP_SPAN_TRACE_ID:
@@ -112,7 +112,7 @@ static bool read_span(struct text message, struct otlp_span *span)
 {
     struct pb_reader reader = pb_reader_of(message);
     const unsigned char *next;
-    struct pb_field field;
+    struct pb_member field;
 
     *span = (struct otlp_span){.raw = message, .name = {"", 0}, .peer_service = {"", 0}};
     do {
@@ -136,7 +136,7 @@ static bool is_valid(const struct otlp_span *span)
 static struct text service_of(struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         if (field.tag == OTLP_RESOURCE_ATTRIBUTE &&
@@ -156,7 +156,7 @@ struct decoding {
 static bool read_scope(struct decoding *decoding, struct text message)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
     struct otlp_span span;
 
     /* it is the first field, wherever it is written in order */
@@ -192,7 +192,7 @@ static void take_resource(struct otlp_origin *origin, struct text resource)
 static bool read_resource_spans(struct decoding *decoding, struct text message)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
 
     take_resource(&decoding->origin, otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE));
     while (pb_next(&reader, &field)) {
@@ -207,7 +207,7 @@ struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *c
     struct otlp_decoded decoded = {.is_broken = false};
     struct decoding decoding = {.call = call, .context = context, .decoded = &decoded};
     struct pb_reader reader = pb_reader_of(request);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         if (field.tag == OTLP_REQUEST_RESOURCE_SPANS &&

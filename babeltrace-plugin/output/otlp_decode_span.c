@@ -70,10 +70,10 @@ static void put_hex(struct line *line, struct text bytes)
 }
 
 /* The field of a message AnyValue that tells its value: the last one. */
-static bool value_field(struct text value, struct pb_field *last)
+static bool value_field(struct text value, struct pb_member *last)
 {
     struct pb_reader reader = pb_reader_of(value);
-    struct pb_field field;
+    struct pb_member field;
     bool is_there = false;
 
     while (pb_next(&reader, &field)) {
@@ -88,7 +88,7 @@ static void put_value(struct line *line, struct text value, unsigned depth);
 static void put_array(struct line *line, struct text array, unsigned depth)
 {
     struct pb_reader reader = pb_reader_of(array);
-    struct pb_field field;
+    struct pb_member field;
     const char *before = "[";
 
     while (pb_next(&reader, &field) && line->length < line->size) {
@@ -106,7 +106,7 @@ static void put_attributes(struct line *line, struct text message, enum otlp_fie
                            unsigned depth)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
     const char *before = "{";
 
     while (pb_next(&reader, &field) && line->length < line->size) {
@@ -125,7 +125,7 @@ static void put_attributes(struct line *line, struct text message, enum otlp_fie
 /* As JSON, but for a text that is the whole. */
 static void put_value(struct line *line, struct text value, unsigned depth)
 {
-    struct pb_field field;
+    struct pb_member field;
     char number[32];
 
     if (depth > DEPTH_MAX || !value_field(value, &field))
@@ -168,7 +168,7 @@ static bool find_attribute(struct text message, enum otlp_field tag, struct text
                            size_t size)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
     struct line line = {text, size - 1, 0};
 
     while (pb_next(&reader, &field)) {
@@ -204,7 +204,7 @@ struct filling {
 /* What becomes the remote endpoint is no tag. */
 static bool take_peer(struct filling *filling, struct text key, struct text value)
 {
-    struct pb_field field;
+    struct pb_member field;
 
     if (text_is(key, "peer.service"))
         filling->peer_service = otlp_find(value, OTLP_VALUE_STRING);
@@ -222,7 +222,7 @@ static void add_tag(struct filling *filling, struct text key, struct text value)
 {
     char text[LIMIT_VALUE + 1];
     struct line line = {text, sizeof(text), 0};
-    struct pb_field field;
+    struct pb_member field;
 
     if (value_field(value, &field) && field.tag == OTLP_VALUE_INT) {
         (void)span_add(filling->whole, SPAN_TAG_INTEGER, key, text_of(""), (int64_t)field.value);
@@ -242,7 +242,7 @@ static void add_text_tag(struct filling *filling, const char *key, struct text v
 static void add_resource(struct filling *filling, struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         struct text key;
@@ -271,7 +271,7 @@ static void add_event(struct filling *filling, struct text event)
     char text[LIMIT_VALUE + 1];
     struct line line = {text, sizeof(text), 0};
     struct pb_reader reader = pb_reader_of(event);
-    struct pb_field field;
+    struct pb_member field;
     int64_t time_ns = filling->whole->start_ns;
     struct text name = {"", 0};
     size_t length;
@@ -302,7 +302,7 @@ static void add_link(struct filling *filling, struct text link)
                                                 pb_id(span_id.data)});
 }
 
-static void add_field(struct filling *filling, const struct pb_field *field)
+static void add_field(struct filling *filling, const struct pb_member *field)
 {
     struct text key, value;
 
@@ -331,7 +331,7 @@ static void add_field(struct filling *filling, const struct pb_field *field)
 static struct text host_ip(struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
-    struct pb_field field;
+    struct pb_member field;
     struct text value;
 
     while (pb_next(&reader, &field)) {
@@ -372,7 +372,7 @@ bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *
 {
     struct filling filling = {whole, {"", 0}, {"", 0}, 0};
     struct pb_reader reader = pb_reader_of(span->raw);
-    struct pb_field field;
+    struct pb_member field;
     struct text status = {"", 0};
 
     *whole = (struct span){

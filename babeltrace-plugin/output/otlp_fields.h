@@ -68,7 +68,7 @@ enum { OTLP_STATUS_OK = 1, OTLP_STATUS_ERROR = 2 };
 static inline struct text otlp_find(struct text message, enum otlp_field tag)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
     struct text found = {"", 0};
 
     while (pb_next(&reader, &field)) {

@@ -22,7 +22,7 @@ struct pb_reader {
     const unsigned char *end;
 };
 
-struct pb_field {
+struct pb_member {
     uint32_t tag;
     uint64_t value;    /* of PB_TYPE_BYTES the length */
     const char *bytes; /* of PB_TYPE_BYTES only */
@@ -37,7 +37,7 @@ static inline struct pb_reader pb_reader_of(struct text message)
     return (struct pb_reader){at, at + message.length};
 }
 
-static inline struct text pb_text(const struct pb_field *field)
+static inline struct text pb_text(const struct pb_member *field)
 {
     return (struct text){field->bytes, (size_t)field->value};
 }
@@ -87,7 +87,7 @@ static inline const unsigned char *pb_get_fixed32(const unsigned char *at, const
  * The next field. Returns false at the end, and where the bytes are no message: then reader->at is
  * NULL. Groups, which no OpenTelemetry message has, are not read.
  */
-static inline bool pb_next(struct pb_reader *reader, struct pb_field *field)
+static inline bool pb_next(struct pb_reader *reader, struct pb_member *field)
 {
     const unsigned char *at = reader->at, *const end = reader->end;
     uint64_t tag;

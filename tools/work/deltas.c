@@ -428,7 +428,7 @@ static bool broken(const struct reading *reading, const char *what)
 static uint32_t name_of(const struct reading *reading, const struct point *point, const char *key)
 {
     struct pb_reader reader = pb_reader_of(point->message);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         if (field.tag == point->attribute_tag &&
@@ -440,7 +440,7 @@ static uint32_t name_of(const struct reading *reading, const struct point *point
     return NAMES_OTHER;
 }
 
-static bool take_time(struct point *point, const struct pb_field *field)
+static bool take_time(struct point *point, const struct pb_member *field)
 {
     if (field->tag == PB_TAG(2, PB_TYPE_FIXED64))
         point->start_ns = (int64_t)field->value;
@@ -454,7 +454,7 @@ static bool take_time(struct point *point, const struct pb_field *field)
 static bool read_number(struct text message, struct point *point)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
 
     *point = (struct point){.attribute_tag = PB_TAG(7, PB_TYPE_BYTES), .message = message};
     while (pb_next(&reader, &field)) {
@@ -469,7 +469,7 @@ static bool read_number(struct text message, struct point *point)
 static bool read_buckets(struct text buckets, int scale, struct histogram *histogram)
 {
     struct pb_reader reader = pb_reader_of(buckets);
-    struct pb_field field;
+    struct pb_member field;
     struct text counts = {"", 0};
     const unsigned char *at, *end;
     int64_t index = 0;
@@ -502,7 +502,7 @@ static bool is_time(double value)
 static bool read_histogram(struct text message, struct point *point)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
     struct histogram *histogram = &point->histogram;
     struct text buckets = {"", 0};
     uint64_t count = 0;
@@ -626,7 +626,7 @@ static bool read_points(const struct reading *reading, struct text metric, struc
                         bool is_histogram)
 {
     struct pb_reader reader = pb_reader_of(data);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         struct point point;
@@ -650,7 +650,7 @@ static bool read_metric(const struct reading *reading, struct text message)
 {
     const struct text name = otlp_find(message, (enum otlp_field)PB_TAG(1, PB_TYPE_BYTES));
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         const bool is_histogram = field.tag == PB_TAG(10, PB_TYPE_BYTES);
@@ -666,7 +666,7 @@ static bool read_metric(const struct reading *reading, struct text message)
 static bool read_scope(const struct reading *reading, struct text message)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
 
     while (pb_next(&reader, &field)) {
         if (field.tag == PB_TAG(2, PB_TYPE_BYTES) && !read_metric(reading, pb_text(&field)))
@@ -693,7 +693,7 @@ static bool read_resource(const struct reading *reading, struct text resource)
 static bool read_resource_metrics(const struct reading *reading, struct text message)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_field field;
+    struct pb_member field;
 
     if (!read_resource(reading, otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE)))
         return true;
@@ -707,7 +707,7 @@ static bool read_resource_metrics(const struct reading *reading, struct text mes
 static bool read_request(const struct reading *reading, struct text request)
 {
     struct pb_reader reader = pb_reader_of(request);
-    struct pb_field field;
+    struct pb_member field;
 
     *reading->head = (struct deltas_head){.start_ns = 0};
     while (pb_next(&reader, &field)) {

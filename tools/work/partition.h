@@ -84,8 +84,9 @@ struct held_trace {
     struct held_trace *next;        /* of those that are open, or decided, or free */
     struct held_span *first, *last; /* as they came; of an open one */
     int64_t first_offset;
-    int64_t first_ms; /* the log's time at its first message */
-    int64_t last_ms;  /* and at its last one so far */
+    int64_t first_ms;  /* the log's time at its first message */
+    int64_t last_ms;   /* and at its last one so far */
+    int64_t queued_ms; /* of one that is decided */
     uint32_t spans;
     uint32_t over; /* that it has no room for */
     bool is_decided;

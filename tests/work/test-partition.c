@@ -1,0 +1,434 @@
+/*
+ * The traces of a partition: what is counted is a function of the log, whoever reads it, and
+ * however often it is killed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "spans.h"
+#include "work/partition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WAIT_MS 100
+
+/* ---- a log, and a worker that reads it ------------------------------------------------------- */
+
+struct entry {
+    int64_t time_ms;
+    struct buffer bytes;
+};
+
+#define LOG_MAX 4000
+
+static struct entry entries[LOG_MAX];
+static int64_t log_end;
+
+static void clear_log(void)
+{
+    for (int64_t i = 0; i < log_end; i++)
+        buffer_free(&entries[i].bytes);
+    log_end = 0;
+}
+
+/* A message; ids ends in 0. Spans are numbered in the order of the log. */
+static void append_traces(int64_t time_ms, const uint64_t *ids)
+{
+    static uint64_t number;
+    struct entry *entry = &entries[log_end++];
+
+    *entry = (struct entry){.time_ms = time_ms};
+    for (; *ids; ids++)
+        add_test_span(&entry->bytes, &(struct test_span){.trace_id = *ids,
+                                                         .id = ++number,
+                                                         .start_ns = 1,
+                                                         .duration_ns = 5,
+                                                         .service = "osd",
+                                                         .name = "write"});
+}
+
+#define APPEND(time_ms, ...) append_traces((time_ms), (const uint64_t[]){__VA_ARGS__, 0})
+
+/* What was committed: of each trace how many spans were counted with it, in how many pieces. */
+#define TRACES 4096
+
+struct results {
+    struct work_counts counts;
+    uint32_t spans[TRACES];
+    uint32_t pieces[TRACES];
+};
+
+struct worker {
+    struct work_counts counts;
+    struct assembly assembly;
+    struct partition partition;
+    struct results since;            /* the last commit */
+    struct work_counts last_counts;  /* at that */
+    uint64_t held;                   /* messages that were not released */
+};
+
+static struct results committed;
+static struct place committed_place;
+
+static void on_close(void *context, const struct held_trace *trace)
+{
+    struct worker *worker = context;
+    uint32_t count = 0;
+
+    for (const struct held_span *span = trace->first; span; span = span->next) {
+        CHECK(span->span.of == span && held_origin(span)->service.length == 3);
+        CHECK(span->raw > span->message->bytes.data);
+        count++;
+    }
+    CHECK(count == trace->spans);
+    worker->since.spans[trace->low % TRACES] += count;
+    worker->since.pieces[trace->low % TRACES]++;
+}
+
+static void on_late(void *context, const struct trace_span *span)
+{
+    (void)context;
+    CHECK(span->duration_ns == 5);
+}
+
+static void on_release(void *context, struct held_message *message)
+{
+    struct worker *worker = context;
+
+    worker->held--;
+    free(message);
+}
+
+static void start(struct worker *worker)
+{
+    *worker = (struct worker){.held = 0};
+    worker->assembly = (struct assembly){.wait_ms = WAIT_MS,
+                                         .names = names_new(1000, 100000),
+                                         .counts = &worker->counts,
+                                         .close = on_close,
+                                         .late = on_late,
+                                         .release = on_release,
+                                         .context = worker};
+    assembly_open(&worker->assembly);
+    CHECK(partition_open(&worker->partition, &worker->assembly, committed_place));
+}
+
+static void commit(struct worker *worker)
+{
+    const struct work_counts delta = work_counts_since(&worker->counts, &worker->last_counts);
+    char text[PLACE_TEXT_MAX];
+    struct place place = partition_place(&worker->partition);
+
+    CHECK(work_counts_add_up(&worker->counts));
+    CHECK(place.watermark >= committed_place.watermark && place.read_to >= place.watermark);
+    place_write(&place, text);
+    committed_place = place_read(place.watermark, text_of(text));
+    CHECK(memcmp(&place, &committed_place, sizeof(place)) == 0);
+    work_counts_add(&committed.counts, &delta);
+    for (int i = 0; i < TRACES; i++) {
+        committed.spans[i] += worker->since.spans[i];
+        committed.pieces[i] += worker->since.pieces[i];
+    }
+    memset(&worker->since, 0, sizeof(worker->since));
+    worker->last_counts = worker->counts;
+}
+
+/* As killed: what was not committed is gone. */
+static void stop(struct worker *worker)
+{
+    partition_close(&worker->partition);
+    CHECK(worker->held == 0 && worker->counts.open_bytes == 0);
+    CHECK(worker->counts.spans_open == 0 && worker->counts.traces_open == 0);
+    CHECK(work_counts_add_up(&worker->counts));
+    assembly_close(&worker->assembly);
+    names_free(worker->assembly.names);
+}
+
+static void read_one(struct worker *worker)
+{
+    const int64_t offset = worker->partition.next;
+    struct held_message *message = malloc(sizeof(*message));
+
+    *message = (struct held_message){
+        .offset = offset,
+        .time_ms = entries[offset].time_ms,
+        .bytes = {entries[offset].bytes.data, entries[offset].bytes.length}};
+    worker->held++;
+    partition_read(&worker->partition, message);
+}
+
+static void read_all(struct worker *worker)
+{
+    while (worker->partition.next < log_end)
+        read_one(worker);
+}
+
+static void begin(void)
+{
+    memset(&committed, 0, sizeof(committed));
+    committed_place = (struct place){0, 0, 0};
+    clear_log();
+}
+
+/* ---- what it does with a log ----------------------------------------------------------------- */
+
+static void test_closing(void)
+{
+    struct worker worker;
+
+    begin();
+    APPEND(1000, 1, 1, 2);
+    APPEND(1050, 1, 3);
+    APPEND(1099, 2);
+    APPEND(1100, 4, 1); /* 1 and 2 are due before it: its span of 1 is late */
+    start(&worker);
+    read_one(&worker);
+    read_one(&worker);
+    read_one(&worker);
+    CHECK(worker.counts.traces_closed == 0 && worker.counts.spans_open == 6);
+    CHECK(partition_place(&worker.partition).watermark == 0 && worker.held == 3);
+    read_one(&worker);
+    CHECK(worker.counts.traces_closed == 2 && worker.counts.spans_counted == 5);
+    CHECK(worker.counts.spans_late == 1 && worker.counts.spans_open == 2);
+    CHECK(worker.since.spans[1] == 3 && worker.since.spans[2] == 2);
+    /* 3 is the oldest one now; of messages before it nothing is held */
+    CHECK(partition_place(&worker.partition).watermark == 1 && worker.held == 3);
+    CHECK(partition_due_ms(&worker.partition) == 1150);
+    partition_pass(&worker.partition, 1149);
+    CHECK(worker.since.spans[3] == 0);
+    partition_pass(&worker.partition, 1150);
+    CHECK(worker.since.spans[3] == 1 && worker.held == 1);
+    partition_pass(&worker.partition, 1200);
+    CHECK(worker.since.spans[4] == 1 && worker.held == 0);
+    CHECK(partition_place(&worker.partition).watermark == 4);
+    CHECK(partition_due_ms(&worker.partition) == INT64_MAX);
+    commit(&worker);
+    stop(&worker);
+}
+
+/* A trace is remembered until nothing came of it for twice the time; then it is another one. */
+static void test_late_and_later(void)
+{
+    struct worker worker;
+
+    begin();
+    APPEND(1000, 1);
+    APPEND(1150, 1);
+    APPEND(1349, 1);
+    APPEND(1548, 1); /* 199 ms after the one before */
+    APPEND(1748, 1);
+    start(&worker);
+    read_all(&worker);
+    CHECK(worker.counts.spans_late == 3 && worker.counts.spans_counted == 1);
+    CHECK(worker.counts.spans_open == 1);
+    partition_pass(&worker.partition, 2000);
+    CHECK(worker.since.pieces[1] == 2);
+    stop(&worker);
+}
+
+/* One that never ends: it has so many spans at the most, and no more memory. */
+static void test_endless_trace(void)
+{
+    struct worker worker;
+    uint64_t ids[501];
+    uint64_t most = 0;
+
+    begin();
+    for (int i = 0; i < 500; i++)
+        ids[i] = 1;
+    ids[500] = 0;
+    for (int i = 0; i < 200; i++)
+        append_traces(1000 + i / 10, ids);
+    APPEND(1200, 2);
+    start(&worker);
+    while (worker.partition.next < log_end) {
+        read_one(&worker);
+        most = worker.counts.open_bytes > most ? worker.counts.open_bytes : most;
+    }
+    CHECK(worker.counts.spans_over == 100000 - TRACE_SPANS_MAX);
+    CHECK(worker.counts.spans_counted == TRACE_SPANS_MAX);
+    CHECK(most < 40000000);
+    CHECK(work_counts_add_up(&worker.counts));
+    stop(&worker);
+}
+
+static void test_for_want_of_memory(void)
+{
+    struct worker worker;
+
+    begin();
+    APPEND(1000, 1);
+    APPEND(1001, 2);
+    APPEND(1002, 1, 3);
+    start(&worker);
+    read_one(&worker);
+    read_one(&worker);
+    CHECK(partition_relieve(&worker.partition) && worker.since.spans[1] == 1);
+    CHECK(worker.counts.traces_early == 1 && worker.held == 1);
+    read_one(&worker);
+    CHECK(worker.counts.spans_late == 1);
+    CHECK(partition_relieve(&worker.partition) && partition_relieve(&worker.partition));
+    CHECK(worker.counts.traces_early == 3 && worker.counts.traces_forgotten == 0);
+    CHECK(partition_relieve(&worker.partition) && worker.counts.traces_forgotten == 1);
+    CHECK(partition_relieve(&worker.partition) && partition_relieve(&worker.partition));
+    CHECK(!partition_relieve(&worker.partition) && worker.counts.open_bytes == 0);
+    CHECK(work_counts_add_up(&worker.counts));
+    stop(&worker);
+}
+
+static void test_what_is_wrong(void)
+{
+    static const char no_ids[] = {0x0a, 0x06, 0x12, 0x04, 0x12, 0x02, 0x2a, 0x00};
+    static const char broken[] = {0x0a, 0x7f, 0x12};
+    struct worker worker;
+
+    begin();
+    for (int i = 0; i < 2; i++) {
+        const char *bytes = i ? broken : no_ids;
+        const size_t length = i ? sizeof(broken) : sizeof(no_ids);
+
+        entries[log_end] = (struct entry){.time_ms = 1000};
+        CHECK(buffer_reserve(&entries[log_end].bytes, length));
+        memcpy(entries[log_end].bytes.data, bytes, length);
+        entries[log_end++].bytes.length = length;
+    }
+    APPEND(900, 1); /* the clock of a broker that took over */
+    APPEND(1100, 2);
+    start(&worker);
+    read_all(&worker);
+    CHECK(worker.counts.messages == 4 && worker.counts.messages_broken == 1);
+    CHECK(worker.counts.spans_invalid == 1 && worker.counts.messages_skewed == 1);
+    CHECK(worker.since.spans[1] == 1 && worker.counts.spans_open == 1);
+    CHECK(work_counts_add_up(&worker.counts));
+    /* some are missing */
+    worker.partition.next = 2;
+    worker.partition.start.read_to = 2;
+    worker.counts.offsets_missing = 0;
+    entries[5] = entries[3];
+    {
+        struct held_message *message = malloc(sizeof(*message));
+
+        *message = (struct held_message){.offset = 5, .time_ms = 1100, .bytes = {"", 0}};
+        worker.held++;
+        partition_read(&worker.partition, message);
+    }
+    CHECK(worker.counts.offsets_missing == 3);
+    stop(&worker);
+}
+
+static void test_place(void)
+{
+    const struct place none = place_read(17, text_of(""));
+    const struct place foreign = place_read(17, text_of("blkin1 18 20"));
+    const struct place right = place_read(17, text_of("blkin1 3 20"));
+    const struct place long_one = place_read(
+        17, text_of("blkin1 3 2000000000000000000000000000000000000000000000000000000000000000000"
+                    "0000000000000000000000000000000"));
+
+    CHECK(none.watermark == 17 && none.read_back == 17 && none.read_to == 17);
+    CHECK(foreign.read_back == 17 && foreign.read_to == 17);
+    CHECK(right.watermark == 17 && right.read_back == 3 && right.read_to == 20);
+    CHECK(long_one.read_back == 17 && long_one.read_to == 17);
+}
+
+/* ---- workers killed at any time -------------------------------------------------------------- */
+
+static uint64_t state;
+
+static uint64_t any(uint64_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % below;
+}
+
+/* Traces of some spans each, over a time that is mostly shorter than the wait; some never end. */
+static void make_log(uint64_t seed)
+{
+    uint64_t first = 1, next = 1, spans = 0;
+    int64_t time_ms = 1000;
+
+    state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    while (log_end < 600) {
+        uint64_t ids[9];
+        const int count = 1 + (int)any(8);
+
+        for (int i = 0; i < count; i++) {
+            if (any(3) == 0)
+                next++;
+            if (next - first > 30)
+                first = next - 30;
+            ids[i] = any(20) == 0 ? 1 : first + any(next - first + 1);
+        }
+        ids[count] = 0;
+        spans += (uint64_t)count;
+        append_traces(time_ms, ids);
+        time_ms += any(4) ? (int64_t)any(9) : any(30) ? 0 : 350;
+    }
+    APPEND(time_ms + 1000, TRACES - 1);
+}
+
+/* Reads the log to its end; killed now and then, if it is. */
+static struct results run(uint64_t seed, bool is_killed)
+{
+    struct worker worker;
+
+    memset(&committed, 0, sizeof(committed));
+    committed_place = (struct place){0, 0, 0};
+    state = seed + 77;
+    start(&worker);
+    while (worker.partition.next < log_end) {
+        read_one(&worker);
+        if (any(8) == 0)
+            commit(&worker);
+        if (is_killed && any(20) == 0) {
+            stop(&worker);
+            start(&worker);
+        }
+    }
+    commit(&worker);
+    stop(&worker);
+    return committed;
+}
+
+static void test_kills(void)
+{
+    const char *kills = getenv("KILLS");
+    const uint64_t runs = kills ? strtoull(kills, NULL, 10) : 300;
+    static struct results calm, killed;
+
+    for (uint64_t seed = 1; seed <= runs; seed++) {
+        begin();
+        make_log(seed);
+        calm = run(seed, false);
+        killed = run(seed, true);
+        CHECK(calm.counts.spans_in == killed.counts.spans_in);
+        CHECK(calm.counts.spans_counted == killed.counts.spans_counted);
+        CHECK(calm.counts.spans_late == killed.counts.spans_late);
+        CHECK(calm.counts.traces_closed == killed.counts.traces_closed);
+        CHECK(calm.counts.messages == killed.counts.messages);
+        CHECK(memcmp(calm.spans, killed.spans, sizeof(calm.spans)) == 0);
+        CHECK(memcmp(calm.pieces, killed.pieces, sizeof(calm.pieces)) == 0);
+        CHECK(killed.counts.spans_in ==
+              killed.counts.spans_counted + killed.counts.spans_late + 1);
+        if (check_failures) {
+            fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+            break;
+        }
+    }
+}
+
+int main(void)
+{
+    test_closing();
+    test_late_and_later();
+    test_endless_trace();
+    test_for_want_of_memory();
+    test_what_is_wrong();
+    test_place();
+    test_kills();
+    clear_log();
+    return check_status();
+}
