@@ -293,7 +293,8 @@ static int choice_of(const char *value, const char *const *names)
 static void set_option(const char *name, const char *value)
 {
     static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
-    static const char *const compression[] = {"auto", "none", "gzip", NULL};
+    static const char *const compression[] = {"auto", "none", "gzip", "zstd", NULL};
+    static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
     static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
     const struct {
         const char *name;
@@ -333,6 +334,10 @@ static void set_option(const char *name, const char *value)
     }
     if (strcmp(name, "compression") == 0) {
         options.transport.compression = (enum compression)choice_of(value, compression);
+        return;
+    }
+    if (strcmp(name, "format") == 0) {
+        options.format = (enum format)choice_of(value, format);
         return;
     }
     if (strcmp(name, "spool-fsync") == 0) {
