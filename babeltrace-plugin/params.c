@@ -69,6 +69,9 @@ static const struct param_rule rules[] = {
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
+    A_TEXT("tail-sampling", tail_sampling, NULL),
+    AN_INTEGER("tail-wait-ms", tail_wait_ms, 1, DAY_MS, 2000),
+    AN_INTEGER("tail-max-bytes", tail_max_bytes, MIB, MIB * MIB, 256 * MIB),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
@@ -406,7 +409,21 @@ static bool fits_kafka(const struct params *params, struct error *error)
     return false;
 }
 
+static bool fits_tail(const struct params *params, struct error *error)
+{
+    if (params->tail_sampling && params->only_traces)
+        error_set(error, "tail-sampling and only-traces exclude each other: what is wanted is "
+                         "known already");
+    else if (params->tail_sampling && params->checkpoint_trace)
+        error_set(error, "tail-sampling and checkpoint-trace exclude each other: a trace of spans "
+                         "that is cut into two recorded ones would be decided on in two parts");
+    else
+        return true;
+    return false;
+}
+
 bool params_fit(const struct params *params, struct error *error)
 {
-    return fits_checkpoint(params, error) && fits_only(params, error) && fits_kafka(params, error);
+    return fits_checkpoint(params, error) && fits_only(params, error) && fits_tail(params, error) &&
+           fits_kafka(params, error);
 }

@@ -414,6 +414,21 @@ void exporter_skip(struct exporter *exporter)
     outbox_skip(exporter->outbox);
 }
 
+void exporter_hold(struct exporter *exporter)
+{
+    outbox_hold(exporter->outbox);
+}
+
+void exporter_release(struct exporter *exporter, uint32_t spans)
+{
+    outbox_release(exporter->outbox, spans);
+}
+
+void exporter_leave_out(struct exporter *exporter, uint32_t spans)
+{
+    outbox_leave_out(exporter->outbox, spans);
+}
+
 void exporter_heed_interruption(struct exporter *exporter)
 {
     (void)stop_if_interrupted(exporter);
