@@ -391,6 +391,19 @@ static bool fits_only(const struct params *params, struct error *error)
     return false;
 }
 
+static bool fits_tail(const struct params *params, struct error *error)
+{
+    if (params->tail_sampling && params->only_traces)
+        error_set(error, "tail-sampling and only-traces exclude each other: what is wanted is "
+                         "known already");
+    else if (params->tail_sampling && params->checkpoint_trace)
+        error_set(error, "tail-sampling and checkpoint-trace exclude each other: a trace of spans "
+                         "that is cut into two recorded ones would be decided on in two parts");
+    else
+        return true;
+    return false;
+}
+
 static bool fits_kafka(const struct params *params, struct error *error)
 {
     const struct transport_options *options = &params->exporter.transport;
@@ -404,19 +417,6 @@ static bool fits_kafka(const struct params *params, struct error *error)
                           credentials->basic_file || credentials->basic_env))
         error_set(error, "tls-*, bearer-token-* and basic-auth-* are of use with http(s):// only: "
                          "Kafka's own options are in kafka-file");
-    else
-        return true;
-    return false;
-}
-
-static bool fits_tail(const struct params *params, struct error *error)
-{
-    if (params->tail_sampling && params->only_traces)
-        error_set(error, "tail-sampling and only-traces exclude each other: what is wanted is "
-                         "known already");
-    else if (params->tail_sampling && params->checkpoint_trace)
-        error_set(error, "tail-sampling and checkpoint-trace exclude each other: a trace of spans "
-                         "that is cut into two recorded ones would be decided on in two parts");
     else
         return true;
     return false;

@@ -56,7 +56,7 @@ const struct counter counters[] = {
     {"spans_too_large", COUNTER, SECTION_SPANS, "too large", AT(output.outcome[OUTCOME_TOO_LARGE]),
      "Spans refused one by one: too large for the collector."},
     {"spans_possibly_persisted", COUNTER, SECTION_SPANS, "possibly persisted",
-     AT(output.outcome[OUTCOME_POSSIBLY]),
+     AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]),
      "Spans sent to Kafka without an answer in time: in its log, or not; not sent again."},
     {"spans_undelivered", COUNTER, SECTION_SPANS, "undelivered",
      AT(output.outcome[OUTCOME_UNDELIVERED]),
@@ -89,7 +89,7 @@ const struct counter counters[] = {
      AT(output.spool.outcome[OUTCOME_TOO_LARGE]),
      "Spans of the spool refused one by one: too large for the collector."},
     {"spool_possibly_persisted", COUNTER, SECTION_SPOOL, "possibly persisted",
-     AT(output.spool.outcome[OUTCOME_POSSIBLY]),
+     AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]),
      "Spans of the spool sent to Kafka without an answer in time: in its log, or not."},
     {"spool_undelivered", COUNTER, SECTION_SPOOL, "undelivered",
      AT(output.spool.outcome[OUTCOME_UNDELIVERED]),
@@ -230,9 +230,9 @@ bool counts_add_up(const struct counts *counts)
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
-        counter->offset == AT(output.outcome[OUTCOME_POSSIBLY]) ||
-        counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY]) ||
         counter->offset == AT(output.outcome[OUTCOME_LEFT_OUT]) ||
+        counter->offset == AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
+        counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
         counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;

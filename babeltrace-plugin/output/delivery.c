@@ -376,7 +376,7 @@ static enum result deliver_run(struct courier *courier, struct run run, const st
     case DELIVERY_POSSIBLY_PERSISTED:
         reporter_say(courier->reporter, REPORT_POSSIBLY_PERSISTED,
                      "spans may have arrived, or not: %s", courier->reply.error.text);
-        return settle(courier, run, OUTCOME_POSSIBLY);
+        return settle(courier, run, OUTCOME_POSSIBLY_PERSISTED);
     case DELIVERY_DIVIDE:
         run.has_partition = false;
         return deliver(courier, run);

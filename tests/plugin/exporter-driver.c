@@ -56,7 +56,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
     [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
-    [OUTCOME_SPOOLED] = "spooled",         [OUTCOME_POSSIBLY] = "possibly_persisted",
+    [OUTCOME_SPOOLED] = "spooled",         [OUTCOME_POSSIBLY_PERSISTED] = "possibly_persisted",
 };
 
 static void fail(const char *what, const char *argument)
