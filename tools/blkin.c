@@ -5,10 +5,12 @@
  */
 #include "config/command.h"
 #include "doctor/doctor.h"
+#include "graph/graph.h"
 #include "hub/hub.h"
 #include "keep/keep.h"
 #include "live/live.h"
 #include "record/record.h"
+#include "report/report.h"
 #include "rotate/rotate.h"
 #include "service/ask.h"
 #include "show/show.h"
@@ -33,11 +35,13 @@ struct command {
 static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
     {"blkin doctor", "say why no spans show up, and what mends it", doctor},
+    {"blkin graph", "show which service calls which, and how that goes", graph_command},
     {"blkin hub", "pass on what the recorders of several hosts ask each other", hub_command},
     {"blkin keep", "have the recorders send traces, or what just happened", keep_command},
     {"blkin live", "record the programs of this host, and send their spans on", live},
     {"blkin record", "keep the last seconds in memory, send what was slow", record_command},
     {"blkin reload", "have a service read its configuration again", reload_command},
+    {"blkin report", "write a page of HTML about traces", report_command},
     {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},

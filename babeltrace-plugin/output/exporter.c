@@ -8,6 +8,7 @@
 #include "../monotonic.h"
 #include "encoder.h"
 #include "http_url.h"
+#include "kafka_url.h"
 #include "sender.h"
 #include "spool_threads.h"
 #include "tap.h"
@@ -25,7 +26,8 @@ struct exporter {
     struct encoder *encoder;
     struct outbox *outbox;
     struct transport *transport;
-    struct tap *tap; /* NULL: none */
+    struct reply *replies; /* see delivery.h */
+    struct tap *tap;       /* NULL: none */
     struct sender sender;
     struct spool *spool; /* NULL: none; then these two as well */
     struct spool_threads *spool_threads;
@@ -99,10 +101,15 @@ static struct transport *open_transport(const struct transport_options *options,
 
     if (is_http(endpoint))
         return http_transport_open(options, error);
+    if (is_kafka_url(endpoint))
+        return kafka_transport_open(options, error);
     if (has_scheme(endpoint, file_scheme))
         return file_transport_open(options->protocol, endpoint + strlen(file_scheme), error);
-    error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s, https://... or file:PATH",
-              endpoint_unparsed(endpoint), options->protocol->path);
+    error_set(
+        error,
+        "endpoint \"%s\": expected http://HOST[:PORT]%s, https://..., kafka://BROKER/TOPIC or "
+        "file:PATH",
+        endpoint_unparsed(endpoint), options->protocol->path);
     return NULL;
 }
 
@@ -173,6 +180,12 @@ static bool set_up(struct exporter *exporter, struct error *error)
             return false;
     }
     exporter->transport = open_transport(&options->transport, error);
+    if (exporter->transport && exporter->transport->post &&
+        !(exporter->replies = calloc(POSTED_MAX, sizeof(*exporter->replies)))) {
+        exporter->transport->free(exporter->transport);
+        error_set(error, "out of memory");
+        return false;
+    }
     return exporter->transport != NULL;
 }
 
@@ -234,6 +247,7 @@ static bool start(struct exporter *exporter, struct error *error)
         .transport = exporter->transport,
         .tap = exporter->tap,
         .encoder = exporter->encoder,
+        .replies = exporter->replies,
         .tap_encoder = exporter->tap_encoder[0],
         .body_bytes = (size_t)exporter->options.batch_bytes,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
@@ -358,6 +372,8 @@ void exporter_free(struct exporter *exporter)
     spool_threads_free(exporter->spool_threads);
     spool_free(exporter->spool);
     outbox_free(exporter->outbox);
+    parts_free(&exporter->sender.courier.parts);
+    free(exporter->replies);
     body_destroy(&exporter->sender.courier.body);
     body_destroy(&exporter->sender.courier.shown);
     free_encoder(exporter->encoder);
@@ -396,6 +412,21 @@ void exporter_add(struct exporter *exporter, const struct span *span)
 void exporter_skip(struct exporter *exporter)
 {
     outbox_skip(exporter->outbox);
+}
+
+void exporter_hold(struct exporter *exporter)
+{
+    outbox_hold(exporter->outbox);
+}
+
+void exporter_release(struct exporter *exporter, uint32_t spans)
+{
+    outbox_release(exporter->outbox, spans);
+}
+
+void exporter_leave_out(struct exporter *exporter, uint32_t spans)
+{
+    outbox_leave_out(exporter->outbox, spans);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

@@ -82,6 +82,14 @@ void exporter_add(struct exporter *exporter, const struct span *span);
 void exporter_skip(struct exporter *exporter);
 
 /*
+ * For who holds spans back until their trace is decided on: each one is counted when it is held;
+ * once so many are released, the next ones that are added or left out are these.
+ */
+void exporter_hold(struct exporter *exporter);
+void exporter_release(struct exporter *exporter, uint32_t spans);
+void exporter_leave_out(struct exporter *exporter, uint32_t spans);
+
+/*
  * For who adds many spans at once: from an interruption on, what is not delivered within
  * flush_timeout_ms is not waited for.
  */

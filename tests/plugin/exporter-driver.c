@@ -56,7 +56,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
     [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
-    [OUTCOME_SPOOLED] = "spooled",
+    [OUTCOME_SPOOLED] = "spooled",         [OUTCOME_POSSIBLY_PERSISTED] = "possibly_persisted",
 };
 
 static void fail(const char *what, const char *argument)
@@ -293,7 +293,8 @@ static int choice_of(const char *value, const char *const *names)
 static void set_option(const char *name, const char *value)
 {
     static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
-    static const char *const compression[] = {"auto", "none", "gzip", NULL};
+    static const char *const compression[] = {"auto", "none", "gzip", "zstd", NULL};
+    static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
     static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
     const struct {
         const char *name;
@@ -308,6 +309,7 @@ static void set_option(const char *name, const char *value)
         {"tls-ca", &options.transport.tls_ca, NULL},
         {"tls-cert", &options.transport.tls_cert, NULL},
         {"tls-key", &options.transport.tls_key, NULL},
+        {"kafka-file", &options.transport.kafka_file, NULL},
         {"spool", &options.spool.folder, NULL},
         {"spool-bytes", NULL, &options.spool.bytes},
         {"spool-age-ms", NULL, &options.spool.age_ms},
@@ -332,6 +334,10 @@ static void set_option(const char *name, const char *value)
     }
     if (strcmp(name, "compression") == 0) {
         options.transport.compression = (enum compression)choice_of(value, compression);
+        return;
+    }
+    if (strcmp(name, "format") == 0) {
+        options.format = (enum format)choice_of(value, format);
         return;
     }
     if (strcmp(name, "spool-fsync") == 0) {

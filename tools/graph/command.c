@@ -23,6 +23,7 @@ static const char usage[] =
     "\n"
     "  FILE    Zipkin v2 JSON, as of the sink with endpoint=\"file:PATH\"; -: stdin\n"
     "  URL     the same from a server: http://localhost:9411/api/v2/traces?limit=1000\n"
+    "          of either: also the statistics of \"blkin work --root\"\n"
     "  FOLDER  a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
     "\n"
     "  -f, --format=FORMAT  text (the default), svg, dot (for graphviz), or json\n"

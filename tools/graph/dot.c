@@ -23,10 +23,10 @@ static void put_text(const char *text)
 
 static void put_rate(uint64_t count, const char *what, const struct graph_period *period)
 {
-    if (period->seconds > 0)
+    if (graph_has_rates(period))
         printf("%s%s/s", figure_number((double)count / period->seconds).text, what);
     else
-        printf("%s%s", figure_count(count).text, what);
+        printf("%s%s", figure_count(count).text, what[0] ? what : " calls");
 }
 
 static void put_times(const struct histogram *duration)

@@ -14,8 +14,14 @@
 struct graph_period {
     double seconds; /* 0: not known, so there are no rates */
     uint64_t spans;
-    uint64_t traces;
+    uint64_t traces; /* 0: not known */
 };
+
+/* Of less than a second a rate says nothing. */
+static inline bool graph_has_rates(const struct graph_period *period)
+{
+    return period->seconds >= 1;
+}
 
 /* As a tree and a table in lines of at most `width` columns. Out of memory: returns false. */
 bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width);

@@ -84,7 +84,7 @@ void graph_put_style(FILE *file)
 static void put_rate(char *text, size_t size, const struct picture *picture, uint64_t count,
                      const char *what)
 {
-    if (picture->period->seconds > 0)
+    if (graph_has_rates(picture->period))
         snprintf(text, size, "%s%s/s", figure_number((double)count / picture->period->seconds).text,
                  what);
     else

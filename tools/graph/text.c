@@ -191,9 +191,10 @@ static void put_head(const struct drawing *drawing)
 
     for (size_t i = 0; i < drawing->landscape->services_count; i++)
         errors += drawing->landscape->services[i].errors;
-    printf("%" PRIu64 " span%s of %" PRIu64 " trace%s in %.1f s, %" PRIu64 " with an error\n\n",
-           period->spans, period->spans == 1 ? "" : "s", period->traces,
-           period->traces == 1 ? "" : "s", period->seconds, errors);
+    printf("%" PRIu64 " span%s", period->spans, period->spans == 1 ? "" : "s");
+    if (period->traces)
+        printf(" of %" PRIu64 " trace%s", period->traces, period->traces == 1 ? "" : "s");
+    printf(" in %.1f s, %" PRIu64 " with an error\n\n", period->seconds, errors);
 }
 
 /* As wide as the names want, where all of them are at a moderate depth. */

@@ -16,6 +16,7 @@
 #define WIDTH     320
 #define HEIGHT    96 /* of the bars */
 #define AXIS      20
+#define BARS_MIN  24
 #define BARS_MAX  72
 #define SCALE_MAX 2 /* four bars where the time doubles */
 
@@ -60,8 +61,10 @@ static struct axis make_axis(const struct page *page, const struct statistics_ro
             note_range(&rows[i]->self, axis.scale, &low, &high);
         }
     } while (low <= high && high - low + 3 > BARS_MAX && axis.scale > -5);
-    axis.first = low <= high ? low - 1 : 0;
-    axis.count = low <= high ? high - low + 3 : 1;
+    if (low > high)
+        low = high = 0;
+    axis.count = high - low + 3 > BARS_MIN ? high - low + 3 : BARS_MIN;
+    axis.first = low - (axis.count - (high - low + 1)) / 2;
     return axis;
 }
 
@@ -199,8 +202,8 @@ static void put_histogram(const struct page *page, const struct axis *axis,
 
 static void put_caption(const struct page *page, const struct histogram *duration, const char *what)
 {
-    fprintf(page->file, "<span class=\"fg\">%s %s · p50 %s · p99 %s · max %s</span></figcaption>",
-            figure_count(duration->count).text, what,
+    fprintf(page->file, "<span class=\"fg\">%s %s%s · p50 %s · p99 %s · max %s</span></figcaption>",
+            figure_count(duration->count).text, what, duration->count == 1 ? "" : "s",
             figure_time(histogram_quantile(duration, 0.5), "µ").text,
             figure_time(histogram_quantile(duration, 0.99), "µ").text,
             figure_time(histogram_quantile(duration, 1), "µ").text);
@@ -215,7 +218,7 @@ static void put_row(const struct page *page, const struct axis *axis,
     put_name(page, row->service);
     fputs("</b> ", page->file);
     put_name(page, row->name);
-    put_caption(page, &row->duration, "spans");
+    put_caption(page, &row->duration, "span");
     put_histogram(page, axis, &row->duration, &row->self, colour);
     fputs("</figure>\n", page->file);
 }
@@ -239,7 +242,7 @@ bool put_latencies(const struct page *page)
           page->file);
     if (page->traces.count) {
         fputs("<figure><figcaption><b>whole traces</b>", page->file);
-        put_caption(page, &page->traces, "traces");
+        put_caption(page, &page->traces, "trace");
         put_histogram(page, &axis, &page->traces, NULL, LANDSCAPE_COLOURS - 1);
         fputs("</figure>\n", page->file);
     }

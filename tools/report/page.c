@@ -64,18 +64,20 @@ static void put_tile(FILE *file, const char *title, struct figure figure, bool i
 static void put_tiles(const struct page *page)
 {
     const double seconds = page->period.seconds;
+    const bool has_rates = graph_has_rates(&page->period);
     FILE *file = page->file;
     uint64_t errors = 0;
-    char text[64] = "";
+    char text[96] = "";
 
     for (size_t i = 0; i < page->landscape.services_count; i++)
         errors += page->landscape.services[i].errors;
     fputs("<dl class=\"ti\">", file);
-    if (seconds > 0)
+    if (has_rates)
         snprintf(text, sizeof(text), "%s a second",
                  figure_number((double)page->period.traces / seconds).text);
-    put_tile(file, "traces", figure_count(page->period.traces), false, text);
-    if (seconds > 0)
+    if (page->period.traces)
+        put_tile(file, "traces", figure_count(page->period.traces), false, text);
+    if (has_rates)
         snprintf(text, sizeof(text), "%s a second",
                  figure_number((double)page->period.spans / seconds).text);
     put_tile(file, "spans", figure_count(page->period.spans), false, text);

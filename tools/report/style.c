@@ -39,7 +39,7 @@ static const char *const rules[] = {
     /* tables */
     "table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}",
     "thead th{font-size:13px;font-weight:400;color:var(--soft);text-align:right;"
-    "vertical-align:bottom;border-bottom:1px solid var(--line)}",
+    "vertical-align:bottom;white-space:nowrap;border-bottom:1px solid var(--line)}",
     "thead th:first-child,tbody th{text-align:left}tbody th{font-weight:400}",
     "th,td{padding:5px 9px}td{text-align:right;white-space:nowrap}"
     "tbody tr:nth-child(even){background:var(--card)}",
@@ -90,7 +90,7 @@ static const char *const rules[] = {
     ".ops thead,.cl thead{position:absolute;width:1px;height:1px;overflow:hidden;"
     "clip-path:inset(50%)}",
     ".ops,.ops tbody,.cl,.cl tbody{display:block}",
-    ".ops tr,.cl tr{display:grid;grid-template-columns:repeat(auto-fit,minmax(96px,1fr));"
+    ".ops tr,.cl tr{display:grid;grid-template-columns:repeat(auto-fit,minmax(80px,1fr));"
     "padding:8px 6px;border-bottom:1px solid var(--line)}",
     ".ops th,.ops .sh,.cl th{grid-column:1/-1;width:auto}.ops td,.cl td{text-align:left;"
     "padding:1px 4px}",

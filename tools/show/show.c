@@ -6,6 +6,7 @@
 #include "show.h"
 
 #include "draw.h"
+#include "perfetto.h"
 #include "../text.h"
 
 #include <getopt.h>
@@ -32,6 +33,7 @@ static const char usage[] =
     "  -l, --list         list the traces, one line each\n"
     "  -w, --width=N      use lines of N columns (default: the terminal's, or 80)\n"
     "      --ascii        draw with ASCII characters, whatever the locale can do\n"
+    "      --format=perfetto  write it, or all traces, for Perfetto (ui.perfetto.dev)\n"
     "  -h, --help         print this\n"
     "\n"
     "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
@@ -39,18 +41,32 @@ static const char usage[] =
 struct options {
     bool annotations;
     bool list;
+    bool is_perfetto;
     size_t width;
     const char *source;
     const char *id; /* NULL: the slowest one */
 };
 
+static bool read_format(const char *command, const char *text, bool *is_perfetto)
+{
+    *is_perfetto = strcmp(text, "perfetto") == 0;
+    if (*is_perfetto || strcmp(text, "text") == 0)
+        return true;
+    fprintf(stderr, "%s: --format: expected text or perfetto, got \"%s\"\n", command, text);
+    return false;
+}
+
 /* The exit status if there is nothing to do after this, or -1. */
 static int read_options(int argc, char *argv[], struct options *options)
 {
     static const struct option names[] = {
-        {"annotations", no_argument, NULL, 'a'}, {"list", no_argument, NULL, 'l'},
-        {"width", required_argument, NULL, 'w'}, {"ascii", no_argument, NULL, 'A'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+        {"annotations", no_argument, NULL, 'a'},
+        {"list", no_argument, NULL, 'l'},
+        {"width", required_argument, NULL, 'w'},
+        {"ascii", no_argument, NULL, 'A'},
+        {"format", required_argument, NULL, 'F'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -68,6 +84,10 @@ static int read_options(int argc, char *argv[], struct options *options)
             break;
         case 'A':
             utf8_off();
+            break;
+        case 'F':
+            if (!read_format(argv[0], optarg, &options->is_perfetto))
+                return 2;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -178,6 +198,23 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
     return 0;
 }
 
+/* The one that was asked for, or all. */
+static int show_for_perfetto(const struct trace_list *traces, const struct options *options)
+{
+    const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
+    size_t left_out;
+
+    if (options->id && !trace)
+        return 1;
+    if (!perfetto(trace ? trace : traces->traces, trace ? 1 : traces->count, options->source,
+                  &left_out))
+        return no_memory();
+    if (left_out)
+        fprintf(stderr, "blkin show: %zu span%s without a start: left out\n", left_out,
+                left_out == 1 ? "" : "s");
+    return 0;
+}
+
 int show(int argc, char *argv[])
 {
     struct options options = {0};
@@ -196,6 +233,8 @@ int show(int argc, char *argv[])
             status = no_memory();
         else if (options.list)
             status = list(&traces, names, &model) ? 0 : no_memory();
+        else if (options.is_perfetto)
+            status = show_for_perfetto(&traces, &options);
         else
             status = show_trace(&traces, &options, names, &model);
     }

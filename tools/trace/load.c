@@ -171,14 +171,19 @@ static bool parse(struct span_list *list, const struct bytes *bytes, const char 
     return true;
 }
 
+bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list)
+{
+    *list = (struct span_list){.documents = json_array()};
+    return parse(list, bytes, source_text(source));
+}
+
 bool spans_load(const char *source, struct span_list *list)
 {
-    const char *shown = strcmp(source, "-") == 0 ? "standard input" : source;
     struct bytes bytes;
     bool loaded;
 
-    *list = (struct span_list){.documents = json_array()};
-    loaded = read_source(source, &bytes) && parse(list, &bytes, shown);
+    *list = (struct span_list){.documents = NULL};
+    loaded = read_source(source, &bytes) && spans_parse(&bytes, source, list);
     free(bytes.data);
     return loaded;
 }

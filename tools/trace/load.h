@@ -6,6 +6,8 @@
 #ifndef BLKIN_TOOLS_LOAD_H
 #define BLKIN_TOOLS_LOAD_H
 
+#include "read.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +41,9 @@ struct span_list {
  * spans is wrong, too. spans_free() is for both cases.
  */
 bool spans_load(const char *source, struct span_list *list);
+
+/* The same of what was read of it. */
+bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list);
 void spans_free(struct span_list *list);
 
 /*

@@ -17,6 +17,12 @@ struct bytes {
 
 bool is_url(const char *source);
 
+/* How messages name it. */
+static inline const char *source_text(const char *source)
+{
+    return source[0] == '-' && !source[1] ? "standard input" : source;
+}
+
 /* Reports by itself what went wrong. */
 bool read_source(const char *source, struct bytes *bytes);
 

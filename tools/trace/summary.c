@@ -6,6 +6,8 @@
 #include "summary.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void note_times(struct summary *summary)
 {
@@ -39,10 +41,47 @@ static bool add_traces(struct summary *summary)
     return true;
 }
 
-bool summary_load(const char *source, struct summary *summary)
+/* ---- the document of `blkin work --root` */
+
+/* It is an object that says what it is; NULL if it is not. */
+static json_t *document_of(const struct bytes *bytes)
 {
-    *summary = (struct summary){.names = NULL};
-    if (!spans_load(source, &summary->list))
+    size_t begin = 0;
+    json_t *json;
+
+    while (begin < bytes->length && strchr(" \t\r\n", bytes->data[begin]) && bytes->data[begin])
+        begin++;
+    if (begin == bytes->length || bytes->data[begin] != '{')
+        return NULL;
+    json = json_loadb(bytes->data + begin, bytes->length - begin, JSON_ALLOW_NUL, NULL);
+    if (json && merged_is_document(json))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static bool add_document(struct summary *summary, const json_t *document, const char *source)
+{
+    struct error error = {"out of memory"};
+
+    summary->merged = merged_new();
+    if (!summary->merged || !merged_add_document(summary->merged, document, &error)) {
+        fprintf(stderr, "blkin: %s: %s\n", source_text(source), error.text);
+        return false;
+    }
+    summary->names = summary->merged->names;
+    summary->statistics = summary->merged->statistics;
+    summary->start_ns = summary->merged->from_ns;
+    summary->end_ns = summary->merged->to_ns;
+    summary->seconds = (double)(summary->end_ns - summary->start_ns) / 1e9;
+    for (size_t i = 0; i < statistics_rows(summary->statistics); i++)
+        summary->spans += statistics_row(summary->statistics, i)->spans;
+    return true;
+}
+
+static bool add_spans(struct summary *summary, const struct bytes *bytes, const char *source)
+{
+    if (!spans_parse(bytes, source, &summary->list))
         return false;
     if (add_traces(summary))
         return true;
@@ -50,11 +89,32 @@ bool summary_load(const char *source, struct summary *summary)
     return false;
 }
 
+bool summary_load(const char *source, struct summary *summary)
+{
+    struct bytes bytes;
+    json_t *document = NULL;
+    bool is_done = false;
+
+    *summary = (struct summary){.names = NULL};
+    if (read_source(source, &bytes)) {
+        document = document_of(&bytes);
+        is_done =
+            document ? add_document(summary, document, source) : add_spans(summary, &bytes, source);
+    }
+    json_decref(document);
+    free(bytes.data);
+    return is_done;
+}
+
 void summary_free(struct summary *summary)
 {
     trace_model_destroy(&summary->model);
     traces_free(&summary->traces);
-    statistics_free(summary->statistics);
-    names_free(summary->names);
+    if (summary->merged) {
+        merged_free(summary->merged);
+    } else {
+        statistics_free(summary->statistics);
+        names_free(summary->names);
+    }
     spans_free(&summary->list);
 }

@@ -1,5 +1,6 @@
 /*
- * All that a source has: its traces, and the statistics of them. For who shows a whole of it.
+ * All that a source has: its traces, and the statistics of them; or statistics alone, if it is the
+ * document of `blkin work --root` (work/merged.h). For who shows a whole of it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,18 +9,20 @@
 
 #include "analysis/statistics.h"
 #include "traces.h"
+#include "work/merged.h"
 
 struct summary {
     struct names *names;
     struct statistics *statistics;
     struct span_list list;
-    struct trace_list traces;
+    struct trace_list traces; /* none if it is a document */
+    struct merged *merged;    /* the document, which has names and statistics then; or NULL */
     struct trace_model model; /* of the trace that was linked last */
     double seconds;           /* from the first span's start to the last one's end */
     int64_t start_ns;         /* 0: not known */
     int64_t end_ns;
     uint64_t spans;
-    uint64_t traces_count; /* of which the statistics are */
+    uint64_t traces_count; /* of which the statistics are; 0: not known */
 };
 
 /* As spans_load() has it; reports by itself, and returns false. summary_free() is for both cases.

@@ -46,8 +46,7 @@ static struct transport *open_transport(const struct config *config,
         struct transport_options *options = &params.exporter.transport;
 
         options->endpoint = config_text(config, "otlp-metrics");
-        options->content_type = protocol->content_type;
-        options->empty_batch = "";
+        options->protocol = protocol;
         options->request_timeout_ms = REQUEST_MS;
         transport = http_transport_open(options, error);
     }

@@ -1,0 +1,78 @@
+/*
+ * Workers that count made-up spans, and one that counts them all: what the workers' deltas add up
+ * to is what it has.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_WORK_COUNTING_H
+#define TESTS_WORK_COUNTING_H
+
+#include "work/deltas.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SERVICES 7
+#define SPANS    9 /* names of each */
+
+static uint64_t chance_state = 1;
+
+static inline uint64_t chance(uint64_t below)
+{
+    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (chance_state >> 33) % below;
+}
+
+/* From 1 us to 100 s, as many in each octave; sometimes 0, or not known. */
+static inline int64_t some_duration(void)
+{
+    const uint64_t kind = chance(50);
+
+    return kind == 0 ? 0 : (int64_t)exp(6.9 + (double)chance(1000000) / 1e6 * 18.4);
+}
+
+static inline uint32_t some_name(struct names *names, const char *kind, uint64_t number)
+{
+    char text[64];
+
+    /* any characters: of bytes that are none, see the pages */
+    (void)snprintf(text, sizeof(text), number % 5 == 4 ? "%s \"%d\" \\ \xc3\xa9\n" : "%s-%d",
+                   kind, (int)number);
+    return names_id(names, text_of(text));
+}
+
+struct one_span {
+    uint64_t service, name, client;
+    int64_t duration, self;
+    bool is_error;
+};
+
+static inline struct one_span some_span(void)
+{
+    struct one_span span = {chance(SERVICES), chance(SPANS),   chance(SERVICES),
+                            some_duration(),  some_duration(), chance(20) == 0};
+
+    return span;
+}
+
+static inline bool count_span(struct statistics *statistics, struct names *names,
+                              const struct one_span *span)
+{
+    const uint32_t service = some_name(names, "service", span->service);
+    struct statistics_row *row =
+        statistics_row_of(statistics, service, some_name(names, "name", span->name));
+    struct statistics_edge *edge =
+        statistics_edge_of(statistics, some_name(names, "service", span->client), service);
+
+    if (!row || !edge)
+        return false;
+    row->spans++;
+    row->ever++;
+    row->errors += span->is_error;
+    edge->calls++;
+    edge->errors += span->is_error;
+    return histogram_add(&row->duration, span->duration) && histogram_add(&row->self, span->self) &&
+           histogram_add(&edge->duration, span->duration);
+}
+
+#endif

@@ -1,0 +1,421 @@
+/*
+ * What workers' deltas add up to; the document and Prometheus' page that are made of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "counting.h"
+#include "work/merged.h"
+#include "work/merged_page.h"
+
+#define SECOND  INT64_C(1000000000)
+#define NOW     (INT64_C(1790000000) * SECOND)
+#define WORKERS 3
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+struct message {
+    char *data;
+    size_t length;
+    int64_t log_ns;
+};
+
+struct messages {
+    struct message all[4096];
+    size_t count;
+    int64_t log_ns;
+};
+
+static struct messages messages;
+
+static bool keep_message(void *context, const char *data, size_t length)
+{
+    struct messages *kept = context;
+
+    kept->all[kept->count].data = malloc(length);
+    memcpy(kept->all[kept->count].data, data, length);
+    kept->all[kept->count].length = length;
+    kept->all[kept->count].log_ns = kept->log_ns;
+    kept->count++;
+    return true;
+}
+
+static void forget_messages(void)
+{
+    for (size_t i = 0; i < messages.count; i++)
+        free(messages.all[i].data);
+    messages.count = 0;
+}
+
+struct worker {
+    struct names *names;
+    struct statistics *statistics;
+    struct buffer buffer;
+    struct deltas_head head;
+};
+
+static void begin_worker(struct worker *worker, const char *instance)
+{
+    *worker = (struct worker){.names = names_new(10000, 1 << 20)};
+    worker->statistics = statistics_new(worker->names);
+    (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
+    (void)snprintf(worker->head.group, sizeof(worker->head.group), "blkin");
+}
+
+static void end_worker(struct worker *worker)
+{
+    statistics_free(worker->statistics);
+    names_free(worker->names);
+    buffer_free(&worker->buffer);
+}
+
+static void commit(struct worker *worker, int64_t now_ns)
+{
+    worker->head.start_ns = now_ns - SECOND;
+    worker->head.end_ns = now_ns;
+    messages.log_ns = now_ns;
+    CHECK(
+        deltas_write(&worker->head, worker->statistics, &worker->buffer, keep_message, &messages));
+    statistics_begin_period(worker->statistics);
+    worker->head.counts = (struct work_counts){.busy = worker->head.counts.busy};
+}
+
+static struct merged *merge(void)
+{
+    struct merged *merged = merged_new();
+    struct error error;
+
+    for (size_t i = 0; i < messages.count; i++)
+        CHECK(merged_add_message(merged, messages.all[i].data, messages.all[i].length,
+                                 messages.all[i].log_ns, &error));
+    return merged;
+}
+
+/* ---- the sum --------------------------------------------------------------------------------- */
+
+static bool is_same_histogram(const struct histogram *a, const struct histogram *b)
+{
+    struct histogram_bucket of_a = {0}, of_b = {0};
+
+    while (histogram_next(a, HISTOGRAM_SCALE, &of_a)) {
+        if (!histogram_next(b, HISTOGRAM_SCALE, &of_b) || of_a.index != of_b.index ||
+            of_a.count != of_b.count)
+            return false;
+    }
+    for (double q = 0.01; q <= 1; q += 0.01) {
+        if (histogram_quantile(a, q) != histogram_quantile(b, q))
+            return false;
+    }
+    return a->count == b->count && a->zeros == b->zeros && a->min == b->min && a->max == b->max &&
+           fabs(a->sum - b->sum) <= 1e-9 * fabs(b->sum);
+}
+
+static uint32_t same_name(const struct merged *merged, const struct names *names, uint32_t id)
+{
+    return id == NAMES_OTHER ? NAMES_OTHER : names_id(merged->names, names_text(names, id));
+}
+
+/* All that one worker has counted who had all spans. */
+static void check_sum(const struct merged *merged, const struct worker *whole)
+{
+    CHECK(statistics_rows(merged->statistics) == statistics_rows(whole->statistics));
+    CHECK(statistics_edges(merged->statistics) == statistics_edges(whole->statistics));
+    for (size_t i = 0; i < statistics_rows(whole->statistics); i++) {
+        const struct statistics_row *row = statistics_row(whole->statistics, i);
+        const struct statistics_row *sum =
+            statistics_row_of(merged->statistics, same_name(merged, whole->names, row->service),
+                              same_name(merged, whole->names, row->name));
+
+        CHECK(sum->spans == row->spans && sum->errors == row->errors);
+        CHECK(is_same_histogram(&sum->duration, &row->duration));
+        CHECK(is_same_histogram(&sum->self, &row->self));
+    }
+    for (size_t i = 0; i < statistics_edges(whole->statistics); i++) {
+        const struct statistics_edge *edge = statistics_edge(whole->statistics, i);
+        const struct statistics_edge *sum =
+            statistics_edge_of(merged->statistics, same_name(merged, whole->names, edge->caller),
+                               same_name(merged, whole->names, edge->callee));
+
+        CHECK(sum->calls == edge->calls && sum->errors == edge->errors);
+        CHECK(is_same_histogram(&sum->duration, &edge->duration));
+    }
+}
+
+static void shuffle_messages(void)
+{
+    for (size_t i = messages.count; i > 1; i--) {
+        const size_t other = chance(i);
+        const struct message swapped = messages.all[i - 1];
+
+        messages.all[i - 1] = messages.all[other];
+        messages.all[other] = swapped;
+    }
+}
+
+/* Each span is counted by one of the workers, and by the one that has all. */
+static void count_all(struct worker workers[WORKERS], struct worker *whole)
+{
+    begin_worker(whole, "whole");
+    for (int i = 0; i < WORKERS; i++)
+        begin_worker(&workers[i], (const char *const[]){"1", "2", "3"}[i]);
+    for (int64_t second = 0; second < 20; second++) {
+        for (int i = 0; i < 500; i++) {
+            const struct one_span span = some_span();
+            struct worker *worker = &workers[chance(WORKERS)];
+
+            CHECK(count_span(worker->statistics, worker->names, &span));
+            CHECK(count_span(whole->statistics, whole->names, &span));
+            worker->head.counts.spans_counted++;
+        }
+        for (int i = 0; i < WORKERS; i++) {
+            workers[i].head.counts.busy = 0.1 * (double)(i + 1) + (double)second / 1000;
+            commit(&workers[i], NOW + second * SECOND);
+        }
+    }
+}
+
+static void check_workers(const struct merged *merged)
+{
+    uint64_t counted = 0;
+
+    CHECK(merged->worker_count == WORKERS);
+    for (size_t i = 0; i < merged->worker_count; i++) {
+        const struct merged_worker *worker = &merged->workers[i];
+
+        counted += worker->counts.spans_counted;
+        CHECK(worker->heard_ns == NOW + 19 * SECOND);
+        CHECK(fabs(worker->counts.busy - 0.1 * (worker->instance[0] - '0') - 0.019) < 1e-9);
+        CHECK(worker_is_there(worker, NOW + 25 * SECOND));
+        CHECK(!worker_is_there(worker, NOW + 30 * SECOND));
+    }
+    CHECK(counted == 20 * 500);
+    CHECK(merged->from_ns == NOW - SECOND && merged->to_ns == NOW + 19 * SECOND);
+}
+
+static void test_sum(void)
+{
+    struct worker workers[WORKERS], whole;
+    struct merged *merged;
+
+    count_all(workers, &whole);
+    shuffle_messages(); /* there may be several partitions */
+    merged = merge();
+    check_sum(merged, &whole);
+    check_workers(merged);
+    CHECK(merged->messages == messages.count && merged->refused == 0);
+    merged_free(merged);
+    for (int i = 0; i < WORKERS; i++)
+        end_worker(&workers[i]);
+    end_worker(&whole);
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+/* What is written is read as the same, and can be added to. Of what test_sum() has left. */
+static void test_document(void)
+{
+    struct merged *merged = merge(), *read = merged_new();
+    char *text = merged_document(merged, NOW), *again;
+    json_t *json = json_loads(text, 0, NULL);
+    struct error error = {""};
+
+    CHECK(merged_is_document(json));
+    CHECK(json_integer_value(json_object_get(json, "spans")) == 20 * 500);
+    CHECK(merged_add_document(read, json, &error));
+    CHECK_TEXT(error.text, "");
+    again = merged_document(read, NOW);
+    CHECK_TEXT(again, text);
+    free(again);
+    CHECK(merged_add_document(read, json, &error));
+    CHECK(statistics_row(read->statistics, 0)->spans ==
+          2 * statistics_row(merged->statistics, 0)->spans);
+    json_decref(json);
+    free(text);
+    merged_free(merged);
+    merged_free(read);
+}
+
+static void check_refused(const char *text, const char *expected)
+{
+    struct merged *merged = merged_new();
+    json_t *json = json_loads(text, 0, NULL);
+    struct error error = {""};
+
+    CHECK(!merged_add_document(merged, json, &error));
+    CHECK(strstr(error.text, expected) != NULL);
+    json_decref(json);
+    merged_free(merged);
+}
+
+static void test_wrong_documents(void)
+{
+    check_refused("[]", "expected a document");
+    check_refused("{\"blkin\": \"spans\"}", "expected a document");
+    check_refused("{\"blkin\": \"statistics\", \"scale\": 7, \"rows\": [1]}",
+                  "\"rows\", the one at 0");
+    check_refused("{\"blkin\": \"statistics\", \"scale\": 7, \"rows\": [{\"duration\": "
+                  "{\"buckets\": [99999999, 1]}}]}",
+                  "\"rows\", the one at 0");
+    check_refused("{\"blkin\": \"statistics\", \"scale\": 7, \"workers\": [{}]}",
+                  "\"workers\", the one at 0");
+}
+
+/* ---- what is no delta ------------------------------------------------------------------------ */
+
+static void test_foreign_messages(void)
+{
+    struct merged *merged = merged_new();
+    struct error error;
+
+    CHECK(merged_add_message(merged, "not a message", 13, NOW, &error));
+    CHECK(error.text[0] != '\0');
+    CHECK(merged_add_message(merged, "", 0, NOW, &error));
+    CHECK(merged->messages == 2 && merged->refused == 2);
+    /* bits that have changed: anything may be counted then, but nothing breaks */
+    for (int i = 0; i < 500; i++) {
+        const size_t which = chance(messages.count);
+        char *data = messages.all[which].data;
+        const size_t at = chance(messages.all[which].length);
+        const char before = data[at];
+
+        data[at] ^= (char)(1U << chance(8));
+        CHECK(merged_add_message(merged, data, chance(8) ? messages.all[which].length : at, NOW,
+                                 &error));
+        data[at] = before;
+    }
+    merged_free(merged);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+#define MANY 1000000
+
+/* A million of services: as many rows as there may be, and no span is missing. */
+static void test_many_services(void)
+{
+    struct merged *merged = merged_new();
+    struct worker worker;
+    uint64_t spans = 0;
+    char *text;
+
+    forget_messages();
+    for (int i = 0; i < MANY;) {
+        struct error error;
+
+        begin_worker(&worker, "1");
+        for (const int end = i + 4000; i < end; i++) {
+            char name[32];
+            struct statistics_row *row;
+
+            (void)snprintf(name, sizeof(name), "service-%d", i);
+            row = statistics_row_of(worker.statistics, names_id(worker.names, text_of(name)),
+                                    NAMES_NONE);
+            row->spans++;
+        }
+        commit(&worker, NOW);
+        end_worker(&worker);
+        for (size_t m = 0; m < messages.count; m++)
+            CHECK(merged_add_message(merged, messages.all[m].data, messages.all[m].length, NOW,
+                                     &error));
+        forget_messages();
+    }
+    for (size_t i = 0; i < statistics_rows(merged->statistics); i++)
+        spans += statistics_row(merged->statistics, i)->spans;
+    CHECK(statistics_rows(merged->statistics) <= STATISTICS_ROWS_MAX + 1);
+    CHECK(spans == MANY);
+    text = merged_page(merged, NOW);
+    CHECK(
+        strstr(text, "traces_spanmetrics_calls_total{service=\"(other)\",span_name=\"(other)\"") !=
+        NULL);
+    free(text);
+    merged_free(merged);
+}
+
+/* Instances that come and go, as in a cluster: few are kept, and no count is missing. */
+static void test_many_workers(void)
+{
+    struct merged *merged = merged_new();
+    uint64_t counted = 0;
+    const struct work_counts counts = {.spans_counted = 10, .busy = 0.5};
+
+    for (int i = 0; i < 5000; i++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "pod-%d", i);
+        merged_add_worker(merged, name, &counts, NOW + i * SECOND);
+    }
+    CHECK(merged->worker_count == WORKERS_MAX);
+    merged_add_worker(merged, "\x1b[2J", &counts, NOW + 5000 * SECOND + WORKER_FORGET_NS);
+    CHECK(merged->worker_count == 1);
+    CHECK_TEXT(merged->workers[0].instance, "?[2J");
+    for (size_t i = 0; i < merged->worker_count; i++)
+        counted += merged->workers[i].counts.spans_counted;
+    CHECK(counted + merged->forgotten.spans_counted == 50010);
+    merged_free(merged);
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+/* Bounds are powers of two in ns: a value that is one is not above it. */
+static void test_page(void)
+{
+    static const char *const lines[] = {
+        "traces_spanmetrics_calls_total{service=\"a \\\"b\\\" \\\\ \xc3\xa9\xef\xbf\xbd\\n\","
+        "span_name=\"read\",status_code=\"STATUS_CODE_ERROR\"} 1\n",
+        "span_name=\"read\",status_code=\"STATUS_CODE_UNSET\"} 4\n",
+        "span_name=\"read\",le=\"1.6384e-05\"} 2\n",
+        "span_name=\"read\",le=\"0.016777216\"} 2\n",
+        "span_name=\"read\",le=\"0.033554432\"} 3\n",
+        "span_name=\"read\",le=\"0.067108864\"} 4\n",
+        "span_name=\"read\",le=\"+Inf\"} 5\n",
+        "span_name=\"read\"} 100.067125249\n",
+        "blkin_self_time_seconds_count{",
+        "# TYPE traces_service_graph_request_server_seconds histogram\n",
+        "traces_service_graph_request_total{client=\"(other)\",server=\"read\"} 7\n",
+        "traces_service_graph_request_failed_total{client=\"(other)\",server=\"read\"} 2\n",
+        "blkin_work_busy_ratio{worker=\"1\"} 0.25\n",
+        "blkin_work_spans_counted_total{worker=\"1\"} 12\n",
+        "blkin_work_spans_counted_total{worker=\"away\"} 3\n",
+        "blkin_work_workers 1\n",
+    };
+    static const int64_t durations[] = {0, 16384, 33554432, 33554433, INT64_C(100000000000)};
+    struct merged *merged = merged_new();
+    const uint32_t read = names_id(merged->names, text_of("read"));
+    struct statistics_row *row = statistics_row_of(
+        merged->statistics, names_id(merged->names, text_of("a \"b\" \\ \xc3\xa9\xc3\n")), read);
+    struct statistics_edge *edge = statistics_edge_of(merged->statistics, NAMES_OTHER, read);
+    const struct work_counts counts = {.spans_counted = 12, .busy = 0.25};
+    const struct work_counts of_away = {.spans_counted = 3, .busy = 0.75};
+    char *page;
+
+    row->spans = 5;
+    row->errors = 1;
+    edge->calls = 7;
+    edge->errors = 2;
+    for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
+        CHECK(histogram_add(&row->duration, durations[i]));
+    merged_add_worker(merged, "1", &counts, NOW);
+    merged_add_worker(merged, "away", &of_away, NOW - 20 * SECOND);
+    page = merged_page(merged, NOW);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        CHECK(strstr(page, lines[i]) != NULL);
+        if (!strstr(page, lines[i]))
+            fprintf(stderr, "  %s", lines[i]);
+    }
+    CHECK(strstr(page, "blkin_work_busy_ratio{worker=\"away\"}") == NULL);
+    free(page);
+    merged_free(merged);
+}
+
+int main(void)
+{
+    test_sum();
+    test_document();
+    test_foreign_messages();
+    test_wrong_documents();
+    test_many_services();
+    test_many_workers();
+    test_page();
+    forget_messages();
+    return check_status();
+}

@@ -1,0 +1,453 @@
+/*
+ * Traces in the Trace Event Format, for Perfetto.
+ *
+ * A process is a service at an address. Its threads are lanes: a span lies in the lane of its
+ * parent if nothing else is open there and it does not outlive it, else in a lane that is free. So
+ * on a thread a span is only ever within one that waits for it. Between processes a flow leads from
+ * parent to child.
+ *
+ * Perfetto sorts by time and keeps the order of the file for what is of the same time. It has a
+ * flow begin at the innermost slice of the thread, so "s" comes right after its slice; and end at
+ * the next one of the thread, so "f" comes right before it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "perfetto.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+struct item {
+    const struct json_span *span;
+    int64_t start_us;
+    int64_t end_us; /* rounded away from the start, so that what nests still does */
+    int64_t self_us;
+    uint32_t parent; /* items; NONE: none here */
+    uint32_t depth;
+    uint32_t process;
+    uint32_t lane;
+    uint32_t below;      /* what is open in the lane below this one */
+    uint32_t first_flow; /* children in other processes */
+    uint32_t next_flow;
+};
+
+struct lane {
+    uint32_t process;
+    uint32_t number; /* of its process, from 1 on */
+    uint32_t top;    /* the innermost open item; NONE: it is free */
+};
+
+/* The least key is at entries[0]. */
+struct heap {
+    struct entry {
+        int64_t key;
+        uint32_t lane;
+    } * entries;
+    size_t count;
+    size_t room;
+};
+
+struct process {
+    struct heap busy; /* by the end of what is outermost */
+    struct heap free; /* by number */
+    uint32_t lanes;
+};
+
+struct export
+{
+    struct item *items;
+    uint32_t count;
+    uint32_t *order;           /* of items, by time */
+    struct names *names;       /* of processes */
+    struct process *processes; /* by the number of the name */
+    struct lane *lanes;        /* as many as items at most */
+    uint32_t lanes_count;
+};
+
+/* ---- a heap */
+
+static bool heap_push(struct heap *heap, int64_t key, uint32_t lane)
+{
+    size_t i = heap->count;
+
+    if (heap->count == heap->room) {
+        const size_t room = heap->room ? 2 * heap->room : 8;
+        struct entry *grown = reallocarray(heap->entries, room, sizeof(*grown));
+
+        if (!grown)
+            return false;
+        heap->entries = grown;
+        heap->room = room;
+    }
+    for (; i > 0 && heap->entries[(i - 1) / 2].key > key; i = (i - 1) / 2)
+        heap->entries[i] = heap->entries[(i - 1) / 2];
+    heap->entries[i] = (struct entry){key, lane};
+    heap->count++;
+    return true;
+}
+
+static uint32_t heap_pop(struct heap *heap)
+{
+    const uint32_t lane = heap->entries[0].lane;
+    const struct entry last = heap->entries[--heap->count];
+    size_t i = 0;
+
+    for (;;) {
+        size_t child = 2 * i + 1;
+
+        if (child + 1 < heap->count && heap->entries[child + 1].key < heap->entries[child].key)
+            child++;
+        if (child >= heap->count || heap->entries[child].key >= last.key)
+            break;
+        heap->entries[i] = heap->entries[child];
+        i = child;
+    }
+    heap->entries[i] = last;
+    return lane;
+}
+
+/* ---- items */
+
+static uint32_t process_of(struct export *export, const struct json_span *span)
+{
+    const json_t *endpoint = json_object_get(span->json, "localEndpoint");
+    const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
+    const char *ipv6 = json_string_value(json_object_get(endpoint, "ipv6"));
+    const char *address = ipv4 ? ipv4 : ipv6 ? ipv6 : "";
+    char *text;
+    uint32_t id;
+
+    if (asprintf(&text, "%s%s%s", span->service[0] ? span->service : "(no name)",
+                 address[0] ? " " : "", address) < 0)
+        return NAMES_OTHER;
+    id = names_id(export->names, text_of(text));
+    free(text);
+    return id;
+}
+
+static void add_items(struct export *export, const struct trace_model *model, size_t *left_out)
+{
+    const uint32_t base = export->count;
+
+    /* those without a time come last */
+    for (uint32_t i = 0; i < model->count; i++) {
+        const struct trace_span *span = &model->spans[i];
+        const struct trace_node *node = &model->nodes[i];
+        const int64_t end_ns = span->start_ns + span->duration_ns;
+
+        if (!span->start_ns) {
+            *left_out += 1;
+            continue;
+        }
+        export->items[export->count++] = (struct item){
+            .span = span->of,
+            .start_us = span->start_ns / 1000,
+            .end_us = end_ns / 1000 + (end_ns % 1000 > 0),
+            .self_us = node->self_ns / 1000,
+            .parent = node->parent != TRACE_NONE && model->spans[node->parent].start_ns
+                          ? base + node->parent
+                          : NONE,
+            .depth = node->depth,
+            .process = process_of(export, span->of),
+            .below = NONE,
+            .first_flow = NONE,
+            .next_flow = NONE,
+        };
+    }
+}
+
+static int by_time(const void *a, const void *b, void *context)
+{
+    const struct item *items = context;
+    const struct item *left = &items[*(const uint32_t *)a], *right = &items[*(const uint32_t *)b];
+
+    if (left->start_us != right->start_us)
+        return left->start_us < right->start_us ? -1 : 1;
+    if (left->depth != right->depth)
+        return left->depth < right->depth ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+/* Where time goes forwards: a child that begins before its parent is of a clock that is off. */
+static void link_flows(struct export *export)
+{
+    for (uint32_t i = export->count; i-- > 0;) {
+        struct item *item = &export->items[i];
+        struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
+
+        if (!parent || parent->process == item->process || item->start_us < parent->start_us)
+            continue;
+        item->next_flow = parent->first_flow;
+        parent->first_flow = i;
+    }
+}
+
+/* ---- lanes */
+
+/* What has ended is no longer open. */
+static void close_lane(const struct export *export, struct lane *lane, int64_t now_us)
+{
+    while (lane->top != NONE && export->items[lane->top].end_us <= now_us)
+        lane->top = export->items[lane->top].below;
+}
+
+static bool fits_parent(const struct export *export, const struct item *item)
+{
+    const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
+    struct lane *lane;
+
+    if (!parent || parent->process != item->process || item->start_us < parent->start_us ||
+        item->end_us > parent->end_us)
+        return false;
+    lane = &export->lanes[parent->lane];
+    close_lane(export, lane, item->start_us);
+    return lane->top == item->parent;
+}
+
+/* Returns false when out of memory. */
+static bool free_lane(struct export *export, const struct item *item, uint32_t *lane)
+{
+    struct process *process = &export->processes[item->process];
+
+    while (process->busy.count && process->busy.entries[0].key <= item->start_us) {
+        const uint32_t ended = heap_pop(&process->busy);
+
+        if (!heap_push(&process->free, export->lanes[ended].number, ended))
+            return false;
+    }
+    if (process->free.count) {
+        *lane = heap_pop(&process->free);
+    } else {
+        *lane = export->lanes_count++;
+        export->lanes[*lane] = (struct lane){item->process, ++process->lanes, NONE};
+    }
+    export->lanes[*lane].top = NONE;
+    return heap_push(&process->busy, item->end_us, *lane);
+}
+
+static bool place_items(struct export *export)
+{
+    for (uint32_t i = 0; i < export->count; i++) {
+        struct item *item = &export->items[export->order[i]];
+
+        if (fits_parent(export, item))
+            item->lane = export->items[item->parent].lane;
+        else if (!free_lane(export, item, &item->lane))
+            return false;
+        item->below = export->lanes[item->lane].top;
+        export->lanes[item->lane].top = export->order[i];
+    }
+    return true;
+}
+
+/* ---- events */
+
+/* From 1 on: NAMES_NONE is none. */
+static json_int_t pid_of(uint32_t process)
+{
+    return process;
+}
+
+/* Threads have numbers of their own, as on one host. */
+static json_int_t tid_of(const struct export *export, uint32_t lane)
+{
+    return (json_int_t)names_count(export->names) + lane;
+}
+
+/* Takes it. Out of memory: returns false. */
+static bool put_event(json_t *event, bool *is_first)
+{
+    bool is_done;
+
+    if (!event)
+        return false;
+    fputs(*is_first ? "\n" : ",\n", stdout);
+    *is_first = false;
+    is_done = json_dumpf(event, stdout, JSON_COMPACT) == 0;
+    json_decref(event);
+    return is_done;
+}
+
+static bool put_names(const struct export *export, bool *is_first)
+{
+    bool is_done = true;
+
+    for (uint32_t i = NAMES_OTHER + 1; is_done && i < names_count(export->names); i++)
+        is_done = put_event(json_pack("{s:s, s:s, s:I, s:{s:s}}", "ph", "M", "name", "process_name",
+                                      "pid", pid_of(i), "args", "name",
+                                      names_text(export->names, i).data),
+                            is_first);
+    for (uint32_t i = 0; is_done && i < export->lanes_count; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "lane %" PRIu32, export->lanes[i].number);
+        is_done = put_event(json_pack("{s:s, s:s, s:I, s:I, s:{s:s}}", "ph", "M", "name",
+                                      "thread_name", "pid", pid_of(export->lanes[i].process), "tid",
+                                      tid_of(export, i), "args", "name", name),
+                            is_first);
+    }
+    return is_done;
+}
+
+static json_t *event(const struct export *export, const struct item *item, const char *phase,
+                     const char *name, json_int_t time_us)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I}", "ph", phase, "name", name, "ts", time_us, "pid",
+                     pid_of(item->process), "tid", tid_of(export, item->lane));
+}
+
+/* From the parent, or to the child, whose number is the flow's. */
+static bool put_flow(const struct export *export, const struct item *item, const char *phase,
+                     uint32_t child, bool *is_first)
+{
+    json_t *json = event(export, item, phase, "call", item->start_us);
+
+    return json_object_set_new(json, "cat", json_string("call")) == 0 &&
+           json_object_set_new(json, "id", json_integer((json_int_t)child + 1)) == 0 &&
+           put_event(json, is_first);
+}
+
+static json_t *details(const struct item *item)
+{
+    const struct json_span *span = item->span;
+    json_t *json = json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:O*}", "trace", span->trace_id, "span",
+                             span->id, "parent", span->parent[0] ? span->parent : NULL, "kind",
+                             span->kind[0] ? span->kind : NULL, "error", span->error, "tags",
+                             json_object_get(span->json, "tags"));
+
+    if (span->duration_ns)
+        (void)json_object_set_new(json, "self_us", json_integer(item->self_us));
+    return json;
+}
+
+static bool put_slice(const struct export *export, const struct item *item, bool *is_first)
+{
+    const struct json_span *span = item->span;
+    json_t *json =
+        event(export, item, "X", span->name[0] ? span->name : "(no name)", item->start_us);
+
+    return json_object_set_new(json, "dur", json_integer(item->end_us - item->start_us)) == 0 &&
+           json_object_set_new(json, "cat", json_string(span->error ? "error" : "span")) == 0 &&
+           json_object_set_new(json, "args", details(item)) == 0 && put_event(json, is_first);
+}
+
+static bool put_annotations(const struct export *export, const struct item *item, bool *is_first)
+{
+    const json_t *annotations = json_object_get(item->span->json, "annotations");
+    const json_t *annotation;
+    size_t i;
+
+    json_array_foreach(annotations, i, annotation)
+    {
+        const char *text = json_string_value(json_object_get(annotation, "value"));
+        const json_int_t us = json_integer_value(json_object_get(annotation, "timestamp"));
+        json_t *json;
+
+        /* elsewhere it would seem to be another span's */
+        if (!text || us < item->start_us || us > item->end_us)
+            continue;
+        json = event(export, item, "i", text, us);
+        if (json_object_set_new(json, "s", json_string("t")) != 0 || !put_event(json, is_first))
+            return false;
+    }
+    return true;
+}
+
+static bool put_item(const struct export *export, uint32_t i, bool *is_first)
+{
+    const struct item *item = &export->items[i];
+    const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
+    bool is_done = true;
+
+    if (parent && parent->process != item->process && item->start_us >= parent->start_us)
+        is_done = put_flow(export, item, "f", i, is_first);
+    is_done = is_done && put_slice(export, item, is_first);
+    for (uint32_t child = item->first_flow; is_done && child != NONE;
+         child = export->items[child].next_flow)
+        is_done = put_flow(export, item, "s", child, is_first);
+    return is_done && put_annotations(export, item, is_first);
+}
+
+static bool put_all(const struct export *export, const char *source, size_t left_out)
+{
+    bool is_first = true, is_done;
+    json_t *about =
+        json_pack("{s:s, s:s, s:I}", "source", source, "writer", "blkin show " BLKIN_RELEASE,
+                  "spans_without_start", (json_int_t)left_out);
+
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", stdout);
+    is_done = put_names(export, &is_first);
+    for (uint32_t i = 0; is_done && i < export->count; i++)
+        is_done = put_item(export, export->order[i], &is_first);
+    fputs("\n],\"otherData\":", stdout);
+    is_done = is_done && about && json_dumpf(about, stdout, JSON_COMPACT) == 0;
+    puts("}");
+    json_decref(about);
+    return is_done;
+}
+
+/* ---- all of it */
+
+static bool collect(struct export *export, const struct trace *traces, size_t count,
+                    size_t *left_out)
+{
+    struct names *names = names_of_file();
+    struct trace_model model = {0};
+    bool is_done = names != NULL;
+
+    for (size_t i = 0; is_done && i < count; i++) {
+        is_done = trace_link(&traces[i], names, &model);
+        if (is_done)
+            add_items(export, &model, left_out);
+    }
+    trace_model_destroy(&model);
+    names_free(names);
+    return is_done;
+}
+
+static bool arrange(struct export *export)
+{
+    export->processes = calloc(names_count(export->names) + 1, sizeof(*export->processes));
+    if (!export->processes)
+        return false;
+    for (uint32_t i = 0; i < export->count; i++)
+        export->order[i] = i;
+    qsort_r(export->order, export->count, sizeof(*export->order), by_time, export->items);
+    link_flows(export);
+    return place_items(export);
+}
+
+static void destroy(struct export *export)
+{
+    for (uint32_t i = 0; export->processes && i < names_count(export->names); i++) {
+        free(export->processes[i].busy.entries);
+        free(export->processes[i].free.entries);
+    }
+    free(export->items);
+    free(export->order);
+    free(export->lanes);
+    free(export->processes);
+    names_free(export->names);
+}
+
+bool perfetto(const struct trace *traces, size_t count, const char *source, size_t *left_out)
+{
+    size_t spans = 0;
+    struct export export = {.names = names_of_file()};
+    bool is_done;
+
+    *left_out = 0;
+    for (size_t i = 0; i < count; i++)
+        spans += traces[i].count;
+    export.items = calloc(spans + 1, sizeof(*export.items));
+    export.order = calloc(spans + 1, sizeof(*export.order));
+    export.lanes = calloc(spans + 1, sizeof(*export.lanes));
+    is_done = export.names && export.items && export.order && export.lanes && spans < NONE &&
+              collect(&export, traces, count, left_out) && arrange(&export) &&
+              put_all(&export, source, *left_out);
+    destroy(&export);
+    return is_done;
+}
