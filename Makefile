@@ -288,6 +288,9 @@ $(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
+# with snapshots of its own
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot
+
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
 starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
@@ -490,7 +493,7 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
-$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/message exchange/seen)
+$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
 # with a clock of the fuzzer's own
