@@ -55,6 +55,9 @@ const struct counter counters[] = {
      "Spans refused one by one: the collector cannot read them."},
     {"spans_too_large", COUNTER, SECTION_SPANS, "too large", AT(output.outcome[OUTCOME_TOO_LARGE]),
      "Spans refused one by one: too large for the collector."},
+    {"spans_possibly_persisted", COUNTER, SECTION_SPANS, "possibly persisted",
+     AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]),
+     "Spans sent to Kafka without an answer in time: in its log, or not; not sent again."},
     {"spans_undelivered", COUNTER, SECTION_SPANS, "undelivered",
      AT(output.outcome[OUTCOME_UNDELIVERED]),
      "Spans given up: the collector was not to be reached in time."},
@@ -85,6 +88,9 @@ const struct counter counters[] = {
     {"spool_too_large", COUNTER, SECTION_SPOOL, "too large",
      AT(output.spool.outcome[OUTCOME_TOO_LARGE]),
      "Spans of the spool refused one by one: too large for the collector."},
+    {"spool_possibly_persisted", COUNTER, SECTION_SPOOL, "possibly persisted",
+     AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]),
+     "Spans of the spool sent to Kafka without an answer in time: in its log, or not."},
     {"spool_undelivered", COUNTER, SECTION_SPOOL, "undelivered",
      AT(output.spool.outcome[OUTCOME_UNDELIVERED]),
      "Spans of the spool given up: a collector that takes others did not take them."},
@@ -219,12 +225,14 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have no spool, no run before, least of all one that was killed, and no alarms, and want all
- * traces. */
+/* Most have no spool, no Kafka, no run before, least of all one that was killed, and no alarms, and
+ * want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
         counter->offset == AT(output.outcome[OUTCOME_LEFT_OUT]) ||
+        counter->offset == AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
+        counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
         counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;

@@ -16,16 +16,17 @@
 #include <stdint.h>
 
 enum outcome {
-    OUTCOME_ACCEPTED,    /* by the collector, or written to the file */
-    OUTCOME_REFUSED,     /* with its batch, by an answer that no repetition will change */
-    OUTCOME_INVALID,     /* the collector has refused this very span (400) */
-    OUTCOME_TOO_LARGE,   /* the same (413) */
-    OUTCOME_UNDELIVERED, /* given up: the collector was not to be reached in time */
-    OUTCOME_DROPPED,     /* the queue was full */
-    OUTCOME_NO_MEMORY,   /* to keep or to encode it */
-    OUTCOME_SKIPPED,     /* an earlier run has delivered it: exporter_skip() */
-    OUTCOME_LEFT_OUT,    /* with its trace, by tail sampling: exporter_leave_out() */
-    OUTCOME_SPOOLED,     /* it is on disk, and in the spool's account from now on */
+    OUTCOME_ACCEPTED,           /* by the collector, or written to the file */
+    OUTCOME_REFUSED,            /* with its batch, by an answer that no repetition will change */
+    OUTCOME_INVALID,            /* the collector has refused this very span (400) */
+    OUTCOME_TOO_LARGE,          /* the same (413) */
+    OUTCOME_POSSIBLY_PERSISTED, /* Kafka has it, maybe: "possibly persisted", and not sent twice */
+    OUTCOME_UNDELIVERED,        /* given up: the collector was not to be reached in time */
+    OUTCOME_DROPPED,            /* the queue was full */
+    OUTCOME_NO_MEMORY,          /* to keep or to encode it */
+    OUTCOME_SKIPPED,            /* an earlier run has delivered it: exporter_skip() */
+    OUTCOME_LEFT_OUT,           /* with its trace, by tail sampling: exporter_leave_out() */
+    OUTCOME_SPOOLED,            /* it is on disk, and in the spool's account from now on */
     OUTCOMES
 };
 

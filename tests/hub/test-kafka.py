@@ -4,8 +4,6 @@
 # timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,56 +11,9 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import ENVIRONMENT, HubTest, Peers, free_port, wait_until  # noqa: E402
-
-START_S = 100  # of a broker, on a busy machine
-
-
-class Broker:
-    def __init__(self, jars, folder):
-        self.folder = folder
-        self.port, self.sasl_port, controller = free_port(), free_port(), free_port()
-        self.java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}",
-                     "-cp", f"{jars}/*"]
-        self.properties = os.path.join(folder, "server.properties")
-        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-        with open(self.properties, "w", encoding="utf-8") as file:
-            file.write(f"""process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{self.port},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.port},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config={login} user_blkin="open-sesame";
-log.dirs={folder}/data
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-""")
-        subprocess.run(self.java + ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c",
-                                    self.properties], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.process = None
-
-    def start(self):
-        with open(os.path.join(self.folder, "kafka.log"), "ab") as log:
-            self.process = subprocess.Popen(self.java + ["kafka.Kafka", self.properties], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, env=ENVIRONMENT)
-
-    def wait_ready(self):
-        def listens():
-            self_ended = self.process.poll()
-            if self_ended is not None:
-                raise AssertionError(f"Kafka has ended with status {self_ended}")
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-        wait_until(listens, "Kafka listens", START_S)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
+from broker import Broker, fetch_kafka  # noqa: E402
+from parts import HubTest, free_port, wait_until  # noqa: E402
 
 class Kafka(HubTest):
     @classmethod
@@ -175,26 +126,6 @@ class Kafka(HubTest):
             self.assertNotIn("secret@", peer.said())
 
 
-def reason_to_skip():
-    """And sets JARS."""
-    global JARS
-    fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, check=False)
-    JARS = fetched.stdout.strip()
-    if fetched.returncode:
-        return "no Kafka: " + fetched.stderr.strip().splitlines()[-1]
-    with tempfile.TemporaryDirectory() as folder:
-        peer = Peers(folder, "kafka://127.0.0.1:1/x", "probe")
-        peer.process.stdin.close()
-        peer.process.wait(10)
-        peer.reader.join()
-        peer.process.stdout.close()
-        return "this build is without librdkafka" if "not in this build" in peer.said() else None
-
-
 if __name__ == "__main__":
-    reason = reason_to_skip()
-    if reason:
-        print(reason)
-        sys.exit(77)
+    JARS = fetch_kafka()
     unittest.main(verbosity=2)

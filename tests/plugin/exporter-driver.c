@@ -56,7 +56,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_INVALID] = "invalid",         [OUTCOME_TOO_LARGE] = "too_large",
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
     [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
-    [OUTCOME_SPOOLED] = "spooled",
+    [OUTCOME_SPOOLED] = "spooled",         [OUTCOME_POSSIBLY_PERSISTED] = "possibly_persisted",
 };
 
 static void fail(const char *what, const char *argument)
@@ -309,6 +309,7 @@ static void set_option(const char *name, const char *value)
         {"tls-ca", &options.transport.tls_ca, NULL},
         {"tls-cert", &options.transport.tls_cert, NULL},
         {"tls-key", &options.transport.tls_key, NULL},
+        {"kafka-file", &options.transport.kafka_file, NULL},
         {"spool", &options.spool.folder, NULL},
         {"spool-bytes", NULL, &options.spool.bytes},
         {"spool-age-ms", NULL, &options.spool.age_ms},
@@ -320,6 +321,7 @@ static void set_option(const char *name, const char *value)
         {"noise", NULL, &noise},
         {"batch-spans", NULL, &options.batch_spans},
         {"batch-bytes", NULL, &options.batch_bytes},
+        {"requests", NULL, &options.requests},
         {"batch-timeout-ms", NULL, &options.batch_timeout_ms},
         {"queue-bytes", NULL, &options.queue_bytes},
         {"request-timeout-ms", NULL, &options.transport.request_timeout_ms},

@@ -6,6 +6,7 @@
 #include "keys.h"
 
 #include "output/http_url.h"
+#include "output/kafka_url.h"
 #include "output/protocol.h"
 
 #include <errno.h>
@@ -318,10 +319,13 @@ static bool read_boolean(const char *text, bool *value)
 /* A URL that no sink would take is said where it is given. */
 static bool check_endpoint(const char *text, struct error *error)
 {
+    struct kafka_url kafka;
     struct http_url url;
 
     if (strncmp(text, "file:", strlen("file:")) == 0)
         return true;
+    if (is_kafka_url(text))
+        return kafka_url_parse(&kafka, "endpoint", "kafka-file", text, error);
     if (!http_url_parse(&url, protocol_of(FORMAT_AUTO, text)->path, text, error))
         return false;
     http_url_free(&url);
