@@ -358,7 +358,7 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
             set_integer(params, &rules[i], rules[i].default_integer);
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
-    if (is_kafka_url(exporter_endpoint(&params->exporter)))
+    if (is_kafka_url(params->exporter.transport.endpoint))
         set_kafka_defaults(params, map);
     return !reading.failed;
 }
