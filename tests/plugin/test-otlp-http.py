@@ -192,6 +192,28 @@ def spool_of_another_format():
 
 
 @scenario
+def half_of_a_batch_is_not_settled():
+    """Its spans go in another order than they came in: the first ten that were taken are not the first ten."""
+    gate = http.threading.Event()
+
+    def hold_back(connection):
+        request = read(connection)
+        if len(request.spans) > 10:
+            return connection.answer(413)
+        if 41 in request.ids():
+            gate.set()
+        elif min(request.ids()) <= 20 and any(ident <= 20 for ident in connection.collector.accepted):
+            gate.wait(30)
+        return connection.answer(200, request=request)
+
+    with Collector(default=hold_back) as collector:
+        run = drive(collector, "settled", "add:20", "wait:accepted:10", "add:20", "wait:accepted:30", "add:1",
+                    "wait:accepted:41", "sleep:200", "add:1", "close", services=4, batch_spans=20, requests=3)
+        counts(run, accepted=42)
+        expect(run.settled == [41], run.settled)
+
+
+@scenario
 def killed_at_random():
     """What is told to be settled was taken: in whatever order a batch is sent, and by how many requests."""
     random_ = random.Random(os.getpid())
