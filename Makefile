@@ -493,6 +493,7 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
+$(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
