@@ -364,7 +364,7 @@ mortal = exec setpriv --pdeathsig TERM
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(if $(SCALE),$(kafka_tests))
 	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' scripts/demo
 
 check: ## run all tests (sets itself up)
@@ -410,7 +410,7 @@ bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (
 bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an hour and a half (less: SCALE_PARTS=rate)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load)
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
