@@ -44,6 +44,7 @@ static const struct param_rule rules[] = {
     AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
     AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
     AN_INTEGER("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
+    AN_INTEGER("requests", exporter.requests, 1, 64, 1),
     A_CHOICE("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
     AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
     AN_INTEGER("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),

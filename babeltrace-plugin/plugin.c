@@ -37,7 +37,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         \"otlp\": OTLP/HTTP protobuf, to port 4318, path /v1/traces;\n"
     "                         \"auto\": what the path tells, else zipkin [default: \"auto\"]\n"
     "  require-collector=no   start though no collector answers yet [default: yes]\n"
-    "  compression=\"WHICH\"    \"gzip\", \"zstd\", \"none\" or \"auto\": gzip unless the collector\n"
+    "  compression=\"WHICH\"    \"gzip\", \"zstd\", \"none\" or \"auto\": gzip unless the "
+    "collector\n"
     "                         is on this host [default: \"auto\"]\n"
     "  kafka-file=\"FILE\"      librdkafka's options, lines of key=value: TLS, passwords\n"
     "  tls-ca=\"FILE\"          trust the certificates that these CAs have signed, and no\n"
@@ -120,8 +121,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS(otlp, sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(otlp, sink_initialize_otlp);
 BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(otlp, sink_finalize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(otlp, sink_graph_is_configured);
-BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(otlp,
-                                                                 sink_supported_mip_versions);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(otlp, sink_supported_mip_versions);
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(otlp,
                                            "Assemble BlkKin spans and send them by OTLP/HTTP");
 BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(

@@ -321,6 +321,7 @@ static void set_option(const char *name, const char *value)
         {"noise", NULL, &noise},
         {"batch-spans", NULL, &options.batch_spans},
         {"batch-bytes", NULL, &options.batch_bytes},
+        {"requests", NULL, &options.requests},
         {"batch-timeout-ms", NULL, &options.batch_timeout_ms},
         {"queue-bytes", NULL, &options.queue_bytes},
         {"request-timeout-ms", NULL, &options.transport.request_timeout_ms},
