@@ -367,7 +367,7 @@ mortal = exec setpriv --pdeathsig TERM
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(if $(SCALE),$(kafka_tests))
 	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' scripts/demo
 
 check: ## run all tests (sets itself up)
