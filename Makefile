@@ -283,7 +283,7 @@ $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 $(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
 tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c tests/work/*.c))
-$(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
+$(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
 $(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
