@@ -236,7 +236,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-drain bench-json bench-post nbd_client null_server))
+	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -253,6 +253,11 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iq
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_obj) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
+kafka_tests := $(if $(kafka_pkg),$(BUILD)/tests/kafka/topic)
+$(kafka_tests:$(BUILD)/%=$(BUILD)/obj/%.c.o): flags = $(internal) $(call pkg_cflags,$(kafka_pkg))
+$(kafka_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(call pkg_libs,$(kafka_pkg))
 # the load of Kafka and workers
 scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/slow.so)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
@@ -283,9 +288,12 @@ $(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
+# with snapshots of its own
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot
+
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
-starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup pwrite fsync)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
@@ -369,7 +377,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
@@ -405,7 +413,7 @@ bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (
 bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an hour and a half (less: SCALE_PARTS=rate)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load)
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
@@ -485,7 +493,8 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
-$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/message exchange/seen)
+$(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
+$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
 # with a clock of the fuzzer's own

@@ -5,6 +5,8 @@
  */
 #include "params.h"
 
+#include "output/kafka_url.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -42,6 +44,7 @@ static const struct param_rule rules[] = {
     AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
     AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
     AN_INTEGER("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
+    AN_INTEGER("requests", exporter.requests, 1, 64, 1),
     A_CHOICE("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
     AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
     AN_INTEGER("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),
@@ -53,6 +56,7 @@ static const struct param_rule rules[] = {
     AN_INTEGER("spool-senders", exporter.spool.senders, 1, 64, 8),
     A_BOOLEAN("require-collector", exporter.require_collector, true),
     A_CHOICE("compression", exporter.transport.compression, compression, COMPRESSION_AUTO),
+    A_TEXT("kafka-file", exporter.transport.kafka_file, NULL),
     A_TEXT("tls-ca", exporter.transport.tls_ca, NULL),
     A_TEXT("tls-cert", exporter.transport.tls_cert, NULL),
     A_TEXT("tls-key", exporter.transport.tls_key, NULL),
@@ -66,6 +70,9 @@ static const struct param_rule rules[] = {
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
+    A_TEXT("tail-sampling", tail_sampling, NULL),
+    AN_INTEGER("tail-wait-ms", tail_wait_ms, 1, DAY_MS, 2000),
+    AN_INTEGER("tail-max-bytes", tail_max_bytes, MIB, MIB * MIB, 256 * MIB),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
@@ -318,6 +325,27 @@ static bt_value_map_foreach_entry_const_func_status read_entry(const char *key,
     return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
 }
 
+/*
+ * A batch becomes a message for each partition, and these are worth the more the larger they are.
+ * librdkafka tries again by itself until the request's time is over: by then a broker is back.
+ */
+static void set_kafka_defaults(struct params *params, const bt_value *map)
+{
+    struct exporter_options *options = &params->exporter;
+
+    if (!bt_value_map_has_entry(map, "batch-spans"))
+        options->batch_spans = 8000;
+    if (!bt_value_map_has_entry(map, "batch-bytes"))
+        options->batch_bytes = 8 * MIB;
+    if (!bt_value_map_has_entry(map, "batch-timeout-ms"))
+        options->batch_timeout_ms = 20;
+    if (!bt_value_map_has_entry(map, "request-timeout-ms"))
+        options->transport.request_timeout_ms =
+            options->retry_timeout_ms > 60000 || options->retry_timeout_ms == 0
+                ? 30000
+                : (options->retry_timeout_ms + 1) / 2;
+}
+
 bool params_read(struct params *params, const bt_value *map, struct error *error)
 {
     struct reading reading = {.params = params, .error = error};
@@ -330,6 +358,8 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
             set_integer(params, &rules[i], rules[i].default_integer);
     }
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
+    if (is_kafka_url(params->exporter.transport.endpoint))
+        set_kafka_defaults(params, map);
     return !reading.failed;
 }
 
@@ -362,7 +392,35 @@ static bool fits_only(const struct params *params, struct error *error)
     return false;
 }
 
+static bool fits_tail(const struct params *params, struct error *error)
+{
+    if (!params->tail_sampling || !params->checkpoint_trace)
+        return true;
+    error_set(error, "tail-sampling and checkpoint-trace exclude each other: what waits for the "
+                     "rest of its trace would be cut with the recording");
+    return false;
+}
+
+static bool fits_kafka(const struct params *params, struct error *error)
+{
+    const struct transport_options *options = &params->exporter.transport;
+    const struct credential_sources *credentials = &options->credentials;
+    const bool is_kafka = is_kafka_url(options->endpoint);
+
+    if (!is_kafka && options->kafka_file)
+        error_set(error, "kafka-file is of use with endpoint=\"kafka://...\" only");
+    else if (is_kafka && (options->tls_ca || options->tls_cert || options->tls_key ||
+                          credentials->bearer_file || credentials->bearer_env ||
+                          credentials->basic_file || credentials->basic_env))
+        error_set(error, "tls-*, bearer-token-* and basic-auth-* are of use with http(s):// only: "
+                         "Kafka's own options are in kafka-file");
+    else
+        return true;
+    return false;
+}
+
 bool params_fit(const struct params *params, struct error *error)
 {
-    return fits_checkpoint(params, error) && fits_only(params, error);
+    return fits_checkpoint(params, error) && fits_only(params, error) && fits_tail(params, error) &&
+           fits_kafka(params, error);
 }

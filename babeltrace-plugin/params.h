@@ -28,6 +28,9 @@ struct params {
     int64_t checkpoint_until; /* s since 1970; 0: not given */
     const char *only_traces;
     const char *only_found;
+    const char *tail_sampling;
+    int64_t tail_wait_ms;
+    int64_t tail_max_bytes;
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;

@@ -10,6 +10,7 @@
 #include "input.h"
 #include "output/exporter.h"
 #include "params.h"
+#include "sampler.h"
 #include "signals.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ struct sink {
     struct checkpoint *checkpoint; /* NULL: none is asked for */
     struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;     /* NULL: there is nothing to do */
+    struct sampler *sampler;       /* NULL: all traces are delivered */
     struct account *account;
     int64_t until_ns; /* the trace's end, as we were told */
     bool flushes;     /* no other trace follows: what is open at the end is given out */
@@ -62,6 +64,8 @@ static void export_span(void *context, struct span *span)
         keep(sink, span);
     if (sink->hold && checkpoint_skips(sink->checkpoint, span))
         exporter_skip(sink->exporter);
+    else if (sink->sampler)
+        sampler_add(sink->sampler, span);
     else
         exporter_add(sink->exporter, span);
 }
@@ -111,6 +115,7 @@ static void print_summary(const struct sink *sink, const struct counts *counts)
 static void sink_free(struct sink *sink)
 {
     account_free(sink->account); /* shows the exporter's counters */
+    sampler_free(sink->sampler);
     exporter_free(sink->exporter);
     checkpoint_free(sink->checkpoint);
     assembler_free(sink->assembler);
@@ -175,6 +180,18 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
     return sink->exporter != NULL;
 }
 
+/* Returns true also if there is none: what only-traces names is wanted. */
+static bool open_sampler(struct sink *sink, const struct params *params, struct error *error)
+{
+    if (!params->tail_sampling || !sink->exporter || params->only_traces)
+        return true;
+    sink->sampler = sampler_new(&(struct sampler_options){.rules = params->tail_sampling,
+                                                          .wait_ms = params->tail_wait_ms,
+                                                          .max_bytes = params->tail_max_bytes},
+                                sink->assembler, sink->exporter, warn, sink, error);
+    return sink->sampler != NULL;
+}
+
 static bool set_up(struct sink *sink, enum format format, const bt_value *map, struct error *error)
 {
     struct params params;
@@ -216,7 +233,8 @@ static bool set_up(struct sink *sink, enum format format, const bt_value *map, s
     sink->input.hold = sink->hold;
     sink->input.warn = warn;
     sink->input.context = sink;
-    return open_exporter(sink, &params, error) && open_account(sink, &params, error);
+    return open_exporter(sink, &params, error) && open_sampler(sink, &params, error) &&
+           open_account(sink, &params, error);
 }
 
 static bt_component_class_initialize_method_status
@@ -308,6 +326,23 @@ sink_graph_is_configured(bt_self_component_sink *self)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
+static void look_at_sampler(struct sink *sink)
+{
+    struct input_counts *counts = &sink->input.counts;
+    struct sampler_counts sampler;
+
+    if (!sink->sampler)
+        return;
+    sampler = sampler_counts(sink->sampler);
+    counts->traces_kept = sampler.traces_kept;
+    counts->traces_sampled_out = sampler.traces_sampled_out;
+    counts->traces_early = sampler.traces_early;
+    counts->spans_late = sampler.spans_late;
+    counts->spans_unheld = sampler.spans_unheld;
+    counts->traces_held = sampler.traces_held;
+    counts->held_bytes = sampler.held_bytes;
+}
+
 static void look_at_checkpoint(struct sink *sink)
 {
     struct checkpoint_counts counts;
@@ -328,12 +363,14 @@ static void look_at_checkpoint(struct sink *sink)
 static void publish(struct sink *sink)
 {
     look_at_checkpoint(sink);
+    look_at_sampler(sink);
     account_publish(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
 }
 
 static void publish_now(struct sink *sink)
 {
     look_at_checkpoint(sink);
+    look_at_sampler(sink);
     account_publish_now(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
 }
 
@@ -343,6 +380,8 @@ static void publish_now(struct sink *sink)
 static void flush(struct sink *sink)
 {
     while (assembler_flush_some(sink->assembler, FLUSH_STEP))
+        exporter_heed_interruption(sink->exporter);
+    while (sink->sampler && sampler_flush_some(sink->sampler, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
 }
 
@@ -368,6 +407,7 @@ static void end(struct sink *sink)
     if (sink->checkpoint)
         checkpoint_keep(sink->checkpoint, true);
     look_at_checkpoint(sink);
+    look_at_sampler(sink);
     counts = account_end(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
     print_summary(sink, &counts);
     if (!counts_add_up(&counts))
@@ -379,7 +419,8 @@ static bool has_delivered(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
     const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
-                               out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
+                               out.outcome[OUTCOME_SAMPLED_OUT] + out.outcome[OUTCOME_SPOOLED] -
+                               out.spool.lost_own;
 
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
@@ -496,6 +537,8 @@ static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
     input_use(&sink->input, messages, count);
+    if (sink->sampler)
+        sampler_advance(sink->sampler);
     publish(sink);
     keep_checkpoint(sink);
     return go_on(sink);

@@ -55,6 +55,9 @@ const struct counter counters[] = {
      "Spans refused one by one: the collector cannot read them."},
     {"spans_too_large", COUNTER, SECTION_SPANS, "too large", AT(output.outcome[OUTCOME_TOO_LARGE]),
      "Spans refused one by one: too large for the collector."},
+    {"spans_possibly_persisted", COUNTER, SECTION_SPANS, "possibly persisted",
+     AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]),
+     "Spans sent to Kafka without an answer in time: in its log, or not; not sent again."},
     {"spans_undelivered", COUNTER, SECTION_SPANS, "undelivered",
      AT(output.outcome[OUTCOME_UNDELIVERED]),
      "Spans given up: the collector was not to be reached in time."},
@@ -64,6 +67,10 @@ const struct counter counters[] = {
      "Spans lost for want of memory."},
     {"spans_skipped", COUNTER, SECTION_SPANS, "skipped", AT(output.outcome[OUTCOME_SKIPPED]),
      "Spans that an earlier run has delivered, as the checkpoint tells."},
+    {"spans_sampled_out", COUNTER, SECTION_SPANS, "sampled out", AT(output.outcome[OUTCOME_SAMPLED_OUT]),
+     "Spans left out with their traces by tail sampling."},
+    {"spans_held", GAUGE, SECTION_SPANS, "held", AT(output.held),
+     "Spans that wait for tail sampling to decide on their trace."},
     {"spans_spooled", COUNTER, SECTION_SPANS, "spooled", AT(output.outcome[OUTCOME_SPOOLED]),
      "Spans put on disk, as the collector was away or slow: see spool_spans."},
     {"spans_waiting", GAUGE, SECTION_SPANS, "waiting", AT(output.waiting),
@@ -81,6 +88,9 @@ const struct counter counters[] = {
     {"spool_too_large", COUNTER, SECTION_SPOOL, "too large",
      AT(output.spool.outcome[OUTCOME_TOO_LARGE]),
      "Spans of the spool refused one by one: too large for the collector."},
+    {"spool_possibly_persisted", COUNTER, SECTION_SPOOL, "possibly persisted",
+     AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]),
+     "Spans of the spool sent to Kafka without an answer in time: in its log, or not."},
     {"spool_undelivered", COUNTER, SECTION_SPOOL, "undelivered",
      AT(output.spool.outcome[OUTCOME_UNDELIVERED]),
      "Spans of the spool given up: a collector that takes others did not take them."},
@@ -115,6 +125,20 @@ const struct counter counters[] = {
     {"checkpoint_errors", COUNTER, SECTION_NOTES, "errors of the checkpoint",
      AT(input.checkpoint_errors),
      "Failures to write the checkpoint, or to read one that was damaged."},
+    {"traces_kept", COUNTER, SECTION_NOTES, "traces kept", AT(input.traces_kept),
+     "Traces that tail sampling has kept."},
+    {"traces_sampled_out", COUNTER, SECTION_NOTES, "traces sampled out", AT(input.traces_sampled_out),
+     "Traces that tail sampling has left out."},
+    {"traces_early", COUNTER, SECTION_NOTES, "traces decided early", AT(input.traces_early),
+     "Traces that tail sampling has decided on before they were complete, to make room."},
+    {"spans_late", COUNTER, SECTION_NOTES, "spans late", AT(input.spans_late),
+     "Spans that came when tail sampling had decided on their trace, and went the same way."},
+    {"spans_unheld", COUNTER, SECTION_NOTES, "spans not held", AT(input.spans_unheld),
+     "Spans delivered at once, for want of memory to hold them for tail sampling."},
+    {"traces_held", GAUGE, SECTION_NOTES, NULL, AT(input.traces_held),
+     "Traces that wait for tail sampling to decide."},
+    {"held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.held_bytes),
+     "Memory taken by the spans that wait for tail sampling."},
     {"spans_incomplete", COUNTER, SECTION_NOTES, "spans incomplete", AT(core.spans_incomplete),
      "Spans finished without an end, marked so."},
     {"spans_evicted", COUNTER, SECTION_NOTES, "spans evicted", AT(core.spans_evicted),
@@ -201,13 +225,16 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have no spool, no run before, least of all one that was killed, and no alarms, and want all
- * traces. */
+/* Most have no spool, no Kafka, no run before, least of all one that was killed, and no alarms, and
+ * want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
-        counter->offset == AT(output.spool.unknown) || counter->offset == AT(input.alarms) ||
-        counter->offset == AT(input.unwanted))
+        counter->offset == AT(output.outcome[OUTCOME_SAMPLED_OUT]) ||
+        counter->offset == AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
+        counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
+        counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
+        counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
     return !counts->output.spool.in_use && (counter->section == SECTION_SPOOL ||
                                             counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));

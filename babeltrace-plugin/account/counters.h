@@ -32,7 +32,14 @@ struct input_counts {
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* that have begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
-    uint64_t events_held;       /* the next three are of ../checkpoint.h */
+    uint64_t traces_kept;       /* the next seven are of ../sampler.h */
+    uint64_t traces_sampled_out;
+    uint64_t traces_early;
+    uint64_t spans_late;
+    uint64_t spans_unheld;
+    uint64_t traces_held;
+    uint64_t held_bytes;
+    uint64_t events_held; /* the next three are of ../checkpoint.h */
     uint64_t spans_taken_over;
     uint64_t checkpoint_errors;
 };

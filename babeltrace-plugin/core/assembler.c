@@ -60,6 +60,11 @@ const struct assembler_counts *assembler_counts(struct assembler *assembler)
     return &assembler->counts;
 }
 
+int64_t assembler_now(const struct assembler *assembler)
+{
+    return assembler->now_ns;
+}
+
 bool assembler_is_starved(const struct assembler *assembler)
 {
     return assembler->is_starved || assembler->open.is_starved ||

@@ -131,6 +131,9 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans);
 /* Finishes every open span. */
 void assembler_flush(struct assembler *assembler);
 
+/* Trace time; 0 before any. */
+int64_t assembler_now(const struct assembler *assembler);
+
 /* Was anything lost for want of memory, which another run might have? */
 bool assembler_is_starved(const struct assembler *assembler);
 

@@ -76,6 +76,37 @@ void body_divide(struct body *body)
     body->last = NULL;
 }
 
+struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i)
+{
+    const uint32_t begin = body->starts[i];
+    const size_t end = i + 1 == body->count ? body->buffer.length
+                                            : body->starts[i + 1] - encoder->separator.length;
+
+    return (struct text){body->buffer.data + begin, end - begin};
+}
+
+bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i)
+{
+    const struct text unit = body_unit(from, encoder, i);
+    const size_t before = to->buffer.length;
+    struct text head = {NULL, 0};
+
+    if (encoder->head_of)
+        head = encoder->head_of(from->buffer.data, from->starts, i);
+    if (!begin_span(to, encoder))
+        return false;
+    if (!buffer_reserve(&to->buffer, head.length + unit.length + encoder->close.length)) {
+        to->buffer.length = before;
+        return false;
+    }
+    to->starts[to->count++] = (uint32_t)to->buffer.length;
+    if (head.length)
+        append(&to->buffer, head);
+    append(&to->buffer, unit);
+    body_divide(to);
+    return true;
+}
+
 void body_remove_last(struct body *body, const struct encoder *encoder)
 {
     body->buffer.length = body->starts[--body->count] - encoder->separator.length;

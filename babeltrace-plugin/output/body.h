@@ -34,6 +34,13 @@ bool body_add(struct body *body, struct encoder *encoder, const struct span *spa
  */
 void body_divide(struct body *body);
 
+/* Unit i as it is, with the head of its group only if it is the first one. */
+struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i);
+
+/* Appends a copy of unit i of another body, which shares nothing with its neighbours here. Returns
+ * false, `to` unchanged, when out of memory. */
+bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i);
+
 /* Takes the last of several spans out again. */
 void body_remove_last(struct body *body, const struct encoder *encoder);
 

@@ -1,7 +1,7 @@
 /*
  * The account of spans: each one that was finished has one outcome, or waits for it.
  *
- *     spans = the sum of outcome[] + waiting, always
+ *     spans = the sum of outcome[] + waiting + held, always
  *
  * One that was put into the spool has that outcome here. What is in the spool, maybe of an earlier
  * sink, has an account of its own:
@@ -16,15 +16,17 @@
 #include <stdint.h>
 
 enum outcome {
-    OUTCOME_ACCEPTED,    /* by the collector, or written to the file */
-    OUTCOME_REFUSED,     /* with its batch, by an answer that no repetition will change */
-    OUTCOME_INVALID,     /* the collector has refused this very span (400) */
-    OUTCOME_TOO_LARGE,   /* the same (413) */
-    OUTCOME_UNDELIVERED, /* given up: the collector was not to be reached in time */
-    OUTCOME_DROPPED,     /* the queue was full */
-    OUTCOME_NO_MEMORY,   /* to keep or to encode it */
-    OUTCOME_SKIPPED,     /* an earlier run has delivered it: exporter_skip() */
-    OUTCOME_SPOOLED,     /* it is on disk, and in the spool's account from now on */
+    OUTCOME_ACCEPTED,           /* by the collector, or written to the file */
+    OUTCOME_REFUSED,            /* with its batch, by an answer that no repetition will change */
+    OUTCOME_INVALID,            /* the collector has refused this very span (400) */
+    OUTCOME_TOO_LARGE,          /* the same (413) */
+    OUTCOME_POSSIBLY_PERSISTED, /* Kafka has it, maybe: "possibly persisted", and not sent twice */
+    OUTCOME_UNDELIVERED,        /* given up: the collector was not to be reached in time */
+    OUTCOME_DROPPED,            /* the queue was full */
+    OUTCOME_NO_MEMORY,          /* to keep or to encode it */
+    OUTCOME_SKIPPED,            /* an earlier run has delivered it: exporter_skip() */
+    OUTCOME_SAMPLED_OUT,           /* with its trace, by tail sampling: exporter_sample_out() */
+    OUTCOME_SPOOLED,            /* it is on disk, and in the spool's account from now on */
     OUTCOMES
 };
 
@@ -47,6 +49,7 @@ struct exporter_counts {
     uint64_t spans;
     uint64_t outcome[OUTCOMES];
     uint64_t waiting;
+    uint64_t held;     /* until their trace is decided on: exporter_hold() */
     uint64_t cut;      /* parts of the span were left out, see encoder.h; it is counted above too */
     uint64_t unsure;   /* accepted by a file whose end failed: maybe not in it */
     uint64_t requests; /* attempts to send something */

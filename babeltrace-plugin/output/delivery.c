@@ -16,6 +16,9 @@ struct run {
     struct body *body;
     uint32_t first;
     uint32_t end;
+    bool is_half;
+    bool has_partition; /* all are of one, of so many */
+    uint32_t partition, partitions;
 };
 
 enum result {
@@ -200,11 +203,6 @@ static uint32_t length_of(struct run run)
     return run.end - run.first;
 }
 
-static bool is_whole(struct run run)
-{
-    return run.first == 0 && run.end == run.body->count;
-}
-
 /*
  * Is this the collector's last word? A refusal is one only if the collector is well: a proxy that
  * is being configured anew refuses whatever comes. Halves need no proof that 400 is about spans, as
@@ -217,7 +215,7 @@ static bool is_final(struct courier *courier, struct run run, struct attempts *a
     if (delivery == DELIVERY_RETRY)
         return false;
     if (attempts->was_proven || (delivery != DELIVERY_REFUSED && delivery != DELIVERY_INVALID) ||
-        (delivery == DELIVERY_INVALID && !is_whole(run)))
+        (delivery == DELIVERY_INVALID && run.is_half))
         return true;
     prove(courier, attempts);
     courier->reply.may_be_batch = false;
@@ -241,7 +239,15 @@ static bool is_to_put_aside(struct courier *courier)
     return true;
 }
 
-static enum sent send_run(struct courier *courier, struct run run)
+static void frame(struct courier *courier, struct run run, struct framed *framed)
+{
+    body_frame(run.body, courier->encoder, run.first, run.end, framed);
+    framed->payload.partition = run.partition;
+    framed->payload.partitions = run.partitions;
+}
+
+/* answer: of an attempt that was made already; NULL: there was none. */
+static enum sent send_run(struct courier *courier, struct run run, const struct reply *answer)
 {
     struct attempts attempts = {.since_ms = CLOCK_NEVER};
     bool is_answered = false, is_retry = false;
@@ -249,10 +255,15 @@ static enum sent send_run(struct courier *courier, struct run run)
 
     if (is_behind(courier) && put_aside(courier, run))
         return SENT_ASIDE;
-    body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+    frame(courier, run, &framed);
     do {
-        outbox_count_request(courier->outbox, is_retry);
-        courier->transport->send(courier->transport, &framed.payload, &courier->reply);
+        if (answer) {
+            courier->reply = *answer;
+            answer = NULL;
+        } else {
+            outbox_count_request(courier->outbox, is_retry);
+            courier->transport->send(courier->transport, &framed.payload, &courier->reply);
+        }
         attempts.was_proven = attempts.is_proven;
         attempts.is_proven = false;
         attempts.since_ms = earlier(attempts.since_ms, clock_ms());
@@ -262,7 +273,7 @@ static enum sent send_run(struct courier *courier, struct run run)
             body_unframe(courier->encoder, &framed);
             if (put_aside(courier, run))
                 return SENT_ASIDE;
-            body_frame(run.body, courier->encoder, run.first, run.end, &framed);
+            frame(courier, run, &framed);
         }
     } while (!is_answered && (attempts.is_proven || wait_for_next(courier, &attempts)));
     body_unframe(courier->encoder, &framed);
@@ -344,9 +355,11 @@ static enum result divide(struct courier *courier, struct run run, enum delivery
     return settle(courier, run, OUTCOME_TOO_LARGE);
 }
 
-static enum result deliver(struct courier *courier, struct run run)
+static enum result deliver(struct courier *courier, struct run run);
+
+static enum result deliver_run(struct courier *courier, struct run run, const struct reply *answer)
 {
-    switch (send_run(courier, run)) {
+    switch (send_run(courier, run, answer)) {
     case SENT_ANSWERED:
         break;
     case SENT_ASIDE:
@@ -360,6 +373,13 @@ static enum result deliver(struct courier *courier, struct run run)
     case DELIVERY_INVALID:
     case DELIVERY_TOO_LARGE:
         return divide(courier, run, courier->reply.delivery);
+    case DELIVERY_POSSIBLY_PERSISTED:
+        reporter_say(courier->reporter, REPORT_POSSIBLY_PERSISTED,
+                     "spans may have arrived, or not: %s", courier->reply.error.text);
+        return settle(courier, run, OUTCOME_POSSIBLY_PERSISTED);
+    case DELIVERY_DIVIDE:
+        run.has_partition = false;
+        return deliver(courier, run);
     default:
         reporter_say(courier->reporter, REPORT_REFUSED, "spans refused: %s",
                      courier->reply.error.text);
@@ -375,10 +395,12 @@ static enum result deliver(struct courier *courier, struct run run)
 static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid)
 {
     const uint32_t middle = run.first + length_of(run) / 2;
-    const struct run left = {run.body, run.first, middle};
-    const struct run right = {run.body, middle, run.end};
-    const enum result left_result = deliver(courier, left);
-    enum result right_result;
+    struct run left = run, right = run;
+    enum result left_result, right_result;
+
+    left.end = right.first = middle;
+    left.is_half = right.is_half = true;
+    left_result = deliver(courier, left);
 
     if (left_result == RESULT_GIVEN_UP)
         return RESULT_GIVEN_UP;
@@ -389,7 +411,133 @@ static enum result deliver_halves(struct courier *courier, struct run run, bool 
     return right_result == RESULT_DONE ? left_result : right_result;
 }
 
+/* ---- partitions ------------------------------------------------------------------------------ */
+
+static struct run run_of(struct run run, const struct parts *parts, const struct part *part)
+{
+    run.first = part->first;
+    run.end = part->end;
+    run.has_partition = true;
+    run.partition = part->partition;
+    run.partitions = parts->partitions;
+    return run;
+}
+
+/* A message that was too large for a broker was no wider than this. */
+static struct part_limits limits_of(const struct courier *courier)
+{
+    struct part_limits limits = courier->transport->limits;
+
+    if (limits.bytes > courier->body_bytes)
+        limits.bytes = courier->body_bytes;
+    return limits;
+}
+
+/* All at once: the transport waits for nobody but at the end. */
+static void post_parts(struct courier *courier, struct run run, const struct parts *parts,
+                       uint32_t first, uint32_t count)
+{
+    struct transport *transport = courier->transport;
+    struct framed framed;
+
+    for (uint32_t i = 0; i < count; i++) {
+        outbox_count_request(courier->outbox, false);
+        frame(courier, run_of(run, parts, &parts->list[first + i]), &framed);
+        transport->post(transport, &framed.payload, &courier->replies[i]);
+        body_unframe(courier->encoder, &framed);
+    }
+    transport->await(transport);
+}
+
+static bool is_outcome(enum delivery delivery)
+{
+    return delivery == DELIVERY_ACCEPTED || delivery == DELIVERY_POSSIBLY_PERSISTED;
+}
+
+/*
+ * First those that have their outcome, since the others may take long, or be given up. These may be
+ * posted again, in parts of their own: so what is needed of their replies is kept here.
+ */
+static enum result finish_parts(struct courier *courier, struct run run, const struct parts *parts,
+                                uint32_t first, uint32_t count)
+{
+    enum delivery failed[POSTED_MAX];
+    struct reply reply = {.delivery = DELIVERY_ACCEPTED}; /* of the first that failed */
+    enum result result = RESULT_DONE;
+
+    for (uint32_t i = 0; i < count; i++) {
+        failed[i] = courier->replies[i].delivery;
+        if (is_outcome(failed[i]))
+            (void)deliver_run(courier, run_of(run, parts, &parts->list[first + i]),
+                              &courier->replies[i]);
+        else if (reply.delivery == DELIVERY_ACCEPTED)
+            reply = courier->replies[i];
+    }
+    for (uint32_t i = 0; i < count && result != RESULT_GIVEN_UP; i++) {
+        if (is_outcome(failed[i]))
+            continue;
+        reply.delivery = failed[i];
+        result = deliver_run(courier, run_of(run, parts, &parts->list[first + i]), &reply);
+    }
+    return result;
+}
+
+static enum result deliver_list(struct courier *courier, struct run run, const struct parts *parts)
+{
+    enum result result = RESULT_DONE;
+
+    for (uint32_t i = 0; i < parts->count && result != RESULT_GIVEN_UP; i += POSTED_MAX) {
+        const uint32_t left = parts->count - i;
+        const uint32_t count = left < POSTED_MAX ? left : POSTED_MAX;
+
+        post_parts(courier, run, parts, i, count);
+        result = finish_parts(courier, run, parts, i, count);
+    }
+    return result;
+}
+
+/* A record of the spool, or what was divided by another number of partitions. */
+static enum result deliver_arranged(struct courier *courier, struct run run)
+{
+    const struct part_limits limits = limits_of(courier);
+    struct parts parts = {.count = 0};
+    struct body body = {.count = 0};
+    enum result result;
+
+    parts_reset(&parts, atomic_load(&courier->transport->partitions), &limits);
+    if (parts_arrange(&parts, run.body, courier->encoder, run.first, run.end, &body)) {
+        run.body = &body;
+        result = deliver_list(courier, run, &parts);
+    } else {
+        result = settle(courier, run, OUTCOME_NO_MEMORY);
+    }
+    parts_free(&parts);
+    body_destroy(&body);
+    return result;
+}
+
+static enum result deliver(struct courier *courier, struct run run)
+{
+    const struct parts *parts = &courier->parts;
+
+    if (!courier->transport->post || run.has_partition)
+        return deliver_run(courier, run, NULL);
+    if (is_behind(courier) && put_aside(courier, run))
+        return RESULT_DONE;
+    if (!courier->record && run.body == &courier->body && length_of(run) == run.body->count &&
+        parts->partitions == atomic_load(&courier->transport->partitions))
+        return deliver_list(courier, run, parts);
+    return deliver_arranged(courier, run);
+}
+
 /* ---- the batch ------------------------------------------------------------------------------- */
+
+static bool add_span(struct courier *courier, const struct span *span, bool *cut)
+{
+    if (courier->transport->post)
+        return parts_add(&courier->parts, &courier->body, courier->encoder, span, cut);
+    return body_add(&courier->body, courier->encoder, span, cut);
+}
 
 /*
  * Encodes the spans of the batch that are not encoded yet, until the body is full; returns where
@@ -403,10 +551,11 @@ static struct batch_place fill_body(struct courier *courier, struct batch *batch
 
     *cuts = 0;
     body_reset(body);
+    parts_trim(&courier->parts, body);
     for (; (span = batch_span(batch, &next)); place = next) {
         bool cut = false;
 
-        if (!body_add(body, courier->encoder, span, &cut)) {
+        if (!add_span(courier, span, &cut)) {
             if (body->count) /* maybe there is memory when these are gone */
                 break;
             outbox_settle(courier->outbox, batch, OUTCOME_NO_MEMORY, 1);
@@ -415,6 +564,7 @@ static struct batch_place fill_body(struct courier *courier, struct batch *batch
         }
         if (body->count > 1 && body_length(body, courier->encoder) > courier->body_bytes) {
             body_remove_last(body, courier->encoder);
+            parts_trim(&courier->parts, body);
             break;
         }
         *cuts += cut;
@@ -471,15 +621,21 @@ static bool deliver_body(struct courier *courier)
 {
     struct body *body = &courier->body;
 
-    return deliver(courier, (struct run){body, 0, body->count}) != RESULT_GIVEN_UP ||
+    return deliver(courier, (struct run){.body = body, .end = body->count}) != RESULT_GIVEN_UP ||
            give_up(courier);
 }
 
-/* What makes the batch smaller, if the encoder has a use for it. */
+/* What makes the batch smaller, if the encoder has a use for it, and messages larger. */
 static void arrange(struct courier *courier, struct batch *batch)
 {
-    if (courier->encoder->frame)
+    if (courier->transport->post) {
+        const struct part_limits limits = limits_of(courier);
+
+        parts_reset(&courier->parts, atomic_load(&courier->transport->partitions), &limits);
+        batch_arrange(batch, parts_key, &courier->parts);
+    } else if (courier->encoder->frame) {
         batch_arrange(batch, NULL, NULL);
+    }
 }
 
 void deliver_batch(struct courier *courier, struct batch *batch)
@@ -511,7 +667,7 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
     while (batch_has_more(batch)) {
         const struct batch_place next = fill_body(courier, batch, &cuts);
 
-        if (body->count && !put_run(courier, (struct run){body, 0, body->count}, error))
+        if (body->count && !put_run(courier, (struct run){.body = body, .end = body->count}, error))
             return false;
         if (body->count)
             show(courier, batch);
@@ -525,7 +681,7 @@ bool spool_batch(struct courier *courier, struct batch *batch, struct error *err
 
 void deliver_record(struct courier *courier, struct spool_record *record)
 {
-    const struct run whole = {&courier->body, 0, courier->body.count};
+    const struct run whole = {.body = &courier->body, .end = courier->body.count};
     enum result result;
 
     courier->record = record;

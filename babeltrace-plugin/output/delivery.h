@@ -9,6 +9,7 @@
 
 #include "body.h"
 #include "outbox.h"
+#include "parts.h"
 #include "protocol.h"
 #include "retry.h"
 #include "spool.h"
@@ -24,6 +25,7 @@ enum report {
     REPORT_WARNING, /* of a collector that has accepted all */
     REPORT_INVALID,
     REPORT_TOO_LARGE,
+    REPORT_POSSIBLY_PERSISTED,
     REPORT_DROPPING,
     REPORT_SPOOLING,
     REPORT_SPOOL_FAILS,
@@ -45,6 +47,8 @@ __attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporte
  * Delivers batches of the outbox, or records of the spool: record is not NULL while it is one. With
  * a spool, a batch that the collector does not take now is put in there, and not tried again.
  */
+#define POSTED_MAX 256
+
 struct courier {
     const struct protocol *protocol;
     struct outbox *outbox;
@@ -60,6 +64,8 @@ struct courier {
     struct encoder *tap_encoder; /* NULL: what is sent is what the tap shows */
     struct body body;            /* what is being sent */
     struct body shown;           /* the same for the tap */
+    struct parts parts;          /* of the body, for a transport with partitions */
+    struct reply *replies;       /* of those that were posted at once; NULL: it has none */
     size_t body_bytes;           /* more are not sent at once, unless one span alone has them */
     int64_t retry_timeout_ms;
     struct reporter *reporter;

@@ -52,6 +52,12 @@ struct encoder {
      */
     void (*frame)(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length);
 
+    /* What a unit has to begin with to be a batch by itself; empty: it does. May be NULL. */
+    struct text (*head_of)(const char *data, const uint32_t *starts, uint32_t unit);
+
+    /* The upper and the lower half of a unit's trace id. */
+    void (*trace_of)(struct text unit, uint64_t id[2]);
+
     /* Which span it is, in a few words that a terminal may show. */
     void (*describe)(struct text unit, char *line, size_t size);
 

@@ -602,16 +602,40 @@ static void frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, si
     end_group(data + starts[group], data + length);
 }
 
-/* Of every unit: the ids, which a span has first. */
-static void describe(struct text unit, char *line, size_t size)
+static struct text head_of_group(const char *data, const uint32_t *starts, uint32_t unit)
+{
+    const char *first = data + starts[unit];
+
+    if (begins_group(first))
+        return (struct text){NULL, 0};
+    while (!begins_group(first))
+        first = data + starts[--unit];
+    return (struct text){first, head_length((char *)(uintptr_t)first)};
+}
+
+/* The ids, which a span has first. */
+static const char *ids_of(struct text unit)
 {
     const char *at = unit.data;
-    uint64_t ids[3];
-    char digits[3 * 16];
 
     if (begins_group(at))
         at += head_length((char *)(uintptr_t)at);
-    at += 1 + (at[2] & 0x80 ? PB_PADDED : SPAN_LENGTH) + 2;
+    return at + 1 + (at[2] & 0x80 ? PB_PADDED : SPAN_LENGTH) + 2;
+}
+
+static void trace_of(struct text unit, uint64_t id[2])
+{
+    memcpy(id, ids_of(unit), 16);
+    id[0] = be64toh(id[0]);
+    id[1] = be64toh(id[1]);
+}
+
+static void describe(struct text unit, char *line, size_t size)
+{
+    const char *const at = ids_of(unit);
+    uint64_t ids[3];
+    char digits[3 * 16];
+
     memcpy(ids, at, 16);
     memcpy(ids + 2, at + 16 + 2, 8);
     for (int i = 0; i < 3; i++)
@@ -676,8 +700,12 @@ static struct encoder *otlp_encoder_new(void)
 
     if (!otlp)
         return NULL;
-    otlp->base =
-        (struct encoder){.encode = encode, .frame = frame, .describe = describe, .free = otlp_free};
+    otlp->base = (struct encoder){.encode = encode,
+                                  .frame = frame,
+                                  .head_of = head_of_group,
+                                  .trace_of = trace_of,
+                                  .describe = describe,
+                                  .free = otlp_free};
     otlp->seed = hash_seed(otlp);
     return &otlp->base;
 }

@@ -168,6 +168,7 @@ void spool_threads_free(struct spool_threads *threads)
     if (!threads)
         return;
     body_destroy(&threads->spooler.courier.body);
+    parts_free(&threads->spooler.courier.parts);
     body_destroy(&threads->spooler.courier.shown);
     for (unsigned i = 0; i < threads->senders; i++)
         body_destroy(&threads->sender[i].courier.body);

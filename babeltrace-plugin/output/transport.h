@@ -14,12 +14,15 @@
 #include "../error.h"
 #include "credentials.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 /* An encoded batch, and its part that is spans and separators, without the frame. */
 struct payload {
     struct text text;
     struct text spans;
+    uint32_t partition; /* of so many; all is 0 where there are none */
+    uint32_t partitions;
 };
 
 struct protocol;
@@ -30,6 +33,8 @@ enum delivery {
     DELIVERY_INVALID,   /* the peer cannot read something in it; a part of it may be accepted */
     DELIVERY_TOO_LARGE, /* a part of it may be accepted */
     DELIVERY_REFUSED,   /* never */
+    DELIVERY_POSSIBLY_PERSISTED, /* it may have been accepted: sent again, it may be there twice */
+    DELIVERY_DIVIDE,             /* not sent: there is another number of partitions now */
 };
 
 struct reply {
@@ -41,6 +46,12 @@ struct reply {
     struct error error;     /* empty: the peer has accepted it, and has nothing to say */
 };
 
+/* Of a message. */
+struct part_limits {
+    uint32_t spans;
+    size_t bytes;
+};
+
 struct transport {
     const char *warning; /* for the operator, before anything is sent; NULL: none */
 
@@ -48,6 +59,15 @@ struct transport {
     void (*probe)(struct transport *transport, struct reply *reply);
 
     void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
+
+    /*
+     * Of a peer with partitions, else NULL: post() takes a copy of a batch for one of them without
+     * waiting, await() waits until the replies of all that were posted are set.
+     */
+    void (*post)(struct transport *transport, const struct payload *payload, struct reply *reply);
+    void (*await)(struct transport *transport);
+    struct part_limits limits;
+    _Atomic uint32_t partitions; /* 0: it is not known yet; only a call of ours changes it */
 
     /* From any thread: what is under way, and all that comes later, waits for nobody any more. */
     void (*cancel)(struct transport *transport);
@@ -79,14 +99,17 @@ struct transport_options {
     const char *tls_cert;
     const char *tls_key;
     struct credential_sources credentials;
+    const char *kafka_file;
 };
 
 /*
- * The two kinds: of "http://..." or "https://..." (a collector's URL; without a path, the
- * protocol's is added), and of "file:PATH" (one batch in the end, such as the JSON array that the
- * Zipkin UI's "Upload JSON" takes). Nothing is sent yet. Both return NULL with error set.
+ * The kinds: of "http://..." or "https://..." (a collector's URL; without a path, the protocol's is
+ * added), of "kafka://...", and of "file:PATH" (one batch in the end, such as the JSON array that
+ * the Zipkin UI's "Upload JSON" takes). Nothing is sent yet. All return NULL with error set.
  */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
+struct transport *kafka_transport_open(const struct transport_options *options,
+                                       struct error *error);
 struct transport *file_transport_open(const struct protocol *protocol, const char *path,
                                       struct error *error);
 

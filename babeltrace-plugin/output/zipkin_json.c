@@ -466,6 +466,31 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
     return true;
 }
 
+static bool read_hex(const char *at, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        const unsigned char c = (unsigned char)at[i];
+
+        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+            return false;
+        *value = *value << 4 | (c <= '9' ? c - 48U : c - 87U);
+    }
+    return true;
+}
+
+static void trace_of(struct text span, uint64_t id[2])
+{
+    const char *at = span.data + strlen("{\"traceId\":\"");
+
+    id[0] = id[1] = 0;
+    if (span.length < strlen("{\"traceId\":\"") + 32 || !read_hex(at, &id[1]) || at[16] == '"')
+        return;
+    id[0] = id[1];
+    if (!read_hex(at + 16, &id[1]))
+        id[0] = id[1] = 0;
+}
+
 static void zipkin_json_free(struct encoder *encoder)
 {
     struct zipkin_json *zipkin = (struct zipkin_json *)encoder;
@@ -495,6 +520,7 @@ static struct encoder *zipkin_json_encoder_new(void)
         .close = {"]", 1},
         .encode = encode,
         .describe = describe,
+        .trace_of = trace_of,
         .free = zipkin_json_free,
     };
     zipkin->seed = hash_seed(zipkin);

@@ -14,7 +14,7 @@ fail() {
     exit 1
 }
 
-make -s -C "$SRC" install DESTDIR="$root" PREFIX=/usr >"$WORK/install.log" 2>&1 || {
+flock "$BUILD" make -s -C "$SRC" install DESTDIR="$root" PREFIX=/usr >"$WORK/install.log" 2>&1 || {
     show_log install
     fail "make install"
 }
@@ -89,6 +89,6 @@ for language in c cpp macro; do
         fail "the events of original-$language differ"
 done
 
-make -s -C "$SRC" uninstall DESTDIR="$root" PREFIX=/usr || fail "make uninstall"
+flock "$BUILD" make -s -C "$SRC" uninstall DESTDIR="$root" PREFIX=/usr || fail "make uninstall"
 left=$(find "$root" -type f -o -type l)
 [ -z "$left" ] || fail "left by make uninstall: $left"

@@ -9,7 +9,8 @@ set -u
 # As "make demo" runs it: apart from this test, in namespaces of its own. The mark is to find its processes by.
 apart=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$)
 demo=("${apart[@]}" "$SRC/scripts/demo")
-make=("${apart[@]}" make --no-print-directory -C "$SRC" demo)
+# alone at the build folder, which another test may be about to install from
+make=("${apart[@]}" bash -c 'exec 9<"$1"; flock 9; exec make --no-print-directory -C "$2" demo' - "$BUILD" "$SRC")
 
 processes_left() {
     grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ

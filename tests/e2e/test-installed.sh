@@ -36,7 +36,7 @@ ours() {
 
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 for prefix in /usr/local /usr; do
-    make -s -C "$SRC" install PREFIX=$prefix >"$WORK/install.log" 2>&1 || {
+    flock "$BUILD" make -s -C "$SRC" install PREFIX=$prefix >"$WORK/install.log" 2>&1 || {
         show_log install
         fail "make install PREFIX=$prefix"
     }
@@ -85,7 +85,7 @@ C
         readlink -f "$(man -w 3 blkin_span_begin)" | grep -q "^$prefix/" || fail "$prefix: man 3 blkin_span_begin"
     fi
 
-    make -s -C "$SRC" uninstall PREFIX=$prefix >"$WORK/install.log" 2>&1 || fail "make uninstall PREFIX=$prefix"
+    flock "$BUILD" make -s -C "$SRC" uninstall PREFIX=$prefix >"$WORK/install.log" 2>&1 || fail "make uninstall PREFIX=$prefix"
     left=$(ours)
     [ -z "$left" ] || fail "$prefix: left by make uninstall: $left"
 done

@@ -4,8 +4,6 @@
 # timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,56 +11,9 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import ENVIRONMENT, HubTest, Peers, free_port, wait_until  # noqa: E402
-
-START_S = 100  # of a broker, on a busy machine
-
-
-class Broker:
-    def __init__(self, jars, folder):
-        self.folder = folder
-        self.port, self.sasl_port, controller = free_port(), free_port(), free_port()
-        self.java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}",
-                     "-cp", f"{jars}/*"]
-        self.properties = os.path.join(folder, "server.properties")
-        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-        with open(self.properties, "w", encoding="utf-8") as file:
-            file.write(f"""process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{self.port},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.port},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port}
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config={login} user_blkin="open-sesame";
-log.dirs={folder}/data
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-""")
-        subprocess.run(self.java + ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c",
-                                    self.properties], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.process = None
-
-    def start(self):
-        with open(os.path.join(self.folder, "kafka.log"), "ab") as log:
-            self.process = subprocess.Popen(self.java + ["kafka.Kafka", self.properties], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, env=ENVIRONMENT)
-
-    def wait_ready(self):
-        def listens():
-            self_ended = self.process.poll()
-            if self_ended is not None:
-                raise AssertionError(f"Kafka has ended with status {self_ended}")
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-        wait_until(listens, "Kafka listens", START_S)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
+from broker import Broker, fetch_kafka  # noqa: E402
+from parts import HubTest, free_port, wait_until  # noqa: E402
 
 class Kafka(HubTest):
     @classmethod
@@ -78,7 +29,7 @@ class Kafka(HubTest):
         return f"kafka://127.0.0.1:{port or self.broker.port}/{topic or self.id().rsplit('.', 1)[1]}"
 
     def talk(self, names, **keys):
-        peers = [self.peers(self.url(**keys), name, "--answer") for name in names]
+        peers = [self.peers(self.url(), name, "--answer", **keys) for name in names]
         for peer in peers:
             peer.wait_state(hosts=names, limit_s=60)
         return peers
@@ -108,6 +59,18 @@ class Kafka(HubTest):
         producer = self.peers(self.url(), "garbage").wait_state(limit_s=60)
         producer.say('raw {"type":"keep","id":"x","host":"garbage","at":1,"traces":[]}')
         wait_until(lambda: "x" in peers[0].got(), "a request without traces")
+
+    def test_the_cap_is_for_all_and_is_told(self):
+        """Nobody holds it in a topic: each applies it to what it reads."""
+        peers = self.talk(["store-1", "store-2", "store-3"], hub_traces_per_s=10)
+        peers[0].say("post 40")
+        wait_until(lambda: peers[0].capped, "that the cap has dropped some", 60)
+        for peer in peers[1:]:
+            # each by its own clock
+            wait_until(lambda: abs(len(peer.got()) + len(peers[0].capped) - 40) <= 2, "each was given or dropped", 60)
+        self.assertGreaterEqual(len(peers[1].got()), 10)
+        self.assertEqual(peers[0].report()["dropped_traces"], sum(count for _, count in peers[0].capped))
+        self.assertEqual([peer.report()["dropped_traces"] for peer in peers[1:]], [0, 0])
 
     def test_the_broker_is_killed(self):
         peers = self.talk(["store-1", "store-2", "store-3"])
@@ -163,26 +126,6 @@ class Kafka(HubTest):
             self.assertNotIn("secret@", peer.said())
 
 
-def reason_to_skip():
-    """And sets JARS."""
-    global JARS
-    fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, check=False)
-    JARS = fetched.stdout.strip()
-    if fetched.returncode:
-        return "no Kafka: " + fetched.stderr.strip().splitlines()[-1]
-    with tempfile.TemporaryDirectory() as folder:
-        peer = Peers(folder, "kafka://127.0.0.1:1/x", "probe")
-        peer.process.stdin.close()
-        peer.process.wait(10)
-        peer.reader.join()
-        peer.process.stdout.close()
-        return "this build is without librdkafka" if "not in this build" in peer.said() else None
-
-
 if __name__ == "__main__":
-    reason = reason_to_skip()
-    if reason:
-        print(reason)
-        sys.exit(77)
+    JARS = fetch_kafka()
     unittest.main(verbosity=2)

@@ -6,6 +6,7 @@
 #include "keys.h"
 
 #include "output/http_url.h"
+#include "output/kafka_url.h"
 #include "output/protocol.h"
 
 #include <errno.h>
@@ -78,11 +79,11 @@ static const struct key own[] = {
     A_TEXT(RECORD, "hub", 1023, ""),
     A_TEXT(RECORD, "hub-kafka-file", 4000, ""),
     A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
-    AN_INTEGER(HUB, "hub-traces-per-s", 1, 1000000, 100),
     A_BOOLEAN(HUB, "expose-hub", false),
     A_TEXT(WORK, "input", 2000, ""),
     A_TEXT(WORK, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, "otlp-metrics", 1023, ""),
+    AN_INTEGER(ALL, "hub-traces-per-s", 1, 1000000, 100),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
     A_TEXT(ALL, "hub-ca-file", 4000, ""),
     A_TEXT(ALL, "hub-cert-file", 4000, ""),
@@ -318,10 +319,13 @@ static bool read_boolean(const char *text, bool *value)
 /* A URL that no sink would take is said where it is given. */
 static bool check_endpoint(const char *text, struct error *error)
 {
+    struct kafka_url kafka;
     struct http_url url;
 
     if (strncmp(text, "file:", strlen("file:")) == 0)
         return true;
+    if (is_kafka_url(text))
+        return kafka_url_parse(&kafka, "endpoint", "kafka-file", text, error);
     if (!http_url_parse(&url, protocol_of(FORMAT_AUTO, text)->path, text, error))
         return false;
     http_url_free(&url);

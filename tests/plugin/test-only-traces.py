@@ -2,7 +2,7 @@
 """Of a recording with many traces just those are sent that only-traces names: whole, as they are without
 it, and tagged; the account has all events; only-found tells what there was.
 
-    test-only.py [NAME]...     all scenarios, or those whose names contain one of these
+    test-only-traces.py [NAME]...     all scenarios, or those whose names contain one of these
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -1,0 +1,119 @@
+# A broker of Kafka for tests, and what is in its topics. `BUILD/tests/kafka/topic` speaks to it.
+# SPDX-License-Identifier: BSD-2-Clause
+import os
+import socket
+import subprocess
+import sys
+import time
+
+TOPIC = os.path.join(os.environ["BUILD"], "tests/kafka/topic")
+START_S = 100  # of a broker, on a busy machine
+ENVIRONMENT = {key: value for key, value in os.environ.items()
+               if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
+JAVA = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+
+
+def wait_until(condition, what, limit_s=30):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {limit_s} s: {what() if callable(what) else what}")
+        time.sleep(0.01)
+
+
+def free_port():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
+def is_listened(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def fetch_kafka():
+    """The folder of its jars. The test is skipped if it cannot be had, or there is no librdkafka."""
+    fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, check=False)
+    reason = "no Kafka: " + fetched.stderr.strip().splitlines()[-1] if fetched.returncode else ""
+    if not reason and not os.path.exists(TOPIC):
+        reason = "this build is without librdkafka"
+    if reason:
+        print(reason)
+        sys.exit(77)
+    return fetched.stdout.strip()
+
+
+class Broker:
+    """One that is its own controller; a user "blkin" with password "open-sesame" at sasl_port."""
+
+    def __init__(self, jars, folder, tls="", **settings):
+        """tls: a file with key and certificate as PEM, for tls_port. settings: a_b=C is a.b=C."""
+        self.folder = folder
+        self.port, self.sasl_port, self.tls_port, controller = free_port(), free_port(), free_port(), free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.java = JAVA + [f"-Djava.io.tmpdir={folder}", "-cp", f"{jars}/*"]
+        self.properties = os.path.join(folder, "server.properties")
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        listeners = f"PLAINTEXT://{self.address},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port}"
+        if tls:
+            listeners += f",SSL://127.0.0.1:{self.tls_port}"
+            settings.update(ssl_keystore_type="PEM", ssl_keystore_location=tls)
+        with open(self.properties, "w", encoding="utf-8") as file:
+            file.write(f"""process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners={listeners},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={listeners}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={login} user_blkin="open-sesame";
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+""")
+            for name, value in settings.items():
+                file.write(f"{name.replace('_', '.')}={value}\n")
+        subprocess.run(self.java + ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c",
+                                    self.properties], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = None
+
+    def start(self):
+        with open(os.path.join(self.folder, "kafka.log"), "ab") as log:
+            self.process = subprocess.Popen(self.java + ["kafka.Kafka", self.properties], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, env=ENVIRONMENT)
+
+    def wait_ready(self):
+        def listens():
+            ended = self.process.poll()
+            if ended is not None:
+                raise AssertionError(f"Kafka has ended with status {ended}")
+            return is_listened(self.port)
+        wait_until(listens, "Kafka listens", START_S)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    # ---- topics
+
+    def topic(self, *args, **how):
+        return subprocess.run([TOPIC, self.address, *map(str, args)], check=True, stdout=subprocess.PIPE, timeout=120,
+                              **how).stdout
+
+    def create(self, topic, partitions=1, **settings):
+        self.topic("create", topic, partitions, *(f"{name.replace('_', '.')}={value}" for name, value in settings.items()))
+
+    def read(self, topic, *options):
+        """All messages of the topic: (partition, offset, bytes)."""
+        text, at, messages = self.topic("read", topic, *options), 0, []
+        while at < len(text):
+            end = text.index(b"\n", at)
+            partition, offset, length = map(int, text[at:end].split())
+            messages.append((partition, offset, text[end + 1:end + 1 + length]))
+            at = end + length + 2
+        return messages
