@@ -12,7 +12,8 @@
 
 BT_PLUGIN_MODULE();
 BT_PLUGIN(blkin);
-BT_PLUGIN_DESCRIPTION("BlkKin: request traces of storage daemons, from LTTng to Zipkin");
+BT_PLUGIN_DESCRIPTION("BlkKin: request traces of storage daemons, from LTTng to Zipkin and "
+                      "OpenTelemetry");
 BT_PLUGIN_AUTHOR("The BlkKin authors");
 BT_PLUGIN_LICENSE("BSD-2-Clause");
 BT_PLUGIN_VERSION(BLKIN_VERSION_MAJOR, BLKIN_VERSION_MINOR, BLKIN_VERSION_PATCH, NULL);
@@ -29,12 +30,15 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "Parameters, all optional:\n"
     "\n"
     "Where to\n"
-    "  endpoint=\"URL\"         http(s)://HOST[:PORT]/api/v2/spans of a Zipkin collector, or\n"
-    "                         file:PATH for one JSON array, or kafka://BROKER/TOPIC\n"
-    "                         [default: http://localhost:9411/api/v2/spans]\n"
+    "  endpoint=\"URL\"         http(s)://HOST[:PORT][/PATH] of a collector, or file:PATH for\n"
+    "                         one JSON array, or one OTLP request; kafka://BROKER/TOPIC\n"
+    "                         [default: that of the format, on localhost]\n"
+    "  format=\"WHICH\"         \"zipkin\": JSON v2, to port 9411, path /api/v2/spans;\n"
+    "                         \"otlp\": OTLP/HTTP protobuf, to port 4318, path /v1/traces;\n"
+    "                         \"auto\": what the path tells, else zipkin [default: \"auto\"]\n"
     "  require-collector=no   start though no collector answers yet [default: yes]\n"
-    "  compression=\"WHICH\"    \"gzip\", \"none\" or \"auto\": gzip unless the collector is on\n"
-    "                         this host [default: \"auto\"]\n"
+    "  compression=\"WHICH\"    \"gzip\", \"zstd\", \"none\" or \"auto\": gzip unless the collector\n"
+    "                         is on this host [default: \"auto\"]\n"
     "  kafka-file=\"FILE\"      librdkafka's options, lines of key=value: TLS, passwords\n"
     "  tls-ca=\"FILE\"          trust the certificates that these CAs have signed, and no\n"
     "                         others [default: those that the system trusts]\n"
@@ -111,5 +115,18 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         [ADDRESS by default: 127.0.0.1, for this host only]\n"
     "  tap=\"PATH\"             show the spans to who connects to this Unix socket, such as\n"
     "                         blkin stat\n");
+
+BT_PLUGIN_SINK_COMPONENT_CLASS(otlp, sink_consume);
+BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(otlp, sink_initialize_otlp);
+BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(otlp, sink_finalize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(otlp, sink_graph_is_configured);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(otlp,
+                                                                 sink_supported_mip_versions);
+BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(otlp,
+                                           "Assemble BlkKin spans and send them by OTLP/HTTP");
+BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
+    otlp, "sink.blkin.zipkin with format=\"otlp\": to any back end that takes OTLP/HTTP, as an\n"
+          "OpenTelemetry collector, Jaeger and Tempo do. Its parameters are those of\n"
+          "sink.blkin.zipkin: see babeltrace2 help sink.blkin.zipkin\n");
 
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-"""A Zipkin collector that misbehaves on purpose, and remembers what it has taken.
+"""A collector, of Zipkin JSON or of OTLP, that misbehaves on purpose, and remembers what it has taken.
 
 A Collector serves on a loopback port of its own. Its script is a list of faults, one for each
 request that has spans, in order; after the last it behaves. A fault is called with the connection,
@@ -10,15 +10,29 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 import gzip
 import json
+import os
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../otel"))
 
 
 class Hangup(Exception):
     """The peer has closed the connection."""
+
+
+def otlp_spans(body):
+    """As Zipkin names what the scenarios look at."""
+    import otlp  # pylint: disable=import-outside-toplevel; only where there is Google's library
+
+    return [{"id": span.span_id.hex(), "name": span.name,
+             "localEndpoint": {"serviceName": resource.get("service.name")}}
+            for resource, _, span in otlp.spans(body)]
 
 
 class Request:
@@ -30,9 +44,18 @@ class Request:
         self.wire_bytes = len(body)
         if headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
+        elif headers.get("content-encoding") == "zstd":
+            body = subprocess.run(["zstd", "-dcq"], input=body, capture_output=True, check=True).stdout
         self.bytes = len(body)
-        self.spans = json.loads(body) if body else []
+        if headers.get("content-type") == "application/x-protobuf":
+            self.spans = otlp_spans(body)
+        else:
+            self.spans = json.loads(body) if body else []
         self.time = time.monotonic()
+
+    @property
+    def services(self):
+        return {span["localEndpoint"].get("serviceName") for span in self.spans}
 
     def ids(self):
         return [int(span["id"], 16) for span in self.spans]
@@ -194,7 +217,7 @@ class Collector:
         # A batch with spans begins after the head: peek at what is there without taking it.
         while b"\r\n\r\n" not in connection.buffer:
             connection.receive()
-        if b"content-length: 2\r\n" in connection.buffer.lower() or self.is_gzipped_probe(connection):
+        if self.is_probe(connection.buffer.lower()):
             request = connection.read()
             if self.probe:
                 return self.probe(connection, request)
@@ -205,9 +228,9 @@ class Collector:
         return ok()(connection)
 
     @staticmethod
-    def is_gzipped_probe(connection):
-        """A gzipped "[]" has 22 bytes, no batch is that short."""
-        return b"content-length: 22\r\n" in connection.buffer.lower()
+    def is_probe(head):
+        """An empty batch: "[]", or nothing; 22 and 20 bytes by gzip, 9 by zstd. No batch is that short."""
+        return any(b"content-length: %d\r\n" % length in head for length in (0, 2, 9, 20, 22))
 
 
 # ---- faults: each returns a function of the connection ----------------------------------------------

@@ -31,6 +31,7 @@ DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory")
 SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
 SCENARIOS = {}
+FORMAT = []  # of the driver's arguments: test-otlp-http.py has another one
 
 
 def scenario(function):
@@ -67,7 +68,7 @@ class Run:
 def drive(target, *steps, env=None, **options):
     """Runs the driver; target is a collector or a URL. The account must be exact."""
     url = target if isinstance(target, str) else target.url
-    args = ["endpoint=" + url]
+    args = ["endpoint=" + url] + FORMAT
     args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
     run = Run(args + list(steps), env or {})
     if run.status == 0:

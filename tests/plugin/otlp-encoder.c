@@ -1,0 +1,171 @@
+/*
+ * The OTLP encoder for test-otlp.py: spans in, as lines on the standard input; requests out, as
+ * hexadecimal digits, a line for each "frame". Texts are hexadecimal digits too, "-" is the empty one.
+ *
+ *     endpoint SERVICE IPV4 IPV6 PORT    the next one, from number 0
+ *     span HIGH TRACE ID PARENT KIND FLAGS START END ENDPOINT REMOTE NAME
+ *                                        ids and times as numbers; FLAGS: 1 debug, 2 shared;
+ *                                        REMOTE: number of an endpoint, -1: none
+ *     annotation TIME VALUE SEVERITY     of the span
+ *     text KEY VALUE
+ *     integer KEY VALUE
+ *     link HIGH TRACE ID
+ *     add                                the span to the body; says "cut" or "whole"
+ *     divide                             the next span begins a batch
+ *     frame FIRST END                    END 0: all
+ *     reset                              the body
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "output/body.h"
+#include "output/protocol.h"
+
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static struct endpoint endpoints[256];
+static unsigned endpoint_count;
+static struct span span;
+static struct body body;
+static struct encoder *encoder;
+
+/* In place. */
+static struct text text_from(char *digits)
+{
+    size_t length = 0;
+
+    if (strcmp(digits, "-") == 0)
+        return (struct text){digits, 0};
+    for (unsigned byte; sscanf(digits + 2 * length, "%2x", &byte) == 1; length++)
+        digits[length] = (char)byte; /* never beyond what is still to be read */
+    return (struct text){digits, length};
+}
+
+/* The next word of the line. */
+static char *word(void)
+{
+    char *found = strtok(NULL, " \n");
+
+    CHECK(found != NULL);
+    return found;
+}
+
+static int64_t number(void)
+{
+    const char *digits = word();
+
+    return *digits == '-' ? strtoll(digits, NULL, 10) : (int64_t)strtoull(digits, NULL, 10);
+}
+
+static void add_endpoint(void)
+{
+    struct endpoint *endpoint = &endpoints[endpoint_count++];
+    struct text service = text_from(word()), ipv4 = text_from(word()), ipv6 = text_from(word());
+
+    service.data = memcpy(malloc(service.length + 1), service.data, service.length);
+    *endpoint = (struct endpoint){.service = service};
+    memcpy(endpoint->ipv4, ipv4.data, ipv4.length);
+    memcpy(endpoint->ipv6, ipv6.data, ipv6.length);
+    endpoint->port = (uint16_t)number();
+}
+
+static void begin_span(void)
+{
+    int64_t fields[10];
+
+    for (int i = 0; i < 10; i++)
+        fields[i] = number();
+    free(span.log);
+    span = (struct span){
+        .trace_id_high = (uint64_t)fields[0],
+        .trace_id = (uint64_t)fields[1],
+        .id = (uint64_t)fields[2],
+        .parent_id = (uint64_t)fields[3],
+        .kind = (enum span_kind)fields[4],
+        .debug = fields[5] & 1,
+        .shared = fields[5] & 2,
+        .start_ns = fields[6],
+        .end_ns = fields[7],
+        .endpoint = &endpoints[fields[8]],
+        .remote = fields[9] < 0 ? NULL : &endpoints[fields[9]],
+    };
+    CHECK(span_set_name(&span, text_from(word())));
+}
+
+static void add_entry(const char *what)
+{
+    const struct text none = {NULL, 0};
+    struct text key, value;
+
+    if (strcmp(what, "annotation") == 0) {
+        const int64_t time = number();
+
+        value = text_from(word());
+        key = text_from(word());
+        CHECK(span_add(&span, SPAN_ANNOTATION, key, value, time));
+    } else if (strcmp(what, "text") == 0) {
+        key = text_from(word());
+        value = text_from(word());
+        CHECK(span_add(&span, SPAN_TAG_TEXT, key, value, 0));
+    } else if (strcmp(what, "integer") == 0) {
+        key = text_from(word());
+        CHECK(span_add(&span, SPAN_TAG_INTEGER, key, none, number()));
+    } else {
+        const uint64_t high = (uint64_t)number(), trace = (uint64_t)number();
+
+        CHECK(strcmp(what, "link") == 0);
+        CHECK(span_add_link(&span, &(struct span_link){high, trace, (uint64_t)number()}));
+    }
+}
+
+static void add_span(void)
+{
+    bool cut = false;
+
+    CHECK(body_add(&body, encoder, &span, &cut));
+    puts(cut ? "cut" : "whole");
+}
+
+static void print_frame(void)
+{
+    const uint32_t first = (uint32_t)number(), end = (uint32_t)number();
+    struct framed framed;
+
+    body_frame(&body, encoder, first, end ? end : body.count, &framed);
+    for (size_t i = 0; i < framed.payload.text.length; i++)
+        printf("%02x", (unsigned char)framed.payload.text.data[i]);
+    puts("");
+    body_unframe(encoder, &framed);
+}
+
+int main(void)
+{
+    static char line[8 << 20];
+
+    encoder = otlp_protocol.encoder_new();
+    CHECK(encoder != NULL);
+    while (fgets(line, sizeof(line), stdin)) {
+        const char *what = strtok(line, " \n");
+
+        if (strcmp(what, "endpoint") == 0)
+            add_endpoint();
+        else if (strcmp(what, "span") == 0)
+            begin_span();
+        else if (strcmp(what, "add") == 0)
+            add_span();
+        else if (strcmp(what, "divide") == 0)
+            body_divide(&body);
+        else if (strcmp(what, "frame") == 0)
+            print_frame();
+        else if (strcmp(what, "reset") == 0)
+            body_reset(&body);
+        else
+            add_entry(what);
+    }
+    encoder->free(encoder);
+    body_destroy(&body);
+    free(span.log);
+    return 0;
+}

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# timeout: 150
+"""OTLP to collectors that misbehave: the faults of test-http.py, and those that OTLP has of its own.
+
+As there, where the fault passes every span arrives, and in every case the account is exact.
+
+    test-otlp-http.py [NAME]...     all scenarios, or those whose names contain one of these
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import importlib.util
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, HERE + "/../otel")
+from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+import otlp  # noqa: E402
+
+_spec = importlib.util.spec_from_file_location("test_http", HERE + "/test-http.py")
+http = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(http)
+http.FORMAT = ["format=otlp"]
+drive, counts, delivers, expect, scenario = http.drive, http.counts, http.delivers, http.expect, http.scenario
+
+# Of test-http.py: all faults of the connection and of the answer, and what divides or refuses a batch.
+# What has nothing to do with how spans are written is not repeated: pipes, TLS, credentials, proxies, the
+# queue; nor what OTLP judges in another way.
+SHARED = [name for name in http.RECOVERS if name not in (
+    "status_408", "status_500_for_a_while", "chunks_broken_after_500")] + [
+    "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
+    "gzip_to_order", "gzip_not_understood", "status_404", "status_501", "redirect",
+    "answer_is_not_shown_raw", "one_bad_span_first", "one_bad_span_last", "one_bad_span_alone",
+    "two_bad_neighbours", "every_third_span_bad", "all_spans_bad", "bad_span_with_gzip",
+    "bad_spans_in_many_batches", "trouble_for_ever_in_search", "too_large_by_spans", "too_large_is_learnt",
+    "too_large_alone", "too_large_and_bad", "collector_goes_and_comes_back", "passing_refusal",
+    "refusal_for_ever", "peer_accepts_and_closes_live", "close_tries_at_once"]
+http.SCENARIOS = {name: http.SCENARIOS[name] for name in SHARED}
+
+
+# ---- the request ----------------------------------------------------------------------------------------
+
+
+@scenario
+def request_is_as_receivers_want_it():
+    with Collector() as collector:
+        delivers(collector)
+        request = collector.requests[0]
+        expect(request.line == "POST /v1/traces HTTP/1.1", request.line)
+        expect(request.headers["content-type"] == "application/x-protobuf", request.headers)
+        expect(request.headers["b3"] == "0", request.headers)
+
+
+@scenario
+def format_by_path():
+    """Without the parameter: the path tells."""
+    with Collector() as collector:
+        run = drive(collector.url + "/tenant/v1/traces?a=b", "add:1", "flush", "close", format="auto")
+    counts(run, accepted=1)
+    expect(collector.requests[0].headers["content-type"] == "application/x-protobuf", "JSON was sent")
+
+
+@scenario
+def zstd_to_order():
+    with Collector() as collector:
+        delivers(collector, spans=1000, compression="zstd")
+        request = collector.requests[0]
+        expect(request.headers["content-encoding"] == "zstd", request.headers)
+        expect(request.wire_bytes < request.bytes / 3, request.wire_bytes)
+
+
+@scenario
+def zstd_not_understood():
+    def no_zstd(connection):
+        request = read(connection)
+        if "content-encoding" in request.headers:
+            return connection.answer(415)
+        return connection.answer(200, request=request)
+
+    with Collector(default=no_zstd) as collector:
+        delivers(collector, spans=100, batch_spans=50, compression="zstd")
+        expect(len(collector.requests) == 3, len(collector.requests))
+
+
+@scenario
+def bad_span_with_zstd():
+    http.bisects([5, 60], compression="zstd")
+
+
+@scenario
+def one_bad_span():
+    run = http.bisects([70], spans=1000, most_requests=22)
+    expect("span %016x" % 71 in run.messages, "the span is not named: " + run.messages)
+
+
+@scenario
+def bad_span_in_trouble():
+    """The search goes on where it was interrupted."""
+    http.bisects([42], script=[judge(has_bad_span), status(503), reset_after_request(),
+                               judge(has_bad_span), status(502), close_at_once()])
+
+
+@scenario
+def whole_groups():
+    """Each half that is sent says whose spans it has."""
+    seen = []
+
+    def look(connection):
+        request = read(connection)
+        seen.append(request)
+        if len(request.spans) > 7:
+            return connection.answer(400)
+        return connection.answer(200, request=request)
+
+    with Collector(default=look) as collector:
+        run = drive(collector, "add:100", "flush", "close")
+        counts(run, accepted=100)
+        expect(sorted(collector.accepted) == list(range(1, 101)), "not each span once")
+        for request in seen:
+            expect(request.services == {"driver"}, request.services)
+
+
+# ---- statuses -------------------------------------------------------------------------------------------
+
+
+def make_final(code):
+    """Not to be repeated; but a collector that takes an empty request is asked once more."""
+
+    def function():
+        with Collector(default=status(code)) as collector:
+            run = drive(collector, "add:100", "flush", "close", batch_spans=50)
+            counts(run, refused=100)
+            expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
+            expect("answered %d" % code in run.messages, run.messages)
+
+    http.SCENARIOS["final_%d" % code] = function
+
+
+for final in (408, 500, 507):
+    make_final(final)
+
+
+@scenario
+def passing_500():
+    """Of a proxy that is set up anew: not the spans' fault, as an empty request is not taken either."""
+    trouble = http.FailsAtFirst(500, 6)
+    with Collector(default=trouble.send, probe=trouble.probe) as collector:
+        run = delivers(collector, batch_spans=50)
+        expect("trying again" in run.messages and "answered 500" in run.messages, run.messages)
+
+
+@scenario
+def reason_of_a_refusal():
+    """A google.rpc.Status, as receivers answer: its message is shown, not its bytes."""
+    body = otlp.rpc_status(3, "trace id has the wrong length")
+    with Collector(default=status(422, ["Content-Type: application/x-protobuf"], body)) as collector:
+        run = drive(collector, "add:10", "flush", "close")
+        counts(run, refused=10)
+        expect("answered 422: trace id has the wrong length" in run.messages, run.messages)
+
+
+# ---- partial success ------------------------------------------------------------------------------------
+
+
+def partial(rejected, message="", takes=True):
+    """Says 200, and refuses the first so many spans for good."""
+
+    def fault(connection):
+        request = read(connection)
+        if takes:
+            request.spans = request.spans[min(max(rejected, 0), len(request.spans)):]
+        return connection.answer(200, ["Content-Type: application/x-protobuf"],
+                                 otlp.response(rejected, message), request)
+
+    return fault
+
+
+@scenario
+def partial_none():
+    """What each receiver answers: 0a 00."""
+    with Collector(default=raw(b"HTTP/1.1 200 x\r\nContent-Length: 2\r\n\r\n\n\0", takes=True,
+                               keep=True)) as collector:
+        run = delivers(collector)
+        expect(run.messages == "", run.messages)
+
+
+@scenario
+def partial_some():
+    with Collector([partial(7, "7 spans are too old")]) as collector:
+        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
+        counts(run, accepted=93, refused=7)
+        expect(len(collector.accepted) == 93 and len(collector.requests) == 2, "it was sent again")
+        expect("7 of 50 spans refused" in run.messages and "7 spans are too old" in run.messages, run.messages)
+
+
+@scenario
+def partial_all():
+    with Collector(default=partial(50, "quota")) as collector:
+        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
+        counts(run, refused=100)
+        expect(len(collector.requests) == 2 and run.messages.count("quota") == 1, run.explain())
+
+
+@scenario
+def partial_more_than_all():
+    """A number from the network: no more than there are."""
+    with Collector(default=partial(10**15, "nonsense")) as collector:
+        counts(drive(collector, "add:100", "flush", "close"), refused=100)
+
+
+@scenario
+def partial_negative():
+    with Collector(default=partial(-5, "nonsense")) as collector:
+        delivers(collector)
+
+
+@scenario
+def partial_without_reason():
+    with Collector(default=partial(3)) as collector:
+        run = drive(collector, "add:10", "flush", "close")
+        counts(run, accepted=7, refused=3)
+        expect("3 of 10 spans refused" in run.messages, run.messages)
+
+
+@scenario
+def partial_warning():
+    """None is refused, but it has something to say."""
+    with Collector(default=partial(0, "deprecated field")) as collector:
+        run = delivers(collector, batch_spans=50)
+        expect(run.messages.count("deprecated field") == 1, run.messages)
+
+
+@scenario
+def partial_message_is_not_shown_raw():
+    with Collector(default=partial(1, "\x1b[31mred\x07" + "long" * 2000)) as collector:
+        run = drive(collector, "add:10", "flush", "close")
+        counts(run, accepted=9, refused=1)
+        expect("\x1b" not in run.messages and "[31mred" in run.messages, repr(run.messages))
+        expect(len(run.messages) < 1200, len(run.messages))
+
+
+@scenario
+def partial_in_trouble():
+    with Collector([status(503), partial(5, "late"), reset_after_request()]) as collector:
+        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
+        counts(run, accepted=95, refused=5)
+
+
+@scenario
+def partial_of_a_half():
+    """Halves of a batch that was refused have answers of their own."""
+    with Collector([judge(has_bad_span), partial(10, "late")], default=judge(has_bad_span)) as collector:
+        run = drive(collector, "add:100", "flush", "close", bad="70")
+        counts(run, accepted=89, refused=10, invalid=1)
+
+
+def make_odd_answer(name, body):
+    """A good status: the spans were accepted, whatever is in the body."""
+
+    def function():
+        with Collector(default=ok(200, body=body)) as collector:
+            delivers(collector)
+
+    http.SCENARIOS["answer_" + name] = function
+
+
+for odd, odd_body in {
+        "empty": b"", "cut": b"\n\x0c\x08", "wild_length": b"\n\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x08\x00",
+        "groups": b"\x0b\x0c", "zeros": b"\0" * 64, "endless_varint": b"\x80" * 64, "page": b"<html>hello</html>",
+        "json": b'{"partialSuccess":{}}', "long": b"\x12" + b"x" * 5000}.items():
+    make_odd_answer(odd, odd_body)
+
+
+# ---- a collector that is not there ----------------------------------------------------------------------
+
+
+@scenario
+def start_without_collector():
+    http.refuses_to_start("http://127.0.0.1:%d" % http.closed_port(), "no collector is there")
+
+
+@scenario
+def start_with_wrong_path():
+    with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
+        http.refuses_to_start(collector, "not an OTLP collector", "/v1/traces")
+
+
+@scenario
+def start_with_zipkin():
+    """It answers an empty text with 415 or 400."""
+    with Collector(probe=lambda connection, _: connection.answer(415)) as collector:
+        http.refuses_to_start(collector, "not an OTLP collector")
+
+
+# ---- files ----------------------------------------------------------------------------------------------
+
+
+@scenario
+def file():
+    """One request after the other is one request, whatever the batches were."""
+    for spans in (0, 1, 2500):
+        with http.tempfile.TemporaryDirectory() as folder:
+            run = drive("file:" + folder + "/spans", "add:%d" % spans, "flush", "close", batch_spans=100)
+            counts(run, accepted=spans)
+            with open(folder + "/spans", "rb") as data:
+                found = [int(span.span_id.hex(), 16) for _, _, span in otlp.spans(data.read())]
+            expect(found == list(range(1, spans + 1)), found[:10])
+
+
+@scenario
+def pipe():
+    with http.Fifo() as fifo:
+        run = drive(fifo, "add:5000", "flush", "close")
+        counts(run, accepted=5000)
+        fifo.thread.join(10)
+        expect(len(list(otlp.spans(fifo.data))) == 5000, len(fifo.data))
+
+
+if __name__ == "__main__":
+    sys.exit(http.main())

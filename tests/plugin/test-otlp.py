@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""What a span becomes in OTLP, as Google's protobuf library reads it: fields, limits, hostile texts, and
+batches of any run of the spans of a body.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import random
+import subprocess
+import sys
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../otel")
+import otlp  # noqa: E402
+
+PROGRAM = os.environ["BUILD"] + "/tests/plugin/otlp-encoder"
+T0 = 1735732800123456789
+MS = 1000000
+LOCAL, CLIENT, SERVER, PRODUCER, CONSUMER = range(5)
+NONE = b""
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def digits(text):
+    text = text.encode() if isinstance(text, str) else text
+    return text.hex() or "-"
+
+
+class Encoder:
+    """Lines for the program; run() gives what it says."""
+
+    def __init__(self):
+        self.lines = []
+        self.endpoints = 0
+
+    def endpoint(self, service="osd.7", ipv4="10.0.0.1", ipv6="", port=6800):
+        self.lines.append("endpoint %s %s %s %d" % (digits(service), digits(ipv4), digits(ipv6), port))
+        self.endpoints += 1
+        return self.endpoints - 1
+
+    def span(self, *entries, high=0, trace=0xabc, ident=0xdef, parent=0, kind=LOCAL, flags=0, start=T0,
+             end=T0 + MS, endpoint=0, remote=-1, name="write"):
+        self.lines.append("span %d %d %d %d %d %d %d %d %d %d %s" % (
+            high, trace, ident, parent, kind, flags, start, end, endpoint, remote, digits(name)))
+        for entry in entries:
+            self.lines.append(" ".join([entry[0]] + [
+                digits(part) if isinstance(part, (str, bytes)) else str(part) for part in entry[1:]]))
+        self.lines.append("add")
+
+    def run(self):
+        done = subprocess.run([PROGRAM], input="\n".join(self.lines) + "\n", capture_output=True, text=True,
+                              check=False, timeout=60)
+        expect(done.returncode == 0, done.stderr)
+        return done.stdout.split("\n")[:-1]
+
+
+def one(*entries, **fields):
+    """Encodes a span alone; gives resource, scope, span and whether it was cut."""
+    encoder = Encoder()
+    encoder.endpoint(**fields.pop("at", {}))
+    if "peer" in fields:
+        fields["remote"] = encoder.endpoint(**fields.pop("peer"))
+    encoder.span(*entries, **fields)
+    encoder.lines.append("frame 0 0")
+    cut, body = encoder.run()
+    (resource, scope, span), = otlp.spans(bytes.fromhex(body))
+    return resource, scope, span, cut == "cut"
+
+
+def annotation(time, value, severity=""):
+    return "annotation", time, value, severity
+
+
+def text(key, value):
+    return "text", key, value
+
+
+def integer(key, value):
+    return "integer", key, value
+
+
+# ---- fields ---------------------------------------------------------------------------------------------
+
+
+def test_typical():
+    resource, scope, span, cut = one(
+        annotation(T0, "cs"), annotation(T0 + MS // 2, "queued"), annotation(T0 + MS, "cr"),
+        text("object", "rbd.1"), integer("length", -4096), kind=CLIENT, parent=1 << 63)
+    expect(resource == {"service.name": "osd.7", "host.ip": ["10.0.0.1"], "network.local.port": 6800}, resource)
+    expect((scope.name, scope.version != "") == ("blkin", True), scope)
+    expect(span.trace_id.hex() == "0" * 29 + "abc" and span.span_id.hex() == "0" * 13 + "def", span)
+    expect(span.parent_span_id.hex() == "8" + "0" * 15 and span.name == "write" and span.kind == 3, span)
+    expect((span.start_time_unix_nano, span.end_time_unix_nano) == (T0, T0 + MS), span)
+    expect(otlp.attributes(span.attributes) == {"object": "rbd.1", "length": -4096}, span)
+    # what kind and times say already is left out, as for Zipkin
+    expect([(event.time_unix_nano, event.name) for event in span.events] == [(T0 + MS // 2, "queued")], span)
+    expect(span.flags == 0x101 and not span.HasField("status") and not cut, span)
+
+
+def test_kinds():
+    for kind, number in ((LOCAL, 1), (SERVER, 2), (CLIENT, 3), (PRODUCER, 4), (CONSUMER, 5)):
+        span = one(kind=kind)[2]
+        expect(span.kind == number, span)
+
+
+def test_remote_parents():
+    for kind, parent, shared, flags in ((SERVER, 5, 0, 0x301), (CONSUMER, 5, 0, 0x301), (SERVER, 0, 0, 0x101),
+                                        (CLIENT, 5, 0, 0x101), (LOCAL, 5, 0, 0x101), (SERVER, 0, 2, 0x301)):
+        span = one(kind=kind, parent=parent, flags=shared)[2]
+        expect(span.flags == flags, "%d %d: %x" % (kind, parent, span.flags))
+
+
+def test_parent_is_no_self():
+    span = one(ident=7, parent=7)[2]
+    expect(span.parent_span_id == b"", span)
+
+
+def test_long_trace_id():
+    span = one(high=0xfedcba9876543210, trace=1)[2]
+    expect(span.trace_id.hex() == "fedcba98765432100000000000000001", span)
+
+
+def test_own_attributes():
+    span = one(kind=CLIENT, flags=3, peer={"service": "mon", "ipv4": "", "ipv6": "2001:db8::2", "port": 6789})[2]
+    expect(otlp.attributes(span.attributes) == {
+        "blkin.debug": True, "blkin.shared": True, "peer.service": "mon", "network.peer.address": "2001:db8::2",
+        "network.peer.port": 6789}, span)
+
+
+def test_bare_endpoint():
+    resource, _, span, _ = one(at={"service": "", "ipv4": "", "port": 0}, name="")
+    expect(resource == {} and span.name == "", resource)
+
+
+def test_error():
+    span = one(text("error", "EIO"), text("a", "b"))[2]
+    expect((span.status.code, span.status.message) == (2, "EIO"), span)
+    expect(otlp.attributes(span.attributes) == {"a": "b"}, span)
+    span = one(text("error", ""))[2]
+    expect((span.status.code, span.status.message) == (2, ""), span)
+    span = one(integer("error", -5))[2]
+    expect((span.status.code, span.status.message) == (2, "-5"), span)
+
+
+def test_second_error():
+    span = one(text("error", "EIO"), text("error", "ENOSPC"), text("error", "x"))[2]
+    expect(span.status.message == "EIO", span)
+    expect(otlp.attributes(span.attributes) == {"error": "ENOSPC", "error#2": "x"}, span)
+
+
+def test_severity():
+    span = one(annotation(T0, "queue full", "warning"))[2]
+    expect(otlp.attributes(span.events[0].attributes) == {"severity": "warning"}, span)
+
+
+def test_links():
+    span = one(("link", 0, 5, 6), ("link", 1 << 63, 7, 8), text("a", "b"))[2]
+    expect([(link.trace_id.hex(), link.span_id.hex()) for link in span.links] == [
+        ("0" * 31 + "5", "0" * 15 + "6"), ("8" + "0" * 30 + "7", "0" * 15 + "8")], span)
+
+
+def test_integers():
+    values = [0, 1, -1, 127, 128, 2**63 - 1, -2**63]
+    span = one(*[integer("k%d" % i, value) for i, value in enumerate(values)])[2]
+    expect(list(otlp.attributes(span.attributes).values()) == values, span)
+
+
+def test_times():
+    span = one(annotation(0, "never"), annotation(-5, "before"), annotation(1, "first"), start=0, end=0)[2]
+    expect(span.start_time_unix_nano == 0 and [event.name for event in span.events] == ["first"], span)
+    expect(span.dropped_events_count == 2, span)
+    expect(otlp.attributes(span.attributes) == {"blkin.left_out": "annotations: 2, tags: 0"}, span)
+    span = one(start=-2**63, end=2**63 - 1)[2]
+    expect(span.start_time_unix_nano == 0 and span.end_time_unix_nano == 0, span)
+    span = one(start=1, end=2**63 - 1)[2]
+    expect(span.end_time_unix_nano == 2**63 - 1, span)
+
+
+# ---- texts ----------------------------------------------------------------------------------------------
+
+
+def test_every_length():
+    """Lengths of one byte, two and three; what is not plain, at each place."""
+    for length in list(range(0, 70)) + [125, 126, 127, 128, 129, 255, 256, 300, 16000, 16383, 16384]:
+        plain = "".join(chr(97 + i % 26) for i in range(length))
+        for value in {plain, plain[:-1] + "\u00e9" if plain else "", "\u20ac" + plain[1:] if plain else ""}:
+            if len(value.encode()) > 16384:
+                continue
+            span = one(text("key", value), annotation(T0, value, "debug"))[2]
+            expect(otlp.attributes(span.attributes) == {"key": value}, (length, value[:50]))
+            expect(span.events[0].name == value, (length, value[:50]))
+
+
+def test_long_keys():
+    keys = ["k" * length for length in (1, 31, 32, 60, 126, 127, 128, 129, 200, 256)]
+    span = one(*[text(key, key * 2) for key in keys], *[text(key, "again") for key in keys])[2]
+    attributes = otlp.attributes(span.attributes)
+    expect(len(attributes) == 2 * len(keys), attributes.keys())
+    for key in keys:
+        expect(attributes[key] == key * 2 and attributes[key + "#2"] == "again", key)
+
+
+def test_hostile_texts():
+    bad = {b"\xff": "\ufffd", b"a\0b": "a\ufffdb", b"\xc3": "\ufffd", b"\xed\xa0\x80": "\ufffd" * 3,
+           b"\xf4\x90\x80\x80": "\ufffd" * 4, b"\xe2\x82": "\ufffd", b"\xc0\xaf": "\ufffd" * 2,
+           b"\xf0\x9f\x98\x80": "\U0001f600", b"tab\t\x01\x7f": "tab\t\x01\x7f"}
+    for raw, expected in bad.items():
+        for pad in (b"", b"x" * 20, b"y" * 120):
+            value, wanted = pad + raw + pad, pad.decode() + expected + pad.decode()
+            resource, _, span, _ = one(text(value, value), annotation(T0, value), text("error", value),
+                                       name=value, at={"service": value})
+            expect(resource["service.name"] == wanted and span.name == wanted, (raw, resource))
+            expect(otlp.attributes(span.attributes) == {wanted: wanted}, (raw, span))
+            expect(span.events[0].name == wanted and span.status.message == wanted, (raw, span))
+
+
+def test_keys_that_become_equal():
+    """Different bytes, the same once they are mended or cut."""
+    span = one(text(b"a\xff", "1"), text(b"a\xfe", "2"), text("k" * 300, "3"), text("k" * 300, "4"),
+               text("", "5"), text("", "6"))[2]
+    attributes = otlp.attributes(span.attributes)
+    expect(attributes["a\ufffd"] == "1" and attributes["a\ufffd#2"] == "2", attributes)
+    expect(attributes[""] == "5" and attributes["#2"] == "6" and len(attributes) == 6, attributes)
+
+
+def test_keys_of_our_own():
+    """What the trace calls alike gets another name; ours are what receivers look for."""
+    span = one(text("peer.service", "fake"), text("blkin.left_out", "fake"), peer={"service": "mon"})[2]
+    attributes = otlp.attributes(span.attributes)
+    expect(attributes["peer.service"] == "mon" and attributes["peer.service#2"] == "fake", attributes)
+
+
+def test_many_doubled_keys():
+    span = one(*[text("key", str(i)) for i in range(512)])[2]
+    attributes = otlp.attributes(span.attributes)
+    expect(len(attributes) == 512 and attributes["key#512"] == "511", len(attributes))
+
+
+# ---- limits ---------------------------------------------------------------------------------------------
+
+
+def test_long_texts_are_cut():
+    resource, _, span, cut = one(text("value", "v" * 20000), text("k" * 300, "x"), name="n" * 2000,
+                                 at={"service": "s" * 1100})
+    attributes = otlp.attributes(span.attributes)
+    expect(cut, span)
+    expect(attributes["value"] == "v" * 16384 + "...[16384 of 20000 bytes]", attributes["value"][-30:])
+    expect(attributes["k" * 256 + "...[256 of 300 bytes]"] == "x", attributes.keys())
+    expect(span.name == "n" * 1024 + "...[1024 of 2000 bytes]", span.name[-30:])
+    expect(resource["service.name"] == "s" * 1024 + "...[1024 of 1100 bytes]", resource)
+
+
+def test_cut_not_within_a_character():
+    span = one(text("value", "\u20ac" * 6000))[2]
+    expect(otlp.attributes(span.attributes)["value"] == "\u20ac" * 5461 + "...[16383 of 18000 bytes]", "cut")
+
+
+def test_too_many():
+    span, cut = one(*[text("k%d" % i, "v") for i in range(600)], *[("link", 0, 1, i + 1) for i in range(30)],
+                    *[annotation(T0 + i, "a") for i in range(700)], text("error", "EIO"))[2:]
+    attributes = otlp.attributes(span.attributes)
+    expect(cut and len(span.events) == 512 and len(attributes) == 513 and len(span.links) == 0, span.status)
+    expect(attributes["blkin.left_out"] == "annotations: 188, tags: 118", attributes["blkin.left_out"])
+    expect((span.dropped_events_count, span.dropped_attributes_count, span.dropped_links_count) == (188, 88, 30),
+           span.status)
+    expect(span.status.message == "EIO", "the error was left out")
+
+
+def test_too_large():
+    span, cut = one(*[text("k%d" % i, "v" * 16384) for i in range(60)], text("error", "e" * 16384))[2:]
+    left_out = otlp.attributes(span.attributes)["blkin.left_out"]
+    expect(cut and 380000 < len(span.SerializeToString()) < 430000, len(span.SerializeToString()))
+    expect(left_out.startswith("annotations: 0, tags: 3") and len(span.status.message) == 16384, left_out)
+
+
+# ---- batches --------------------------------------------------------------------------------------------
+
+
+def ids(body):
+    return [(resource["service.name"], int(span.span_id.hex(), 16)) for resource, _, span in otlp.spans(body)]
+
+
+def test_groups():
+    encoder = Encoder()
+    for name in "abc":
+        encoder.endpoint(service=name)
+    order = [0, 0, 0, 1, 2, 2, 0]
+    for number, endpoint in enumerate(order):
+        encoder.span(ident=number + 1, endpoint=endpoint)
+    encoder.lines.append("frame 0 0")
+    body = bytes.fromhex(encoder.run()[-1])
+    expect(ids(body) == [("abc"[endpoint], number + 1) for number, endpoint in enumerate(order)], ids(body))
+    expect(len(otlp.request(body).resource_spans) == 4, "not grouped")
+
+
+def random_body(random_, encoder):
+    """Spans of some endpoints, with texts of any length; gives what they should be read as."""
+    wanted = []
+    for number in range(random_.randrange(1, 40)):
+        endpoint = random_.randrange(encoder.endpoints)
+        encoder.span(*[text("k", "v" * random_.choice((0, 3, 100, 300, 17000)))] * random_.randrange(3),
+                     ident=number + 1, endpoint=endpoint)
+        wanted.append(("s%d" % endpoint * (endpoint + 1), number + 1))
+    return wanted
+
+
+def test_any_run():
+    """From left to right, in any division, again and again: as a search for a bad span goes."""
+    random_ = random.Random(20261122)
+    for _ in range(60):
+        encoder = Encoder()
+        for number in range(random_.randrange(1, 4)):
+            encoder.endpoint(service="s%d" % number * (number + 1))
+        wanted = random_body(random_, encoder)
+        runs = []
+
+        def divide(first, end, depth=0):
+            runs.append((first, end))  # pylint: disable=cell-var-from-loop
+            if end - first > 1 and random_.random() < 0.8:
+                middle = random_.randrange(first + 1, end)
+                divide(first, middle, depth + 1)
+                divide(middle, end, depth + 1)
+
+        divide(0, len(wanted))
+        for first, end in runs:
+            encoder.lines.append("frame %d %d" % (first, end))
+        for (first, end), body in zip(runs, encoder.run()[-len(runs):]):
+            expect(ids(bytes.fromhex(body)) == wanted[first:end], (first, end))
+
+
+def test_divided():
+    """Runs between divisions, in any order."""
+    encoder = Encoder()
+    encoder.endpoint(service="a")
+    for number in range(20):
+        if number % 5 == 0:
+            encoder.lines.append("divide")
+        encoder.span(ident=number + 1)
+    runs = [(10, 15), (0, 5), (15, 20), (5, 10), (0, 10)]
+    for first, end in runs:
+        encoder.lines.append("frame %d %d" % (first, end))
+    for (first, end), body in zip(runs, encoder.run()[-len(runs):]):
+        expect(ids(bytes.fromhex(body)) == [("a", number + 1) for number in range(first, end)], (first, end))
+
+
+def main():
+    failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (sys.argv[1:] and not any(word in name for word in sys.argv[1:])):
+            continue
+        try:
+            test()
+            print("ok   " + name)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print("FAIL %s\n%s" % (name, traceback.format_exc()))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
