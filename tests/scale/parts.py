@@ -124,11 +124,12 @@ class Worker:
         self.kills += 1
 
     def stop(self):
-        """Returns the exit status."""
+        """In good order. Raises what it has said if it did not end well."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(60)
         self.process = None
-        return status
+        if status:
+            raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):
         """name -> value of its metrics that have no labels but its own; {} while it does not answer."""
@@ -218,8 +219,8 @@ class Run:
 
     def end_workers(self):
         for worker in self.workers:
-            if worker.runs() and worker.stop():
-                raise Failed(f"{worker.name} ended badly: {worker.said()[-1000:]}")
+            if worker.runs():
+                worker.stop()
 
     def results(self):
         """Once all workers have ended: what the deltas add up to, and the kept traces."""
