@@ -124,11 +124,12 @@ class Worker:
         self.kills += 1
 
     def stop(self):
-        """In good order. Raises what it has said if it did not end well."""
+        """In good order, or, if its group was about to share anew, by giving up what it had not committed."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(60)
         self.process = None
-        if status:
+        self.ends += status == 1
+        if status not in (0, 1, -signal.SIGTERM):  # the latter: it had hardly begun
             raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):
@@ -184,6 +185,17 @@ class Run:
             self.broker.create(topic, OUT_PARTITIONS)
         self.workers = []
         self.of_group = kafka.Client(cluster.broker, group=self.group)
+        wait_until(self.has_topics, "the broker knows its topics", 30)
+
+    def has_topics(self):
+        """What was just made is not known at once."""
+        try:
+            for topic, partitions in ((self.topic, PARTITIONS), (self.deltas, OUT_PARTITIONS),
+                                      (self.kept, OUT_PARTITIONS)):
+                self.of_group.ends(topic, partitions)
+        except Failed:
+            return False
+        return True
 
     def url(self, topic):
         return f"kafka://{self.broker.address}/{topic}"
