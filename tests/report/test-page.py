@@ -77,7 +77,7 @@ class Page(unittest.TestCase):
         for width, scheme in ((1400, "light"), (1400, "dark"), (400, "light"), (400, "dark")):
             with self.subTest(width=width, scheme=scheme):
                 asked = self.browser.open(path, width, scheme)
-                self.assertEqual(len(asked), 1, asked)
+                self.assertEqual(asked, [f"file://{path}"])
                 self.browser.open_all()
                 self.assertEqual(self.browser.too_wide(), [])
                 self.assertEqual(self.browser.pale(), [])
