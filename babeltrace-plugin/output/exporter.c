@@ -463,9 +463,9 @@ void exporter_release(struct exporter *exporter, uint32_t spans)
     outbox_release(exporter->outbox, spans);
 }
 
-void exporter_leave_out(struct exporter *exporter, uint32_t spans)
+void exporter_sample_out(struct exporter *exporter, uint32_t spans)
 {
-    outbox_leave_out(exporter->outbox, spans);
+    outbox_sample_out(exporter->outbox, spans);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

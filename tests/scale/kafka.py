@@ -1,4 +1,4 @@
-"""A broker, and what the checks ask of it: librdkafka through ctypes.
+"""What the checks ask of a broker: librdkafka through ctypes.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -6,12 +6,8 @@ import collections
 import ctypes
 import os
 import pathlib
-import socket
-import subprocess
 import time
 
-SRC = pathlib.Path(os.environ["SRC"])
-START_S = 100  # of a broker, on a busy machine
 ASK_MS = 20000
 BEGINNING = -2  # as an offset
 PARTITION_EOF = -191
@@ -23,59 +19,10 @@ class Failed(Exception):
     """Said to the user."""
 
 
-def free_port():
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]
-
-
-def wait_until(condition, what, limit_s, every_s=0.05):
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failed(f"not within {limit_s} s: {what() if callable(what) else what}")
-        time.sleep(every_s)
-
-
 def cpu_s(pid):
     """What a process has used."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class Broker:
-    """One, on loopback, its data below folder; what it has written survives kill() and start()."""
-
-    def __init__(self, folder, heap="512m", java="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", **properties):
-        """java: by default for a quick start, not for speed."""
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(exist_ok=True)
-        self.port, self.controller = free_port(), free_port()
-        self.address = f"127.0.0.1:{self.port}"
-        self.properties = [f"{key.replace('_', '.')}={value}" for key, value in properties.items()]
-        self.environment = {**os.environ, "KAFKA_HEAP": heap, "JAVA_OPTIONS": java}
-        self.process = None
-
-    def start(self):
-        with open(self.folder / "kafka.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [SRC / "scripts/run-kafka", self.folder, str(self.port), str(self.controller), *self.properties],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
-        return self
-
-    def wait_ready(self):
-        def listens():
-            if self.process.poll() is not None:
-                raise Failed(f"Kafka has ended: {(self.folder / 'kafka.log').read_text()[-2000:]}")
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", self.port)) == 0
-        wait_until(listens, "Kafka listens", START_S)
-        return self
-
-    def kill(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
 
 
 # ---- librdkafka ------------------------------------------------------------------------------------
@@ -122,19 +69,7 @@ def library():
             ("query_watermark_offsets", number, pointer, text, ctypes.c_int32, place, place, number),
             ("consumer_poll", message, pointer, number),
             ("message_timestamp", ctypes.c_int64, message, pointer),
-            ("message_destroy", None, message),
-            ("NewTopic_new", pointer, text, number, number, pointer, size),
-            ("NewTopic_set_config", number, pointer, text, text),
-            ("NewTopic_destroy", None, pointer),
-            ("queue_new", pointer, pointer),
-            ("queue_destroy", None, pointer),
-            ("queue_poll", pointer, pointer, number),
-            ("CreateTopics", None, pointer, ctypes.POINTER(pointer), size, pointer, pointer),
-            ("event_CreateTopics_result", pointer, pointer),
-            ("CreateTopics_result_topics", ctypes.POINTER(pointer), pointer, ctypes.POINTER(size)),
-            ("topic_result_error", number, pointer),
-            ("event_error", number, pointer),
-            ("event_destroy", None, pointer)):
+            ("message_destroy", None, message)):
         function = getattr(rd, "rd_kafka_" + name)
         function.restype, function.argtypes = result, arguments
         setattr(rd, name, function)
@@ -176,23 +111,6 @@ class Client:
     def close(self):
         RD.consumer_close(self.client)
         RD.destroy(self.client)
-
-    def create_topic(self, name, partitions, **config):
-        topic = RD.NewTopic_new(name.encode(), partitions, 1, None, 0)
-        for key, value in config.items():
-            check(RD.NewTopic_set_config(topic, key.replace("_", ".").encode(), str(value).encode()), key)
-        queue = RD.queue_new(self.client)
-        RD.CreateTopics(self.client, (ctypes.c_void_p * 1)(topic), 1, None, queue)
-        event = RD.queue_poll(queue, ASK_MS * 3)
-        if not event:
-            raise Failed(f"topic {name}: no answer from the broker")
-        check(RD.event_error(event), f"topic {name}")
-        count = ctypes.c_size_t()
-        results = RD.CreateTopics_result_topics(RD.event_CreateTopics_result(event), ctypes.byref(count))
-        check(RD.topic_result_error(results[0]), f"topic {name}")
-        RD.event_destroy(event)
-        RD.queue_destroy(queue)
-        RD.NewTopic_destroy(topic)
 
     def ends(self, topic, partitions):
         """The offsets of what comes next."""

@@ -7,14 +7,18 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
+import broker
 import check
 import kafka
 import otlp
-from kafka import Failed, wait_until
+from broker import ENVIRONMENT, free_port
+from kafka import Failed
 
 BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
@@ -22,25 +26,34 @@ PRODUCE = BUILD / "tests/scale/produce"
 SLOW = BUILD / "tests/scale/slow.so"
 PARTITIONS = 12
 OUT_PARTITIONS = 4  # of deltas and kept traces
-ENVIRONMENT = {key: value for key, value in os.environ.items()
-               if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
+FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # not for a quick start, as what the tests have
+
+
+def wait_until(condition, what, limit_s, every_s=0.3):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Failed(f"not within {limit_s} s: {what() if callable(what) else what}")
+        time.sleep(every_s)
 
 
 class Cluster:
     """A broker, and a folder that goes with it."""
 
-    def __init__(self, **of_broker):
+    def __init__(self, java=None):
         self.temporary = tempfile.TemporaryDirectory()
         self.folder = pathlib.Path(self.temporary.name)
-        self.broker = kafka.Broker(self.folder / "kafka", **of_broker)
+        broker.JAVA = java or broker.JAVA
+        (self.folder / "kafka").mkdir()
+        self.broker = broker.Broker(broker.fetch_kafka(), self.folder / "kafka", offsets_topic_num_partitions=4,
+                                    transaction_state_log_num_partitions=4)
 
     def __enter__(self):
-        self.broker.start().wait_ready()
-        self.client = kafka.Client(self.broker)
+        self.broker.start()
+        self.broker.wait_ready()
         return self
 
     def __exit__(self, *_):
-        self.client.close()
         self.broker.kill()
         self.temporary.cleanup()
 
@@ -76,7 +89,7 @@ class Worker:
     def __init__(self, run, name, cost_us=0, **keys):
         self.name = name
         self.log = run.folder / f"{name}.log"
-        self.port = kafka.free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/metrics"
         keys = {"input": run.url(run.topic), "deltas": run.deltas, "endpoint": run.url(run.kept), "format": "otlp",
                 "group": run.group, "instance": name, "tail_sampling": run.rules, "wait_ms": run.wait_ms,
@@ -111,11 +124,13 @@ class Worker:
         self.kills += 1
 
     def stop(self):
-        """Returns the exit status."""
+        """In good order, or, if its group was about to share anew, by giving up what it had not committed."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(60)
         self.process = None
-        return status
+        self.ends += status == 1
+        if status not in (0, 1, -signal.SIGTERM):  # the latter: it had hardly begun
+            raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):
         """name -> value of its metrics that have no labels but its own; {} while it does not answer."""
@@ -157,20 +172,30 @@ class Results:
 class Run:
     """Topics and a group of their own, with the workers that read them."""
 
-    def __init__(self, cluster, name, wait_ms=3000, rules=check.RULES, retention_bytes=-1):
-        self.cluster, self.broker, self.name, self.wait_ms = cluster, cluster.broker, name, wait_ms
+    def __init__(self, cluster, name, wait_ms=3000, rules=check.RULES):
+        self.broker, self.name, self.wait_ms = cluster.broker, name, wait_ms
         self.folder = cluster.folder / name
         self.folder.mkdir()
         self.topic, self.deltas, self.kept, self.group = (f"{what}-{name}" for what in
                                                           ("spans", "deltas", "kept", "group"))
         self.rules = self.folder / "rules"
         self.rules.write_text(rules)
-        cluster.client.create_topic(self.topic, PARTITIONS, message_timestamp_type="LogAppendTime",
-                                    retention_bytes=retention_bytes, segment_bytes=64 << 20)
+        self.broker.create(self.topic, PARTITIONS, message_timestamp_type="LogAppendTime")
         for topic in (self.deltas, self.kept):
-            cluster.client.create_topic(topic, OUT_PARTITIONS)
+            self.broker.create(topic, OUT_PARTITIONS)
         self.workers = []
         self.of_group = kafka.Client(cluster.broker, group=self.group)
+        wait_until(self.has_topics, "the broker knows its topics", 30)
+
+    def has_topics(self):
+        """What was just made is not known at once."""
+        try:
+            for topic, partitions in ((self.topic, PARTITIONS), (self.deltas, OUT_PARTITIONS),
+                                      (self.kept, OUT_PARTITIONS)):
+                self.of_group.ends(topic, partitions)
+        except Failed:
+            return False
+        return True
 
     def url(self, topic):
         return f"kafka://{self.broker.address}/{topic}"
@@ -196,7 +221,7 @@ class Run:
         def is_so():
             self.keep_up()
             return self.is_read()
-        wait_until(is_so, self.state, limit_s, every_s=0.3)
+        wait_until(is_so, self.state, limit_s)
 
     def state(self):
         committed = self.of_group.committed(self.topic, PARTITIONS)
@@ -206,8 +231,8 @@ class Run:
 
     def end_workers(self):
         for worker in self.workers:
-            if worker.runs() and worker.stop():
-                raise Failed(f"{worker.name} ended badly: {worker.said()[-1000:]}")
+            if worker.runs():
+                worker.stop()
 
     def results(self):
         """Once all workers have ended: what the deltas add up to, and the kept traces."""

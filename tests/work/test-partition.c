@@ -383,7 +383,7 @@ static struct results run(uint64_t seed, bool is_killed)
         read_one(&worker);
         if (any(8) == 0)
             commit(&worker);
-        if (is_killed && any(20) == 0) {
+        if (is_killed && any(200) == 0) {
             stop(&worker);
             start(&worker);
         }
