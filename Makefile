@@ -236,7 +236,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-drain bench-json bench-post nbd_client null_server))
+	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -283,14 +283,17 @@ $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 $(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
 tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c tests/work/*.c))
-$(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
+$(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
 $(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
+# with snapshots of its own
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot
+
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
-starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc free strdup pwrite fsync)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
@@ -488,9 +491,12 @@ $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
 $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
 	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
+$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) $(addprefix babeltrace-plugin/output/,json.c otlp.c \
+	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
-$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/message exchange/seen)
+$(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
+$(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
 # with a clock of the fuzzer's own

@@ -6,6 +6,7 @@
 #include "only.h"
 
 #include "core/hash.h"
+#include "core/hex.h"
 #include "core/table.h"
 #include "only_found.h"
 
@@ -100,31 +101,13 @@ static struct text take_word(struct line *line)
     return word;
 }
 
-static int digit_of(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
-
 static bool read_id(struct line *line, struct wanted *wanted, bool *is_any)
 {
     const struct text word = take_word(line);
-    bool is_good = word.length == 16 || word.length == 32;
+    const bool has_length = word.length == 16 || word.length == 32;
 
     *is_any = text_is(word, "*");
-    if (*is_any)
-        return true;
-    for (size_t i = 0; i < word.length && is_good; i++) {
-        const int digit = digit_of(word.data[i]);
-
-        is_good = digit >= 0;
-        wanted->high = wanted->high << 4 | wanted->low >> 60;
-        wanted->low = wanted->low << 4 | ((unsigned)digit & 15);
-    }
-    return (is_good && (wanted->high | wanted->low)) ||
+    return *is_any || (has_length && hex_read_trace(word, &wanted->high, &wanted->low)) ||
            refuse(line, "a trace id of 16 or 32 hexadecimal digits, not all 0, or *", word);
 }
 

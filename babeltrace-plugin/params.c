@@ -44,6 +44,7 @@ static const struct param_rule rules[] = {
     AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
     AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
     AN_INTEGER("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
+    AN_INTEGER("requests", exporter.requests, 1, 64, 1),
     A_CHOICE("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
     AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
     AN_INTEGER("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),
@@ -393,14 +394,10 @@ static bool fits_only(const struct params *params, struct error *error)
 
 static bool fits_tail(const struct params *params, struct error *error)
 {
-    if (params->tail_sampling && params->only_traces)
-        error_set(error, "tail-sampling and only-traces exclude each other: what is wanted is "
-                         "known already");
-    else if (params->tail_sampling && params->checkpoint_trace)
-        error_set(error, "tail-sampling and checkpoint-trace exclude each other: a trace of spans "
-                         "that is cut into two recorded ones would be decided on in two parts");
-    else
+    if (!params->tail_sampling || !params->checkpoint_trace)
         return true;
+    error_set(error, "tail-sampling and checkpoint-trace exclude each other: what waits for the "
+                     "rest of its trace would be cut with the recording");
     return false;
 }
 

@@ -37,7 +37,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         \"otlp\": OTLP/HTTP protobuf, to port 4318, path /v1/traces;\n"
     "                         \"auto\": what the path tells, else zipkin [default: \"auto\"]\n"
     "  require-collector=no   start though no collector answers yet [default: yes]\n"
-    "  compression=\"WHICH\"    \"gzip\", \"zstd\", \"none\" or \"auto\": gzip unless the collector\n"
+    "  compression=\"WHICH\"    \"gzip\", \"zstd\", \"none\" or \"auto\": gzip unless the "
+    "collector\n"
     "                         is on this host [default: \"auto\"]\n"
     "  kafka-file=\"FILE\"      librdkafka's options, lines of key=value: TLS, passwords\n"
     "  tls-ca=\"FILE\"          trust the certificates that these CAs have signed, and no\n"
@@ -107,6 +108,15 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         1970, or 0; TRACE-ID may be *\n"
     "  only-found=\"FILE\"      write there which of their spans were found, as JSON\n"
     "\n"
+    "Tail sampling\n"
+    "  tail-sampling=\"FILE\"   send whole traces only that a rule of FILE wants, a line for\n"
+    "                         each: error, gateway:read > 20ms, * > p99, rare 100,\n"
+    "                         tag KEY=VALUE, incomplete, 1/1000, ...; read again when it\n"
+    "                         changes [default: none]\n"
+    "  tail-wait-ms=N         a trace is whole N ms of trace time after its last span\n"
+    "                         [default: 2000]\n"
+    "  tail-max-bytes=N       at most N bytes of spans wait [default: 268435456]\n"
+    "\n"
     "Account\n"
     "  stats-file=\"FILE\"      keep the counters of the account in FILE, as JSON\n"
     "  stats-period-ms=N      write it, and at log level INFO a line, each N ms [default: 5000]\n"
@@ -120,8 +130,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS(otlp, sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(otlp, sink_initialize_otlp);
 BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(otlp, sink_finalize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(otlp, sink_graph_is_configured);
-BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(otlp,
-                                                                 sink_supported_mip_versions);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(otlp, sink_supported_mip_versions);
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(otlp,
                                            "Assemble BlkKin spans and send them by OTLP/HTTP");
 BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(

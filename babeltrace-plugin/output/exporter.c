@@ -74,7 +74,7 @@ static void end_thread(struct exporter *exporter, int64_t timeout_ms)
         wait_for_reader(exporter);
     stop(exporter, timeout_ms);
     if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms)) {
-        exporter->transport->cancel(exporter->transport);
+        sender_cancel(&exporter->sender);
         if (exporter->spool)
             spool_threads_cancel(exporter->spool_threads);
     }
@@ -127,9 +127,21 @@ const char *exporter_endpoint(const struct exporter_options *options)
 }
 
 /* Besides the one that there always is; a file has one end only. */
-static unsigned more_senders(const struct exporter_options *options)
+static unsigned helpers(const struct exporter_options *options)
 {
-    return is_http(options->transport.endpoint) ? (unsigned)options->spool.senders - 1 : 0;
+    return is_http(options->transport.endpoint) && options->requests > 1
+               ? (unsigned)options->requests - 1
+               : 0;
+}
+
+/* Besides these: they send what is in the spool, too. */
+static unsigned spool_senders(const struct exporter_options *options)
+{
+    const unsigned wanted = (unsigned)options->spool.senders - 1;
+
+    if (!options->spool.folder || !is_http(options->transport.endpoint))
+        return 0;
+    return wanted > helpers(options) ? wanted - helpers(options) : 0;
 }
 
 /* Of what the tap shows where that is not what is sent. */
@@ -161,7 +173,9 @@ static bool set_up(struct exporter *exporter, struct error *error)
             .queue_bytes = (size_t)options->queue_bytes,
             .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
             .has_spool = options->spool.folder != NULL,
-            .threads = 1 + (options->spool.folder ? 1 + more_senders(options) : 0),
+            .is_arranged = exporter->encoder->frame || is_kafka_url(options->transport.endpoint),
+            .threads =
+                1 + helpers(options) + (options->spool.folder ? 1 + spool_senders(options) : 0),
         });
     }
     if (!exporter->outbox) {
@@ -203,7 +217,7 @@ static void say_found(struct exporter *exporter)
 /* All that the spool's threads need. */
 static bool prepare_spool(struct exporter *exporter, struct error *error)
 {
-    const unsigned senders = more_senders(&exporter->options);
+    const unsigned senders = spool_senders(&exporter->options);
     struct transport *transport;
 
     exporter->spool_encoder = exporter->protocol->encoder_new();
@@ -219,6 +233,29 @@ static bool prepare_spool(struct exporter *exporter, struct error *error)
         spool_threads_give(exporter->spool_threads, transport);
     }
     say_found(exporter);
+    return true;
+}
+
+/* Each has a transport and encoders of its own. */
+static bool prepare_helpers(struct exporter *exporter, struct error *error)
+{
+    struct sender *sender = &exporter->sender;
+
+    error_set(error, "out of memory");
+    if (!sender_make_helpers(sender, helpers(&exporter->options)))
+        return false;
+    for (unsigned i = 0; i < sender->helper_count; i++) {
+        struct courier *courier = &sender->helpers[i].courier;
+
+        courier->encoder = exporter->protocol->encoder_new();
+        if (exporter->tap_encoder[0])
+            courier->tap_encoder = zipkin_protocol.encoder_new();
+        if (!courier->encoder || (exporter->tap_encoder[0] && !courier->tap_encoder))
+            return false;
+        courier->transport = open_transport(&exporter->options.transport, error);
+        if (!courier->transport)
+            return false;
+    }
     return true;
 }
 
@@ -255,7 +292,7 @@ static bool start(struct exporter *exporter, struct error *error)
         .settled = exporter->callbacks.settled,
         .context = exporter->callbacks.context,
     };
-    if (exporter->spool && !prepare_spool(exporter, error)) {
+    if (!prepare_helpers(exporter, error) || (exporter->spool && !prepare_spool(exporter, error))) {
         exporter->transport->free(exporter->transport);
         return false;
     }
@@ -296,6 +333,7 @@ static void end(struct exporter *exporter, int64_t timeout_ms)
     if (exporter->tap)
         tap_end(exporter->tap);
     exporter->transport->free(exporter->transport);
+    sender_free_helpers(&exporter->sender);
 }
 
 struct exporter *exporter_new(const struct exporter_options *options,
@@ -376,6 +414,7 @@ void exporter_free(struct exporter *exporter)
     free(exporter->replies);
     body_destroy(&exporter->sender.courier.body);
     body_destroy(&exporter->sender.courier.shown);
+    sender_free_helpers(&exporter->sender);
     free_encoder(exporter->encoder);
     free_encoder(exporter->spool_encoder);
     free_encoder(exporter->tap_encoder[0]);
@@ -424,9 +463,9 @@ void exporter_release(struct exporter *exporter, uint32_t spans)
     outbox_release(exporter->outbox, spans);
 }
 
-void exporter_leave_out(struct exporter *exporter, uint32_t spans)
+void exporter_sample_out(struct exporter *exporter, uint32_t spans)
 {
-    outbox_leave_out(exporter->outbox, spans);
+    outbox_sample_out(exporter->outbox, spans);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

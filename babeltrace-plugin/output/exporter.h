@@ -40,6 +40,7 @@ struct exporter_options {
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
     const char *tap;          /* path of a socket, see tap.h; NULL: none */
+    int64_t requests;         /* so many at once, over a network; at least 1 */
 
     /*
      * What the collector does not take now, or not fast enough for one who does not wait, is put
@@ -87,7 +88,7 @@ void exporter_skip(struct exporter *exporter);
  */
 void exporter_hold(struct exporter *exporter);
 void exporter_release(struct exporter *exporter, uint32_t spans);
-void exporter_leave_out(struct exporter *exporter, uint32_t spans);
+void exporter_sample_out(struct exporter *exporter, uint32_t spans);
 
 /*
  * For who adds many spans at once: from an interruption on, what is not delivered within

@@ -13,7 +13,7 @@ static const char scheme[] = "kafka://";
 
 bool is_kafka_url(const char *text)
 {
-    return strncasecmp(text, scheme, sizeof(scheme) - 1) == 0;
+    return text && strncasecmp(text, scheme, sizeof(scheme) - 1) == 0;
 }
 
 /* Copies what is of these characters only, and not too long or empty. */

@@ -16,6 +16,7 @@ struct kafka_url {
     char options[1024]; /* what is after the '?' */
 };
 
+/* NULL is none. */
 bool is_kafka_url(const char *text);
 
 /*

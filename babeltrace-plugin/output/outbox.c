@@ -19,13 +19,13 @@ struct outbox {
     pthread_mutex_t lock;
     pthread_cond_t for_sender; /* there may be something to do */
     pthread_cond_t for_spooler;
+    pthread_cond_t for_pause;  /* there may be reason to try at once */
     pthread_cond_t for_filler; /* there may be room, or nothing left */
     struct queue queue;
     struct outbox_options options;
-    struct exporter_counts counts; /* spans: without those that are held */
-    uint64_t released;             /* of those that are held: the next to come */
-    struct batch *in_flight[TAKERS];
-    uint32_t in_flight_spans[TAKERS]; /* when they were taken */
+    struct exporter_counts counts;   /* spans: without those that are held */
+    uint64_t released;               /* of those that are held: the next to come */
+    struct batch *in_flight[TAKERS]; /* lists of those that were taken */
     size_t in_flight_bytes;
     enum outbox_way way;
     bool is_spool_failing;
@@ -55,7 +55,7 @@ static bool init_condition(pthread_cond_t *condition)
 static bool init(struct outbox *outbox)
 {
     pthread_cond_t *const conditions[] = {&outbox->for_sender, &outbox->for_spooler,
-                                          &outbox->for_filler};
+                                          &outbox->for_pause, &outbox->for_filler};
     const unsigned count = sizeof(conditions) / sizeof(conditions[0]);
     unsigned done = 0;
 
@@ -95,6 +95,7 @@ void outbox_free(struct outbox *outbox)
         return;
     queue_clear(&outbox->queue);
     pthread_cond_destroy(&outbox->for_filler);
+    pthread_cond_destroy(&outbox->for_pause);
     pthread_cond_destroy(&outbox->for_spooler);
     pthread_cond_destroy(&outbox->for_sender);
     pthread_mutex_destroy(&outbox->lock);
@@ -104,7 +105,8 @@ void outbox_free(struct outbox *outbox)
 /* Whoever takes batches looks again. */
 static void wake_takers(struct outbox *outbox)
 {
-    pthread_cond_signal(&outbox->for_sender);
+    pthread_cond_broadcast(&outbox->for_sender);
+    pthread_cond_broadcast(&outbox->for_pause);
     pthread_cond_signal(&outbox->for_spooler);
 }
 
@@ -176,10 +178,17 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* A batch of which some are settled: from left to right, as it is sent. */
-static uint64_t settled_before(const struct batch *batch, uint64_t spans, uint32_t all)
+/*
+ * Of a batch of which some are settled: from left to right, as it is sent. One that is sent in
+ * another order counts when it is settled as a whole.
+ */
+static uint64_t settled_before(const struct outbox *outbox, const struct batch *batch,
+                               uint64_t spans)
 {
-    return batch && batch->count ? smaller(spans, batch->first + all - batch->count) : spans;
+    if (batch->count == 0)
+        return spans;
+    return smaller(spans, outbox->options.is_arranged ? batch->first
+                                                      : batch->first + batch->taken - batch->count);
 }
 
 uint64_t outbox_settled(struct outbox *outbox)
@@ -188,8 +197,10 @@ uint64_t outbox_settled(struct outbox *outbox)
 
     pthread_mutex_lock(&outbox->lock);
     spans = outbox->counts.spans;
-    for (enum taker i = SENDER; i < TAKERS; i++)
-        spans = settled_before(outbox->in_flight[i], spans, outbox->in_flight_spans[i]);
+    for (enum taker i = SENDER; i < TAKERS; i++) {
+        for (const struct batch *batch = outbox->in_flight[i]; batch; batch = batch->next)
+            spans = settled_before(outbox, batch, spans);
+    }
     if (outbox->queue.first)
         spans = smaller(spans, outbox->queue.first->first);
     if (outbox->queue.open)
@@ -348,11 +359,11 @@ void outbox_release(struct outbox *outbox, uint32_t spans)
     pthread_mutex_unlock(&outbox->lock);
 }
 
-void outbox_leave_out(struct outbox *outbox, uint32_t spans)
+void outbox_sample_out(struct outbox *outbox, uint32_t spans)
 {
     pthread_mutex_lock(&outbox->lock);
     while (spans--)
-        count_lost(outbox, OUTCOME_LEFT_OUT);
+        count_lost(outbox, OUTCOME_SAMPLED_OUT);
     pthread_mutex_unlock(&outbox->lock);
 }
 
@@ -474,11 +485,12 @@ static struct batch *take_from_queue(struct outbox *outbox, enum taker taker, bo
 {
     struct batch *batch = queue_take(&outbox->queue, also_open);
 
+    if (!batch)
+        return NULL;
+    batch->taken = batch->count;
+    batch->next = outbox->in_flight[taker];
     outbox->in_flight[taker] = batch;
-    if (batch) {
-        outbox->in_flight_bytes += batch->buffer.length;
-        outbox->in_flight_spans[taker] = batch->count;
-    }
+    outbox->in_flight_bytes += batch->buffer.length;
     return batch;
 }
 
@@ -549,14 +561,19 @@ struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
 }
 
 /* The batch is nobody's any more. */
-static void let_go(struct outbox *outbox, const struct batch *batch)
+static void let_go(struct outbox *outbox, struct batch *batch)
 {
     for (enum taker i = SENDER; i < TAKERS; i++) {
-        if (outbox->in_flight[i] == batch)
-            outbox->in_flight[i] = NULL;
+        struct batch **at = &outbox->in_flight[i];
+
+        while (*at && *at != batch)
+            at = &(*at)->next;
+        if (*at)
+            *at = batch->next;
     }
+    batch->next = NULL;
     outbox->in_flight_bytes -= batch->buffer.length;
-    if (outbox->options.has_spool)
+    if (outbox->options.has_spool || outbox->is_closed)
         wake_takers(outbox);
 }
 
@@ -575,7 +592,8 @@ void outbox_put_back(struct outbox *outbox, struct batch *batch)
     pthread_mutex_lock(&outbox->lock);
     outbox->is_spool_failing = true;
     outbox->spool_retry_ms = clock_ms() + SPOOL_RETRY_MS;
-    batch->first += outbox->in_flight_spans[SPOOLER] - batch->count;
+    if (!outbox->options.is_arranged)
+        batch->first += batch->taken - batch->count;
     let_go(outbox, batch);
     queue_put_back(&outbox->queue, batch);
     if (is_over(outbox))
@@ -610,7 +628,7 @@ bool outbox_pause(struct outbox *outbox, int64_t until_ms)
     was_patient = !outbox->is_stopping && !outbox->is_draining;
     while (!is_over(outbox) && clock_ms() < until_ms &&
            was_patient == (!outbox->is_stopping && !outbox->is_draining))
-        wait_until(outbox, &outbox->for_sender, earlier(until_ms, outbox->stop_ms));
+        wait_until(outbox, &outbox->for_pause, earlier(until_ms, outbox->stop_ms));
     goes_on = !is_over(outbox);
     pthread_mutex_unlock(&outbox->lock);
     return goes_on;
@@ -635,6 +653,7 @@ void outbox_fail(struct outbox *outbox, const struct error *error)
     outbox->has_failed = true;
     outbox->failure = *error;
     discard_all(outbox);
+    wake_takers(outbox);
     pthread_cond_signal(&outbox->for_filler);
     pthread_mutex_unlock(&outbox->lock);
 }

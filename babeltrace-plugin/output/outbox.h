@@ -1,12 +1,12 @@
 /*
- * The outbox: spans in on the graph's thread, batches out on the sender's, all of them counted.
+ * The outbox: spans in on the graph's thread, batches out on the senders', all of them counted.
  *
  * One mutex, held for a few instructions per span; the sender takes it a few times per batch only,
  * so that it is nearly always free.
  *
- * With a spool there are two that take batches: the sender, and the spooler, which puts them on
+ * With a spool there are two kinds that take batches: senders, and the spooler, which puts them on
  * disk. While the spool has something to send first, or the queue of one who does not wait fills,
- * batches are the spooler's, else the sender's; so they stay in order.
+ * batches are the spooler's, else a sender's; so they stay in order as far as one sender goes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,6 +24,7 @@ struct outbox_options {
     size_t queue_bytes;
     bool is_blocking; /* when full: wait; else drop the oldest batch */
     bool has_spool;
+    bool is_arranged; /* within a batch spans may be sent in any order: see batch_arrange() */
     unsigned threads; /* that call outbox_end() */
 };
 
@@ -58,7 +59,7 @@ void outbox_skip(struct outbox *outbox);
 /* See exporter.h. */
 void outbox_hold(struct outbox *outbox);
 void outbox_release(struct outbox *outbox, uint32_t spans);
-void outbox_leave_out(struct outbox *outbox, uint32_t spans);
+void outbox_sample_out(struct outbox *outbox, uint32_t spans);
 
 enum outbox_state {
     OUTBOX_HAS_ROOM,
@@ -84,10 +85,10 @@ void outbox_close(struct outbox *outbox);
 /* Has the sender given up? Then error is set. */
 bool outbox_has_failed(struct outbox *outbox, struct error *error);
 
-/* ---- for the sender's thread ----------------------------------------------------------------- */
+/* ---- for the senders' threads ---------------------------------------------------------------- */
 
 /*
- * Waits for a batch. Returns NULL when there will be no more: then the sender ends. Or, before it
+ * Waits for a batch. Returns NULL when there will be no more: then a sender ends. Or, before it
  * is closed, when the spool has something to send first.
  */
 struct batch *outbox_take(struct outbox *outbox);

@@ -26,6 +26,7 @@ struct batch {
     uint32_t count;               /* of spans without an outcome; in the queue, all are */
     int64_t first_ms;             /* when the first span came */
     uint64_t first;               /* its number: how many spans came before */
+    uint32_t taken;               /* spans in it when it was last taken out of the queue */
     struct batch_place next_span; /* the first one that is not encoded yet */
 
     /* Where the spans lie, in the order in which they are sent, once that is another one than they

@@ -8,11 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import BLKIN, HubTest, free_port, wait_until  # noqa: E402
+from parts import BLKIN, Hub as Server, HubTest, free_port, wait_until  # noqa: E402
 
 
 def keep(number, host="x", **more):
@@ -26,7 +29,43 @@ def found(number, to, host="x", **more):
                                         "want": ["00000000000000bb"]}], **more}
 
 
+class Stranger:
+    """A connection that says nothing, or not all, and when the hub has closed it: read in a thread of its own."""
+
+    def __init__(self, port, words):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.sendall(words)
+        self.begun = time.monotonic()
+        self.seconds = None
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        try:
+            while self.socket.recv(4096):
+                pass
+        except OSError:
+            pass
+        self.seconds = time.monotonic() - self.begun
+
+
 class Hub(HubTest):
+    @classmethod
+    def setUpClass(cls):
+        """For the last test, which waits for what takes the others' time."""
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.quiet = Server(folder.name).start()
+        cls.addClassCleanup(cls.quiet.end)
+        cls.quiet.wait_ready()
+        cls.strangers = [Stranger(cls.quiet.port, words) for words in (b"", b"GET /v1/mess", b"GET / HTTP/1.1\r\nHost: x\r\n")]
+        cls.known = Stranger(cls.quiet.port, b"GET /v1/messages?host=known&agent=x HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    def test_who_says_nothing_is_hung_up_on(self):
+        wait_until(lambda: all(stranger.seconds for stranger in self.strangers), "the hub closes silent connections")
+        for stranger in self.strangers:
+            self.assertTrue(8 < stranger.seconds < 25, stranger.seconds)
+        self.assertIsNone(self.known.seconds)  # it has shown who it is
+
     def post(self, hub, messages, host="x"):
         return hub.ask("POST", f"/v1/messages?host={host}", json.dumps(messages))
 

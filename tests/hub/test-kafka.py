@@ -29,7 +29,7 @@ class Kafka(HubTest):
         return f"kafka://127.0.0.1:{port or self.broker.port}/{topic or self.id().rsplit('.', 1)[1]}"
 
     def talk(self, names, **keys):
-        peers = [self.peers(self.url(**keys), name, "--answer") for name in names]
+        peers = [self.peers(self.url(), name, "--answer", **keys) for name in names]
         for peer in peers:
             peer.wait_state(hosts=names, limit_s=60)
         return peers
@@ -59,6 +59,18 @@ class Kafka(HubTest):
         producer = self.peers(self.url(), "garbage").wait_state(limit_s=60)
         producer.say('raw {"type":"keep","id":"x","host":"garbage","at":1,"traces":[]}')
         wait_until(lambda: "x" in peers[0].got(), "a request without traces")
+
+    def test_the_cap_is_for_all_and_is_told(self):
+        """Nobody holds it in a topic: each applies it to what it reads."""
+        peers = self.talk(["store-1", "store-2", "store-3"], hub_traces_per_s=10)
+        peers[0].say("post 40")
+        wait_until(lambda: peers[0].capped, "that the cap has dropped some", 60)
+        for peer in peers[1:]:
+            # each by its own clock
+            wait_until(lambda: abs(len(peer.got()) + len(peers[0].capped) - 40) <= 2, "each was given or dropped", 60)
+        self.assertGreaterEqual(len(peers[1].got()), 10)
+        self.assertEqual(peers[0].report()["dropped_traces"], sum(count for _, count in peers[0].capped))
+        self.assertEqual([peer.report()["dropped_traces"] for peer in peers[1:]], [0, 0])
 
     def test_the_broker_is_killed(self):
         peers = self.talk(["store-1", "store-2", "store-3"])

@@ -129,7 +129,7 @@ session destroy pid
 
 # spans_of FOLDER: in the snapshot
 spans_of() {
-    babeltrace2 "$1" | grep 'blkin:span:.*vpid = .*vtid = ' | grep -vc 'procname = '
+    babeltrace2 "$1" | grep 'blkin:span:.*vpid = ' | grep -vcE 'vtid = |procname = '
 }
 "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
 session snapshot ring "$WORK/first" || fail "snapshot: $(<"$WORK/answer")"

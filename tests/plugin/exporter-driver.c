@@ -6,7 +6,8 @@
  * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
  * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
  * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace, with noise=BYTES each
- * has a tag of so many random digits.
+ * has a tag of so many random digits; services=N: they are of N services, at most 4, in turns that
+ * look random.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
  * "spool-" before), requests:N (until that many were begun), sleep:MS, interrupt, say:TEXT (on
@@ -46,6 +47,7 @@ static uint64_t added;
 static uint64_t first_number;
 static int64_t pace_us;
 static int64_t noise;
+static int64_t services = 1;
 static bool says_settled;
 static _Atomic uint64_t settled;
 static bool is_interrupted;
@@ -57,6 +59,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
     [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
     [OUTCOME_SPOOLED] = "spooled",         [OUTCOME_POSSIBLY_PERSISTED] = "possibly_persisted",
+    [OUTCOME_LEFT_OUT] = "left_out",
 };
 
 static void fail(const char *what, const char *argument)
@@ -166,11 +169,16 @@ static void add_noise(struct span *span)
 
 static void add(uint64_t number)
 {
-    static const struct endpoint endpoint = {.service = {"driver", 6}, .port = 1};
+    static const struct endpoint endpoints[] = {
+        {.service = {"driver", 6}, .port = 1},
+        {.service = {"driver1", 7}, .port = 1},
+        {.service = {"driver2", 7}, .port = 2},
+        {.service = {"driver3", 7}, .ipv4 = "10.0.0.1"},
+    };
     struct span span = {
         .trace_id = number / (uint64_t)spans_per_trace + 1,
         .id = number + 1,
-        .endpoint = &endpoint,
+        .endpoint = &endpoints[hash_mix(number) % (uint64_t)services % 4],
         .start_ns = INT64_C(1735732800000000000),
         .end_ns = INT64_C(1735732800001000000),
     };
@@ -319,8 +327,10 @@ static void set_option(const char *name, const char *value)
         {"basic-auth-file", &options.transport.credentials.basic_file, NULL},
         {"basic-auth-env", &options.transport.credentials.basic_env, NULL},
         {"noise", NULL, &noise},
+        {"services", NULL, &services},
         {"batch-spans", NULL, &options.batch_spans},
         {"batch-bytes", NULL, &options.batch_bytes},
+        {"requests", NULL, &options.requests},
         {"batch-timeout-ms", NULL, &options.batch_timeout_ms},
         {"queue-bytes", NULL, &options.queue_bytes},
         {"request-timeout-ms", NULL, &options.transport.request_timeout_ms},

@@ -28,7 +28,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
-OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory")
+OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "spooled")
 SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
 SCENARIOS = {}
 FORMAT = []  # of the driver's arguments: test-otlp-http.py has another one
@@ -56,7 +56,9 @@ class Run:
         self.seconds = time.monotonic() - begin
         self.status = done.returncode
         self.messages = done.stderr
-        self.counts = json.loads(done.stdout) if done.returncode == 0 else {}
+        said = done.stdout.splitlines()
+        self.settled = [int(line.split()[1]) for line in said[:-1]]  # see the driver's step of this name
+        self.counts = json.loads(said[-1]) if done.returncode == 0 else {}
 
     def __getattr__(self, name):
         return self.counts[name]
@@ -325,6 +327,95 @@ def gzip_not_understood():
     with Collector(default=no_gzip, probe=None) as collector:
         delivers(collector, spans=100, batch_spans=50, compression="gzip")
         expect(len(collector.requests) == 3, len(collector.requests))
+
+
+# ---- several requests at once -----------------------------------------------------------------------------
+
+
+@scenario
+def requests_at_once():
+    """None of four is answered before all are there."""
+    together = threading.Barrier(4)
+
+    def wait_for_others(connection):
+        request = read(connection)
+        together.wait(30)
+        return connection.answer(202, request=request)
+
+    with Collector(default=wait_for_others) as collector:
+        run = delivers(collector, spans=400, batch_spans=50, requests=4)
+        expect(run.requests == 8 and collector.connections == 4, run.explain())
+
+
+@scenario
+def requests_at_once_in_trouble():
+    trouble = [judge(has_bad_span), status(503), reset_after_request(), close_at_once(),
+               status(429, ["Retry-After: 1"]), reset_in_body(), judge(has_bad_span)] * 6
+    with Collector(trouble, default=judge(has_bad_span)) as collector:
+        bad = range(7, 2000, 97)
+        run = drive(collector, "add:2000", "flush", "close", batch_spans=20, requests=8,
+                    bad=",".join(map(str, bad)))
+        counts(run, accepted=2000 - len(bad), invalid=len(bad))
+        expect(sorted(collector.accepted) == sorted(set(range(1, 2001)) - {number + 1 for number in bad}),
+               "not each span once")
+
+
+@scenario
+def requests_at_once_settle_in_order():
+    """What is told to be settled is all of the first so many spans, though later ones are faster."""
+    gate = threading.Event()
+
+    def wait_for_gate(connection):
+        request = read(connection)
+        gate.wait(30)
+        return connection.answer(202, request=request)
+
+    def open_gate_late(connection):
+        request = read(connection)
+        if 101 in request.ids():
+            gate.set()
+        return connection.answer(202, request=request)
+
+    with Collector([wait_for_gate], default=open_gate_late) as collector:
+        run = drive(collector, "settled", "add:100", "wait:accepted:90", "add:1", "wait:accepted:101", "sleep:200",
+                    "add:1", "close", batch_spans=10, requests=3)
+        counts(run, accepted=102)
+        first = collector.requests[0].ids()[0] - 1
+        expect(run.settled[-1] == 101, run.settled)
+        expect(all(value <= first for value in run.settled[:-1]), (first, run.settled))
+
+
+@scenario
+def requests_at_once_and_an_end():
+    """An interruption ends all of them."""
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "add:1000", "requests:4", "close", batch_spans=100, requests=4,
+                    flush_timeout_ms=300, request_timeout_ms=20000)
+        counts(run, undelivered=1000)
+        expect(run.seconds < 3 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def requests_at_once_without_collector():
+    """A recorded trace: the first that gives up ends all."""
+    run = drive("http://127.0.0.1:%d" % closed_port(), "add:5000", "flush", "close",
+                require_collector="no", batch_spans=100, retry_timeout_ms=500, requests=6)
+    counts(run, undelivered=5000)
+    expect(run.failed and run.seconds < 5 * SLOW, run.explain())
+
+
+@scenario
+def requests_at_once_with_a_spool():
+    with tempfile.TemporaryDirectory() as folder:
+        with Collector([status(503)] * 5 + [reset_after_request()] * 3) as collector:
+            run = drive(collector, "add:3000", "flush", "close", batch_spans=100, requests=4,
+                        spool=folder + "/spool")
+            expect(run.spooled + run.accepted == 3000, run.explain())
+            left = run.spool["waiting"]
+            expect(run.spool["accepted"] + left == run.spooled, run.explain())
+            run = drive(collector, "flush", "close", requests=4, spool=folder + "/spool")
+            expect(run.spool["found"] == run.spool["accepted"] == left, run.explain())
+            expect(sorted(collector.accepted) == list(range(1, 3001)), "not each span once")
 
 
 # ---- refusals -------------------------------------------------------------------------------------------
@@ -816,7 +907,7 @@ def close_keeps_its_time_in_a_pause():
 
 
 @scenario
-def close_at_once():
+def close_without_waiting():
     with Collector(default=hang()) as collector:
         counts(drive(collector, "add:1000", "close", flush_timeout_ms=0), undelivered=1000)
 

@@ -9,7 +9,11 @@ As there, where the fault passes every span arrives, and in every case the accou
 SPDX-License-Identifier: BSD-2-Clause
 """
 import importlib.util
+import json
 import os
+import random
+import socket
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -36,7 +40,7 @@ SHARED = [name for name in http.RECOVERS if name not in (
     "two_bad_neighbours", "every_third_span_bad", "all_spans_bad", "bad_span_with_gzip",
     "bad_spans_in_many_batches", "trouble_for_ever_in_search", "too_large_by_spans", "too_large_is_learnt",
     "too_large_alone", "too_large_and_bad", "collector_goes_and_comes_back", "passing_refusal",
-    "refusal_for_ever", "peer_accepts_and_closes_live", "close_tries_at_once"]
+    "refusal_for_ever", "requests_at_once_in_trouble", "requests_at_once_with_a_spool", "peer_accepts_and_closes_live", "close_tries_at_once"]
 http.SCENARIOS = {name: http.SCENARIOS[name] for name in SHARED}
 
 
@@ -120,6 +124,140 @@ def whole_groups():
         expect(sorted(collector.accepted) == list(range(1, 101)), "not each span once")
         for request in seen:
             expect(request.services == {"driver"}, request.services)
+
+
+# ---- several services, whose spans are sent together -----------------------------------------------------
+
+
+def services_of(requests):
+    """The service of each span; none may have two."""
+    found = {}
+    for request in requests:
+        for span in request.spans:
+            service = span["localEndpoint"]["serviceName"]
+            expect(found.setdefault(span["id"], service) == service, "span %s is of two services" % span["id"])
+    return found
+
+
+@scenario
+def grouped_by_service():
+    with Collector() as collector:
+        delivers(collector, spans=1000, batch_spans=1000, services=4)
+        named = [span["localEndpoint"]["serviceName"] for request in collector.requests for span in request.spans]
+        changes = sum(a != b for a, b in zip(named, named[1:]))
+        expect(len(set(named)) == 4 and changes == 3, (set(named), changes))
+
+
+@scenario
+def divided_services():
+    """However a batch is cut, each span stays with its service, and none is lost or doubled."""
+    with Collector() as collector:
+        delivers(collector, spans=500, services=4)
+        right = services_of(collector.requests)
+    for fault in (judge(lambda request: len(request.spans) > 3, 400), judge(lambda request: len(request.spans) > 3, 413)):
+        with Collector(default=fault) as collector:
+            delivers(collector, spans=500, services=4)
+            expect(services_of(collector.requests) == right, "a span is with another service")
+
+
+@scenario
+def spool_of_services():
+    """Records of the spool, and parts of them: to be read without the batch that they were of."""
+    with http.tempfile.TemporaryDirectory() as folder:
+        with Collector(listening=False) as collector:
+            timer = http.threading.Timer(0.5, collector.start)
+            timer.start()
+            collector.default = judge(lambda request: len(request.spans) > 30, 400)
+            run = drive(collector, "live", "add:3000", "wait:spooled:3000", "wait:spool-accepted:3000", "flush", "close",
+                        services=4, batch_spans=100, require_collector="no", spool=folder + "/spool")
+            expect(run.spooled == 3000 and run.spool["accepted"] == 3000, run.explain())
+            expect(sorted(collector.accepted) == list(range(1, 3001)), "not each span once")
+            expect(len(set(services_of(collector.requests).values())) == 4, "services are missing")
+            timer.join()
+
+
+@scenario
+def spool_of_another_format():
+    with http.tempfile.TemporaryDirectory() as folder:
+        spool = folder + "/spool"
+        away = "http://127.0.0.1:%d" % http.closed_port()
+        drive(away, "add:100", "close", require_collector="no", spool=spool, flush_timeout_ms=300, format="zipkin")
+        run = http.refuses_to_start(away, "holds 100 spans", 'another format than "otlp"', spool=spool)
+        expect("another folder" in run.messages, run.messages)
+        with Collector() as collector:
+            run = drive(collector, "flush", "close", spool=spool, format="zipkin")
+            expect(run.spool["accepted"] == 100, run.explain())
+        with Collector() as collector:
+            delivers(collector, spool=spool)
+
+
+@scenario
+def half_of_a_batch_is_not_settled():
+    """Its spans go in another order than they came in: the first ten that were taken are not the first ten."""
+    gate = http.threading.Event()
+
+    def hold_back(connection):
+        request = read(connection)
+        if len(request.spans) > 10:
+            return connection.answer(413)
+        if 41 in request.ids():
+            gate.set()
+        elif min(request.ids()) <= 20 and any(ident <= 20 for ident in connection.collector.accepted):
+            gate.wait(30)
+        return connection.answer(200, request=request)
+
+    with Collector(default=hold_back) as collector:
+        run = drive(collector, "settled", "add:20", "wait:accepted:10", "add:20", "wait:accepted:30", "add:1",
+                    "wait:accepted:41", "sleep:200", "add:1", "close", services=4, batch_spans=20, requests=3)
+        counts(run, accepted=42)
+        expect(run.settled == [41], run.settled)
+
+
+@scenario
+def killed_at_random():
+    """What is told to be settled was taken: in whatever order a batch is sent, and by how many requests."""
+    random_ = random.Random(os.getpid())
+    for _ in range(int(os.environ.get("KILLS", "6"))):
+        with Collector(default=judge(lambda request: len(request.spans) > 40, 413)) as collector:
+            args = [http.DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "requests=3", "batch-spans=100",
+                    "pace:20", "settled", "add:20000", "flush", "close"]
+            with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+                timer = http.threading.Timer(0.05 + random_.random() * 0.5, process.kill)
+                timer.start()
+                said = [line for line in process.stdout if line.startswith("settled") and line.endswith("\n")]
+                timer.cancel()
+            settled = int(said[-1].split()[1]) if said else 0
+            missing = set(range(1, settled + 1)) - set(collector.accepted)
+            expect(not missing, "%d were settled, but not taken: %s" % (settled, sorted(missing)[:10]))
+
+
+# ---- the tap --------------------------------------------------------------------------------------------
+
+
+@scenario
+def tap_shows_json():
+    """Whatever is sent: who reads the tap reads Zipkin's JSON."""
+    with http.tempfile.TemporaryDirectory() as folder, Collector() as collector:
+        path = folder + "/tap"
+        args = [http.DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "tap=" + path, "add:500",
+                "wait:accepted:500", "say:ready", "pause", "add:1000", "flush", "close"]
+        with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            while "ready" not in process.stderr.readline():
+                pass
+            with socket.socket(socket.AF_UNIX) as sock, sock.makefile() as lines:
+                sock.connect(path)
+                first = json.loads(lines.readline())
+                process.stdin.write("\n")
+                process.stdin.flush()
+                shown = [json.loads(line) for line in lines]
+            counts_ = json.loads(process.communicate()[0].splitlines()[-1])
+        expect(first["before"] == 500 and first["spans"] == [], first)
+        spans = [span for line in shown for span in line["spans"]]
+        expect(sum(line["passed"] for line in shown) == 1000 and counts_["tap_dropped"] == 0, counts_)
+        expect(sorted(int(span["id"], 16) for span in spans) == list(range(501, 1501)), len(spans))
+        expect({span["localEndpoint"]["serviceName"] for span in spans} == {"driver", "driver1", "driver2", "driver3"},
+               spans[0])
 
 
 # ---- statuses -------------------------------------------------------------------------------------------

@@ -112,6 +112,29 @@ def check_only(trace):
     return found
 
 
+def check_tail(trace):
+    """With tail sampling: what is not delivered is left out, and counted."""
+    with open(OUTPUT + ".rules", "w") as file:
+        file.write("error\n* > p99\nrare 1\ntag key=value\n1/2\n")
+    found = []
+    fail_at, said = 0, ""
+    while ", 0 failed," not in said:
+        fail_at += 1
+        status, said, spans = run(trace, fail_at, fail_at % 2 == 0, parameters=(
+            f',tail-sampling="{OUTPUT}.rules",tail-max-bytes=1048576'))
+        where = f"{trace}: tail-sampling: allocation {fail_at}"
+        account = sums(said)
+        if status not in (0, 1) or not re.search(r"^starve: .*, 0 live", said, re.M):
+            found.append(f"{where}: status {status}\n{said}")
+        if account and any(total != sum(parts) for total, parts in account):
+            found.append(f"{where}: {account} does not add up\n{said}")
+        if account and len(spans) != account[1][1][0]:
+            found.append(f"{where}: {len(spans)} spans in the file\n{said}")
+    os.remove(OUTPUT + ".rules")
+    print(f"{trace}: tail-sampling: {fail_at - 1} allocations")
+    return found
+
+
 def check(trace):
     whole = run(trace, 0, False)
     found = [f"{trace}: without failures: {fault}" for fault in faults(*whole, whole)]
@@ -157,7 +180,7 @@ def check_disk(trace):
 def main():
     found = [f"disk: {fault}" for fault in check_disk("two-hosts")]
     found += [fault for trace in ("two-hosts", "span-api", "event-ids") for fault in check(trace)]
-    found += check_only("two-hosts")
+    found += check_only("two-hosts") + check_tail("two-hosts")
     print("\n".join(found))
     return 1 if found else 0
 

@@ -32,10 +32,9 @@ static bool do_pick(const char *from, const char *to, const struct pick_spec *sp
         return false;
     printf("packets %" PRIu64 " kept %" PRIu64 " bytes %" PRIu64 " kept %" PRIu64
            " damaged %" PRIu64 " streams %" PRIu64 " gaps %" PRIu64 " held_from %" PRIu64
-           " held_until %" PRIu64 " cpu_us %" PRIu64 "\n",
+           " cpu_us %" PRIu64 "\n",
            result.packets, result.packets_kept, result.bytes, result.bytes_kept,
-           result.packets_damaged, result.streams, result.gaps, result.held_from, result.held_until,
-           cpu_us() - begin);
+           result.packets_damaged, result.streams, result.gaps, result.held_from, cpu_us() - begin);
     return true;
 }
 

@@ -16,7 +16,7 @@ class Trace:
         self.number, self.start, self.chance, self.spans = number, start, chance, []
 
     def span(self, parent, service, name, start, duration, kind=None, remote=None, error=None, **tags):
-        span = {"traceId": f"{self.number + 0x1000:032x}", "id": f"{self.number << 12 | len(self.spans) + 1:016x}",
+        span = {"traceId": f"{self.number + 0x1000:032x}", "id": f"{self.number << 20 | len(self.spans) + 1:016x}",
                 "name": name, "timestamp": self.start + start, "duration": max(duration, 1),
                 "localEndpoint": {"serviceName": service, "ipv4": ADDRESSES.get(service, "10.0.9.9"), "port": 6800}}
         if parent:

@@ -410,8 +410,9 @@ static void check_contexts(struct view *view)
         {"<type>PROCNAME</type>", "procname"},
     };
     const struct doctor *doctor = view->doctor;
-    /* the recorder's ring goes without names of programs, which would be a tenth of it */
-    const size_t count = is_about(doctor, "record") ? 2 : sizeof(contexts) / sizeof(contexts[0]);
+    /* the recorder's ring goes without threads and names of programs, which would be a tenth of it
+     */
+    const size_t count = is_about(doctor, "record") ? 1 : sizeof(contexts) / sizeof(contexts[0]);
     char missing[64] = "";
     char *saved = saved_session(view->name);
 
@@ -428,8 +429,8 @@ static void check_contexts(struct view *view)
             missing);
         mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
     } else {
-        saw(doctor, LEVEL_OK, "session.contexts", "%s are recorded",
-            count == 2 ? "vpid and vtid" : "vpid, vtid and procname");
+        saw(doctor, LEVEL_OK, "session.contexts", "%s recorded",
+            count == 1 ? "vpid is" : "vpid, vtid and procname are");
     }
     free(saved);
 }

@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_EXCHANGE_BACKEND_H
 #define BLKIN_TOOLS_EXCHANGE_BACKEND_H
 
+#include "cap.h"
 #include "exchange.h"
 #include "message.h"
 #include "seen.h"
@@ -31,7 +32,9 @@ struct exchange {
     char host[MESSAGE_HOST_MAX + 1];
     char agent[17]; /* of this process, by chance */
     uint64_t last_post;
-    struct seen seen;        /* "post" of what was received */
+    struct seen seen; /* "post" of what was received */
+    bool has_cap;     /* nobody else holds it */
+    struct cap cap;
     struct backend *backend; /* NULL: we are alone */
     char url[1024];          /* for messages */
     bool is_connected;
@@ -53,8 +56,8 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
 
 void exchange_received(struct exchange *exchange, const json_t *message);
 
-/* The cap has dropped these traces (an array of ids) of a request of ours, of this text. */
-void exchange_capped(struct exchange *exchange, const char *text, const json_t *traces);
+/* The cap has dropped these traces (an array of ids) of this request of ours. */
+void exchange_capped(struct exchange *exchange, const json_t *request, const json_t *traces);
 
 /* problem is NULL: connected. */
 void exchange_state(struct exchange *exchange, const char *problem);

@@ -68,9 +68,25 @@ static bool is_for_us(const struct exchange *exchange, const json_t *message)
            (!*to || strcmp(to, exchange->host) == 0);
 }
 
+/* What the cap lets pass of it; the reference is the caller's. What it does not is told to who has
+ * asked: by this function there, as it gets its own requests, too. */
+static json_t *let_pass(struct exchange *exchange, const json_t *message)
+{
+    json_t *dropped = NULL, *part;
+
+    if (!exchange->has_cap || strcmp(message_text(message, "type"), "keep") != 0)
+        return json_incref((json_t *)(uintptr_t)message);
+    part = cap_part(&exchange->cap, message, clock_ms(), &dropped);
+    if (dropped && strcmp(message_text(message, "host"), exchange->host) == 0)
+        exchange_capped(exchange, message, dropped);
+    json_decref(dropped);
+    return part;
+}
+
 void exchange_received(struct exchange *exchange, const json_t *message)
 {
     struct error error;
+    json_t *part;
 
     if (!message_check(message, &error)) {
         if (exchange->malformed++ == 0)
@@ -78,16 +94,17 @@ void exchange_received(struct exchange *exchange, const json_t *message)
                 error.text);
         return;
     }
-    if (!is_for_us(exchange, message) ||
-        seen_before(&exchange->seen, message_text(message, "post"), clock_ms()))
-        return;
-    exchange->received++;
-    exchange->callbacks.message(exchange->callbacks.context, message);
+    part = let_pass(exchange, message);
+    if (part && is_for_us(exchange, part) &&
+        !seen_before(&exchange->seen, message_text(part, "post"), clock_ms())) {
+        exchange->received++;
+        exchange->callbacks.message(exchange->callbacks.context, part);
+    }
+    json_decref(part);
 }
 
-void exchange_capped(struct exchange *exchange, const char *text, const json_t *traces)
+void exchange_capped(struct exchange *exchange, const json_t *request, const json_t *traces)
 {
-    json_t *request = json_loads(text, 0, NULL);
     json_t *message =
         json_pack("{ss, ss, ss, sO}", "type", "dropped", "id", message_text(request, "id"), "host",
                   exchange->host, "traces", (json_t *)(uintptr_t)traces);
@@ -96,7 +113,6 @@ void exchange_capped(struct exchange *exchange, const char *text, const json_t *
     if (message)
         exchange->callbacks.message(exchange->callbacks.context, message);
     json_decref(message);
-    json_decref(request);
 }
 
 void exchange_state(struct exchange *exchange, const char *problem)
@@ -254,6 +270,7 @@ void exchange_close(struct exchange *exchange)
     if (exchange->backend)
         exchange->backend->close(exchange->backend);
     seen_clear(&exchange->seen);
+    cap_close(&exchange->cap);
     json_decref(exchange->hosts);
     json_decref(exchange->told);
     json_decref(exchange->former);

@@ -335,8 +335,11 @@ static void take_report(struct http *http, const json_t *report)
     {
         const char *text = text_of_post(&http->sending, message_text(one, "post"));
 
-        if (text)
-            exchange_capped(http->exchange, text, json_object_get(one, "traces"));
+        json_t *request = text ? json_loads(text, 0, NULL) : NULL;
+
+        if (request)
+            exchange_capped(http->exchange, request, json_object_get(one, "traces"));
+        json_decref(request);
     }
 }
 

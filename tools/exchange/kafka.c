@@ -361,6 +361,8 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
     kafka->watched =
         (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, ready, kafka, NULL};
     kafka->hosts = json_object();
+    exchange->has_cap = true;
+    cap_open(&exchange->cap, config_integer(config, "hub-traces-per-s"), clock_ms());
     if (kafka->watched.fd < 0 || !kafka->hosts ||
         !kafka_url_parse(&kafka->url, "hub", FILE_KEY, config_text(config, "hub"), error) ||
         !(kafka->producer = make_handle(kafka, config, RD_KAFKA_PRODUCER, error)) ||

@@ -13,7 +13,6 @@
 #include <sys/random.h>
 
 #define FIRST_ROOM  1024
-#define ASKED_MS    10000
 #define SETTLED_MS  50
 #define MESSAGE_ADD 96 /* what a message takes beside its text */
 
@@ -192,73 +191,23 @@ static bool put_in(struct board *board, const struct message *message)
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-static void refill(struct board *board, int64_t now_ms)
-{
-    const double rate = (double)board->traces_per_s;
-
-    board->allowance += rate * (double)(now_ms - board->allowed_ms) / 1000;
-    if (board->allowance > rate)
-        board->allowance = rate;
-    board->allowed_ms = now_ms;
-}
-
-/* Takes from the cap for one trace. */
-static bool may_ask(struct board *board, const char *trace, int64_t now_ms)
-{
-    if (trace && seen_has(&board->asked, trace, now_ms))
-        return true;
-    if (board->allowance < 1)
-        return false;
-    board->allowance -= 1;
-    if (trace)
-        (void)seen_before(&board->asked, trace, now_ms);
-    return true;
-}
-
 static void tell(json_t *array, const json_t *message, const char *name, json_t *value)
 {
     (void)json_array_append_new(
         array, json_pack("{ss, so}", "post", message_text(message, "post"), name, value));
 }
 
-/*
- * What of a request the cap lets pass: the message itself, another one with fewer traces, or NULL.
- * The reference is the caller's.
- */
+/* What of a request the cap lets pass; NULL: nothing. The reference is the caller's. */
 static json_t *allowed_part(struct board *board, struct host *from, const json_t *message,
                             int64_t now_ms, struct posted *posted)
 {
-    const json_t *traces = json_object_get(message, "traces");
-    json_t *kept = json_array(), *dropped = json_array();
-    json_t *part = NULL, *trace;
-    size_t i;
+    json_t *dropped;
+    json_t *part = cap_part(&board->cap, message, now_ms, &dropped);
 
-    refill(board, now_ms);
-    json_array_foreach(traces, i, trace)
-    {
-        json_t *id = json_object_get(trace, "id");
-        const bool may = may_ask(board, json_string_value(id), now_ms);
-
-        (void)json_array_append(may ? kept : dropped, may ? trace : id);
-    }
-    if (json_object_get(message, "last_ms") && !may_ask(board, NULL, now_ms)) {
-        from->counts.dropped_traces++;
+    if (dropped) {
+        from->counts.dropped_traces += json_array_size(dropped) ? json_array_size(dropped) : 1;
         tell(posted->dropped, message, "traces", dropped);
-        json_decref(kept);
-        return NULL;
     }
-    if (json_array_size(dropped) == 0) {
-        json_decref(kept);
-        json_decref(dropped);
-        return json_incref((json_t *)(uintptr_t)message);
-    }
-    from->counts.dropped_traces += json_array_size(dropped);
-    tell(posted->dropped, message, "traces", dropped);
-    if (json_array_size(kept)) {
-        part = json_copy((json_t *)(uintptr_t)message);
-        (void)json_object_set(part, "traces", kept);
-    }
-    json_decref(kept);
     return part;
 }
 
@@ -411,14 +360,9 @@ bool board_open(struct board *board, int64_t traces_per_s, int64_t now_ms)
 {
     uint64_t boot = 0;
 
-    *board = (struct board){.traces_per_s = traces_per_s,
-                            .allowance = (double)traces_per_s,
-                            .allowed_ms = now_ms,
-                            .room = FIRST_ROOM,
-                            .oldest = 1,
-                            .next = 1,
-                            .posts = {.keep_ms = BOARD_AGE_MS},
-                            .asked = {.keep_ms = ASKED_MS}};
+    *board = (struct board){
+        .room = FIRST_ROOM, .oldest = 1, .next = 1, .posts = {.keep_ms = BOARD_AGE_MS}};
+    cap_open(&board->cap, traces_per_s, now_ms);
     if (getrandom(&boot, sizeof(boot), 0) != (ssize_t)sizeof(boot))
         boot = (uint64_t)wall_clock_ns();
     (void)snprintf(board->boot, sizeof(board->boot), "%016" PRIx64, boot);
@@ -432,7 +376,7 @@ void board_close(struct board *board)
         free_text(board, message_at(board, n));
     free(board->ring);
     seen_clear(&board->posts);
-    seen_clear(&board->asked);
+    cap_close(&board->cap);
     for (size_t i = 0; i < BOARD_BUCKETS; i++) {
         while (board->hosts[i])
             forget_host(board, &board->hosts[i]);

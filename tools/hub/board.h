@@ -10,6 +10,7 @@
 #define BLKIN_TOOLS_BOARD_H
 
 #include "account/printer.h"
+#include "exchange/cap.h"
 #include "exchange/message.h"
 #include "exchange/seen.h"
 
@@ -65,16 +66,13 @@ struct message {
 #define BOARD_BUCKETS 4096
 
 struct board {
-    char boot[17]; /* of this run of the hub */
-    int64_t traces_per_s;
-    double allowance;     /* traces that may be asked for now */
-    int64_t allowed_ms;   /* as of then */
+    char boot[17];        /* of this run of the hub */
     struct message *ring; /* of `room` places, a power of 2: message N is at N % room */
     size_t room;
     uint64_t oldest, next; /* numbers: of the oldest one, and of the one to come */
     size_t bytes;
     struct seen posts; /* doubles */
-    struct seen asked; /* traces: to ask for one again costs nothing */
+    struct cap cap;
     struct host *hosts[BOARD_BUCKETS];
     size_t host_count, there_count;
     uint64_t settled; /* as of settled_ms, see board_settled() */

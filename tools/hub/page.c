@@ -78,7 +78,7 @@ json_t *hub_json(const struct board *board, const struct server *server, const c
     return json_pack(
         "{ss, ss, sI, ss, ss, ss, sI, s{sI, sI, sI}, sI, sI, sI, so, so, so}", "mode", "hub",
         "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", "serving", "url", url,
-        "boot", board->boot, "traces_per_s", (json_int_t)board->traces_per_s, "messages_held",
+        "boot", board->boot, "traces_per_s", (json_int_t)board->cap.traces_per_s, "messages_held",
         "count", (json_int_t)(board->next - board->oldest), "bytes", (json_int_t)board->bytes,
         "last", (json_int_t)board->next - 1, "connections", (json_int_t)server_connections(server),
         "unauthorized", (json_int_t)counts->unauthorized, "malformed",

@@ -190,12 +190,13 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;
 }
 
-/* The name only where it is read anyhow: it is a tenth of what a span costs, and 17 bytes. */
+/* The thread and the name only where it is read anyhow: they are a seventh of what a span costs,
+ * and 21 bytes. */
 static int add_contexts(const struct session_spec *spec, struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
         LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME};
-    const size_t count = sizeof(types) / sizeof(types[0]) - (spec->mode == SESSION_SNAPSHOT);
+    const size_t count = spec->mode == SESSION_SNAPSHOT ? 1 : sizeof(types) / sizeof(types[0]);
 
     for (size_t i = 0; i < count; i++) {
         struct lttng_event_context context = {.ctx = types[i]};

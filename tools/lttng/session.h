@@ -53,7 +53,7 @@ struct session_answer {
 };
 
 /*
- * Creates the session, its channel "blkin", its contexts (vpid, vtid; but for snapshots procname)
+ * Creates the session, its channel "blkin", its contexts (vpid; but for snapshots vtid, procname)
  * and events, and starts it; or adopts it. CTF 1.8 where LTTng has a choice.
  */
 void session_ensure(const struct session_spec *spec, struct session_answer *answer);

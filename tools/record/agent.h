@@ -71,9 +71,9 @@ struct agent {
     uint64_t fetch_number;
     int64_t fetch_begun_ms, next_fetch_ms, next_look_ms;
     enum anew anew;
-    int64_t stalled_ms;   /* when a look has found streams that stand still, first; 0: it has not */
-    bool has_hurried;     /* what waited is fetched before that */
-    int64_t ring_mono_ns; /* it was made then; 0: it was there */
+    struct stall stall;
+    bool has_hurried;        /* what waited is fetched before that */
+    int64_t ring_mono_ns;    /* it was made then; 0: it was there */
     struct ring_look look;   /* the last one */
     int64_t held_ns;         /* so far back the last whole snapshot reached; 0: none yet */
     uint64_t snapshot_bytes; /* of it */

@@ -214,13 +214,28 @@ static bool take_snapshot(const struct fetch_order *order, const char *snapshot,
     result->until_mono_ns = clock_ns();
     if (!session_snapshot(order->session, snapshot, order->max_bytes, &result->error))
         return false;
-    result->snapshot_ms = (uint64_t)(clock_ms() - begun_ms);
+    result->snapshot_ms += (uint64_t)(clock_ms() - begun_ms);
     result->has_snapshot = true;
     result->has_look =
         ring_look(snapshot, (uint64_t)result->until_mono_ns, STALLED_NS, &result->look, &ignored);
     if (!ring_clock(snapshot, &result->offset_ns, &ignored))
         result->offset_ns = wall_clock_ns() - clock_ns(); /* there is nothing in it */
     return true;
+}
+
+/* A thread that was just recording has hidden the newest packet of its CPU: the next snapshot has
+ * it. One that was killed then hides it from all of them; such a stream is stalled before long. */
+static bool lacks_newest(const struct fetch_result *result)
+{
+    return result->has_look && result->look.streams > 0 && result->look.streams_stalled == 0 &&
+           result->look.held_until < (uint64_t)result->until_mono_ns;
+}
+
+static bool take_whole_snapshot(const struct fetch_order *order, const char *snapshot,
+                                struct fetch_result *result)
+{
+    return take_snapshot(order, snapshot, result) &&
+           (!order->requests || !lacks_newest(result) || take_snapshot(order, snapshot, result));
 }
 
 bool fetch(const void *argument, void *to)
@@ -232,7 +247,7 @@ bool fetch(const void *argument, void *to)
     (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     path_set(snapshot, "%s/snapshot", order->folder);
     path_set(made, "%s/kept-%" PRIu64 ".new", order->folder, order->number);
-    if (take_snapshot(order, snapshot, result)) {
+    if (take_whole_snapshot(order, snapshot, result)) {
         privileges_give_up();
         if (order->requests && (!tree_remove(made) || !pick_wanted(order, snapshot, made, result) ||
                                 !keep(order, made, result)))

@@ -16,7 +16,6 @@
 #define LIMIT_MS      120000
 #define REST          12 /* times what a snapshot took: 8 % of a core */
 #define LOOK_MS       45000
-#define STALLED_MS    1000                /* between two looks that find the same */
 #define LOOK_BYTES    (UINT64_C(2) << 20) /* of each stream */
 #define RETRY_MS      1000
 #define FAILURES_MAX  3
@@ -90,27 +89,16 @@ static void look_at_size(struct agent *agent)
     agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, text);
 }
 
-/* Twice in a row: a thread that writes at that moment hides the newest packet of its CPU. */
-static bool is_stalled(struct agent *agent, const struct ring_look *look)
-{
-    const int64_t now_ms = clock_ms();
-
-    if (!look->streams_stalled)
-        agent->stalled_ms = 0;
-    else if (!agent->stalled_ms)
-        agent->stalled_ms = now_ms;
-    if (agent->stalled_ms && now_ms - agent->stalled_ms < STALLED_MS)
-        agent->next_look_ms = now_ms + STALLED_MS;
-    return agent->stalled_ms && now_ms - agent->stalled_ms >= STALLED_MS;
-}
-
 static void take_look(struct agent *agent, const struct ring_look *look)
 {
+    const int64_t now_ms = clock_ms();
+    const bool is_stalled = stall_is_sure(&agent->stall, look, now_ms);
+
     agent->look = *look;
-    agent->next_look_ms = clock_ms() + LOOK_MS;
+    agent->next_look_ms = now_ms + (agent->stall.since_ms ? STALL_AGAIN_MS : LOOK_MS);
     if (agent->anew != ANEW_NOT) {
         return;
-    } else if (is_stalled(agent, look)) {
+    } else if (is_stalled) {
         say(BT_LOGGING_LEVEL_WARNING,
             "%" PRIu64 " of %" PRIu64 " streams of the ring stand still, as after a program was "
             "killed while it recorded: it is made anew",
@@ -125,7 +113,7 @@ void fetching_ring_is_new(struct agent *agent)
 {
     agent->ring_mono_ns = clock_ns();
     agent->held_ns = 0;
-    agent->stalled_ms = 0;
+    agent->stall.since_ms = 0;
     agent->anew = ANEW_NOT;
     fetched_ring_is_new(agent->fetched);
     agent_save_fetched(agent);

@@ -337,7 +337,6 @@ bool pick(const char *from, const char *to, const struct pick_spec *spec,
     result->streams = picking->held.streams;
     result->held_from = held_from(&picking->held);
     result->has_all = picking->held.streams > 0 && picking->held.overwritten == 0;
-    result->held_until = picking->held.until;
     result->gaps = picking->held.gaps;
     free(picking->wanted.slots);
     free(picking);

@@ -21,10 +21,7 @@ struct pick_result { /* a plain type: a task's result */
     uint64_t held_from; /* the trace's clock (ns): from when on the snapshot has all of all streams.
                          * One of which nothing was overwritten has all from ever. 0: it is empty */
     bool has_all;       /* of it nothing was overwritten: it has all since the session was made */
-    uint64_t held_until; /* until when: each snapshot closes a packet of each stream, so this is
-                          * when it was made; earlier, if a stream is stalled or lacks its newest
-                          * packet (see ring_look): then another snapshot may have more */
-    uint64_t gaps;       /* packets that are missing within a stream: see ring_look */
+    uint64_t gaps;      /* packets that are missing within a stream: see ring_look */
 };
 
 /*
@@ -67,13 +64,25 @@ bool ring_clock(const char *folder, int64_t *offset_ns, struct error *error);
 struct ring_look {
     uint64_t streams, streams_stalled;
     uint64_t packets_damaged;
-    uint64_t bytes_per_s;           /* that were recorded, of all streams */
-    uint64_t held_from, held_until; /* as in pick_result */
-    uint64_t newest;                /* the end of the newest packet */
+    uint64_t bytes_per_s; /* that were recorded, of all streams */
+    uint64_t held_from;   /* as in pick_result */
+    uint64_t held_until;  /* until when it has all: each snapshot closes a packet of each
+                           * stream, so this is when it was made; earlier, if a stream is
+                           * stalled or lacks its newest packet */
+    uint64_t newest;      /* the end of the newest packet */
     uint64_t gaps; /* packets that are missing within a stream. 0 is expected; if it stays, the
                     * stream will be stalled */
 };
 bool ring_look(const char *folder, uint64_t now, uint64_t stalled_ns, struct ring_look *look,
                struct error *error);
+
+/* Whether a session is to be made anew, look by look; all zero at first. */
+#define STALL_AGAIN_MS 1000
+struct stall {
+    int64_t since_ms; /* when a look has found stalled streams first; 0: the last one has not */
+};
+/* Returns true for the second look in a row that finds such, STALL_AGAIN_MS or more after the
+ * first: look again then. */
+bool stall_is_sure(struct stall *stall, const struct ring_look *look, int64_t now_ms);
 
 #endif

@@ -68,6 +68,15 @@ bool ring_look(const char *folder, uint64_t now, uint64_t stalled_ns, struct rin
     return true;
 }
 
+bool stall_is_sure(struct stall *stall, const struct ring_look *look, int64_t now_ms)
+{
+    if (!look->streams_stalled)
+        stall->since_ms = 0;
+    else if (!stall->since_ms)
+        stall->since_ms = now_ms;
+    return stall->since_ms && now_ms - stall->since_ms >= STALL_AGAIN_MS;
+}
+
 /* ---- its clock */
 
 #define METADATA_MAGIC UINT32_C(0x75d11d57)

@@ -5,6 +5,8 @@
  */
 #include "trace_id.h"
 
+#include "core/hex.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,37 +17,14 @@ void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT])
     (void)snprintf(text, TRACE_ID_TEXT, "%016" PRIx64 "%016" PRIx64, id.high, id.low);
 }
 
-static bool read_digits(const char *text, size_t length, uint64_t *value)
-{
-    *value = 0;
-    for (size_t i = 0; i < length; i++) {
-        const char c = text[i];
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
-
-        if (digit < 0)
-            return false;
-        *value = *value << 4 | (uint64_t)digit;
-    }
-    return true;
-}
-
 bool trace_id_read(const char *text, struct trace_id *id)
 {
-    const size_t length = text ? strlen(text) : 0;
-    const size_t above = length > 16 ? length - 16 : 0;
-
-    return length >= 1 && length <= 32 && read_digits(text, above, &id->high) &&
-           read_digits(text + above, length - above, &id->low) && (id->high || id->low);
+    return hex_read_trace(text_of(text), &id->high, &id->low);
 }
 
 bool span_id_read(const char *text, uint64_t *id)
 {
-    const size_t length = text ? strlen(text) : 0;
-
-    return length >= 1 && length <= 16 && read_digits(text, length, id);
+    return hex_read(text_of(text), id);
 }
 
 /* ---- sets ------------------------------------------------------------------------------------ */

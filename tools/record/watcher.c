@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LATE_MS    15000 /* and a poll: then it hangs, with LTTng */
-#define AGAIN_MS   1000
-#define STALLED_MS 45000 /* how often it looks for that */
+#define LATE_MS  15000 /* and a poll: then it hangs, with LTTng */
+#define AGAIN_MS 1000
+#define LOOK_MS  45000 /* how often it looks whether the session stands still */
 
 /* One write(2), which a pipe takes as a whole. */
 struct record {
@@ -52,30 +52,47 @@ static void tell_alarm(void *context, const struct alarm *alarm)
     tell(context, &record);
 }
 
+/* What a run of polls knows. */
+struct polling {
+    struct alarm_reader *reader;
+    bool is_first;
+    int64_t next_look_ms;
+    struct stall stall;
+};
+
+/* Returns whether it stands still. */
+static bool look_at(const char *folder, struct polling *polling, uint64_t begun_ns)
+{
+    const int64_t now_ms = clock_ms();
+    struct ring_look look;
+    struct error ignored;
+    bool is_stalled;
+
+    if (now_ms < polling->next_look_ms || !ring_look(folder, begun_ns, STALLED_NS, &look, &ignored))
+        return false;
+    is_stalled = stall_is_sure(&polling->stall, &look, now_ms);
+    if (is_stalled) /* it is made anew */
+        polling->stall.since_ms = 0;
+    polling->next_look_ms = now_ms + (polling->stall.since_ms ? STALL_AGAIN_MS : LOOK_MS);
+    return is_stalled;
+}
+
 /* What a new one finds missing, the one before may have seen: the agent knows. */
-static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int64_t *looked_ms,
-                      bool *is_first)
+static void poll_once(struct watcher *watcher, struct polling *polling)
 {
     struct record record;
     struct watcher_poll *poll = &record.of.poll;
     const uint64_t begun_ns = (uint64_t)clock_ms() * 1000000;
 
     memset(&record, 0, sizeof(record));
-    poll->is_well =
-        tree_remove(watcher->folder) &&
-        session_snapshot(watcher->session, watcher->folder, 0, &poll->problem) &&
-        alarm_read(reader, watcher->folder, tell_alarm, watcher, &poll->lost, &poll->problem);
-    if (*is_first)
+    poll->is_well = tree_remove(watcher->folder) &&
+                    session_snapshot(watcher->session, watcher->folder, 0, &poll->problem) &&
+                    alarm_read(polling->reader, watcher->folder, tell_alarm, watcher, &poll->lost,
+                               &poll->problem);
+    if (polling->is_first)
         poll->lost = 0;
-    *is_first &= !poll->is_well;
-    if (poll->is_well && clock_ms() - *looked_ms >= STALLED_MS) {
-        struct ring_look look;
-
-        *looked_ms = clock_ms();
-        poll->is_stalled =
-            ring_look(watcher->folder, begun_ns, STALLED_NS, &look, &poll->problem) &&
-            look.streams_stalled > 0;
-    }
+    polling->is_first &= !poll->is_well;
+    poll->is_stalled = poll->is_well && look_at(watcher->folder, polling, begun_ns);
     (void)tree_remove(watcher->folder);
     tell(watcher, &record);
 }
@@ -83,17 +100,15 @@ static void poll_once(struct watcher *watcher, struct alarm_reader *reader, int6
 static int run_watcher(void *argument)
 {
     struct watcher *watcher = argument;
-    struct alarm_reader *reader = alarm_reader_new();
-    int64_t looked_ms = clock_ms();
-    bool is_first = true;
+    struct polling polling = {alarm_reader_new(), true, clock_ms() + LOOK_MS, {0}};
 
     (void)signal(SIGPIPE, SIG_IGN);
     privileges_give_up();
-    while (reader) {
+    while (polling.reader) {
         const int64_t begun_ms = clock_ms();
         int64_t left_ms;
 
-        poll_once(watcher, reader, &looked_ms, &is_first);
+        poll_once(watcher, &polling);
         left_ms = begun_ms + watcher->poll_ms - clock_ms();
         if (left_ms > 0)
             (void)nanosleep(&(struct timespec){left_ms / 1000, left_ms % 1000 * 1000000}, NULL);

@@ -13,16 +13,21 @@
 
 #define ROWS_MAX 50
 
-static int by_self(const void *a, const void *b)
+/* The same spans give the same order, in whatever order they come. */
+static int by_self(const void *a, const void *b, void *context)
 {
     const struct statistics_row *left = *(const struct statistics_row *const *)a;
     const struct statistics_row *right = *(const struct statistics_row *const *)b;
+    const struct names *names = context;
+    int order;
 
     if (left->self.sum != right->self.sum)
         return left->self.sum > right->self.sum ? -1 : 1;
     if (left->spans != right->spans)
         return left->spans > right->spans ? -1 : 1;
-    return (left->index > right->index) - (left->index < right->index);
+    order = strcmp(names_text(names, left->service).data, names_text(names, right->service).data);
+    return order ? order
+                 : strcmp(names_text(names, left->name).data, names_text(names, right->name).data);
 }
 
 const struct statistics_row **operations(const struct statistics *statistics, size_t *count)
@@ -37,7 +42,7 @@ const struct statistics_row **operations(const struct statistics *statistics, si
         if (statistics_row(statistics, i)->spans)
             rows[(*count)++] = statistics_row(statistics, i);
     }
-    qsort(rows, *count, sizeof(*rows), by_self);
+    qsort_r(rows, *count, sizeof(*rows), by_self, (void *)(uintptr_t)statistics_names(statistics));
     return rows;
 }
 

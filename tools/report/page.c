@@ -212,6 +212,27 @@ static bool put_trace(struct page *page, struct summary *summary, const struct t
            put_timeline(page, trace->id, &summary->model, SPANS_MAX, is_open);
 }
 
+/* From those on that are not shown yet. */
+static bool put_failed(struct page *page, struct summary *summary, const struct trace **traces,
+                       size_t from, size_t max)
+{
+    size_t shown = 0;
+
+    for (size_t i = from; i < summary->traces.count && shown < max; i++) {
+        if (!traces[i]->errors)
+            continue;
+        if (shown++ == 0)
+            fputs("<section id=\"failed\"><h2>Other traces that failed</h2>"
+                  "<p>The slowest of them.</p>\n",
+                  page->file);
+        if (!put_trace(page, summary, traces[i], false))
+            return false;
+    }
+    if (shown)
+        fputs("</section>\n", page->file);
+    return true;
+}
+
 /* The slowest ones, then of the others that failed half as many. */
 static bool put_chosen(struct page *page, struct summary *summary, const struct trace **traces,
                        size_t max)
@@ -228,20 +249,7 @@ static bool put_chosen(struct page *page, struct summary *summary, const struct 
             return false;
     }
     fputs("</section>\n", page->file);
-    for (size_t i = shown, failed = 0; i < count && failed < max / 2; i++) {
-        if (!traces[i]->errors)
-            continue;
-        if (failed++ == 0)
-            fputs("<section id=\"failed\"><h2>Other traces that failed</h2>"
-                  "<p>The slowest of them.</p>\n",
-                  page->file);
-        if (!put_trace(page, summary, traces[i], false))
-            return false;
-        if (failed == max / 2)
-            break;
-    }
-    fputs("</section>\n", page->file);
-    return true;
+    return put_failed(page, summary, traces, shown, max / 2);
 }
 
 static bool put_traces(struct page *page, struct summary *summary, size_t max)

@@ -27,6 +27,7 @@ void __real_free(void *block);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
+void *__wrap_reallocarray(void *block, size_t count, size_t size);
 void __wrap_free(void *block);
 char *__wrap_strdup(const char *string);
 
@@ -73,6 +74,11 @@ void *__wrap_realloc(void *block, size_t size)
     if (!block)
         return counted(__real_malloc(size));
     return __real_realloc(block, size);
+}
+
+void *__wrap_reallocarray(void *block, size_t count, size_t size)
+{
+    return size && count > SIZE_MAX / size ? NULL : __wrap_realloc(block, count * size);
 }
 
 void __wrap_free(void *block)

@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+# The sink's Kafka transport with a real broker: each span once in its trace's partition, in messages of the right
+# size; brokers that are away, killed, or do not want us; topics that are not there, or grow. In = out + counted.
+# KILLS: how often the broker is killed under load.
+# timeout: 600
+# SPDX-License-Identifier: BSD-2-Clause
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+for folder in ("kafka", "otel"):
+    sys.path.insert(0, os.path.join(os.environ["SRC"], "tests", folder))
+import otlp  # noqa: E402
+from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
+
+DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
+KILLS = int(os.environ.get("KILLS", "2"))
+# the sink's own for kafka://
+BATCHES = {"batch_spans": 8000, "batch_bytes": 8 << 20, "batch_timeout_ms": 20, "request_timeout_ms": 30000,
+           "retry_timeout_ms": 60000}
+# with an outcome, at one time
+OUTCOMES = ("accepted", "refused", "invalid", "too_large", "possibly_persisted", "undelivered", "dropped", "no_memory")
+
+
+class Driver:
+    """exporter-driver, whose account is checked by itself all the time."""
+
+    def __init__(self, endpoint, *steps, **options):
+        args = [f"{name.replace('_', '-')}={value}" for name, value in {**BATCHES, **options}.items()]
+        self.process = subprocess.Popen([DRIVER, f"endpoint={endpoint}", *args, *steps], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        self.messages, self.counts = "", {}
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stderr:
+            self.messages += line
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def end(self, status=0, limit_s=120):
+        timer = threading.Timer(limit_s, self.process.kill)
+        timer.start()
+        said = self.process.stdout.read()
+        got = self.process.wait()
+        timer.cancel()
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.process.stdin.close()
+        if got != status:
+            raise AssertionError(f"status {got}: {said} {self.messages}")
+        if status == 0:
+            self.counts = json.loads(said.splitlines()[-1])
+        return self
+
+    def count(self, name):
+        """Of what went directly and of what came by the spool."""
+        return self.counts[name] + self.counts["spool"][name]
+
+
+def drive(endpoint, *steps, status=0, **options):
+    return Driver(endpoint, *steps, **options).end(status)
+
+
+def spans_of(message):
+    """(trace id, span id) of each, from JSON or OTLP."""
+    if message[:1] == b"[":
+        return [(span["traceId"].rjust(32, "0"), int(span["id"], 16)) for span in json.loads(message)]
+    return [(span.trace_id.hex(), int(span.span_id.hex(), 16)) for _, _, span in otlp.spans(message)]
+
+
+def partition_of(trace, partitions):
+    """FNV-1a as signed number, its amount: what Sarama and librdkafka do with this key."""
+    value = 0x811c9dc5
+    for byte in trace.encode():
+        value = (value ^ byte) * 0x01000193 & 0xffffffff
+    return (2**32 - value if value >> 31 else value) % partitions
+
+
+class Transport(unittest.TestCase):
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.certificate(folder.name, "ca")
+        cls.certificate(folder.name, "other")
+        cls.tls_folder = folder.name
+        cls.broker = Broker(JARS, folder.name, tls=f"{folder.name}/ca.both", auto_create_topics_enable="false")
+        cls.broker.start()
+        cls.addClassCleanup(cls.broker.kill)
+        cls.broker.wait_ready()
+
+    @staticmethod
+    def certificate(folder, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{folder}/{name}.key",
+                        "-out", f"{folder}/{name}.pem", "-days", "2", "-subj", f"/CN={name}", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+        with open(f"{folder}/{name}.both", "w", encoding="utf-8") as both:
+            for part in (f"{folder}/{name}.key", f"{folder}/{name}.pem"):
+                with open(part, encoding="utf-8") as file:
+                    both.write(file.read())
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.topic = self.id().rsplit(".", 1)[1]
+
+    def url(self, options="", port=None, topic=None):
+        return f"kafka://127.0.0.1:{port or self.broker.port}/{topic or self.topic}{options and '?'}{options}"
+
+    def settings(self, *lines, mode=0o600):
+        path = os.path.join(self.folder, "kafka.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("# of librdkafka\n\n" + "\n".join(lines) + "\n")
+        os.chmod(path, mode)
+        return path
+
+    def spans(self, topic=None):
+        """The ids of all spans in the log, having checked that each is in its partition."""
+        ids, messages = [], self.broker.read(topic or self.topic)
+        for _, _, message in messages:
+            self.assertLessEqual(len(message), 900100)
+            self.assertLessEqual(len(spans_of(message)), 500)
+            ids += [span for _, span in spans_of(message)]
+        return ids
+
+    def check_partitions(self, partitions):
+        for partition, _, message in self.broker.read(self.topic):
+            self.assertEqual({partition_of(trace, partitions) for trace, _ in spans_of(message)}, {partition})
+
+    # ---- a broker that is well
+
+    def test_each_trace_in_its_partition(self):
+        for form in ("zipkin", "otlp"):
+            topic = f"{self.topic}_{form}"
+            self.broker.create(topic, 8)
+            run = drive(self.url(topic=topic), "add:20000", "flush", "close", per_trace=7, format=form)
+            self.assertEqual((run.counts["accepted"], run.messages), (20000, ""))
+            self.assertCountEqual(self.spans(topic), range(1, 20001))
+            messages = self.broker.read(topic)
+            for partition, _, message in messages:
+                self.assertEqual({partition_of(trace, 8) for trace, _ in spans_of(message)}, {partition})
+                if form == "otlp":  # what is said of an endpoint is said once
+                    self.assertEqual(len(otlp.request(message).resource_spans), 1)
+            self.assertLess(len(messages), 80)  # of 3 batches
+
+    def test_one_partition_and_full_messages(self):
+        self.broker.create(self.topic)
+        drive(self.url(), "add:4000", "flush", "close", format="otlp")
+        self.assertCountEqual(self.spans(), range(1, 4001))
+        self.assertEqual([len(spans_of(message)) for _, _, message in self.broker.read(self.topic)], [500] * 8)
+
+    def test_large_spans(self):
+        """No message is above 900 kB; a topic that takes less has the spans that fit."""
+        big = ",".join(f"{number}:200000" for number in range(0, 40, 2))
+        self.broker.create(self.topic)
+        run = drive(self.url(), "add:40", "flush", "close", big=big)
+        self.assertEqual(run.counts["accepted"], 40)
+        self.assertCountEqual(self.spans(), range(1, 41))
+        self.broker.create(self.topic + "_small", max_message_bytes=20000)
+        # nothing of a text of one letter is left by lz4
+        run = drive(self.url("compression.codec=none", topic=self.topic + "_small"), "add:40", "flush", "close",
+                    big="7:15000,21:40000")
+        self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (40, 0))
+        run = drive(self.url("compression.codec=none", topic=self.topic + "_small"), "number:40", "add:400", "flush",
+                    "close", noise=3000)
+        self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (400, 0))
+        self.assertCountEqual(self.spans(self.topic + "_small"), range(1, 441))
+
+    def test_a_span_too_large(self):
+        self.broker.create(self.topic, max_message_bytes=5000)
+        for form in ("zipkin", "otlp"):
+            run = drive(self.url("compression.codec=none"), "add:40", "flush", "close", big="7:12000,21:12000", format=form)
+            self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (38, 2), run.messages)
+            self.assertIn("span refused: " + self.url(), run.messages)
+        self.assertCountEqual(self.spans(), [i for i in range(1, 41) if i not in (8, 22)] * 2)
+
+    def test_partitions_are_added(self):
+        self.broker.create(self.topic, 2)
+        run = Driver(self.url(), "add:2000", "wait:accepted:2000", "pause", "add:2000", "flush", "close", per_trace=2)
+        wait_until(lambda: len(self.spans()) == 2000, "the first half")
+        self.broker.topic("grow", self.topic, 16)
+        run.go_on()
+        self.assertEqual(run.end().counts["accepted"], 4000)
+        again = drive(self.url(), "number:4000", "add:2000", "flush", "close", per_trace=2)
+        self.assertEqual(again.counts["accepted"], 2000)
+        self.assertCountEqual(self.spans(), range(1, 6001))
+        self.assertGreater(len({partition for partition, _, _ in self.broker.read(self.topic)}), 12)
+
+    # ---- one that is away
+
+    def test_topic_that_is_not_there(self):
+        run = drive(self.url(), "add:1", status=1)
+        self.assertIn("Unknown topic", run.messages)
+        self.assertIn("make the topic", run.messages)
+        for form in ("zipkin", "otlp"):  # divided when it is known by how many
+            topic = f"{self.topic}_{form}"
+            run = Driver(self.url(topic=topic), "add:5000", "flush", "close", require_collector="no", per_trace=3,
+                         format=form)
+            wait_until(lambda: "trying again" in run.messages, "it tries", 60)
+            self.broker.create(topic, 8)
+            self.assertEqual(run.end().counts["accepted"], 5000)
+            self.assertCountEqual(self.spans(topic), range(1, 5001))
+            for partition, _, message in self.broker.read(topic):
+                self.assertEqual({partition_of(trace, 8) for trace, _ in spans_of(message)}, {partition})
+
+    def test_spooled_then_in_its_partition(self):
+        """What was encoded while nobody knew of partitions is put in order when it is sent."""
+        self.broker.create(self.topic, 8)
+        for form in ("zipkin", "otlp"):
+            spool = f"{self.folder}/{form}"
+            run = drive(self.url(port=free_port()), "live", "add:6000", "flush", "close", require_collector="no",
+                        per_trace=3, spool=spool, format=form)
+            self.assertEqual(run.counts["spooled"], 6000, run.messages)
+            self.assertIn("Connection refused", run.messages)
+            run = drive(self.url(), "flush", "close", spool=spool, format=form)
+            self.assertEqual((run.counts["spool"]["accepted"], run.counts["spool"]["waiting"]), (6000, 0), run.messages)
+        self.assertCountEqual(self.spans(), list(range(1, 6001)) * 2)
+        self.check_partitions(8)
+        self.assertLess(len(self.broker.read(self.topic)), 80)
+
+    def test_nobody_is_there(self):
+        start = time.monotonic()
+        run = drive(self.url(port=free_port()), "add:1", status=1)
+        self.assertIn("no broker is there", run.messages)
+        self.assertIn("Connection refused", run.messages)
+        self.assertLess(time.monotonic() - start, 15)
+        # who waits is told, and does not wait for ever
+        run = drive(self.url(port=free_port()), "add:10", "flush", "close", require_collector="no", retry_timeout_ms=1500)
+        self.assertEqual((run.counts["undelivered"], run.counts["failed"]), (10, True))
+
+    def test_hangs(self):
+        """A broker that stands still: an interruption is heeded, and what may be in the log is said."""
+        self.broker.create(self.topic, 4)
+        run = Driver(self.url(), "add:100", "wait:accepted:100", "pause", "add:4000", "requests:5", "sleep:300", "interrupt",
+                     "close", flush_timeout_ms=1000, on_full="block")
+        wait_until(lambda: len(self.spans()) == 100, "the first ones")
+        self.broker.process.send_signal(signal.SIGSTOP)
+        try:
+            run.go_on()
+            start = time.monotonic()
+            counts = run.end().counts
+            took = time.monotonic() - start
+        finally:
+            self.broker.process.send_signal(signal.SIGCONT)
+        self.assertEqual(counts["accepted"] + counts["possibly_persisted"] + counts["undelivered"], 4100, counts)
+        self.assertGreater(counts["possibly_persisted"], 0, run.messages)
+        self.assertIn("may have arrived", run.messages)
+        self.assertLess(took, 8)
+
+    # ---- one that is killed
+
+    def load(self, *options, **keys):
+        """Spans at 10,000 a second until a line comes."""
+        return Driver(self.url(*options), "live", "pace:60", "add:100000000", **keys)
+
+    def kill_broker(self, down_s):
+        self.broker.kill()
+        time.sleep(down_s)
+        self.broker.start()
+        self.broker.wait_ready()
+
+    def under_kills(self, down_s, **keys):
+        spans = 15000 + 5000 * KILLS
+        run = Driver(self.url(), "live", "pace:200", f"add:{spans}", "flush", "close", per_trace=3, format="otlp",
+                     queue_bytes=256 << 20, **keys)
+        for _ in range(KILLS):
+            wait_until(lambda: self.spans(), "the first spans")
+            time.sleep(random.uniform(0.2, 1.5))
+            self.kill_broker(down_s())
+        run.end(limit_s=240 + 60 * KILLS)
+        return spans, run, self.spans()
+
+    def test_killed_under_load(self):
+        """Patience, and a queue: all of it arrives, and once."""
+        self.broker.create(self.topic, 4)
+        spans, run, log = self.under_kills(lambda: random.uniform(0, 2))
+        print(f"{KILLS} kills, {spans} spans: {run.count('accepted')} acknowledged, {len(log)} in the log, "
+              f"{run.count('possibly_persisted')} possibly persisted")
+        self.assertEqual(len(set(log)), len(log), "a span twice")
+        self.assertEqual((run.counts["accepted"], len(log)), (spans, spans), run.counts)
+
+    def test_killed_with_little_patience(self):
+        """What is reported is what is in the log: acknowledged, or possibly persisted, or not at all."""
+        self.broker.create(self.topic, 4)
+        spans, run, log = self.under_kills(lambda: random.uniform(1, 4), request_timeout_ms=1500, retry_timeout_ms=1000,
+                                           spool=self.folder + "/spool", spool_bytes=1 << 20, noise=200)
+        accepted, possibly = run.count("accepted"), run.count("possibly_persisted")
+        print(f"{KILLS} kills, {spans} spans: {accepted} acknowledged, {len(log)} in the log, {possibly} possibly "
+              f"persisted, {run.counts['spooled']} spooled")
+        self.assertEqual(len(set(log)), len(log), "a span twice")
+        self.assertGreaterEqual(len(log), accepted)
+        self.assertLessEqual(len(log), accepted + possibly)
+        self.assertEqual(sum(run.count(name) for name in OUTCOMES) + run.counts["spool"]["expired"] +
+                         run.counts["spool"]["waiting"], spans, run.counts)
+
+    # ---- users, TLS, and what is wrong
+
+    def test_users(self):
+        self.broker.create(self.topic)
+        user = ("security.protocol=sasl_plaintext", "sasl.mechanisms=PLAIN", "sasl.username=blkin")
+        url = self.url(port=self.broker.sasl_port)
+        run = drive(url, "add:3", "flush", "close", kafka_file=self.settings(*user, "sasl.password=open-sesame"))
+        self.assertEqual(run.counts["accepted"], 3)
+        # the password is renewed while we run
+        path = self.settings(*user, "sasl.password=open-says-me")
+        run = Driver(url, "add:4", "flush", "close", kafka_file=path, require_collector="no")
+        run.end(1)
+        self.assertIn("Authentication failed", run.messages)
+        self.assertIn("see kafka-file", run.messages)
+        self.assertNotIn("open-says-me", run.messages)
+
+    def test_password_is_renewed(self):
+        self.broker.create(self.topic)
+        user = ("security.protocol=sasl_plaintext", "sasl.mechanisms=PLAIN", "sasl.username=blkin")
+        path = self.settings(*user, "sasl.password=open-sesame")
+        run = Driver(self.url(port=self.broker.sasl_port), "add:4", "wait:accepted:4", "pause", "add:4", "flush", "close",
+                     kafka_file=path)
+        wait_until(lambda: len(self.spans()) == 4, "the first ones")
+        self.settings(*user, "sasl.password=open-says-me")
+        self.kill_broker(0)
+        run.go_on()
+        self.assertEqual(run.end().counts["accepted"], 8)  # what it knew still holds
+
+    def test_tls(self):
+        self.broker.create(self.topic)
+        url = self.url(port=self.broker.tls_port)
+        for ca, status in (("ca", 0), ("other", 1)):
+            path = self.settings("security.protocol=ssl", f"ssl.ca.location={self.tls_folder}/{ca}.pem")
+            run = drive(url, "add:3", "flush", "close", kafka_file=path, status=status)
+            if status:
+                self.assertIn("verify failed", run.messages)
+                self.assertIn("ssl.ca.location in kafka-file", run.messages)
+            else:
+                self.assertEqual(run.counts["accepted"], 3)
+        run = drive(self.url("security.protocol=ssl"), "add:3", status=1)
+        self.assertIn("security.protocol", run.messages)
+
+    def test_what_is_wrong_is_said(self):
+        for url, keys, words in [
+                ("kafka://", {}, "expected kafka://BROKER"), ("kafka://a", {}, "expected kafka://BROKER"),
+                ("kafka://user:secret@a/t", {}, "are in kafka-file"), ("kafka://a/t/x", {}, "expected kafka://BROKER"),
+                ("kafka://a/t#x", {}, "expected kafka://BROKER"), ("kafka://a/t?linger.ms", {}, "expected OPTION=VALUE"),
+                ("kafka://a/t?no.such.key=1", {}, "No such configuration property"),
+                ("kafka://a/t?sasl.password=secret", {}, "all users of this machine can see it: give it in kafka-file"),
+                ("kafka://a/t?acks=0", {}, "acks: what is promised"),
+                ("kafka://a/t", {"kafka_file": self.settings("enable.idempotence=false")}, "what is promised"),
+                ("kafka://a/t", {"kafka_file": self.settings("sasl.password")}, "expected lines of key=value"),
+                ("kafka://a/t", {"kafka_file": self.folder + "/none"}, "cannot read it"),
+                ("kafka://a/t", {"kafka_file": self.settings("sasl.password=secret", mode=0o640)}, "chmod 600")]:
+            if "kafka.conf" in keys.get("kafka_file", ""):
+                self.settings(*{"what is promised": ["enable.idempotence=false"],
+                                "expected lines of key=value": ["sasl.password"]}.get(words, ["sasl.password=secret"]),
+                              mode=0o640 if words == "chmod 600" else 0o600)
+            with self.subTest(url=url, words=words):
+                run = drive(url, "add:1", status=1, **keys)
+                self.assertIn(words, run.messages)
+                self.assertNotIn("secret", run.messages)
+
+
+if __name__ == "__main__":
+    JARS = fetch_kafka()
+    unittest.main(verbosity=2)

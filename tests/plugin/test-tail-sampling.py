@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# tail-sampling="FILE": of 1000 traces just those are delivered that the rules name, each of them whole; and
+# every span is in the account.
+# SPDX-License-Identifier: BSD-2-Clause
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from make_traces import CONTEXT, MS, S, PackedThread, Trace, add_packed, context, tag  # noqa: E402
+
+PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
+SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
+TRACES = 1000
+HIGH = 0x7D5C0E9BF1A3C4D2
+MASK = 2**64 - 1
+
+
+def low(request):
+    return 0xA1B2C3D4_00000000 + request
+
+
+def one_of(request, number):
+    """As analysis/tail.c: by a hash of the trace id."""
+    x = low(request)
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31 <= MASK // number
+
+
+class Recording:
+    """A trace of LTTng's with two programs; events may be added in any order."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.trace = Trace(1, hostname="node1", context=CONTEXT)
+        add_packed(self.trace)
+        self.gateway = PackedThread(2, "gateway", context=context(100, 101, "gateway"))
+        self.osd = PackedThread(4, "osd", context=context(200, 201, "osd"))
+        self.todo = []
+
+    def request(self, number, duration=5 * MS, log="", root=True, name="write", at=None):
+        """A client's span, a server's below it, and one below that; the last to begin ends first."""
+        at = 10 * S + number * 3 * MS if at is None else at
+        span, ids = 10 * number, {"trace_id": low(number), "high": HIGH}
+        self.todo += [(at + 3 * MS, self.osd, (span + 3, "flush", span + 2, MS, 0, ""), ids),
+                      (at + 4 * MS, self.osd, (span + 2, name, span + 1, 3 * MS, 2, log), ids)]
+        if root:
+            self.todo.append((at + duration, self.gateway, (span + 1, "read", 0, duration, 1, ""), ids))
+
+    def late(self, number, at):
+        self.todo.append((at, self.osd, (10 * number + 4, "late", 10 * number + 2, MS, 0, ""),
+                          {"trace_id": low(number), "high": HIGH}))
+
+    def write(self):
+        stream = self.trace.stream()
+        events = []
+        for time, thread, (span, name, parent, duration, kind, log), ids in sorted(self.todo, key=lambda todo: todo[0]):
+            events.append(thread.span(time, span, name, parent=parent, duration=duration, kind=kind, log=log, **ids))
+        for first in range(0, len(events), 100):
+            stream.packet(events[first:first + 100])
+        self.trace.write(os.path.join(self.folder, "trace"))
+
+
+class Tail(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tail-")
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.folder], check=False)
+        self.recording = Recording(self.folder)
+        self.rules = os.path.join(self.folder, "rules")
+
+    def write_rules(self, text):
+        with open(self.rules + ".new", "w") as file:
+            file.write(text)
+        os.rename(self.rules + ".new", self.rules)
+
+    def start(self, *parameters, endpoint=None):
+        parameters = (f'endpoint="{endpoint or "file:" + self.folder + "/spans.json"}"',
+                      f'stats-file="{self.folder}/stats"', *parameters)
+        if os.path.exists(self.folder + "/spans.json"):
+            os.remove(self.folder + "/spans.json")
+        return subprocess.Popen(["babeltrace2", f"--plugin-path={PLUGINS}", f"{self.folder}/trace", "-c",
+                                 "sink.blkin.zipkin", "-p", ",".join(parameters)], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+
+    def end(self, child, status=0):
+        try:
+            said, _ = child.communicate(timeout=100 * SLOWNESS)
+        finally:
+            child.kill()
+        self.assertEqual(child.returncode, status, said)
+        self.assertNotIn("does not add up", said)
+        return " ".join(said.split())
+
+    def run_sink(self, rules, *parameters):
+        self.write_rules(rules)
+        return self.end(self.start(f'tail-sampling="{self.rules}"', *parameters))
+
+    def spans(self):
+        with open(self.folder + "/spans.json") as file:
+            return json.load(file)
+
+    def counters(self):
+        with open(self.folder + "/stats") as file:
+            counters = json.load(file)["counters"]
+        parts = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "skipped",
+                 "sampled_out", "held", "spooled", "waiting")
+        self.assertEqual(counters["spans_finished"], sum(counters["spans_" + part] for part in parts))
+        return counters
+
+    def delivered(self):
+        """The spans of each trace, and its reason, which one span has."""
+        traces = collections.defaultdict(list)
+        for span in self.spans():
+            traces[int(span["traceId"][-16:], 16) - low(0)].append(span)
+        reasons = {}
+        for number, spans in traces.items():
+            tagged = [span for span in spans if "blkin.sampled" in span["tags"]]
+            self.assertEqual(len(tagged), 1, spans)
+            self.assertTrue("parentId" not in tagged[0] or tagged[0]["name"] == "write", tagged)
+            reasons[number] = tagged[0]["tags"]["blkin.sampled"]
+        return {number: len(spans) for number, spans in traces.items()}, reasons
+
+    def test_exactly_those(self):
+        """The first rule that fits is the reason; all spans of the trace are there, and none of any other one."""
+        expected, sizes = {}, {}
+        for i in range(TRACES):
+            more, reason = {}, None
+            if one_of(i, 50):
+                reason = "1/50"
+            if i % 101 == 7:
+                more, reason = {"root": False}, "incomplete"
+            elif i % 97 == 3:
+                more, reason = {"log": tag("pool", "gold-7")}, "tag pool=gold*"
+            elif i % 89 == 5:
+                more, reason = {"duration": 25 * MS}, "gateway:read > 20ms"
+            elif i % 83 == 11:
+                more, reason = {"log": tag("error", "EIO")}, "osd error"
+            elif i % 79 == 13:
+                more = {"log": tag("pool", "silver")}
+            self.recording.request(i, **more)
+            if reason:
+                expected[i] = reason
+                sizes[i] = 2 if "root" in more else 3
+        self.recording.write()
+        said = self.run_sink('# what is wrong\nosd error\ngateway error\n\ngateway:read > 20ms  # slow\n"osd:wr*" > 1s\n'
+                             'tag pool=gold*\nincomplete\n1/50\n')
+        delivered, reasons = self.delivered()
+        self.assertEqual(reasons, expected)
+        self.assertEqual(delivered, sizes)
+        self.assertEqual({reason for reason in reasons.values()},
+                         {"osd error", "gateway:read > 20ms", "tag pool=gold*", "incomplete", "1/50"})
+        counters = self.counters()
+        all_spans = 3 * TRACES - sum(i % 101 == 7 for i in range(TRACES))
+        kept = sum(sizes.values())
+        self.assertEqual((counters["spans_finished"], counters["spans_accepted"], counters["spans_sampled_out"]),
+                         (all_spans, kept, all_spans - kept))
+        self.assertEqual((counters["traces_kept"], counters["traces_sampled_out"]), (len(expected), TRACES - len(expected)))
+        self.assertEqual((counters["spans_held"], counters["traces_early"], counters["spans_late"]), (0, 0, 0))
+        self.assertIn(f"{all_spans - kept} sampled out", said)
+
+    def test_off(self):
+        """Without it there is nothing of it, not even in the line."""
+        self.recording.request(1)
+        self.recording.write()
+        said = self.end(self.start())
+        self.assertEqual(len(self.spans()), 3)
+        for word in ("sampled out", "held", "kept", "spans late"):
+            self.assertNotIn(word, said)
+        self.assertFalse(any("blkin.sampled" in span["tags"] for span in self.spans()))
+
+    def test_late(self):
+        """What comes when its trace is decided goes the same way."""
+        for i in range(200):
+            self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
+        for i in range(200):
+            self.recording.late(i, at=20 * S + i * MS)
+        self.recording.write()
+        self.run_sink("error\n", "tail-wait-ms=500")
+        delivered, reasons = self.delivered()
+        self.assertEqual(delivered, {i: 4 for i in range(1, 200, 2)})
+        counters = self.counters()
+        self.assertEqual((counters["spans_late"], counters["spans_sampled_out"]), (200, 400))
+        # one that waits long enough is no late one
+        self.run_sink("error\n", "tail-wait-ms=60000")
+        self.assertEqual(self.delivered()[0], delivered)
+        self.assertEqual(self.counters()["spans_late"], 0)
+
+    def test_little_memory(self):
+        """With many traces at once some are decided early; every span is accounted for."""
+        for i in range(6000):
+            self.recording.request(i, at=10 * S + i * 1000, log=tag("error", "EIO") + tag("x", "y" * 200) if i % 10 == 0 else "")
+        self.recording.write()
+        self.run_sink("error\n", "tail-max-bytes=1048576")
+        counters = self.counters()
+        self.assertGreater(counters["traces_early"], 0)
+        self.assertEqual(counters["spans_finished"], 18000)
+        self.assertEqual(counters["spans_accepted"], len(self.spans()))
+        # a trace's parts are decided on together or follow, so each one is whole
+        self.assertEqual(set(self.delivered()[0].values()), {3})
+
+    def test_without_end(self):
+        """A trace of too many spans is decided early, and the rest of it follows."""
+        for i in range(25000):
+            self.recording.todo.append((10 * S + i * 1000, self.recording.osd, (i + 1, "write", i, 500, 0, tag("error", "EIO") if i == 5 else ""),
+                                        {"trace_id": low(1), "high": HIGH}))
+        self.recording.write()
+        self.run_sink("error\n")
+        counters = self.counters()
+        self.assertEqual((counters["traces_early"], counters["spans_late"]), (1, 15000))
+        self.assertEqual(len(self.spans()), 25000)
+
+    def test_interrupted(self):
+        """Ended by a signal, with what is held: that is decided, too."""
+        for i in range(3000):
+            self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
+        self.recording.write()
+        fifo = self.folder + "/fifo"
+        os.mkfifo(fifo)
+        self.write_rules("error\n")
+        child = self.start(f'tail-sampling="{self.rules}"', "queue-bytes=8192", "batch-bytes=4096", "on-full=block",
+                           "flush-timeout-ms=60000", endpoint="file:" + fifo)
+        with open(fifo) as file:
+            first = file.read(1)  # something is delivered
+            child.send_signal(signal.SIGTERM)
+            spans = json.loads(first + file.read())
+        self.end(child, status=2)  # babeltrace2's, of what was interrupted
+        counters = self.counters()
+        self.assertEqual(counters["spans_accepted"], len(spans))
+        self.assertEqual(counters["spans_held"], 0)
+        self.assertTrue(all(int(span["traceId"], 16) % 2 for span in spans))
+
+    def test_changed_rules(self):
+        """The file is read again when it changes; what cannot be used is told, and changes nothing."""
+        for i in range(4000):
+            self.recording.request(i)
+        self.recording.write()
+        fifo = self.folder + "/fifo"
+        os.mkfifo(fifo)
+        self.write_rules("1/1\n")
+        child = self.start(f'tail-sampling="{self.rules}"', "tail-wait-ms=10", "queue-bytes=8192", "batch-bytes=4096",
+                           "on-full=block", endpoint="file:" + fifo)
+        said, heard = [], threading.Condition()
+
+        def listen():
+            for line in child.stdout:
+                with heard:
+                    said.append(line)
+                    heard.notify_all()
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        parts = []
+
+        def read_until(file, word):
+            """A little at a time, so that the trace lasts until then."""
+            for _ in range(int(600 * SLOWNESS)):
+                parts.append(file.read(2000))
+                with heard:
+                    if heard.wait_for(lambda: any(word in line for line in said), 0.05):
+                        return
+            self.fail(f"nothing is said of {word}: {said}")
+
+        with open(fifo) as file:
+            parts.append(file.read(1))
+            self.write_rules("what is this\n")
+            read_until(file, "the rules of before still hold")
+            self.write_rules("")
+            read_until(file, "have changed")
+            parts.append(file.read())
+        child.wait(100 * SLOWNESS)
+        listener.join()
+        counters = self.counters()
+        self.assertEqual(len(json.loads("".join(parts))), counters["spans_accepted"])
+        self.assertGreater(counters["spans_sampled_out"], 0)
+        self.assertGreater(counters["spans_accepted"], 0)
+
+    def test_refused(self):
+        self.recording.request(1)
+        self.recording.write()
+        for rules, message in (("error\ngateway > fast\n", 'rules", line 2: "gateway > fast": expected'),
+                               ("rare 0\n", "line 1"), ("1/0\n", "line 1"), ("p99\n", "line 1"), ('"osd error\n', "line 1"),
+                               ("error " * 5, "line 1"), ("osd incomplete\n", "line 1"), ("> 5\n", "line 1"),
+                               ("* > p100\n", "line 1"), ("tag\n", "line 1"), ("error\n" * 1001, "more than 1000 rules"),
+                               ("#" * 2**20, "less than")):
+            self.write_rules(rules)
+            said = self.end(self.start(f'tail-sampling="{self.rules}"'), status=1)
+            self.assertIn(message, said)
+        self.assertIn("No such file", self.end(self.start('tail-sampling="/nowhere"'), status=1))
+        self.write_rules("error\n")
+        said = self.end(self.start(f'tail-sampling="{self.rules}"', f'checkpoint="{self.folder}/c"', 'checkpoint-trace="t"'), status=1)
+        self.assertIn("exclude each other", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,505 @@
+/*
+ * Names, histograms, statistics and the rules of tail sampling: as they are counted and merged, and
+ * what fits.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "analysis/open_traces.h"
+#include "analysis/tail.h"
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint64_t state = 11;
+
+static uint64_t dice(uint64_t sides)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (state >> 33) % sides;
+}
+
+/* ---- names */
+
+static void test_names(void)
+{
+    struct names *names = names_new(1000, 20000);
+    char text[32];
+
+    CHECK(names_id(names, text_of("")) == NAMES_NONE);
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 998; i++) {
+            snprintf(text, sizeof(text), "name %u", i);
+            CHECK(names_id(names, text_of(text)) == i + 2);
+            CHECK_TEXT(names_text(names, i + 2).data, text);
+        }
+        CHECK(!names_are_full(names));
+    }
+    CHECK(names_id(names, (struct text){"name 1\0x", 8}) == NAMES_OTHER);
+    CHECK(names_are_full(names) && names_count(names) == 1000);
+    CHECK(names_id(names, text_of("name 7")) == 9);
+    CHECK_TEXT(names_text(names, NAMES_OTHER).data, "");
+    names_clear(names);
+    memset(text, 'x', sizeof(text));
+    for (uint32_t i = 0; i < 1000; i++) /* of 33 bytes */
+        CHECK(names_id(names, (struct text){text, 1 + i % sizeof(text)}) < 34);
+    for (uint32_t i = 0; i < 700; i++) {
+        memcpy(text, &i, sizeof(i));
+        (void)names_id(names, (struct text){text, sizeof(text)});
+    }
+    CHECK(names_count(names) < 650 && names_are_full(names));
+    names_free(names);
+}
+
+/* ---- histograms */
+
+static int64_t random_value(void)
+{
+    return (int64_t)((dice(UINT64_C(1) << 31) << 32 | dice(UINT64_C(1) << 31) << 1) >> dice(62));
+}
+
+/* Of each value the bucket is that of the definition. */
+static void test_buckets(void)
+{
+    for (int n = 0; n < 300000; n++) {
+        const int64_t value = n < 100000 ? n + 1 : random_value() + 1;
+        struct histogram histogram = {0};
+        struct histogram_bucket bucket = {0};
+
+        CHECK(histogram_add(&histogram, value));
+        CHECK(histogram_next(&histogram, HISTOGRAM_SCALE, &bucket));
+        CHECK(bucket.count == 1);
+        CHECK(bucket.index == (int)ceill(log2l((long double)value) * 128) - 1);
+        CHECK(!histogram_next(&histogram, HISTOGRAM_SCALE, &bucket));
+        histogram_clear(&histogram);
+    }
+}
+
+/* A value that is in the bucket of this bound: doubles are rounded. */
+static int64_t last_of(double upper)
+{
+    if (upper > 1e12)
+        upper *= 1 - 1e-12;
+    return upper < 9.2e18 ? (int64_t)upper : INT64_MAX;
+}
+
+/* A coarser scale has the same values, in buckets that are those of the finer one added up. */
+static void test_scales(void)
+{
+    struct histogram all = {0};
+    uint64_t zeros = 0;
+
+    for (int n = 0; n < 20000; n++) {
+        const int64_t value = dice(50) ? random_value() : 0;
+
+        zeros += value == 0;
+        CHECK(histogram_add(&all, value));
+    }
+    for (int scale = -4; scale <= HISTOGRAM_SCALE; scale++) {
+        struct histogram_bucket bucket = {0};
+        struct histogram again = {0};
+        uint64_t count = 0;
+        int32_t last = INT32_MIN;
+
+        while (histogram_next(&all, scale, &bucket)) {
+            const double upper = histogram_upper_bound(scale, bucket.index);
+
+            CHECK(bucket.index > last);
+            CHECK(bucket.count == histogram_count_up_to(&all, last_of(upper)) - zeros - count);
+            last = bucket.index;
+            count += bucket.count;
+            CHECK(histogram_add_bucket(&again, scale, &bucket));
+        }
+        CHECK(count == all.count - zeros);
+        for (int at = 0; scale == HISTOGRAM_SCALE && at < HISTOGRAM_OCTAVES; at++)
+            CHECK(!all.octaves[at] == !again.octaves[at] &&
+                  (!all.octaves[at] || memcmp(all.octaves[at], again.octaves[at], 1024) == 0));
+        histogram_clear(&again);
+    }
+    CHECK(!histogram_add_bucket(&all, 7, &(struct histogram_bucket){-2, 1}));
+    CHECK(!histogram_add_bucket(&all, 0, &(struct histogram_bucket){INT32_MAX, 1}));
+    CHECK(!histogram_add_bucket(&all, 99, &(struct histogram_bucket){0, 1}));
+    CHECK(histogram_add_bucket(&all, 20, &(struct histogram_bucket){1 << 20, 1}));
+    histogram_clear(&all);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+static void test_quantiles(void)
+{
+    static int64_t values[5000];
+    struct histogram halves[2] = {{0}, {0}};
+
+    for (int n = 0; n < 5000; n++) {
+        values[n] = (int64_t)dice(UINT64_C(1) << (1 + n % 31));
+        CHECK(histogram_add(&halves[n % 2], values[n]));
+    }
+    CHECK(histogram_merge(&halves[0], &halves[1]));
+    qsort(values, 5000, sizeof(values[0]), by_value);
+    CHECK(halves[0].count == 5000 && halves[0].min == values[0] && halves[0].max == values[4999]);
+    for (int percent = 1; percent <= 100; percent++) {
+        const int64_t exact = values[(int)ceil(percent / 100.0 * 5000) - 1];
+        const int64_t got = histogram_quantile(&halves[0], percent / 100.0);
+
+        CHECK(llabs(got - exact) <= (exact < 185 ? 0 : (exact * 3 + 999) / 1000));
+    }
+    histogram_halve(&halves[0]);
+    CHECK(halves[0].count > 1500 && halves[0].count <= 2500);
+    histogram_clear(&halves[0]);
+    histogram_clear(&halves[1]);
+}
+
+/* ---- statistics */
+
+/* A client's span and a server's; the names have these numbers. */
+static void make_trace(struct trace_model *model, uint32_t client, uint32_t server, uint32_t name,
+                       int64_t duration, bool is_error)
+{
+    const struct trace_span spans[] = {
+        {.id = 2,
+         .parent_id = 1,
+         .service = server,
+         .name = name,
+         .kind = SPAN_SERVER,
+         .start_ns = 1002,
+         .duration_ns = duration / 2,
+         .is_error = is_error},
+        {.id = 1,
+         .service = client,
+         .name = name,
+         .kind = SPAN_CLIENT,
+         .start_ns = 1001,
+         .duration_ns = duration},
+    };
+
+    trace_model_clear(model);
+    CHECK(trace_model_add(model, &spans[0]) && trace_model_add(model, &spans[1]));
+    CHECK(trace_model_link(model));
+}
+
+static uint32_t number_of(struct names *names, const char *what, uint64_t i)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%s %u", what, (unsigned)i);
+    return names_id(names, text_of(text));
+}
+
+static bool same_histogram(const struct histogram *a, const struct histogram *b)
+{
+    bool same = a->count == b->count && a->zeros == b->zeros && a->sum == b->sum &&
+                a->min == b->min && a->max == b->max;
+
+    for (int at = 0; same && at < HISTOGRAM_OCTAVES; at++)
+        same = !a->octaves[at] == !b->octaves[at] &&
+               (!a->octaves[at] || memcmp(a->octaves[at], b->octaves[at], 1024) == 0);
+    return same;
+}
+
+static void check_same(struct statistics *a, const struct statistics *b)
+{
+    const struct names *names = statistics_names(b);
+    struct names *own = (struct names *)(uintptr_t)statistics_names(a);
+
+    CHECK(statistics_rows(a) == statistics_rows(b) && statistics_edges(a) == statistics_edges(b));
+    for (size_t i = 0; i < statistics_rows(b); i++) {
+        const struct statistics_row *row = statistics_row(b, i);
+        const struct statistics_row *other =
+            statistics_row_of(a, names_id(own, names_text(names, row->service)),
+                              names_id(own, names_text(names, row->name)));
+
+        CHECK(row->spans == other->spans && row->errors == other->errors &&
+              row->ever == other->ever && same_histogram(&row->duration, &other->duration) &&
+              same_histogram(&row->self, &other->self));
+    }
+    for (size_t i = 0; i < statistics_edges(b); i++) {
+        const struct statistics_edge *edge = statistics_edge(b, i);
+        const struct statistics_edge *other =
+            statistics_edge_of(a, names_id(own, names_text(names, edge->caller)),
+                               names_id(own, names_text(names, edge->callee)));
+
+        CHECK(edge->calls == other->calls && edge->errors == other->errors &&
+              same_histogram(&edge->duration, &other->duration));
+    }
+}
+
+/* What two have counted, each with its own numbers for names, is what one counts. */
+static void test_merge(void)
+{
+    struct names *names[3];
+    struct statistics *counted[3];
+    struct trace_model model = {0};
+
+    for (int i = 0; i < 3; i++) {
+        names[i] = names_new(1000, 100000);
+        counted[i] = statistics_new(names[i]);
+    }
+    for (int n = 0; n < 5000; n++) {
+        const int place = 1 + (int)dice(2);
+        const uint64_t client = dice(5), server = dice(7), name = dice(9);
+        const int64_t duration = 1 + random_value() % 1000000000; /* a sum without rounding */
+        const bool is_error = dice(10) == 0;
+
+        for (int i = 0; i < 3; i += place) {
+            make_trace(&model, number_of(names[i], "service", client),
+                       number_of(names[i], "service", server), number_of(names[i], "name", name),
+                       duration, is_error);
+            CHECK(statistics_add_trace(counted[i], &model));
+            if (i == place)
+                break;
+        }
+    }
+    CHECK(statistics_merge(counted[1], counted[2]));
+    CHECK(statistics_rows(counted[0]) == 63 && statistics_edges(counted[0]) == 35);
+    check_same(counted[1], counted[0]);
+    trace_model_destroy(&model);
+    for (int i = 0; i < 3; i++) {
+        statistics_free(counted[i]);
+        names_free(names[i]);
+    }
+}
+
+/* More services than there is room for: bounded, and nothing is left uncounted. */
+static void test_many(void)
+{
+    struct names *names = names_new(65536, 1 << 20);
+    struct statistics *statistics = statistics_new(names);
+    struct trace_model model = {0};
+    const struct statistics_row *others;
+    uint64_t spans = 0, calls = 0;
+
+    for (uint32_t n = 0; n < 200000; n++) {
+        make_trace(&model, number_of(names, "a", n), number_of(names, "b", n), 0, 10, false);
+        CHECK(statistics_add_trace(statistics, &model));
+    }
+    CHECK(statistics_rows(statistics) == STATISTICS_ROWS_MAX);
+    CHECK(statistics_edges(statistics) == STATISTICS_EDGES_MAX);
+    for (size_t i = 0; i < STATISTICS_ROWS_MAX; i++) {
+        CHECK(statistics_row(statistics, i)->index == i);
+        spans += statistics_row(statistics, i)->spans;
+        calls += statistics_edge(statistics, i)->calls;
+    }
+    CHECK(spans == 400000 && calls == 200000);
+    others = statistics_find_row(statistics, number_of(names, "a", 123456), 0);
+    CHECK(others && statistics_row_is_other(others) && others->spans == 400000 - 4095);
+    statistics_begin_period(statistics);
+    CHECK(others->spans == 0 && others->ever == 400000 - 4095 && others->duration.count == 0 &&
+          others->past.count == others->ever);
+    statistics_clear(statistics);
+    CHECK(statistics_rows(statistics) == 0 && statistics_find_row(statistics, 0, 0) == NULL);
+    trace_model_destroy(&model);
+    statistics_free(statistics);
+    names_free(names);
+}
+
+/* ---- rules */
+
+struct sampling {
+    struct names *names;
+    struct statistics *statistics;
+    struct trace_model model;
+    struct tail_rules *rules;
+};
+
+static void begin(struct sampling *sampling, const char *rules)
+{
+    struct error error = {""};
+
+    *sampling = (struct sampling){.names = names_new(1000, 100000)};
+    sampling->statistics = statistics_new(sampling->names);
+    sampling->rules = tail_rules_parse(text_of(rules), "F", &error);
+    CHECK_TEXT(error.text, "");
+}
+
+static void end(struct sampling *sampling)
+{
+    tail_rules_free(sampling->rules);
+    statistics_free(sampling->statistics);
+    names_free(sampling->names);
+    trace_model_destroy(&sampling->model);
+}
+
+/* "": none fits. */
+static const char *why(struct sampling *sampling, const char *server, const char *name,
+                       int64_t duration, bool is_error)
+{
+    const struct tail_trace trace = {.model = &sampling->model, .trace_id = 1};
+    const char *found;
+
+    make_trace(&sampling->model, names_id(sampling->names, text_of("client")),
+               names_id(sampling->names, text_of(server)), names_id(sampling->names, text_of(name)),
+               duration, is_error);
+    found = tail_rules_fit(sampling->rules, &trace, sampling->statistics);
+    CHECK(statistics_add_trace(sampling->statistics, &sampling->model));
+    return found ? found : "";
+}
+
+static void test_globs(void)
+{
+    struct sampling s;
+
+    begin(&s, "osd.[0-3]:wr* error\n\"osd 7:*two words\" > 1us\r\n :scrub > 3s # all services\n"
+              "client > 2s\n> 1500ms\n");
+    CHECK_TEXT(why(&s, "osd.2", "write", 10, true), "osd.[0-3]:wr* error");
+    CHECK_TEXT(why(&s, "osd.2", "read", 10, true), "");
+    CHECK_TEXT(why(&s, "osd.4", "write", 10, true), "");
+    CHECK_TEXT(why(&s, "osd.2", "write", 10, false), "");
+    CHECK_TEXT(why(&s, "osd 7", "has two words", 10000, false), "\"osd 7:*two words\" > 1us");
+    CHECK_TEXT(why(&s, "osd 7", "two words", 2000, false), ""); /* the server's takes half */
+    CHECK_TEXT(why(&s, "any", "scrub", INT64_C(3000000001), false), ":scrub > 3s");
+    CHECK_TEXT(why(&s, "any", "write", INT64_C(3000000000), false), "client > 2s");
+    CHECK_TEXT(why(&s, "any", "write", INT64_C(1600000000), false), "> 1500ms");
+    CHECK_TEXT(why(&s, "any", "write", INT64_C(1500000000), false), "");
+    end(&s);
+}
+
+static void test_rare(void)
+{
+    struct sampling s;
+
+    begin(&s, "rare 3\n");
+    for (int i = 0; i < 10; i++)
+        CHECK_TEXT(why(&s, "osd", "write", 10, false), i < 3 ? "rare 3" : "");
+    CHECK_TEXT(why(&s, "osd", "scrub", 10, false), "rare 3");
+    CHECK_TEXT(why(&s, "mon", "write", 10, false), "rare 3");
+    statistics_begin_period(s.statistics);
+    CHECK_TEXT(why(&s, "osd", "write", 10, false), "");
+    end(&s);
+}
+
+/* Of what was seen in periods before, once that was 1000 spans. */
+static void test_unusual(void)
+{
+    struct sampling s;
+    int kept = 0;
+
+    begin(&s, "osd > p99\n");
+    for (int i = 0; i < 999; i++)
+        CHECK_TEXT(why(&s, "osd", "write", 2000 + 2 * i, false), "");
+    statistics_begin_period(s.statistics);
+    CHECK_TEXT(why(&s, "osd", "write", 1000000, false), ""); /* one too few */
+    statistics_begin_period(s.statistics);
+    CHECK_TEXT(why(&s, "osd", "write", 1000000, false), "osd > p99");
+    CHECK_TEXT(why(&s, "osd", "read", 1000000, false), ""); /* never seen */
+    for (int i = 0; i < 1000; i++)
+        kept += why(&s, "osd", "write", 2000 + 2 * i, false)[0] != '\0';
+    CHECK(kept >= 5 && kept <= 15);
+    end(&s);
+}
+
+/* Each trace's share is its own, and that of 1/100 is in that of 1/10. */
+static void test_shares(void)
+{
+    struct sampling hundredth, tenth;
+    int kept = 0, more = 0;
+
+    begin(&hundredth, "1/100");
+    begin(&tenth, "osd 1/5\nclient 1/10");
+    make_trace(&hundredth.model, names_id(tenth.names, text_of("client")),
+               names_id(tenth.names, text_of("osd")), 0, 10, false);
+    for (uint64_t id = 1; id <= 100000; id++) {
+        const struct tail_trace trace = {.model = &hundredth.model, .trace_id = id};
+        const bool is_kept = tail_rules_fit(hundredth.rules, &trace, hundredth.statistics) != NULL;
+        const char *other = tail_rules_fit(tenth.rules, &trace, tenth.statistics);
+
+        CHECK(!is_kept || other);
+        CHECK(!other || strcmp(other, "client 1/10") == 0);
+        kept += is_kept;
+        more += other != NULL;
+    }
+    CHECK(kept > 800 && kept < 1200);
+    CHECK(more > 9000 && more < 11000);
+    end(&hundredth);
+    end(&tenth);
+}
+
+/* Rules of before know nothing of other names. */
+static void test_other_statistics(void)
+{
+    struct sampling first, second;
+    struct tail_rules *kept;
+
+    begin(&first, "osd error");
+    begin(&second, "");
+    CHECK_TEXT(why(&first, "osd", "write", 10, true), "osd error");
+    kept = second.rules;
+    second.rules = first.rules;
+    CHECK_TEXT(why(&second, "mon", "write", 10, true), "");
+    CHECK_TEXT(why(&second, "osd", "write", 10, true), "osd error");
+    second.rules = kept;
+    CHECK_TEXT(why(&second, "osd", "write", 10, true), "");
+    end(&first);
+    end(&second);
+}
+
+/* ---- open traces */
+
+struct seen {
+    uint64_t traces, spans, early;
+    uint64_t last;
+};
+
+static void note(void *context, const struct closed_trace *closed)
+{
+    struct seen *seen = context;
+
+    seen->traces++;
+    seen->spans += closed->model->count;
+    seen->early += closed->is_early;
+    seen->last = closed->trace_id;
+}
+
+static void test_open_traces(void)
+{
+    struct seen seen = {0};
+    struct open_traces *open = open_traces_new(&(struct open_traces_options){
+        .quiet = 100, .max_bytes = 1 << 20, .max_spans = 50, .close = note, .context = &seen});
+    struct open_traces_counts counts;
+
+    for (uint64_t i = 0; i < 30; i++)
+        CHECK(open_traces_add(open, 0, 1 + i % 3, &(struct trace_span){.id = i}, 10, (int64_t)i));
+    open_traces_advance(open, 126);
+    CHECK(seen.traces == 0);
+    open_traces_advance(open, 127);
+    CHECK(seen.traces == 1 && seen.spans == 10 && seen.last == 1);
+    open_traces_advance(open, 5); /* time does not go back */
+    CHECK(open_traces_add(open, 0, 2, &(struct trace_span){.id = 99}, 10, 5));
+    open_traces_advance(open, 200);
+    CHECK(seen.traces == 2 && seen.last == 3 && seen.early == 0);
+    for (uint64_t i = 0; i < 120; i++)
+        CHECK(open_traces_add(open, 1, 2, &(struct trace_span){.id = i}, 0, 200));
+    CHECK(seen.traces == 4 && seen.early == 2 && seen.spans == 120);
+    for (uint64_t i = 0; i < 50000; i++)
+        CHECK(open_traces_add(open, i, i, &(struct trace_span){.id = i}, 1000, 201));
+    counts = open_traces_counts(open);
+    CHECK(counts.open_bytes <= 1 << 20 && counts.open_bytes > 1 << 19);
+    CHECK(counts.early == seen.early && counts.complete + counts.early == seen.traces);
+    CHECK(open_traces_close_some(open, 1));
+    CHECK(!open_traces_close_some(open, UINT64_MAX));
+    counts = open_traces_counts(open);
+    CHECK(counts.open == 0 && counts.open_spans == 0 && counts.open_bytes == 0);
+    CHECK(seen.spans == 30 + 1 + 120 + 50000);
+    open_traces_free(open);
+}
+
+int main(void)
+{
+    test_names();
+    test_buckets();
+    test_scales();
+    test_quantiles();
+    test_merge();
+    test_many();
+    test_globs();
+    test_rare();
+    test_unusual();
+    test_shares();
+    test_other_statistics();
+    test_open_traces();
+    return check_status();
+}

@@ -1,0 +1,83 @@
+/*
+ * A snapshot that lacks the newest packet of a CPU, as a thread was just recording there, is taken
+ * once more.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "lttng/session.h"
+#include "monotonic.h"
+#include "record/fetch.h"
+#include "ring.h"
+
+#define S INT64_C(1000000000)
+
+static const uint64_t id = 0x1122334455667788;
+static int snapshots;         /* taken so far */
+static int until_it_is_there; /* so many of them lack the newest packet of the second CPU */
+static int64_t others_end_ns; /* the end of the packet before it */
+
+/* Two CPUs; the trace is in the newest packet of the second one. */
+bool __wrap_session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
+                             struct error *error);
+bool __wrap_session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
+                             struct error *error)
+{
+    const uint64_t now = (uint64_t)clock_ns(), before = (uint64_t)others_end_ns;
+
+    (void)name;
+    (void)folder;
+    (void)max_bytes;
+    (void)error;
+    ring_append("record/snapshot/trace/metadata", "", 0);
+    ring_add("record/snapshot/trace/blkin_0", &(struct ring_packet){.begin = 1, .end = now});
+    ring_add("record/snapshot/trace/blkin_1", &(struct ring_packet){.begin = 1, .end = before});
+    if (++snapshots > until_it_is_there)
+        ring_add(
+            "record/snapshot/trace/blkin_1",
+            &(struct ring_packet){
+                .begin = before, .end = now, .number = 1, .content = &id, .length = sizeof(id)});
+    return true;
+}
+
+/* Returns whether the trace was there. */
+static bool fetch_when(int lacking, int64_t ago_ns, const struct request *requests)
+{
+    static uint64_t number;
+    struct fetch_result result = {.is_kept = false};
+    char folder[300];
+    const struct fetch_order order = {.session = "record",
+                                      .folder = folder,
+                                      .number = number++,
+                                      .requests = requests,
+                                      .fetched = fetched_new()};
+
+    (void)snprintf(folder, sizeof(folder), "%s/record", ring_folder);
+    snapshots = 0;
+    until_it_is_there = lacking;
+    others_end_ns = clock_ns() - ago_ns;
+    CHECK(fetch(&order, &result));
+    CHECK_TEXT(result.error.text, "");
+    fetched_free((struct fetched *)(uintptr_t)order.fetched);
+    return result.is_kept;
+}
+
+int main(void)
+{
+    struct request *request = request_new("a:1:1", "a");
+
+    (void)ring_begin("test-fetch");
+    (void)ring_path("record/x");
+    CHECK(request_add(request, (struct trace_id){0, id}, 0, "why"));
+    CHECK(fetch_when(0, S, request) && snapshots == 1);
+    CHECK(fetch_when(1, S, request) && snapshots == 2);
+    /* who does not end with it was killed, perhaps: the next one is for another time */
+    CHECK(!fetch_when(9, S, request) && snapshots == 2);
+    /* and one that is stalled never has it */
+    CHECK(!fetch_when(9, STALLED_NS + S, request) && snapshots == 1);
+    /* it is only looked at */
+    CHECK(!fetch_when(1, S, NULL) && snapshots == 1);
+    requests_free(request);
+    ring_end();
+    return check_status();
+}

@@ -1,0 +1,239 @@
+/*
+ * /v1/messages: what recorders get, and post.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "parts.h"
+
+#include "account/printer.h"
+#include "monotonic.h"
+#include "service/say.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UPLOADS_MAX  (64U << 20) /* bytes of all bodies that are on their way */
+#define ANSWER_BYTES (256U << 10)
+#define WAIT_MAX_MS  25000
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static const char *argument(struct MHD_Connection *connection, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+
+    return value ? value : "";
+}
+
+static uint64_t number(struct MHD_Connection *connection, const char *name, uint64_t none)
+{
+    const char *text = argument(connection, name);
+    char *end;
+    uint64_t value;
+
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 ? value : none;
+}
+
+/* Returns NULL after it has answered. */
+static struct host *asking_host(struct server *server, struct MHD_Connection *connection,
+                                enum MHD_Result *result)
+{
+    const char *name = argument(connection, "host");
+    struct host *host;
+
+    if (!message_is_host(name)) {
+        *result = deny(server, connection, MHD_HTTP_BAD_REQUEST,
+                       "host: expected a name of letters, digits, '.', '-' and '_', at most 253");
+        return NULL;
+    }
+    host = board_host(server->board, name, clock_ms());
+    if (!host)
+        *result = deny(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                       "the hub knows as many hosts as it can");
+    return host;
+}
+
+/* ---- GET /v1/messages ------------------------------------------------------------------------ */
+
+static void print_hosts(struct printer *printer, const struct board *board)
+{
+    const char *comma = "";
+
+    print_string(printer, ",\"hosts\":[");
+    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
+        for (const struct host *host = board->hosts[i]; host; host = host->next) {
+            if (!host->is_there)
+                continue;
+            print(printer, "%s\"%s\"", comma, host->name); /* a name has nothing to escape */
+            comma = ",";
+        }
+    }
+    print_string(printer, "]");
+}
+
+static bool knows_us(const struct request *request)
+{
+    return strcmp(argument(request->connection, "boot"), request->server->board->boot) == 0;
+}
+
+static bool knows_hosts(const struct request *request)
+{
+    return knows_us(request) &&
+           number(request->connection, "hosts", 0) == request->server->board->hosts_version;
+}
+
+static enum MHD_Result answer_news(struct request *request, struct host *host)
+{
+    struct board *board = request->server->board;
+    struct printer printer = {.has_failed = false};
+    uint64_t has;
+
+    print_string(&printer, "{\"messages\":[");
+    has = board_print(board, host, ANSWER_BYTES, &printer);
+    print(&printer,
+          "],\"boot\":\"%s\",\"next\":%" PRIu64 ",\"settled\":%" PRIu64
+          ",\"hosts_version\":%" PRIu64,
+          board->boot, has, board_settled(board, clock_ms()), board->hosts_version);
+    if (!knows_hosts(request))
+        print_hosts(&printer, board);
+    print_string(&printer, "}");
+    return answer(request->connection, MHD_HTTP_OK, "application/json", print_end(&printer));
+}
+
+/* One that has been started anew goes on where the one before it was. */
+static void take_position(struct request *request, struct host *host)
+{
+    struct board *board = request->server->board;
+
+    if (knows_us(request))
+        board_has(board, host, number(request->connection, "after", 0));
+    else if (*argument(request->connection, "boot"))
+        board_has(board, host, 0);
+}
+
+static const char same_name[] =
+    "another recorder of this name asks the hub, too: give each a host name of its own";
+
+enum MHD_Result messages_give(struct request *request)
+{
+    struct server *server = request->server;
+    enum MHD_Result result = MHD_NO;
+    struct host *host;
+    const char *agent = argument(request->connection, "agent");
+    const uint64_t wait_ms = number(request->connection, "wait", 0);
+    const bool has_waited = request->until_ms != 0;
+
+    if (request->conflict)
+        return deny(server, request->connection, MHD_HTTP_CONFLICT, request->conflict);
+    host = asking_host(server, request->connection, &result);
+    if (!host)
+        return result;
+    if (!has_waited) {
+        if (host->waiting)
+            waiting_resume(host->waiting, same_name); /* or it was this one, which has gone since */
+        (void)snprintf(host->agent, sizeof(host->agent), "%s", agent);
+        board_comes(server->board, host, clock_ms());
+        request->until_ms = clock_ms() + (int64_t)(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);
+    }
+    take_position(request, host);
+    if (!has_waited && wait_ms && knows_hosts(request) && !board_has_news(server->board, host)) {
+        waiting_begin(request, host);
+        return MHD_YES;
+    }
+    return answer_news(request, host);
+}
+
+/* ---- POST /v1/messages ----------------------------------------------------------------------- */
+
+void messages_take_body(struct request *request, const char *data, size_t size)
+{
+    struct server *server = request->server;
+    const size_t before = request->body.capacity;
+
+    request->is_too_long = request->is_too_long || request->body.length + size > BODY_MAX;
+    request->is_too_much = request->is_too_much || server->upload_bytes + size > UPLOADS_MAX;
+    if (request->is_too_long || request->is_too_much)
+        return;
+    if (!buffer_reserve(&request->body, size)) {
+        request->is_too_much = true;
+        return;
+    }
+    memcpy(request->body.data + request->body.length, data, size);
+    request->body.length += size;
+    server->upload_bytes += request->body.capacity - before;
+}
+
+static enum MHD_Result answer_posted(struct request *request, const struct posted *posted)
+{
+    const struct board *board = request->server->board;
+    const bool is_capped = json_array_size(posted->dropped) > 0;
+
+    return answer_json(request->connection, is_capped ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_OK,
+                       json_pack("{ss, sI, si, si, sO, sO}", "boot", board->boot, "last",
+                                 (json_int_t)board->next - 1, "accepted", (int)posted->accepted,
+                                 "doubles", (int)posted->doubles, "refused", posted->refused,
+                                 "dropped", posted->dropped));
+}
+
+static void resume_host(void *context, struct host *host)
+{
+    (void)context;
+    if (host->waiting)
+        waiting_resume(host->waiting, NULL);
+}
+
+static enum MHD_Result post_all(struct request *request, struct host *host, const json_t *messages)
+{
+    struct server *server = request->server;
+    struct posted posted = {.refused = json_array(), .dropped = json_array()};
+    const int64_t now_ms = clock_ms();
+    enum MHD_Result result;
+    json_t *message;
+    size_t i;
+
+    json_array_foreach(messages, i, message)
+        board_post(server->board, host, message, now_ms, &posted, resume_host, NULL);
+    if (posted.is_for_all)
+        waiting_wake_soon(server);
+    if (json_array_size(posted.refused) || json_array_size(posted.dropped))
+        say(BT_LOGGING_LEVEL_INFO, "%s: %zu messages refused, %zu beyond the cap", host->name,
+            json_array_size(posted.refused), json_array_size(posted.dropped));
+    result = answer_posted(request, &posted);
+    json_decref(posted.refused);
+    json_decref(posted.dropped);
+    return result;
+}
+
+enum MHD_Result messages_take(struct request *request)
+{
+    struct server *server = request->server;
+    enum MHD_Result result = MHD_NO;
+    struct host *host;
+    json_error_t where;
+    json_t *messages;
+
+    if (request->is_too_long)
+        return deny(server, request->connection, MHD_HTTP_CONTENT_TOO_LARGE,
+                    "expected a body of at most 1 MiB");
+    if (request->is_too_much)
+        return deny(server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                    "too much is posted at once: try again");
+    host = asking_host(server, request->connection, &result);
+    if (!host)
+        return result;
+    messages =
+        json_loadb(request->body.data ? request->body.data : "", request->body.length, 0, &where);
+    if (!json_is_array(messages)) {
+        result = deny(server, request->connection, MHD_HTTP_BAD_REQUEST,
+                      messages ? "expected a JSON array of messages" : "expected JSON");
+        json_decref(messages);
+        return result;
+    }
+    result = post_all(request, host, messages);
+    json_decref(messages);
+    return result;
+}

@@ -1,0 +1,81 @@
+/*
+ * What the files of the hub's HTTP share: answers (answer.c), recorders that wait for messages
+ * (waiting.c), what they get and post (messages.c), and libmicrohttpd in the loop (server.c).
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_HUB_PARTS_H
+#define BLKIN_TOOLS_HUB_PARTS_H
+
+#include "server.h"
+
+#include <microhttpd.h>
+
+#define BODY_MAX MESSAGE_MAX
+
+struct request {
+    struct server *server;
+    struct MHD_Connection *connection;
+    bool is_post;
+    struct buffer body;
+    bool is_too_long, is_too_much; /* for a body; for all bodies together */
+    /* one that waits: */
+    struct host *host; /* NULL: it does not wait */
+    int64_t until_ms;
+    const char *conflict; /* why it must not wait any more */
+    struct request *next, **link;
+};
+
+struct server {
+    struct loop *loop;
+    struct MHD_Daemon *daemon;
+    struct board *board;
+    struct access *access;
+    server_page_fn *page;
+    void *page_context;
+    struct watched epoll;
+    struct timer run, tick, wake;
+    struct request *waiting;
+    size_t waiting_count;
+    struct pollfd *fds; /* of those who wait */
+    size_t fds_room;
+    size_t upload_bytes;
+    bool has_resumed; /* since the last run */
+    int64_t woken_ms;
+    uint64_t told_version; /* of the hosts: all who waited then know it */
+    struct server_counts counts;
+};
+
+/* ---- answer.c ---- */
+
+/* text is freed, also if this fails; NULL: there was no memory for it. */
+enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
+                       char *text);
+enum MHD_Result answer_json(struct MHD_Connection *connection, unsigned status, json_t *json);
+/* And counts it. */
+enum MHD_Result deny(struct server *server, struct MHD_Connection *connection, unsigned status,
+                     const char *why);
+
+/* ---- waiting.c ---- */
+
+/* Suspends it, until there are messages for the host. */
+void waiting_begin(struct request *request, struct host *host);
+void waiting_end(struct request *request);
+/* Its handler is called again, and answers: with that conflict, if there is one. */
+void waiting_resume(struct request *request, const char *conflict);
+/* Those for whom there are messages; with many hosts not at once: posts that come in a row are
+ * given to them together. */
+void waiting_wake(struct server *server);
+void waiting_wake_soon(struct server *server);
+/* Those who have waited for long enough, and all, if other hosts are there now. */
+void waiting_answer_late(struct server *server, int64_t now_ms);
+/* libmicrohttpd does not look at suspended connections: whose other end has gone is seen here. */
+void waiting_look_for_gone(struct server *server);
+
+/* ---- messages.c ---- */
+
+enum MHD_Result messages_give(struct request *request);
+void messages_take_body(struct request *request, const char *data, size_t size);
+enum MHD_Result messages_take(struct request *request);
+
+#endif

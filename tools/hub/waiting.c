@@ -1,0 +1,117 @@
+/*
+ * Those who wait for messages: their connections are suspended.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "parts.h"
+
+#include "monotonic.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#define WOKEN_PER_MS 50 /* so many are woken for each ms that has passed since the last time */
+
+void waiting_end(struct request *request)
+{
+    if (!request->host)
+        return;
+    request->host->waiting = NULL;
+    request->host = NULL;
+    *request->link = request->next;
+    if (request->next)
+        request->next->link = request->link;
+    request->server->waiting_count--;
+}
+
+void waiting_resume(struct request *request, const char *conflict)
+{
+    struct server *server = request->server;
+
+    waiting_end(request);
+    request->conflict = conflict;
+    MHD_resume_connection(request->connection);
+    server->has_resumed = true;
+    timer_set(server->loop, &server->run, 0);
+}
+
+void waiting_wake(struct server *server)
+{
+    struct request *request = server->waiting, *next;
+
+    server->woken_ms = clock_ms();
+    for (; request; request = next) {
+        next = request->next;
+        if (board_has_news(server->board, request->host))
+            waiting_resume(request, NULL);
+    }
+}
+
+void waiting_wake_soon(struct server *server)
+{
+    const int64_t due_ms = server->woken_ms + (int64_t)server->waiting_count / WOKEN_PER_MS;
+    const int64_t now_ms = clock_ms();
+
+    if (now_ms >= due_ms)
+        waiting_wake(server);
+    else
+        timer_set(server->loop, &server->wake, due_ms - now_ms);
+}
+
+void waiting_begin(struct request *request, struct host *host)
+{
+    struct server *server = request->server;
+
+    request->host = host;
+    host->waiting = request;
+    request->next = server->waiting;
+    request->link = &server->waiting;
+    if (request->next)
+        request->next->link = &request->next;
+    server->waiting = request;
+    server->waiting_count++;
+    MHD_suspend_connection(request->connection);
+}
+
+void waiting_look_for_gone(struct server *server)
+{
+    struct request *request = server->waiting, *next;
+    size_t count = 0;
+
+    if (server->waiting_count > server->fds_room) {
+        struct pollfd *fds =
+            reallocarray(server->fds, server->waiting_count * 2, sizeof(*server->fds));
+
+        if (!fds)
+            return;
+        server->fds = fds;
+        server->fds_room = server->waiting_count * 2;
+    }
+    for (; request; request = request->next) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+        server->fds[count++] = (struct pollfd){info ? info->connect_fd : -1, POLLRDHUP, 0};
+    }
+    if (poll(server->fds, count, 0) <= 0)
+        return;
+    request = server->waiting;
+    for (size_t i = 0; i < count; i++, request = next) {
+        next = request->next;
+        if (server->fds[i].revents)
+            waiting_resume(request, NULL);
+    }
+}
+
+void waiting_answer_late(struct server *server, int64_t now_ms)
+{
+    struct request *request = server->waiting, *next;
+    const bool is_news = server->told_version != server->board->hosts_version;
+
+    server->told_version = server->board->hosts_version;
+    for (; request; request = next) {
+        next = request->next;
+        if (is_news || now_ms >= request->until_ms)
+            waiting_resume(request, NULL);
+    }
+}
