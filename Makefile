@@ -236,7 +236,7 @@ no-nbdkit:
 # ---------------------------------------------------------------------------------- tests
 
 sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
-	bench-drain bench-json bench-post nbd_client null_server))
+	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -Ibabeltrace-plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
@@ -283,7 +283,7 @@ $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 $(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
 tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c tests/work/*.c))
-$(tool_test_obj): flags = $(internal) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
+$(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
 $(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
@@ -367,7 +367,7 @@ mortal = exec setpriv --pdeathsig TERM
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(if $(SCALE),$(kafka_tests))
 	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' scripts/demo
 
 check: ## run all tests (sets itself up)
@@ -495,6 +495,7 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
+$(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)

@@ -394,14 +394,10 @@ static bool fits_only(const struct params *params, struct error *error)
 
 static bool fits_tail(const struct params *params, struct error *error)
 {
-    if (params->tail_sampling && params->only_traces)
-        error_set(error, "tail-sampling and only-traces exclude each other: what is wanted is "
-                         "known already");
-    else if (params->tail_sampling && params->checkpoint_trace)
-        error_set(error, "tail-sampling and checkpoint-trace exclude each other: a trace of spans "
-                         "that is cut into two recorded ones would be decided on in two parts");
-    else
+    if (!params->tail_sampling || !params->checkpoint_trace)
         return true;
+    error_set(error, "tail-sampling and checkpoint-trace exclude each other: what waits for the "
+                     "rest of its trace would be cut with the recording");
     return false;
 }
 

@@ -62,7 +62,7 @@ static void remember(struct sampler *sampler, uint64_t hash, bool is_kept)
     sampler->decided[hash >> 1 & (DECIDED_PLACES - 1)] = (hash & ~UINT64_C(1)) | is_kept;
 }
 
-enum decision { UNDECIDED, KEPT, LEFT_OUT };
+enum decision { UNDECIDED, KEPT, SAMPLED_OUT };
 
 static enum decision decision_of(const struct sampler *sampler, uint64_t hash)
 {
@@ -70,7 +70,7 @@ static enum decision decision_of(const struct sampler *sampler, uint64_t hash)
 
     if (!found || found >> 1 != hash >> 1)
         return UNDECIDED;
-    return found & 1 ? KEPT : LEFT_OUT;
+    return found & 1 ? KEPT : SAMPLED_OUT;
 }
 
 /* ---- deciding */
@@ -169,8 +169,8 @@ static void decide(void *context, const struct closed_trace *closed)
         sampler->counts.traces_kept++;
         deliver(sampler, model, closed->is_linked ? model->first_top : 0, why);
     } else {
-        sampler->counts.traces_left_out++;
-        exporter_leave_out(sampler->exporter, model->count);
+        sampler->counts.traces_sampled_out++;
+        exporter_sample_out(sampler->exporter, model->count);
     }
     for (uint32_t i = 0; i < model->count; i++)
         free((void *)(uintptr_t)model->spans[i].of);
@@ -254,9 +254,9 @@ void sampler_add(struct sampler *sampler, const struct span *span)
         sampler->counts.spans_late++;
         exporter_add(sampler->exporter, span);
         break;
-    case LEFT_OUT:
+    case SAMPLED_OUT:
         sampler->counts.spans_late++;
-        exporter_leave_out(sampler->exporter, 1);
+        exporter_sample_out(sampler->exporter, 1);
         break;
     case UNDECIDED:
         if (!hold(sampler, span)) {

@@ -22,7 +22,7 @@ struct sampler_options {
 
 struct sampler_counts {
     uint64_t traces_kept;
-    uint64_t traces_left_out;
+    uint64_t traces_sampled_out;
     uint64_t traces_early; /* of both: decided before they were complete */
     uint64_t spans_late;   /* came after their trace was decided */
     uint64_t spans_unheld; /* no memory: delivered at once */

@@ -180,10 +180,10 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
     return sink->exporter != NULL;
 }
 
-/* Returns true also if there is none. */
+/* Returns true also if there is none: what only-traces names is wanted. */
 static bool open_sampler(struct sink *sink, const struct params *params, struct error *error)
 {
-    if (!params->tail_sampling || !sink->exporter)
+    if (!params->tail_sampling || !sink->exporter || params->only_traces)
         return true;
     sink->sampler = sampler_new(&(struct sampler_options){.rules = params->tail_sampling,
                                                           .wait_ms = params->tail_wait_ms,
@@ -335,7 +335,7 @@ static void look_at_sampler(struct sink *sink)
         return;
     sampler = sampler_counts(sink->sampler);
     counts->traces_kept = sampler.traces_kept;
-    counts->traces_left_out = sampler.traces_left_out;
+    counts->traces_sampled_out = sampler.traces_sampled_out;
     counts->traces_early = sampler.traces_early;
     counts->spans_late = sampler.spans_late;
     counts->spans_unheld = sampler.spans_unheld;
@@ -419,7 +419,7 @@ static bool has_delivered(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
     const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
-                               out.outcome[OUTCOME_LEFT_OUT] + out.outcome[OUTCOME_SPOOLED] -
+                               out.outcome[OUTCOME_SAMPLED_OUT] + out.outcome[OUTCOME_SPOOLED] -
                                out.spool.lost_own;
 
     if (out.unsure)

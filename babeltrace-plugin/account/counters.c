@@ -67,7 +67,7 @@ const struct counter counters[] = {
      "Spans lost for want of memory."},
     {"spans_skipped", COUNTER, SECTION_SPANS, "skipped", AT(output.outcome[OUTCOME_SKIPPED]),
      "Spans that an earlier run has delivered, as the checkpoint tells."},
-    {"spans_left_out", COUNTER, SECTION_SPANS, "left out", AT(output.outcome[OUTCOME_LEFT_OUT]),
+    {"spans_sampled_out", COUNTER, SECTION_SPANS, "sampled out", AT(output.outcome[OUTCOME_SAMPLED_OUT]),
      "Spans left out with their traces by tail sampling."},
     {"spans_held", GAUGE, SECTION_SPANS, "held", AT(output.held),
      "Spans that wait for tail sampling to decide on their trace."},
@@ -127,7 +127,7 @@ const struct counter counters[] = {
      "Failures to write the checkpoint, or to read one that was damaged."},
     {"traces_kept", COUNTER, SECTION_NOTES, "traces kept", AT(input.traces_kept),
      "Traces that tail sampling has kept."},
-    {"traces_left_out", COUNTER, SECTION_NOTES, "traces left out", AT(input.traces_left_out),
+    {"traces_sampled_out", COUNTER, SECTION_NOTES, "traces sampled out", AT(input.traces_sampled_out),
      "Traces that tail sampling has left out."},
     {"traces_early", COUNTER, SECTION_NOTES, "traces decided early", AT(input.traces_early),
      "Traces that tail sampling has decided on before they were complete, to make room."},
@@ -230,7 +230,7 @@ bool counts_add_up(const struct counts *counts)
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
-        counter->offset == AT(output.outcome[OUTCOME_LEFT_OUT]) ||
+        counter->offset == AT(output.outcome[OUTCOME_SAMPLED_OUT]) ||
         counter->offset == AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||

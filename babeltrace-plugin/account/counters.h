@@ -33,7 +33,7 @@ struct input_counts {
     uint64_t streams_open;      /* that have begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
     uint64_t traces_kept;       /* the next seven are of ../sampler.h */
-    uint64_t traces_left_out;
+    uint64_t traces_sampled_out;
     uint64_t traces_early;
     uint64_t spans_late;
     uint64_t spans_unheld;

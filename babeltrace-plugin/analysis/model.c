@@ -357,7 +357,7 @@ static int64_t self_time(const struct trace_model *model, uint32_t i)
         if (to > reached)
             reached = to < end ? to : end;
     }
-    return self + end - reached;
+    return self + (end - reached);
 }
 
 /* Parents before their children. */

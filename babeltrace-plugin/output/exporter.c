@@ -173,7 +173,7 @@ static bool set_up(struct exporter *exporter, struct error *error)
             .queue_bytes = (size_t)options->queue_bytes,
             .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
             .has_spool = options->spool.folder != NULL,
-            .is_arranged = exporter->encoder->frame != NULL,
+            .is_arranged = exporter->encoder->frame || is_kafka_url(options->transport.endpoint),
             .threads =
                 1 + helpers(options) + (options->spool.folder ? 1 + spool_senders(options) : 0),
         });
@@ -463,9 +463,9 @@ void exporter_release(struct exporter *exporter, uint32_t spans)
     outbox_release(exporter->outbox, spans);
 }
 
-void exporter_leave_out(struct exporter *exporter, uint32_t spans)
+void exporter_sample_out(struct exporter *exporter, uint32_t spans)
 {
-    outbox_leave_out(exporter->outbox, spans);
+    outbox_sample_out(exporter->outbox, spans);
 }
 
 void exporter_heed_interruption(struct exporter *exporter)

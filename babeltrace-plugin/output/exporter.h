@@ -88,7 +88,7 @@ void exporter_skip(struct exporter *exporter);
  */
 void exporter_hold(struct exporter *exporter);
 void exporter_release(struct exporter *exporter, uint32_t spans);
-void exporter_leave_out(struct exporter *exporter, uint32_t spans);
+void exporter_sample_out(struct exporter *exporter, uint32_t spans);
 
 /*
  * For who adds many spans at once: from an interruption on, what is not delivered within

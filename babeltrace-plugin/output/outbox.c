@@ -359,11 +359,11 @@ void outbox_release(struct outbox *outbox, uint32_t spans)
     pthread_mutex_unlock(&outbox->lock);
 }
 
-void outbox_leave_out(struct outbox *outbox, uint32_t spans)
+void outbox_sample_out(struct outbox *outbox, uint32_t spans)
 {
     pthread_mutex_lock(&outbox->lock);
     while (spans--)
-        count_lost(outbox, OUTCOME_LEFT_OUT);
+        count_lost(outbox, OUTCOME_SAMPLED_OUT);
     pthread_mutex_unlock(&outbox->lock);
 }
 

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 import html.parser
+import json
 import os
 
 from selenium import webdriver
@@ -54,7 +55,10 @@ class Browser:
         self.driver.get(f"file://{path}")
         for entry in self.driver.get_log("browser"):
             raise AssertionError(entry)
-        return [e["message"] for e in self.driver.get_log("performance") if "Network.requestWillBeSent\"" in e["message"]]
+        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        # a browser that is new also loads its own first page
+        return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
+                and e["params"]["documentURL"].startswith("file:")]
 
     def run(self, script, *args):
         return self.driver.execute_script(script, *args)

@@ -58,7 +58,7 @@ static void put_service(const struct landscape *landscape, size_t i,
     put_errors(service->errors);
     put_times(&service->duration);
     printf("\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
-           service->errors ? ", color=\"#c62828\"" : "");
+           graph_is_bad(service->spans, service->errors) ? ", color=\"#c62828\"" : "");
 }
 
 void graph_dot(const struct landscape *landscape, const struct graph_period *period)
@@ -75,7 +75,7 @@ void graph_dot(const struct landscape *landscape, const struct graph_period *per
         put_rate(call->calls, "", period);
         put_errors(call->errors);
         put_times(&call->duration);
-        printf("\"%s];\n", call->errors ? ", color=\"#c62828\"" : "");
+        printf("\"%s];\n", graph_is_bad(call->calls, call->errors) ? ", color=\"#c62828\"" : "");
     }
     puts("}");
 }

@@ -23,6 +23,12 @@ static inline bool graph_has_rates(const struct graph_period *period)
     return period->seconds >= 1;
 }
 
+/* So many of them fail that it is shown red: 1 %. */
+static inline bool graph_is_bad(uint64_t count, uint64_t errors)
+{
+    return errors > 0 && errors >= count / 100;
+}
+
 /* As a tree and a table in lines of at most `width` columns. Out of memory: returns false. */
 bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width);
 

@@ -47,12 +47,6 @@ struct picture {
     struct area *labels; /* by call; without a width: there is no room for it */
 };
 
-/* From so many errors on it is red. */
-static bool is_bad(uint64_t count, uint64_t errors)
-{
-    return errors > 0 && errors >= count / 100;
-}
-
 void graph_put_style(FILE *file)
 {
     fputs(".bg{font:12px system-ui,-apple-system,'Segoe UI',sans-serif}"
@@ -187,7 +181,7 @@ static void put_way(const struct picture *picture, size_t i, const struct point 
     fprintf(file, "<g>");
     put_call_title(picture, call);
     fprintf(file, "<path class=\"%s%s\" stroke-width=\"%.1f\" d=\"M%.1f %.1f",
-            is_bad(call->calls, call->errors) ? "ee" : "e", is_upwards ? " u" : "", width,
+            graph_is_bad(call->calls, call->errors) ? "ee" : "e", is_upwards ? " u" : "", width,
             points[0].x, points[0].y + (is_upwards ? ARROW - 1 : 0));
     for (size_t k = 1; k < count; k++) {
         const bool is_last = k + 1 == count;
@@ -202,7 +196,7 @@ static void put_way(const struct picture *picture, size_t i, const struct point 
     }
     fputs("\"/>", file);
     put_arrow(picture, &points[is_upwards ? 0 : count - 1], is_upwards,
-              is_bad(call->calls, call->errors));
+              graph_is_bad(call->calls, call->errors));
     fputs("</g>\n", file);
 }
 
@@ -384,8 +378,8 @@ static void put_service(const struct picture *picture, size_t i)
     fprintf(file,
             "<rect class=\"o%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\" rx=\"7\"/>"
             "<rect class=\"c%u\" x=\"%.1f\" y=\"%.1f\" width=\"4\" height=\"%.0f\" rx=\"2\"/>",
-            is_bad(service->spans, service->errors) ? " oe" : "", left, top, BOX_WIDTH, BOX_HEIGHT,
-            landscape_colour(landscape, i), left + 4, top + 8, BOX_HEIGHT - 16);
+            graph_is_bad(service->spans, service->errors) ? " oe" : "", left, top, BOX_WIDTH,
+            BOX_HEIGHT, landscape_colour(landscape, i), left + 4, top + 8, BOX_HEIGHT - 16);
     put_lines(picture, i, left + 15, top);
     if (service->spans)
         fprintf(file,

@@ -17,7 +17,7 @@
 
 #define INDENT     3
 #define LEVELS_MAX 12 /* that are indented */
-#define LABEL_MIN  14
+#define LABEL_MIN  9
 #define CELL       9
 #define CELLS      5
 
@@ -66,17 +66,21 @@ static void put_titles(const struct drawing *drawing, const char *label, const c
 
 /* ---- who calls whom */
 
-/* Returns the columns taken. */
+/* Deep levels are no further to the right. Returns the columns taken. */
 static size_t put_branches(const struct drawing *drawing, size_t level)
 {
     const bool fancy = utf8();
-    const size_t skipped = level > drawing->levels ? level - drawing->levels : 0;
+    const size_t shown = level < drawing->levels ? level : drawing->levels;
 
-    for (size_t i = skipped + 1; i < level; i++)
-        fputs(drawing->has_more[i] ? (fancy ? "│  " : "|  ") : "   ", stdout);
-    if (level)
+    for (size_t i = 1; i < shown; i++) {
+        if (shown < level)
+            fputs(fancy ? "·  " : ".  ", stdout);
+        else
+            fputs(drawing->has_more[i] ? (fancy ? "│  " : "|  ") : "   ", stdout);
+    }
+    if (shown)
         fputs(drawing->has_more[level] ? (fancy ? "├─ " : "|- ") : (fancy ? "└─ " : "`- "), stdout);
-    return (level - skipped) * INDENT;
+    return shown * INDENT;
 }
 
 static void put_service(const struct drawing *drawing, size_t service, size_t level, bool is_again)
