@@ -108,7 +108,7 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     }
 }
 
-static bool read_span(struct text message, struct otlp_span *span)
+bool otlp_read_span(struct text message, struct otlp_span *span)
 {
     struct pb_reader reader = pb_reader_of(message);
     const unsigned char *next;
@@ -167,7 +167,7 @@ static bool read_scope(struct decoding *decoding, struct text message)
         if (field.tag == OTLP_SCOPE_SPANS_SCOPE) {
             decoding->origin.scope = pb_text(&field);
         } else if (field.tag == OTLP_SCOPE_SPANS_SPAN) {
-            if (!read_span(pb_text(&field), &span))
+            if (!otlp_read_span(pb_text(&field), &span))
                 return false;
             decoding->decoded->spans++;
             if (is_valid(&span))

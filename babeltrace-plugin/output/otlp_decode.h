@@ -48,6 +48,9 @@ struct otlp_decoded {
 /* Calls for each span. */
 struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *context);
 
+/* One message Span. Returns false if it is none. */
+bool otlp_read_span(struct text message, struct otlp_span *span);
+
 /* ---- the whole span ---------------------------------------------------------------------------
  */
 

@@ -124,11 +124,13 @@ class Worker:
         self.kills += 1
 
     def stop(self):
-        """Returns the exit status."""
+        """In good order, or, if its group was about to share anew, by giving up what it had not committed."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(60)
         self.process = None
-        return status
+        self.ends += status == 1
+        if status not in (0, 1, -signal.SIGTERM):  # the latter: it had hardly begun
+            raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):
         """name -> value of its metrics that have no labels but its own; {} while it does not answer."""
@@ -183,6 +185,17 @@ class Run:
             self.broker.create(topic, OUT_PARTITIONS)
         self.workers = []
         self.of_group = kafka.Client(cluster.broker, group=self.group)
+        wait_until(self.has_topics, "the broker knows its topics", 30)
+
+    def has_topics(self):
+        """What was just made is not known at once."""
+        try:
+            for topic, partitions in ((self.topic, PARTITIONS), (self.deltas, OUT_PARTITIONS),
+                                      (self.kept, OUT_PARTITIONS)):
+                self.of_group.ends(topic, partitions)
+        except Failed:
+            return False
+        return True
 
     def url(self, topic):
         return f"kafka://{self.broker.address}/{topic}"
@@ -214,12 +227,13 @@ class Run:
         committed = self.of_group.committed(self.topic, PARTITIONS)
         return (f"{self.group} has committed {[done for done, _ in committed]} of"
                 f" {self.of_group.ends(self.topic, PARTITIONS)}; " +
-                "; ".join(f"{worker.name}: {worker.said()[-300:]}" for worker in self.workers))
+                "; ".join(f"{worker.name} has {worker.page().get('blkin_work_partitions')} partitions:"
+                          f" {worker.said()[-300:]}" for worker in self.workers))
 
     def end_workers(self):
         for worker in self.workers:
-            if worker.runs() and worker.stop():
-                raise Failed(f"{worker.name} ended badly: {worker.said()[-1000:]}")
+            if worker.runs():
+                worker.stop()
 
     def results(self):
         """Once all workers have ended: what the deltas add up to, and the kept traces."""

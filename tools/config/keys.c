@@ -84,6 +84,10 @@ static const struct key own[] = {
     A_TEXT(WORK, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, "otlp-metrics", 1023, ""),
     AN_INTEGER(ALL, "hub-traces-per-s", 1, 1000000, 100),
+    A_TEXT(WORK, "group", 249, "blkin-work"),
+    A_TEXT(WORK, "instance", 200, ""),
+    AN_INTEGER(WORK, "wait-ms", 1, 3600000, 3000),
+    AN_INTEGER(WORK, "commit-ms", 10, 8000, 1000),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
     A_TEXT(ALL, "hub-ca-file", 4000, ""),
     A_TEXT(ALL, "hub-cert-file", 4000, ""),
@@ -334,7 +338,8 @@ static bool check_endpoint(const char *text, struct error *error)
 
 static bt_value *text_value(const struct param_rule *rule, const char *text, struct error *error)
 {
-    if (*text == '\0' && rule->default_text && *rule->default_text) {
+    if (*text == '\0' && rule->default_text && *rule->default_text &&
+        strcmp(rule->name, "deltas") != 0) { /* none */
         error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
         return NULL;
     }

@@ -45,7 +45,7 @@ struct facts {
 
 struct doctor {
     const struct config *config;
-    const char *section; /* "live", "rotate" or "record": what it is about */
+    const char *section; /* "live", "rotate", "record" or "work": what it is about */
     struct facts *facts;
     struct finding *findings;
     unsigned *count;
@@ -96,5 +96,6 @@ void check_plugin(const struct doctor *doctor);
 void check_collector(const struct doctor *doctor);
 void check_clock(const struct doctor *doctor);
 void check_disk(const struct doctor *doctor);
+void check_work(const struct doctor *doctor);
 
 #endif

@@ -25,8 +25,8 @@ static const char usage[] =
     "the collector, and says what it saw, whether that is well, and what mends it.\n"
     "Changes nothing.\n"
     "\n"
-    "  --section=NAME  what should run here: live, rotate or record (default: the one\n"
-    "                  that does, else live)\n"
+    "  --section=NAME  what should run here: live, rotate, record or work (default: the\n"
+    "                  one that does, else live)\n"
     "  --quiet         only what is not well\n"
     "  --json          as JSON, for programs\n"
     "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
@@ -53,6 +53,7 @@ static const struct group groups[] = {
      "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
     {"plugin", check_plugin, NULL, NULL},
     {"collector", check_collector, NULL, "is the network there? endpoint in blkin.conf"},
+    {"work", check_work, NULL, "do the brokers answer? input in blkin.conf"},
     {"clock", check_clock, NULL, NULL},
     {"disk", check_disk, NULL, "a file system does not answer: df -h"},
 };
@@ -118,7 +119,7 @@ static bool is_listening(const char *folder, const char *service)
     return is_there;
 }
 
-static const char *const sections[] = {"live", "rotate", "record"};
+static const char *const sections[] = {"live", "rotate", "record", "work"};
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
 /* Which service should be here? The one that is. */
@@ -193,7 +194,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
         return NULL;
     if (config_operands(config) > 0 || (section && !is_section(section))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, rotate or record" : "no argument");
+                section ? "--section=live, rotate, record or work" : "no argument");
         config_free(config);
         *status = 2;
         return NULL;
@@ -302,9 +303,13 @@ struct shared {
     unsigned count;
 };
 
-/* A relay daemon is of live only, alarm and rules are of the recorder. */
+/* A relay daemon is of live only, alarm and rules are of the recorder; of workers, what they need.
+ */
 static bool is_of_interest(const struct doctor *patient, const struct group *group)
 {
+    if (group->run == check_work || is_about(patient, "work"))
+        return is_about(patient, "work") &&
+               (group->run == check_work || group->run == check_clock || group->run == check_disk);
     if (strncmp(group->name, "relayd", 6) == 0)
         return is_about(patient, "live");
     if (group->run == check_alarm || group->run == check_rules)

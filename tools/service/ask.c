@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char status_usage[] =
-    "usage: blkin status [--json] [live|rotate|record|hub]\n"
+    "usage: blkin status [--json] [live|rotate|record|hub|work-root]\n"
     "\n"
     "Prints how the services are that run here: state, session, readers, counters,\n"
     "and what they have said last.\n"
@@ -41,7 +41,7 @@ static const char reload_usage[] =
     "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
     "2 wrong usage.\n";
 
-static const char *const services[] = {"live", "rotate", "record", "hub"};
+static const char *const services[] = {"live", "rotate", "record", "hub", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* Of all that run, or of the one that was named. */
@@ -100,7 +100,8 @@ static int ask(const struct question *question)
     }
     if (answered == 0 && failed == 0)
         fprintf(stderr,
-                "%s: no service of blkin (live, rotate, record or hub) runs here, with runtime-dir "
+                "%s: no service of blkin (live, rotate, record, hub or work-root) runs here, with "
+                "runtime-dir "
                 "\"%s\" and as a user that you may ask\n",
                 question->program, question->folder);
     return answered && !failed ? 0 : 1;
@@ -118,8 +119,8 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
     question->folder = config_text(config, "runtime-dir");
     question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
     if (config_operands(config) > 1 || (question->name && !is_service(question->name))) {
-        fprintf(stderr, "%s: expected live, rotate, record or hub, or nothing\n%s", argv[0],
-                request->usage);
+        fprintf(stderr, "%s: expected live, rotate, record, hub or work-root, or nothing\n%s",
+                argv[0], request->usage);
         status = 2;
     } else {
         status = ask(question);

@@ -7,8 +7,8 @@
 
 #include "advise.h"
 #include "root.h"
+#include "worker.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static int has(int argc, char *argv[], const char *flag)
@@ -26,6 +26,5 @@ int work_command(int argc, char *argv[])
         return root_command(argc, argv);
     if (has(argc, argv, "--advise"))
         return advise_command(argc, argv);
-    fputs("blkin work: the worker itself is not in this build\n", stderr);
-    return 1;
+    return worker_command(argc, argv);
 }

@@ -1,0 +1,138 @@
+/*
+ * feed BROKER TOPIC ROUNDS PAUSE_MS: what three workers write, in transactions of which some are
+ * aborted; and on its output, what it adds up to, as a document: once all is committed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifdef HAS_KAFKA
+
+#include "counting.h"
+#include "work/merged.h"
+
+#include <librdkafka/rdkafka.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WORKERS 3
+#define LIMIT   30000
+
+struct worker {
+    struct names *names;
+    struct statistics *statistics;
+    struct buffer buffer;
+    struct deltas_head head;
+    rd_kafka_t *producer;
+};
+
+static const char *topic;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void must(rd_kafka_error_t *error, const char *what)
+{
+    if (!error)
+        return;
+    fprintf(stderr, "feed: %s: %s\n", what, rd_kafka_error_string(error));
+    exit(1);
+}
+
+static void begin_worker(struct worker *worker, const char *broker, int number)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char instance[64], cause[256];
+
+    (void)snprintf(instance, sizeof(instance), "worker-%d", number);
+    *worker = (struct worker){.names = names_new(10000, 1 << 20)};
+    worker->statistics = statistics_new(worker->names);
+    (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
+    (void)rd_kafka_conf_set(conf, "bootstrap.servers", broker, cause, sizeof(cause));
+    (void)rd_kafka_conf_set(conf, "transactional.id", instance, cause, sizeof(cause));
+    worker->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
+    must(rd_kafka_init_transactions(worker->producer, LIMIT), "init");
+}
+
+static bool produce(void *context, const char *data, size_t length)
+{
+    const struct worker *worker = context;
+
+    return rd_kafka_producev(worker->producer, RD_KAFKA_V_TOPIC(topic),
+                             RD_KAFKA_V_PARTITION((int32_t)chance(2)),
+                             RD_KAFKA_V_VALUE((void *)(uintptr_t)data, length),
+                             RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END) == 0;
+}
+
+/* One that is aborted is as if it had not been: what it had is in the next one. */
+static void commit(struct worker *worker, bool is_aborted)
+{
+    worker->head.end_ns = now_ns();
+    must(rd_kafka_begin_transaction(worker->producer), "begin");
+    if (!deltas_write(&worker->head, worker->statistics, &worker->buffer, produce, worker))
+        exit(1);
+    if (is_aborted) {
+        (void)rd_kafka_flush(worker->producer, LIMIT);
+        must(rd_kafka_abort_transaction(worker->producer, LIMIT), "abort");
+        return;
+    }
+    must(rd_kafka_commit_transaction(worker->producer, LIMIT), "commit");
+    statistics_begin_period(worker->statistics);
+    worker->head.start_ns = worker->head.end_ns;
+    worker->head.counts = (struct work_counts){.busy = 0.5, .behind_s = 0.25};
+}
+
+static void feed_round(struct worker workers[WORKERS], struct merged *whole, bool is_last)
+{
+    for (int i = 0; i < 300; i++) {
+        const struct one_span span = some_span();
+        struct worker *worker = &workers[chance(WORKERS)];
+
+        if (!count_span(worker->statistics, worker->names, &span) ||
+            !count_span(whole->statistics, whole->names, &span))
+            exit(1);
+        worker->head.counts.spans_counted++;
+    }
+    for (int i = 0; i < WORKERS; i++)
+        commit(&workers[i], !is_last && chance(4) == 0);
+}
+
+int main(int argc, char *argv[])
+{
+    struct worker workers[WORKERS];
+    struct merged *whole = merged_new();
+    char *text;
+
+    if (argc != 5)
+        return 2;
+    topic = argv[2];
+    for (int i = 0; i < WORKERS; i++)
+        begin_worker(&workers[i], argv[1], i);
+    for (int round = 0, rounds = atoi(argv[3]); round < rounds; round++) {
+        feed_round(workers, whole, round == rounds - 1);
+        (void)usleep((useconds_t)atoi(argv[4]) * 1000);
+    }
+    text = merged_document(whole, now_ns());
+    fputs(text, stdout);
+    free(text);
+    for (int i = 0; i < WORKERS; i++) {
+        rd_kafka_destroy(workers[i].producer);
+        statistics_free(workers[i].statistics);
+        names_free(workers[i].names);
+        buffer_free(&workers[i].buffer);
+    }
+    merged_free(whole);
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    return 77;
+}
+
+#endif

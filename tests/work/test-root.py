@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+# The root on a real Kafka: what it shows is what three workers have committed, also when it is killed at random
+# moments (KILLS=N), when the broker is away, and when the topic has lost something; its page and its metrics.
+# timeout: 300
+# SPDX-License-Identifier: BSD-2-Clause
+import http.server
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
+from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
+
+BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
+FEED = os.path.join(os.environ["BUILD"], "tests/work/feed")
+KILLS = int(os.environ.get("KILLS", "4"))
+SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
+
+
+def same(document):
+    """What two documents of the same spans have in common, in one order."""
+    def histogram(one):
+        return {**one, "sum": float(f"{one['sum']:.9g}")}
+    rows = [(row["service"], row["name"], row["spans"], row["errors"], histogram(row["duration"]), histogram(row["self"]))
+            for row in document["rows"]]
+    edges = [(edge["client"], edge["server"], edge["calls"], edge["errors"], histogram(edge["duration"]))
+             for edge in document["edges"]]
+    return sorted(rows, key=repr), sorted(edges, key=repr)
+
+
+class Root:
+    def __init__(self, test, **keys):
+        self.folder = test.folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = os.path.join(self.folder, "root.log")
+        keys = {"input": test.url(), "deltas": test.topic_name, "prometheus_listen": str(self.port), "log_level": "info",
+                "runtime_dir": self.folder + "/run", "state_dir": self.folder + "/state", **keys}
+        self.args = [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
+        self.process = None
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([BLKIN, "work", "--root", *self.args], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=ENVIRONMENT)
+        return self
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def get(self, path):
+        """None: it does not show anything yet, or is not there."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+                return answer.read().decode()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
+
+    def document(self):
+        text = self.get("/statistics")
+        return json.loads(text) if text else None
+
+    def wait_spans(self, spans):
+        def has_them():
+            if self.process.poll() is not None:
+                raise AssertionError("the root has ended: " + self.said())
+            document = self.document()
+            return document and document["spans"] >= spans
+        wait_until(has_them, lambda: f"{spans} spans, but {(self.document() or {}).get('spans')}: {self.said()}", 60)
+        return self.document()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30) if self.process else 0
+
+
+class RootTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.broker = Broker(JARS, folder.name)
+        cls.broker.start()
+        cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
+        cls.broker.wait_ready()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.topic_name = self.id().rsplit(".", 1)[1]
+        self.broker.create(self.topic_name, 2)
+
+    def url(self):
+        return f"kafka://{self.broker.address}/traces"
+
+    def root(self, **keys):
+        root = Root(self, **keys)
+        self.addCleanup(root.end)
+        return root.start()
+
+    def feed(self, rounds, pause_ms):
+        return subprocess.Popen([FEED, self.broker.address, self.topic_name, str(rounds), str(pause_ms)],
+                                stdout=subprocess.PIPE, env=ENVIRONMENT)
+
+    def fed(self, feeding):
+        text = feeding.communicate(timeout=120)[0]
+        self.assertEqual(feeding.returncode, 0)
+        return json.loads(text)
+
+    def once(self, *args):
+        run = subprocess.run([BLKIN, "work", "--root", "--once", f"--input={self.url()}", f"--deltas={self.topic_name}",
+                              *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, env=ENVIRONMENT,
+                             check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    def status(self):
+        return json.loads(subprocess.run([BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run", "work-root"],
+                                         stdout=subprocess.PIPE, check=True, timeout=30).stdout)
+
+    def test_killed(self):
+        """What was committed is counted once, whenever the root was killed; and numbers never fall."""
+        print("SEED", SEED)
+        chance = random.Random(SEED)
+        root = self.root()
+        feeding = self.feed(20 * KILLS, 50)
+        shown = 0
+        for _ in range(KILLS):
+            end = time.monotonic() + chance.uniform(0, 2)
+            while time.monotonic() < end:
+                document = root.document()
+                if document:
+                    self.assertGreaterEqual(document["spans"], shown)
+                    shown = document["spans"]
+                time.sleep(0.02)
+            root.kill()
+            root.start()
+        expected = self.fed(feeding)
+        document = root.wait_spans(expected["spans"])
+        self.assertEqual(same(document), same(expected))
+        self.assertEqual([document["refused"], document["gaps"]], [0, 0])
+        self.assertEqual(sorted(worker["instance"] for worker in document["workers"]),
+                         ["worker-0", "worker-1", "worker-2"])
+        self.assertEqual(sum(worker["spans_counted"] for worker in document["workers"]), expected["spans"])
+        # in order: what it has kept is all
+        self.assertEqual(root.end(), 0)
+        self.assertEqual(os.stat(self.folder + "/state/work-root.json").st_mode & 0o777, 0o600)
+        self.broker.topic("delete", self.topic_name)
+        self.broker.create(self.topic_name, 2)
+        with open(self.folder + "/state/work-root.json", encoding="utf-8") as file:
+            self.assertEqual(same(json.load(file)["statistics"]), same(expected))
+
+    def test_page_and_once(self):
+        expected = self.fed(self.feed(3, 0))
+        self.broker.topic("produce", self.topic_name, 0, input=b"of somebody else")
+        root = self.root()
+        document = root.wait_spans(expected["spans"])
+        self.assertEqual(same(document), same(expected))
+        self.assertEqual(document["refused"], 1)
+        page = root.get("/metrics")
+        self.check_page(page, expected)
+        self.assertIsNone(root.get("/other"))
+        status, text, _ = self.once("--json")
+        self.assertEqual((status, same(json.loads(text))), (0, same(expected)))
+        status, text, _ = self.once("--since=1h", "--json")
+        self.assertEqual((status, same(json.loads(text))), (0, same(expected)))
+        status, text, _ = self.once("--since=2099-01-01T00:00:00Z", "--json")
+        self.assertEqual((status, json.loads(text)["spans"]), (0, 0))
+        status, text, _ = self.once()
+        self.assertIn("worker-1", text)
+        status = self.status()
+        self.assertEqual((status["state"], len(status["workers"])), ("serving", 3))
+        advice = subprocess.run([BLKIN, "work", "--advise", "--json", f"--rule={self.rule()}", root.url + "/metrics"],
+                                stdout=subprocess.PIPE, timeout=30, check=True).stdout
+        self.assertEqual({key: json.loads(advice)[key] for key in ("workers", "busy_ratio", "behind_seconds")},
+                         {"workers": 3, "busy_ratio": 0.5, "behind_seconds": 0.25})
+        advice = subprocess.run([BLKIN, "work", "--advise", f"--rule={self.rule()}", f"--runtime-dir={self.folder}/run"],
+                                stdout=subprocess.PIPE, timeout=30, check=True, text=True).stdout
+        self.assertEqual(advice, "3 (3 now: 50 % busy, 0.2 s behind)\n")
+
+    def rule(self):
+        path = self.folder + "/rule"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("up when busy > 90% 2 times\nevery 100ms\n")
+        return path
+
+    def check_page(self, page, expected):
+        from prometheus_client.parser import text_string_to_metric_families
+        families = {family.name: family for family in text_string_to_metric_families(page)}
+        calls = sum(sample.value for sample in families["traces_spanmetrics_calls"].samples)
+        self.assertEqual(calls, expected["spans"])
+        graph = families["traces_service_graph_request"].samples
+        self.assertEqual({(sample.labels["client"], sample.labels["server"]): sample.value for sample in graph},
+                         {(edge["client"], edge["server"]): edge["calls"] for edge in expected["edges"]})
+        for name, key in (("traces_spanmetrics_latency", "duration"), ("blkin_self_time_seconds", "self")):
+            self.assertEqual(families[name].type, "histogram")
+            found = {}
+            for sample in families[name].samples:
+                if sample.name.endswith("_bucket"):
+                    row = (sample.labels["service"], sample.labels["span_name"])
+                    found.setdefault(row, []).append((float(sample.labels["le"]), sample.value))
+            for row in expected["rows"]:
+                buckets = found[row["service"], row["name"]]
+                self.assertEqual(buckets, sorted(buckets))
+                self.assertEqual(buckets[-1], (float("inf"), row[key]["count"]))
+                pairs = list(zip(row[key]["buckets"][::2], row[key]["buckets"][1::2]))
+                for bound, count in buckets[:-1]:
+                    below = row[key]["zeros"] + sum(n for i, n in pairs if 2 ** ((i + 1) / 128) <= bound * 1e9 * 1.0000001)
+                    self.assertEqual(count, below)
+        self.assertEqual(len(families["blkin_work_busy_ratio"].samples), 3)
+        if shutil.which("promtool"):
+            checked = subprocess.run(["promtool", "check", "metrics"], input=page, text=True, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, check=False)
+            self.assertEqual(checked.returncode, 0, checked.stdout[:2000])
+
+    def test_the_broker_is_away(self):
+        """It says so, shows what it had, and goes on; after a restart it waits."""
+        expected = self.fed(self.feed(2, 0))
+        root = self.root()
+        root.wait_spans(expected["spans"])
+        self.broker.kill()
+        try:
+            wait_until(lambda: self.status()["state"] == "waiting", root.said, 60)
+            self.assertIn("Connection refused", self.status()["error"])
+            self.assertEqual(root.document()["spans"], expected["spans"])
+            root.end()
+            root.start()
+            wait_until(lambda: root.said().count("goes on after") == 1, root.said)
+            self.assertIsNone(root.document())  # there may be more than it knows
+        finally:
+            self.broker.start()
+            self.broker.wait_ready()
+        document = root.wait_spans(expected["spans"])
+        self.assertEqual(same(document), same(expected))
+
+    def test_metrics_are_pushed(self):
+        bodies = []
+
+        class Collector(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                bodies.append((self.path, self.headers["Content-Type"], body))
+                self.send_response(200 if len(bodies) > 1 else 503)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        expected = self.fed(self.feed(2, 0))
+        root = self.root(otlp_metrics=f"http://127.0.0.1:{server.server_port}")
+        root.wait_spans(expected["spans"])
+        wait_until(lambda: "they are taken" in root.said(), root.said, 40)
+        self.assertIn("503", root.said())
+        for path, kind, _ in bodies:
+            self.assertEqual((path, kind), ("/v1/metrics", "application/x-protobuf"))
+        self.assertTrue(any(b"blkin.span.self_time" in body for _, _, body in bodies))
+
+    def doctor(self, *args):
+        """Level and words of each check."""
+        run = subprocess.run([BLKIN, "doctor", "--json", "--section=work", f"--runtime-dir={self.folder}/run",
+                              f"--state-dir={self.folder}", *args], stdout=subprocess.PIPE, timeout=60, env=ENVIRONMENT,
+                             check=False)
+        checks = json.loads(run.stdout)["checks"]
+        self.assertEqual(run.returncode, int(any(check["level"] == "bad" for check in checks)))
+        return {check["id"]: (check["level"], check["saw"] + " -> " + check.get("mend", "")) for check in checks}
+
+    def test_doctor(self):
+        """What is wrong with brokers, topics and what is in them."""
+        mine = f"--deltas={self.topic_name}"
+
+        def names(check, level, words, topic, *args):
+            found = self.doctor(f"--input=kafka://{self.broker.address}/{topic}", *args)
+            self.assertEqual(found[check][0], level, found)
+            self.assertIn(words, found[check][1])
+            return found
+        self.assertEqual(self.doctor()["work.settings"][0], "bad")
+        self.assertIn("expected kafka://", self.doctor("--input=x")["work.settings"][1])
+        found = self.doctor(f"--input=kafka://127.0.0.1:{free_port()}/x")["broker.answers"]
+        self.assertEqual(found[0], "bad")
+        self.assertIn("Connection refused", found[1])
+        names("input.topic", "bad", "--create --topic none --partitions 12 --config message.timestamp.type=LogAppendTime",
+              "none", mine)
+        names("deltas.topic", "bad", "--create --topic none", self.topic_name, "--deltas=none")
+        names("input.time", "bad", "--add-config message.timestamp.type=LogAppendTime", self.topic_name, mine)
+        self.broker.create("right", 3, message_timestamp_type="LogAppendTime")
+        found = names("input.messages", "note", "nobody has written", "right", mine)
+        self.assertEqual([found[check][0] for check in ("broker.answers", "input.topic", "input.time", "deltas.topic",
+                                                         "deltas.kept", "transactions.log")], ["ok"] * 6, found)
+        self.assertIn("3 partitions", found["input.topic"][1])
+        self.broker.topic("produce", "right", 1, input=b'[{"traceId":"1"}]')
+        names("input.messages", "bad", "Zipkin's JSON?", "right", mine)
+        span = b"\x0a\x10" + b"t" * 16 + b"\x12\x08" + b"i" * 8 + b"\x2a\x01n"
+        scope = b"\x12" + bytes([len(span)]) + span
+        resource = b"\x12" + bytes([len(scope)]) + scope
+        self.broker.topic("produce", "right", 2, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.create("read", 1, message_timestamp_type="LogAppendTime")
+        self.broker.topic("produce", "read", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        names("input.messages", "ok", "OTLP traces, one of 1 spans", "read", mine)
+        self.broker.create("compacted", 1, cleanup_policy="compact", max_message_bytes=1000)
+        found = names("deltas.kept", "bad", "cleanup.policy=delete", "compacted", "--deltas=compacted")
+        self.assertIn("max.message.bytes", found["input.size"][1])
+
+    def test_wrong_keys(self):
+        for keys, text in [({"input": ""}, "input: expected kafka://BROKER"), ({"input": "kafka://x"}, "expected kafka://"),
+                           ({"deltas": ""}, "deltas: expected the name"), ({"otlp_metrics": "ftp://x"}, "otlp-metrics"),
+                           ({"prometheus_listen": "x"}, "prometheus-listen")]:
+            root = Root(self, **keys).start()
+            self.assertEqual(root.process.wait(30), 1, root.said())
+            self.assertIn(text, root.said())
+            os.unlink(root.log)
+        self.assertEqual(subprocess.run([BLKIN, "work", "--root", "--since=x", "--once"], stderr=subprocess.DEVNULL,
+                                        check=False).returncode, 2)
+
+
+if __name__ == "__main__":
+    JARS = fetch_kafka()
+    unittest.main(verbosity=2)

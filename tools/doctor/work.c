@@ -1,0 +1,394 @@
+/*
+ * Checks of `blkin work`: the brokers, the topics and their settings, and what is in them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#ifndef HAS_KAFKA
+
+void check_work(const struct doctor *doctor)
+{
+    saw(doctor, LEVEL_BAD, "work.build", "this build is without librdkafka");
+    mend(doctor, "apt install librdkafka-dev, and build it again; or take the package");
+}
+
+#else
+
+#include "monotonic.h"
+#include "output/kafka_conf.h"
+#include "output/otlp_decode.h"
+#include "service/say.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All together within the time of a group of checks. */
+#define ASK_MS  1500
+#define READ_MS 1500
+
+struct kafka {
+    const struct doctor *doctor;
+    struct kafka_url url;
+    const char *deltas;
+    rd_kafka_t *client;
+    int brokers, partitions; /* the latter of the input topic */
+    int32_t a_broker;
+    bool has_deltas, has_transaction_state;
+};
+
+/* ---- settings, as a broker has them ---------------------------------------------------------- */
+
+/* Calls for each setting. Returns false if they are not told. */
+static bool ask_settings(const struct kafka *kafka, rd_kafka_ResourceType_t type, const char *name,
+                         void (*take)(void *context, const char *key, const char *value),
+                         void *context)
+{
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka->client);
+    rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(type, name);
+    const rd_kafka_ConfigResource_t **told;
+    rd_kafka_event_t *event;
+    size_t count = 0;
+
+    rd_kafka_DescribeConfigs(kafka->client, &resource, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, ASK_MS);
+    if (event && !rd_kafka_event_error(event)) {
+        told = rd_kafka_DescribeConfigs_result_resources(
+            rd_kafka_event_DescribeConfigs_result(event), &count);
+        if (count == 1 && !rd_kafka_ConfigResource_error(told[0])) {
+            const rd_kafka_ConfigEntry_t **entries =
+                rd_kafka_ConfigResource_configs(told[0], &count);
+
+            for (size_t i = 0; i < count; i++) {
+                const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+
+                take(context, rd_kafka_ConfigEntry_name(entries[i]), value ? value : "");
+            }
+        } else {
+            count = 0;
+        }
+    }
+    if (event)
+        rd_kafka_event_destroy(event);
+    rd_kafka_ConfigResource_destroy(resource);
+    rd_kafka_queue_destroy(queue);
+    return count > 0;
+}
+
+struct settings {
+    char time[32], cleanup[32]; /* of a topic */
+    int64_t message_bytes, retention_ms;
+    int64_t replicas, in_sync; /* of a broker: of the log of transactions */
+};
+
+static void take_setting(void *context, const char *key, const char *value)
+{
+    struct settings *settings = context;
+
+    if (strcmp(key, "message.timestamp.type") == 0)
+        (void)snprintf(settings->time, sizeof(settings->time), "%s", value);
+    else if (strcmp(key, "cleanup.policy") == 0)
+        (void)snprintf(settings->cleanup, sizeof(settings->cleanup), "%s", value);
+    else if (strcmp(key, "max.message.bytes") == 0)
+        settings->message_bytes = strtoll(value, NULL, 10);
+    else if (strcmp(key, "retention.ms") == 0)
+        settings->retention_ms = strtoll(value, NULL, 10);
+    else if (strcmp(key, "transaction.state.log.replication.factor") == 0)
+        settings->replicas = strtoll(value, NULL, 10);
+    else if (strcmp(key, "transaction.state.log.min.isr") == 0)
+        settings->in_sync = strtoll(value, NULL, 10);
+}
+
+static void mend_setting(const struct kafka *kafka, const char *topic, const char *setting)
+{
+    mend(kafka->doctor,
+         "kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "
+         "--add-config %s",
+         kafka->url.brokers, topic, setting);
+}
+
+#define OUR_MESSAGE_BYTES 900000
+
+static void check_input_settings(const struct kafka *kafka)
+{
+    struct settings settings = {.message_bytes = INT64_MAX};
+
+    if (!ask_settings(kafka, RD_KAFKA_RESOURCE_TOPIC, kafka->url.topic, take_setting, &settings)) {
+        saw(kafka->doctor, LEVEL_NOTE, "input.time",
+            "the brokers do not tell the topic's settings");
+        mend(kafka->doctor,
+             "allow DescribeConfigs, or see yourself that %s has "
+             "message.timestamp.type=LogAppendTime",
+             kafka->url.topic);
+        return;
+    }
+    if (strcmp(settings.time, "LogAppendTime") == 0) {
+        saw(kafka->doctor, LEVEL_OK, "input.time", "%s has the brokers' time (LogAppendTime)",
+            kafka->url.topic);
+    } else {
+        saw(kafka->doctor, LEVEL_BAD, "input.time",
+            "%s has the writers' time (%s): traces are put together by time, and the clock of one "
+            "writer that is wrong would close them early",
+            kafka->url.topic, settings.time);
+        mend_setting(kafka, kafka->url.topic, "message.timestamp.type=LogAppendTime");
+    }
+    if (settings.message_bytes < OUR_MESSAGE_BYTES) {
+        saw(kafka->doctor, LEVEL_BAD, "input.size",
+            "%s takes messages of %" PRId64 " bytes, writers send up to %d", kafka->url.topic,
+            settings.message_bytes, OUR_MESSAGE_BYTES);
+        mend_setting(kafka, kafka->url.topic, "max.message.bytes=1048588");
+    }
+}
+
+static void check_deltas_settings(const struct kafka *kafka)
+{
+    struct settings settings = {.retention_ms = -1};
+
+    if (!kafka->has_deltas ||
+        !ask_settings(kafka, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas, take_setting, &settings))
+        return;
+    if (strstr(settings.cleanup, "compact")) {
+        saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
+            "%s is compacted: of deltas, which have no key, nothing is right then", kafka->deltas);
+        mend_setting(kafka, kafka->deltas, "cleanup.policy=delete");
+    } else if (settings.retention_ms >= 0 && settings.retention_ms < 600000) {
+        saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
+            "%s keeps them for %" PRId64 " s: what a root has not read by then is lost",
+            kafka->deltas, settings.retention_ms / 1000);
+        mend_setting(kafka, kafka->deltas, "retention.ms=86400000");
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "deltas.kept", "%s keeps them for long enough", kafka->deltas);
+    }
+}
+
+/* The log of transactions is made with the first of them: then there must be enough brokers. */
+static void check_transactions(const struct kafka *kafka)
+{
+    struct settings settings = {.replicas = 0};
+    char broker[16];
+
+    (void)snprintf(broker, sizeof(broker), "%d", (int)kafka->a_broker);
+    if (!ask_settings(kafka, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
+        saw(kafka->doctor, LEVEL_NOTE, "transactions.log",
+            "the brokers do not tell their settings");
+        mend(kafka->doctor, "see yourself that transaction.state.log.replication.factor is at most "
+                            "the number of brokers");
+    } else if (settings.in_sync > kafka->brokers ||
+               (!kafka->has_transaction_state && settings.replicas > kafka->brokers)) {
+        saw(kafka->doctor, LEVEL_BAD, "transactions.log",
+            "the log of transactions wants %" PRId64 " brokers, %" PRId64
+            " of them in step, and there are %d: no worker could commit",
+            settings.replicas, settings.in_sync, kafka->brokers);
+        mend(kafka->doctor,
+             "more brokers, or transaction.state.log.replication.factor=%d and "
+             "transaction.state.log.min.isr=1 in server.properties",
+             kafka->brokers);
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "transactions.log", "%d brokers are enough for transactions",
+            kafka->brokers);
+    }
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static void find_topics(struct kafka *kafka, const rd_kafka_metadata_t *metadata)
+{
+    kafka->brokers = metadata->broker_cnt;
+    kafka->a_broker = metadata->broker_cnt ? metadata->brokers[0].id : -1;
+    for (int i = 0; i < metadata->topic_cnt; i++) {
+        const rd_kafka_metadata_topic_t *topic = &metadata->topics[i];
+
+        if (strcmp(topic->topic, kafka->url.topic) == 0)
+            kafka->partitions = topic->err ? 0 : topic->partition_cnt;
+        else if (strcmp(topic->topic, kafka->deltas) == 0)
+            kafka->has_deltas = !topic->err;
+        else if (strcmp(topic->topic, "__transaction_state") == 0)
+            kafka->has_transaction_state = true;
+    }
+}
+
+static void mend_missing(const struct kafka *kafka, const char *topic, int partitions,
+                         const char *setting)
+{
+    mend(kafka->doctor,
+         "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d --config %s",
+         kafka->url.brokers, topic, partitions, setting);
+}
+
+static void check_topics(const struct kafka *kafka)
+{
+    if (kafka->partitions == 0) {
+        saw(kafka->doctor, LEVEL_BAD, "input.topic", "there is no topic %s, or it is not for us",
+            kafka->url.topic);
+        mend_missing(kafka, kafka->url.topic, 12, "message.timestamp.type=LogAppendTime");
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "input.topic",
+            "%s has %d partitions: so many workers have something to do", kafka->url.topic,
+            kafka->partitions);
+    }
+    if (!*kafka->deltas) {
+        saw(kafka->doctor, LEVEL_NOTE, "deltas.topic", "deltas is empty: no root has anything");
+    } else if (!kafka->has_deltas) {
+        saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "there is no topic %s, or it is not for us",
+            kafka->deltas);
+        mend_missing(kafka, kafka->deltas, 1, "retention.ms=86400000");
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "deltas.topic", "%s is there", kafka->deltas);
+    }
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+/* The last message of any partition that has one; NULL: none has. */
+static rd_kafka_message_t *last_message(const struct kafka *kafka)
+{
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, kafka->url.topic, NULL);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka->client);
+    const int64_t until_ms = clock_ms() + READ_MS;
+    rd_kafka_message_t *message = NULL;
+    int ends = 0;
+
+    for (int i = 0; i < kafka->partitions; i++)
+        (void)rd_kafka_consume_start_queue(topic, i, RD_KAFKA_OFFSET_TAIL(2), queue);
+    while (!message && ends < kafka->partitions && clock_ms() < until_ms) {
+        message = rd_kafka_consume_queue(queue, 100);
+        if (message && message->err) {
+            ends += message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+            rd_kafka_message_destroy(message);
+            message = NULL;
+        }
+    }
+    for (int i = 0; i < kafka->partitions; i++)
+        (void)rd_kafka_consume_stop(topic, i);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_topic_destroy(topic);
+    return message;
+}
+
+static void ignore_span(void *context, const struct otlp_origin *origin,
+                        const struct otlp_span *span)
+{
+    (void)context;
+    (void)origin;
+    (void)span;
+}
+
+static void check_messages(const struct kafka *kafka)
+{
+    rd_kafka_message_t *message = last_message(kafka);
+    struct otlp_decoded decoded;
+    int64_t age_s;
+
+    if (!message) {
+        saw(kafka->doctor, LEVEL_NOTE, "input.messages", "nobody has written to %s, or not lately",
+            kafka->url.topic);
+        mend(kafka->doctor, "endpoint = kafka://%s/%s and format = otlp where spans are collected",
+             kafka->url.brokers, kafka->url.topic);
+        return;
+    }
+    decoded = otlp_decode((struct text){message->payload, message->len}, ignore_span, NULL);
+    age_s = wall_clock_ns() / 1000000000 - rd_kafka_message_timestamp(message, NULL) / 1000;
+    if (decoded.is_broken || decoded.spans == 0) {
+        saw(kafka->doctor, LEVEL_BAD, "input.messages",
+            "partition %d, offset %" PRId64 ": expected OTLP traces, and it is something else%s",
+            (int)message->partition, message->offset,
+            message->len && *(const char *)message->payload == '[' ? ": Zipkin's JSON?" : "");
+        mend(kafka->doctor, "format = otlp where it is written (of a collector: otlp_proto)");
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "input.messages",
+            "OTLP traces, one of %" PRIu64 " spans from %" PRId64 " s ago", decoded.spans, age_s);
+    }
+    rd_kafka_message_destroy(message);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
+{
+    static const char *const table[][2] = {
+        {"client.id", "blkin-doctor"}, {"enable.partition.eof", "true"}, {"log_level", "0"}};
+    static const char *const none[] = {NULL};
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char cause[256];
+
+    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), "input", error) ||
+        !kafka_conf_set_url(conf, &kafka->url, "input", "kafka-file", none, error) ||
+        !kafka_conf_set_file(conf, config_text(kafka->doctor->config, "kafka-file"), "kafka-file",
+                             none, error)) {
+        rd_kafka_conf_destroy(conf);
+        return NULL;
+    }
+    kafka->client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, cause, sizeof(cause));
+    if (!kafka->client) {
+        error_set(error, "%s", cause);
+        rd_kafka_conf_destroy(conf);
+    }
+    return kafka->client;
+}
+
+/* Why there is no connection, the client is told by and by. */
+static void explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
+{
+    rd_kafka_event_t *event;
+    rd_kafka_queue_t *queue = rd_kafka_queue_get_main(kafka->client);
+    struct error error;
+
+    kafka_describe(&error, kafka->url.brokers, code, rd_kafka_err2str(code), "kafka-file");
+    while ((event = rd_kafka_queue_poll(queue, 0))) {
+        if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR &&
+            rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+            kafka_describe(&error, kafka->url.brokers, rd_kafka_event_error(event),
+                           rd_kafka_event_error_string(event), "kafka-file");
+        rd_kafka_event_destroy(event);
+    }
+    rd_kafka_queue_destroy(queue);
+    saw(kafka->doctor, LEVEL_BAD, "broker.answers", "%s", error.text);
+    mend(kafka->doctor, "input in blkin.conf, from %s: is a broker there?",
+         config_origin(kafka->doctor->config, "input"));
+}
+
+static void look(struct kafka *kafka)
+{
+    const rd_kafka_metadata_t *metadata = NULL;
+    const rd_kafka_resp_err_t code = rd_kafka_metadata(kafka->client, 1, NULL, &metadata, ASK_MS);
+
+    if (code) {
+        explain(kafka, code);
+        return;
+    }
+    find_topics(kafka, metadata);
+    rd_kafka_metadata_destroy(metadata);
+    saw(kafka->doctor, LEVEL_OK, "broker.answers", "%s answers, of %d in the cluster",
+        kafka->url.brokers, kafka->brokers);
+    check_topics(kafka);
+    check_transactions(kafka);
+    if (kafka->partitions) {
+        check_input_settings(kafka);
+        check_messages(kafka);
+    }
+    check_deltas_settings(kafka);
+}
+
+void check_work(const struct doctor *doctor)
+{
+    const char *input = config_text(doctor->config, "input");
+    const char *deltas = config_text(doctor->config, "deltas");
+    struct kafka kafka = {.doctor = doctor, .deltas = deltas ? deltas : ""};
+    struct error error;
+
+    if (!input || !*input) {
+        saw(doctor, LEVEL_BAD, "work.settings", "input is not set: where are the traces?");
+        mend(doctor, "input = kafka://BROKER/TOPIC in blkin.conf, below [work]");
+    } else if (!kafka_url_parse(&kafka.url, "input", "kafka-file", input, &error) ||
+               !open_client(&kafka, &error)) {
+        saw(doctor, LEVEL_BAD, "work.settings", "%s", error.text);
+        mend(doctor, "blkin config show --section=work tells where it is set");
+    } else {
+        look(&kafka);
+        rd_kafka_destroy(kafka.client);
+    }
+}
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * Where kept traces go.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "keeper.h"
+
+#include "buffer.h"
+#include "output/kafka_partition.h"
+#include "output/protobuf.h"
+
+#include <stdlib.h>
+
+/* What is written around the spans of an origin. */
+#define AROUND_MAX 64U
+
+struct keeper {
+    /* a topic */
+    keeper_emit_fn *emit;
+    void *context;
+    uint32_t partitions;
+    struct buffer *messages;        /* of each partition the one that is filled */
+    const struct held_span **spans; /* of the trace, by origin */
+    /* an exporter */
+    struct exporter *exporter;
+    struct endpoint_table *endpoints;
+    struct span whole;
+};
+
+/* ---- a topic --------------------------------------------------------------------------------- */
+
+struct keeper *keeper_new_topic(uint32_t partitions, keeper_emit_fn *emit, void *context)
+{
+    struct keeper *keeper = calloc(1, sizeof(*keeper));
+
+    if (!keeper)
+        return NULL;
+    *keeper = (struct keeper){.emit = emit,
+                              .context = context,
+                              .partitions = partitions,
+                              .messages = calloc(partitions, sizeof(*keeper->messages)),
+                              .spans = calloc(TRACE_SPANS_MAX, sizeof(*keeper->spans))};
+    if (keeper->messages && keeper->spans)
+        return keeper;
+    keeper_free(keeper);
+    return NULL;
+}
+
+static bool emit_message(struct keeper *keeper, uint32_t partition)
+{
+    struct buffer *message = &keeper->messages[partition];
+    const size_t length = message->length;
+
+    message->length = 0;
+    return length == 0 || keeper->emit(keeper->context, partition, message->data, length);
+}
+
+static int compare_texts(struct text a, struct text b)
+{
+    if (a.length != b.length)
+        return a.length < b.length ? -1 : 1;
+    return a.length ? memcmp(a.data, b.data, a.length) : 0;
+}
+
+static int compare_origins(const struct held_span *a, const struct held_span *b)
+{
+    const struct held_origin *left = held_origin(a), *right = held_origin(b);
+    const int resources = left == right ? 0 : compare_texts(left->resource, right->resource);
+
+    return resources || left == right ? resources : compare_texts(left->scope, right->scope);
+}
+
+static int by_origin(const void *a, const void *b)
+{
+    const struct held_span *left = *(const struct held_span *const *)a;
+    const struct held_span *right = *(const struct held_span *const *)b;
+    const int origins = compare_origins(left, right);
+
+    if (origins)
+        return origins;
+    return (left->span.start_ns > right->span.start_ns) -
+           (left->span.start_ns < right->span.start_ns);
+}
+
+static char *put_message(char *at, char tag, struct text message)
+{
+    *at++ = tag;
+    return text_copy(pb_put_varint(at, message.length), message);
+}
+
+static size_t size_of(const struct held_span *span)
+{
+    return AROUND_MAX + span->raw_length;
+}
+
+/* How many of the first spans are of one origin and fit into `room`. *size gets what they take. */
+static uint32_t run_length(const struct held_span *const *spans, uint32_t count, size_t room,
+                           size_t *size)
+{
+    const struct held_origin *origin = held_origin(spans[0]);
+    uint32_t run = 0;
+
+    *size = 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
+    while (run < count && (run == 0 || compare_origins(spans[0], spans[run]) == 0) &&
+           *size + size_of(spans[run]) <= room)
+        *size += size_of(spans[run++]);
+    return run;
+}
+
+/* A ResourceSpans of them. */
+static void put_run(struct buffer *message, const struct held_span *const *spans, uint32_t count)
+{
+    const struct held_origin *origin = held_origin(spans[0]);
+    char *at = message->data + message->length, *group, *part;
+
+    *at++ = PB_BYTES(1);
+    group = at;
+    at += PB_PADDED;
+    if (origin->resource.length)
+        at = put_message(at, PB_BYTES(1), origin->resource);
+    *at++ = PB_BYTES(2);
+    part = at;
+    at += PB_PADDED;
+    if (origin->scope.length)
+        at = put_message(at, PB_BYTES(1), origin->scope);
+    for (uint32_t i = 0; i < count; i++)
+        at = put_message(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
+    pb_put_padded(part, (uint32_t)(at - part - PB_PADDED), PB_PADDED);
+    pb_put_padded(group, (uint32_t)(at - group - PB_PADDED), PB_PADDED);
+    message->length = (size_t)(at - message->data);
+}
+
+/* A trace that fits into a message is in one. */
+static bool put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
+                      struct work_counts *counts)
+{
+    const struct held_span *const *spans = keeper->spans;
+    struct buffer *message = &keeper->messages[partition];
+
+    while (count) {
+        size_t size;
+        uint32_t run = run_length(spans, count, KEPT_MESSAGE_MAX - message->length, &size);
+
+        if (run == 0 && message->length) {
+            if (!emit_message(keeper, partition))
+                return false;
+            continue;
+        }
+        if (run == 0) {
+            counts->spans_too_large++;
+            run = 1;
+        } else {
+            if (!buffer_reserve(message, size))
+                return false;
+            put_run(message, spans, run);
+        }
+        spans += run;
+        count -= run;
+    }
+    return true;
+}
+
+static bool add_to_topic(struct keeper *keeper, const struct held_trace *trace,
+                         struct work_counts *counts)
+{
+    const uint32_t partition = kafka_partition(trace->high, trace->low, keeper->partitions);
+    size_t size = 0;
+    uint32_t count = 0;
+
+    for (const struct held_span *span = trace->first; span; span = span->next) {
+        const struct held_origin *origin = held_origin(span);
+
+        keeper->spans[count++] = span;
+        size += size_of(span) + 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
+    }
+    qsort(keeper->spans, count, sizeof(*keeper->spans), by_origin);
+    if (keeper->messages[partition].length + size > KEPT_MESSAGE_MAX &&
+        !emit_message(keeper, partition))
+        return false;
+    return put_spans(keeper, partition, count, counts);
+}
+
+/* ---- an exporter ----------------------------------------------------------------------------- */
+
+struct keeper *keeper_new_exporter(const struct exporter_options *options,
+                                   const struct exporter_callbacks *callbacks, struct error *error)
+{
+    struct keeper *keeper = calloc(1, sizeof(*keeper));
+
+    error_set(error, "out of memory");
+    if (!keeper)
+        return NULL;
+    keeper->endpoints = endpoint_table_new();
+    if (keeper->endpoints)
+        keeper->exporter = exporter_new(options, callbacks, error);
+    if (keeper->exporter)
+        return keeper;
+    keeper_free(keeper);
+    return NULL;
+}
+
+static bool add_to_exporter(struct keeper *keeper, const struct held_trace *trace)
+{
+    for (const struct held_span *span = trace->first; span; span = span->next) {
+        const struct held_origin *origin = held_origin(span);
+        const struct otlp_origin whole_origin = {
+            .resource = origin->resource, .scope = origin->scope, .service = origin->service};
+        struct otlp_span fast;
+
+        if (!otlp_read_span((struct text){span->raw, span->raw_length}, &fast) ||
+            !otlp_decode_span(&whole_origin, &fast, keeper->endpoints, &keeper->whole))
+            return false;
+        exporter_add(keeper->exporter, &keeper->whole);
+    }
+    return true;
+}
+
+/* ---- either ---------------------------------------------------------------------------------- */
+
+bool keeper_add(struct keeper *keeper, const struct held_trace *trace, struct work_counts *counts)
+{
+    counts->traces_kept++;
+    counts->spans_kept += trace->spans;
+    return keeper->exporter ? add_to_exporter(keeper, trace) : add_to_topic(keeper, trace, counts);
+}
+
+bool keeper_flush(struct keeper *keeper, struct error *error)
+{
+    if (keeper->exporter) {
+        exporter_flush(keeper->exporter);
+        return !exporter_has_failed(keeper->exporter, error);
+    }
+    for (uint32_t i = 0; i < keeper->partitions; i++) {
+        if (!emit_message(keeper, i)) {
+            error_set(error, "a message of kept traces cannot be written");
+            return false;
+        }
+    }
+    return true;
+}
+
+bool keeper_exporter_counts(struct keeper *keeper, struct exporter_counts *counts)
+{
+    if (keeper->exporter)
+        *counts = exporter_counts(keeper->exporter);
+    return keeper->exporter != NULL;
+}
+
+void keeper_free(struct keeper *keeper)
+{
+    struct error error;
+
+    if (!keeper)
+        return;
+    if (keeper->exporter)
+        (void)exporter_close(keeper->exporter, &error);
+    exporter_free(keeper->exporter);
+    endpoint_table_free(keeper->endpoints);
+    free(keeper->whole.log);
+    for (uint32_t i = 0; keeper->messages && i < keeper->partitions; i++)
+        buffer_free(&keeper->messages[i]);
+    free(keeper->messages);
+    free(keeper->spans);
+    free(keeper);
+}

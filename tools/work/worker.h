@@ -1,0 +1,110 @@
+/*
+ * blkin work: a worker of a consumer group. One thread: reads spans, puts traces together, counts
+ * them, and commits what it has counted and kept together with where it stands.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WORK_WORKER_H
+#define BLKIN_TOOLS_WORK_WORKER_H
+
+/* argv[0] is how messages begin. Returns the exit status. */
+int worker_command(int argc, char *argv[]);
+
+#ifdef HAS_KAFKA
+
+#include "analysis/statistics.h"
+#include "analysis/tail.h"
+#include "config/config.h"
+#include "deltas.h"
+#include "keeper.h"
+#include "output/kafka_conf.h"
+#include "params.h"
+#include "partition.h"
+
+#include <librdkafka/rdkafka.h>
+#include <signal.h>
+
+/* Where a partition stood when it was committed last. */
+struct assigned {
+    struct partition partition;
+    struct place committed;
+    int64_t end_offset; /* the end of the log was there; -1: not since the last message */
+    int64_t asked_ms;   /* when the broker was asked for its end last */
+};
+
+struct worker {
+    struct config *config;
+    bt_value *param_map;
+    struct params params; /* the sink's */
+    struct kafka_url input;
+    char instance[DELTAS_NAME_MAX];
+    bool is_static;
+    const char *group;
+    const char *deltas_name;
+    int64_t wait_ms, commit_ms;
+
+    rd_kafka_t *consumer, *producer;
+    rd_kafka_topic_t *deltas, *kept;
+    bool in_transaction;
+    struct assigned **assigned; /* by partition; NULL: somebody else's */
+    int32_t assigned_room;
+    rd_kafka_topic_partition_list_t *leaving; /* with their places, for the next commit */
+
+    struct names *names;
+    struct statistics *statistics;
+    struct trace_model model;
+    struct tail_rules *rules;
+    struct keeper *keeper; /* NULL: nothing is kept */
+    struct assembly assembly;
+    struct work_counts counts;
+    struct work_counts committed; /* as of the last commit */
+    struct buffer deltas_buffer;
+    int64_t period_ns; /* since 1970, when the last commit was */
+
+    /* the share of the time */
+    int64_t window_ns, idle_ns;
+    int64_t committed_ms, changed_ms;
+    bool is_away;    /* no broker was to be reached; that was said */
+    bool has_failed; /* that was said: what was not committed is for the next one */
+    bool ends_well;  /* all the same, as it was to end */
+    struct metrics_server *page;
+    int64_t page_ms;
+};
+
+/* Set by SIGTERM and SIGINT. */
+extern volatile sig_atomic_t worker_is_ending;
+
+/* Says it, and that it ends; nothing more is committed. */
+__attribute__((format(printf, 2, 3))) void worker_fail(struct worker *worker, const char *format,
+                                                       ...);
+
+/* ---- transaction.c: all return false after worker_fail() */
+
+bool transactions_open(struct worker *worker, struct error *error);
+void transactions_close(struct worker *worker);
+
+/* A message of kept traces, in the transaction that is open from the first one on. */
+bool transaction_emit_kept(void *context, uint32_t partition, const char *data, size_t length);
+
+/* What was counted and kept since the last one, and where each partition stands. */
+bool transaction_commit(struct worker *worker);
+
+/* Where it stands, for the next commit: the partition is given away before it. */
+void transaction_add_leaving(struct worker *worker, int32_t partition);
+
+/* How many partitions a topic of the producer's has; 0 with error set: not to be found out. */
+uint32_t transactions_partitions(struct worker *worker, rd_kafka_topic_t *topic,
+                                 struct error *error);
+
+/* ---- worker_page.c */
+
+/* For Prometheus; context is the worker. */
+char *worker_page(void *context);
+
+/* The account in one line. */
+#define ACCOUNT_LINE_MAX 512
+void worker_account_line(const struct work_counts *counts, char line[ACCOUNT_LINE_MAX]);
+
+#endif
+
+#endif
