@@ -9,8 +9,8 @@
 #include "check.h"
 #include "trace_reference.h"
 
-#define TRACES 100000
-#define MANY   300000
+#define TRACES 30000
+#define MANY   100000
 
 static uint64_t state = 7;
 
@@ -98,7 +98,7 @@ static void test_times(void)
     trace_model_destroy(&model);
 }
 
-/* ---- made to take long: work that grows with the square would be 10^11 steps, and not end */
+/* ---- made to take long: work that grows with the square would be 10^10 steps, and not end */
 
 static void test_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
 {
