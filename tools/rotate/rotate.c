@@ -10,6 +10,7 @@
 #include "service/metrics.h"
 #include "service/notify.h"
 #include "service/say.h"
+#include "service/watchdog.h"
 #include "status.h"
 #include "steps.h"
 
@@ -42,7 +43,7 @@ struct rotate {
     struct loop *loop;
     struct control *control;
     struct metrics *metrics;
-    struct timer watchdog;
+    struct watchdog watchdog;
     struct steps steps;
     bool has_failed;
 };
@@ -81,23 +82,13 @@ static bool read_configuration(struct rotate *rotate)
         rotate->config = config;
         steps_configure(&rotate->steps, config);
     }
-    say(config ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING, "reload: %s",
-        config ? "the new configuration holds" : "the configuration is wrong, the old one holds");
-    notify("READY=1");
+    notify_reloaded(config ? NULL : "the configuration is wrong, the old one holds");
     return config != NULL;
 }
 
 static void reload(void *context)
 {
     (void)read_configuration(context);
-}
-
-static void wake(void *context)
-{
-    struct rotate *rotate = context;
-
-    notify("WATCHDOG=1");
-    timer_set(rotate->loop, &rotate->watchdog, notify_watchdog_ms());
 }
 
 static struct rotate_status status_of(const struct rotate *rotate)
@@ -191,9 +182,7 @@ static bool open_all(struct rotate *rotate, struct error *error)
 
 static void serve(struct rotate *rotate)
 {
-    rotate->watchdog = (struct timer){.due = wake, .context = rotate};
-    if (notify_watchdog_ms())
-        wake(rotate);
+    watchdog_start(&rotate->watchdog, rotate->loop);
     steps_begin(&rotate->steps);
     if (!loop_run(rotate->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
