@@ -81,11 +81,12 @@ static void test_times(void)
 {
     static const int64_t times[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
     struct trace_model model = {0};
-    uint64_t id = 0;
 
     for (size_t i = 0; i < 36; i++) {
-        const struct trace_span span = {
-            .id = ++id, .parent_id = id / 2, .start_ns = times[i / 6], .duration_ns = times[i % 6]};
+        const struct trace_span span = {.id = i + 1,
+                                        .parent_id = (i + 1) / 2,
+                                        .start_ns = times[i / 6],
+                                        .duration_ns = times[i % 6]};
 
         CHECK(trace_model_add(&model, &span));
     }
