@@ -381,7 +381,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_t
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -390,6 +390,11 @@ bench: ## measure what tracing costs: prints a table, writes build/bench.json an
 bench-sink: ## the sink's part of it only
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@$(PYTHON) tests/bench/bench sink live
+
+bench-kafka: ## what sending to a broker costs the sink
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(kafka_tests)
+	@$(PYTHON) tests/bench/bench kafka
 
 bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
 	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)

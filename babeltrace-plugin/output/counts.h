@@ -25,7 +25,7 @@ enum outcome {
     OUTCOME_DROPPED,            /* the queue was full */
     OUTCOME_NO_MEMORY,          /* to keep or to encode it */
     OUTCOME_SKIPPED,            /* an earlier run has delivered it: exporter_skip() */
-    OUTCOME_SAMPLED_OUT,           /* with its trace, by tail sampling: exporter_sample_out() */
+    OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: exporter_sample_out() */
     OUTCOME_SPOOLED,            /* it is on disk, and in the spool's account from now on */
     OUTCOMES
 };

@@ -510,7 +510,8 @@ static enum result deliver_arranged(struct courier *courier, struct run run)
         run.body = &body;
         result = deliver_list(courier, run, &parts);
     } else {
-        result = settle(courier, run, OUTCOME_NO_MEMORY);
+        error_set(&courier->reply.error, "out of memory");
+        result = RESULT_GIVEN_UP;
     }
     parts_free(&parts);
     body_destroy(&body);

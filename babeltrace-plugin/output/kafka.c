@@ -56,6 +56,7 @@ struct kafka_transport {
     rd_kafka_topic_t *topic;
     bool is_stale; /* the handle is of no use any more */
     int64_t look_again_ms;
+    int64_t look_ms;
     uint32_t outstanding; /* messages without a report */
     bool is_abandoned;    /* their replies are nobody's any more */
     bool is_away;         /* no broker is to be reached */
@@ -176,8 +177,10 @@ static const char *const reserved[] = {
 
 static rd_kafka_conf_t *make_conf(struct kafka_transport *kafka, struct error *error)
 {
-    static const char *const codecs[] = {
-        [COMPRESSION_AUTO] = "lz4", [COMPRESSION_NONE] = "none", [COMPRESSION_GZIP] = "gzip"};
+    static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
+                                         [COMPRESSION_NONE] = "none",
+                                         [COMPRESSION_GZIP] = "gzip",
+                                         [COMPRESSION_ZSTD] = "zstd"};
     const char *const table[][2] = {
         {"client.id", "blkin"},
         {"acks", "all"},
@@ -283,7 +286,7 @@ static bool may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t 
     switch (code) {
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
-        return was_away ? waited_ms < AWAY_MS : !kafka->is_away && waited_ms < LOOK_MS;
+        return was_away ? waited_ms < AWAY_MS : !kafka->is_away && waited_ms < kafka->look_ms;
     case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
         return waited_ms < MAKING_MS;
@@ -496,6 +499,7 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
         .free = kafka_free,
     };
     kafka->compression = options->compression;
+    kafka->look_ms = options->request_timeout_ms < LOOK_MS ? options->request_timeout_ms : LOOK_MS;
     kafka->file = options->kafka_file ? strdup(options->kafka_file) : NULL;
     (void)snprintf(kafka->timeout_ms, sizeof(kafka->timeout_ms), "%lld",
                    (long long)options->request_timeout_ms);

@@ -10,6 +10,7 @@ TOPIC = os.path.join(os.environ["BUILD"], "tests/kafka/topic")
 START_S = 100  # of a broker, on a busy machine
 ENVIRONMENT = {key: value for key, value in os.environ.items()
                if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
+PASSWORD = "open-sesame"  # of user blkin
 JAVA = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
 
 
@@ -46,7 +47,7 @@ def fetch_kafka():
 
 
 class Broker:
-    """One that is its own controller; a user "blkin" with password "open-sesame" at sasl_port."""
+    """One that is its own controller; at sasl_port users have a password."""
 
     def __init__(self, jars, folder, tls="", **settings):
         """tls: a file with key and certificate as PEM, for tls_port. settings: a_b=C is a.b=C."""
@@ -69,7 +70,7 @@ advertised.listeners={listeners}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config={login} user_blkin="open-sesame";
+listener.name.sasl_plaintext.plain.sasl.jaas.config={login} user_blkin="{PASSWORD}";
 log.dirs={folder}/data
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
@@ -81,6 +82,14 @@ group.initial.rebalance.delay.ms=0
         subprocess.run(self.java + ["kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c",
                                     self.properties], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.process = None
+
+    def set_password(self, password):
+        """From its next start on."""
+        with open(self.properties, "r+", encoding="utf-8") as file:
+            text = file.read().replace(f'"{PASSWORD}"', f'"{password}"')
+            file.seek(0)
+            file.write(text)
+            file.truncate()
 
     def start(self):
         with open(os.path.join(self.folder, "kafka.log"), "ab") as log:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# timeout: 300
+# timeout: 500
 """What others read from the topics that the sink writes to: Zipkin's own Kafka collector from "zipkin", and
 OpenTelemetry's kafkareceiver from "otlp_proto". All that was sent is stored, field by field.
 
@@ -147,7 +147,7 @@ class Collectors(unittest.TestCase):
         for trace in TRACES:
             convert(trace, "zipkin", url)
         self.assertEqual(drive(url)["accepted"], SPANS)
-        wait_until(self.is_up, lambda: "Zipkin's start: " + self.log_of("zipkin"), 100)
+        wait_until(self.is_up, lambda: "Zipkin's start: " + self.log_of("zipkin"), 250)
         wait_until(lambda: self.metric("spans") >= len(wanted) + SPANS, lambda: self.get("/metrics"), 60)
         self.assertEqual((self.metric("spans"), self.metric("messages_dropped"), self.metric("spans_dropped")),
                          (len(wanted) + SPANS, 0, 0))
@@ -173,7 +173,7 @@ class Collectors(unittest.TestCase):
             config.write(CONFIG.format(broker=self.broker.address, file=file))
         collector = self.start("otelcol", program, "--config", config.name)
         url = f"kafka://{self.broker.address}/otlp_proto"
-        wanted = [helpers.encoder.readable(resource, span) for text in self.sent("otlp") for resource, _, span in otlp.spans(text)]
+        wanted = [helpers.readable(resource, span) for text in self.sent("otlp") for resource, _, span in otlp.spans(text)]
         for trace in TRACES:
             convert(trace, "otlp", url)
         self.assertEqual(drive(url, "format=otlp")["accepted"], SPANS)

@@ -8,6 +8,7 @@
 #include "monotonic.h"
 #include "output/exporter.h"
 #include "output/http_url.h"
+#include "output/kafka_url.h"
 #include "params.h"
 
 #include <dlfcn.h>
@@ -138,21 +139,30 @@ static void check_file(const struct doctor *doctor, const char *path)
 
 static void probe(const struct doctor *doctor, struct transport *transport, const char *shown)
 {
+    const bool is_kafka = is_kafka_url(shown);
     const int64_t start_ms = clock_ms();
     struct reply reply = {.delivery = DELIVERY_ACCEPTED};
 
     transport->probe(transport, &reply);
     if (reply.delivery != DELIVERY_ACCEPTED) {
         saw(doctor, LEVEL_BAD, "collector.answers", "%s", reply.error.text);
-        mend(doctor, "endpoint in blkin.conf, from %s: is a collector there? curl -i %s",
+        mend(doctor,
+             is_kafka ? "endpoint in blkin.conf, from %s: is a broker there? kcat -L, of %s"
+                      : "endpoint in blkin.conf, from %s: is a collector there? curl -i %s",
              config_origin(doctor->config, "endpoint"), shown);
         return;
     }
-    saw(doctor, LEVEL_OK, "collector.answers", "%s takes an empty batch, after %" PRId64 " ms",
-        shown, clock_ms() - start_ms);
+    if (is_kafka)
+        saw(doctor, LEVEL_OK, "collector.answers",
+            "%s is there, with %u partitions, after %" PRId64 " ms", shown,
+            atomic_load(&transport->partitions), clock_ms() - start_ms);
+    else
+        saw(doctor, LEVEL_OK, "collector.answers", "%s takes an empty batch, after %" PRId64 " ms",
+            shown, clock_ms() - start_ms);
     if (transport->warning) {
         saw(doctor, LEVEL_NOTE, "collector.secrecy", "%s", transport->warning);
-        mend(doctor, "an endpoint with https://");
+        mend(doctor, is_kafka ? "security.protocol=sasl_ssl in the kafka-file"
+                              : "an endpoint with https://");
     }
 }
 
@@ -181,7 +191,8 @@ void check_collector(const struct doctor *doctor)
     }
     if (options->request_timeout_ms > PROBE_MS)
         options->request_timeout_ms = PROBE_MS;
-    transport = http_transport_open(options, &error);
+    transport = is_kafka_url(options->endpoint) ? kafka_transport_open(options, &error)
+                                                : http_transport_open(options, &error);
     if (!transport) {
         saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
         mend(doctor, "blkin config show --section=%s tells where it is set", doctor->section);
