@@ -37,10 +37,11 @@ static bool prepare(struct arranging *arranging, size_t count)
 {
     const uint32_t size = table_size((uint32_t)count);
     uint64_t *longs = malloc(count * 2 * sizeof(uint64_t) + (count * 5 + size) * sizeof(uint32_t));
-    uint32_t *words = (uint32_t *)(longs + 2 * count);
+    uint32_t *words;
 
     if (!longs)
         return false;
+    words = (uint32_t *)(longs + 2 * count);
     *arranging = (struct arranging){
         .count = (uint32_t)count,
         .values = longs,
