@@ -476,11 +476,13 @@ $(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/ctf_streams.h $(wildcard tools/record/*.h)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
 	-DPROCESSES=8
-$(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
-	output/zipkin_json.c)
+protocol_src := $(patsubst %,babeltrace-plugin/output/%.c,json otlp protobuf protocol tag_keys utf8 zipkin_json)
+$(BUILD)/fuzz/fuzz-json $(BUILD)/fuzz/fuzz-otlp: tests/fuzz/fuzz_span.h babeltrace-plugin/core/span.c $(protocol_src)
+$(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
+$(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
-$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c) \
+$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c)
 $(BUILD)/fuzz/fuzz-config: included = %/config.c
 $(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
@@ -505,7 +507,7 @@ $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
-$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c
+$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c $(protocol_src)
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
 $(BUILD)/fuzz/fuzz-spool: $(patsubst %,babeltrace-plugin/output/%.c,spool_record body)
 $(BUILD)/fuzz/fuzz-spool: fuzz_pkgs = liburcu zlib

@@ -3,6 +3,8 @@
  */
 #include "checkpoint_file.h"
 
+#include "read_at.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -72,24 +74,6 @@ static void set_error(struct error *error, const struct checkpoint_file *file, c
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool read_at(int fd, void *data, size_t length, off_t at)
-{
-    char *to = data;
-
-    while (length) {
-        const ssize_t count = pread(fd, to, length, at);
-
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return false;
-        to += count;
-        at += count;
-        length -= (size_t)count;
-    }
-    return true;
-}
-
 static void use_slot(struct checkpoint_file *file, const struct slot *slot)
 {
     struct progress *progress = &file->progress;
@@ -118,7 +102,7 @@ static enum checkpoint_found read_slots(struct checkpoint_file *file, struct err
     struct slot slot;
 
     for (int i = 0; i < SLOTS; i++) {
-        if (read_at(file->fd, &slot, sizeof(slot), SLOT_AT + i * SLOT_AT))
+        if (read_at(file->fd, &slot, sizeof(slot), SLOT_AT + i * SLOT_AT) == sizeof(slot))
             use_slot(file, &slot);
     }
     return file->serial ? CHECKPOINT_FOUND : damaged(file, "it does not say how far it is", error);
@@ -136,7 +120,7 @@ static enum checkpoint_found read_state(struct checkpoint_file *file, const stru
         error_set(error, "checkpoint \"%s\": cannot be read: out of memory", file->path);
         return CHECKPOINT_ERROR;
     }
-    if (!read_at(file->fd, file->state, length, STATE_AT)) {
+    if (read_at(file->fd, file->state, length, STATE_AT) < length) {
         set_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
@@ -160,7 +144,7 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
 
     if (size == 0)
         return damaged(file, "it is empty", error);
-    if (!read_at(file->fd, &head, size < sizeof(head) ? size : sizeof(head), 0)) {
+    if (read_at(file->fd, &head, sizeof(head), 0) < (size < sizeof(head) ? size : sizeof(head))) {
         set_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }

@@ -244,6 +244,7 @@ static void frame(struct courier *courier, struct run run, struct framed *framed
     body_frame(run.body, courier->encoder, run.first, run.end, framed);
     framed->payload.partition = run.partition;
     framed->payload.partitions = run.partitions;
+    framed->payload.stays = courier->encoder->frame != NULL; /* else parts have a byte in common */
 }
 
 /* answer: of an attempt that was made already; NULL: there was none. */

@@ -374,8 +374,9 @@ static void kafka_await(struct transport *transport)
         if (cancelled_ms == CLOCK_NEVER)
             cancelled_ms = clock_ms();
         if (clock_ms() - cancelled_ms > CANCELLED_MS) {
-            kafka->is_abandoned = true;
-            return;
+            kafka->is_abandoned = true; /* the replies, and the messages, are nobody's now */
+            close_handle(kafka);
+            kafka->outstanding = 0;
         }
     }
 }
@@ -390,6 +391,7 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
                        struct reply *reply)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
+    const int flags = payload->stays ? 0 : RD_KAFKA_MSG_F_COPY;
     rd_kafka_resp_err_t code;
 
     if (!is_ready(kafka, false, reply))
@@ -404,7 +406,7 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
     reply->delivery = DELIVERY_POSSIBLY_PERSISTED;
     error_set(&reply->error, "%s: no answer in time", kafka->shown);
     do {
-        code = rd_kafka_produce(kafka->topic, (int32_t)payload->partition, RD_KAFKA_MSG_F_COPY,
+        code = rd_kafka_produce(kafka->topic, (int32_t)payload->partition, flags,
                                 (void *)(uintptr_t)payload->text.data, payload->text.length, NULL,
                                 0, reply) == 0
                    ? RD_KAFKA_RESP_ERR_NO_ERROR
@@ -421,7 +423,10 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
 static void kafka_send(struct transport *transport, const struct payload *payload,
                        struct reply *reply)
 {
-    kafka_post(transport, payload, reply);
+    struct payload whole = *payload;
+
+    whole.stays = true;
+    kafka_post(transport, &whole, reply);
     kafka_await(transport);
 }
 

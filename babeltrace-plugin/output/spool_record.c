@@ -5,6 +5,8 @@
  */
 #include "spool_record.h"
 
+#include "../read_at.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -82,23 +84,6 @@ void record_mark_done(int fd, uint64_t where)
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-/* Returns how many bytes there were: fewer at the end of the file, or on an error. */
-static size_t read_at(int fd, void *data, size_t length, uint64_t at)
-{
-    size_t done = 0;
-
-    while (done < length) {
-        const ssize_t got = pread(fd, (char *)data + done, length - done, (off_t)(at + done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
-}
 
 static bool is_head(struct record_head *head)
 {

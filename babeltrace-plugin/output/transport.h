@@ -23,6 +23,7 @@ struct payload {
     struct text spans;
     uint32_t partition; /* of so many; all is 0 where there are none */
     uint32_t partitions;
+    bool stays; /* until await() nobody writes over it */
 };
 
 struct protocol;
@@ -61,8 +62,8 @@ struct transport {
     void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
 
     /*
-     * Of a peer with partitions, else NULL: post() takes a copy of a batch for one of them without
-     * waiting, await() waits until the replies of all that were posted are set.
+     * Of a peer with partitions, else NULL: post() takes a batch for one of them without waiting,
+     * await() waits until the replies of all that were posted are set.
      */
     void (*post)(struct transport *transport, const struct payload *payload, struct reply *reply);
     void (*await)(struct transport *transport);

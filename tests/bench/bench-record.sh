@@ -160,7 +160,7 @@ show_agents() {
         agent_status "$host" | jq -c '{host, state, ring, exchange, rules,
             totals: (.totals | with_entries(select(.value != 0)))}' >&2
     done
-    [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$KEEP_LOGS"
+    [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
 }
 
 # total NAME: of all agents.

@@ -73,7 +73,7 @@ class Kafka(HubTest):
         self.assertEqual([peer.report()["dropped_traces"] for peer in peers[1:]], [0, 0])
 
     def test_the_broker_is_killed(self):
-        peers = self.talk(["store-1", "store-2", "store-3"])
+        peers = self.talk(["store-1", "store-2", "store-3"], hub_traces_per_s=100000)
         for peer in peers:
             peer.say("every 200")
         for _ in range(int(os.environ.get("BROKER_KILLS", "1"))):

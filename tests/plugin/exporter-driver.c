@@ -59,7 +59,7 @@ static const char *const outcomes[OUTCOMES] = {
     [OUTCOME_UNDELIVERED] = "undelivered", [OUTCOME_DROPPED] = "dropped",
     [OUTCOME_NO_MEMORY] = "no_memory",     [OUTCOME_SKIPPED] = "skipped",
     [OUTCOME_SPOOLED] = "spooled",         [OUTCOME_POSSIBLY_PERSISTED] = "possibly_persisted",
-    [OUTCOME_LEFT_OUT] = "left_out",
+    [OUTCOME_SAMPLED_OUT] = "sampled_out",
 };
 
 static void fail(const char *what, const char *argument)

@@ -9,7 +9,6 @@ counts as accepted is what the collector has taken, and nothing is missing from 
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import concurrent.futures
 import email.utils
 import gzip
 import json
@@ -21,27 +20,15 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from scenarios import SCENARIOS, SLOW, expect, run_scenarios, scenario  # noqa: E402
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "spooled")
-SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
-SCENARIOS = {}
 FORMAT = []  # of the driver's arguments: test-otlp-http.py has another one
-
-
-def scenario(function):
-    SCENARIOS[function.__name__] = function
-    return function
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 class Run:
@@ -1439,31 +1426,11 @@ def no_proxy():
 # ---- all of it ------------------------------------------------------------------------------------------
 
 
-def attempt(name):
-    begin = time.monotonic()
-    try:
-        note = SCENARIOS[name]()
-        return name, None, note, time.monotonic() - begin
-    except Exception:  # pylint: disable=broad-except
-        return name, traceback.format_exc(), None, time.monotonic() - begin
-
-
 def main():
     global CERTIFICATES  # pylint: disable=global-statement
-    names = [name for name in SCENARIOS
-             if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
-    failed = 0
     with tempfile.TemporaryDirectory() as folder:
         CERTIFICATES = Certificates(folder)
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            for name, trouble, note, seconds in pool.map(attempt, names):
-                print("%-4s %5.2f s  %s%s" % ("FAIL" if trouble else "ok", seconds, name,
-                                              " (%s)" % note if note else ""), flush=True)
-                if trouble:
-                    failed += 1
-                    print(trouble, flush=True)
-    print("%d scenarios, %d failed" % (len(names), failed))
-    return 1 if failed or not names else 0
+        return run_scenarios(8)
 
 
 if __name__ == "__main__":

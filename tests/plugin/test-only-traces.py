@@ -16,30 +16,27 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import Collector, read  # noqa: E402
 from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, PackedThread, Thread, Trace,  # noqa: E402
                          add_packed, add_zipkin, annotation, context, step, step_id, zipkin)
+from scenarios import SCENARIOS, SLOW as SLOWNESS, expect, run_scenarios  # noqa: E402
 
 PLUGINS = os.environ["BUILD"] + "/plugins"
 EPOCH = 1700000000 * S
 HIGH = 0x7D5C0E9BF1A3C4D2
 WHY = "slow: osd write took 25 ms, more than 20 ms"
-SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
-SCENARIOS = {}
 
 
 def scenario(function):
-    SCENARIOS[function.__name__] = function
+    """In a folder of its own."""
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            function(folder)
+    SCENARIOS[function.__name__] = run
     return function
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def same(what, actual, expected):
@@ -470,20 +467,5 @@ def spool_and_tap(folder):
     same("spans found", sum(trace["spans"] for trace in run.found()["traces"]), 4 * REQUESTS)
 
 
-def main():
-    names = [name for name in SCENARIOS if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
-    failed = 0
-    for name in names:
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                SCENARIOS[name](folder)
-        except (AssertionError, OSError, KeyError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
-            failed += 1
-            print(f"{name}: {error}")
-            traceback.print_tb(error.__traceback__, limit=-2)
-    print(f"{len(names)} scenarios, {failed} failed")
-    return 1 if failed or not names else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_scenarios(1))

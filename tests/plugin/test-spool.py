@@ -9,7 +9,6 @@ KILLS=N: how often the sink is killed (default 20; each takes some 0.3 s).
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
-import concurrent.futures
 import contextlib
 import glob
 import json
@@ -24,32 +23,16 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from scenarios import SLOW, Skipped, expect, run_scenarios, scenario  # noqa: E402
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
-SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
 KILLS = int(os.environ.get("KILLS", "20"))
 HEAD = struct.Struct("<IIIIqIIII")  # as struct record_head
 DONE = int.from_bytes(b"done", "little")
-SCENARIOS = {}
-
-
-def scenario(function):
-    SCENARIOS[function.__name__] = function
-    return function
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-class Skipped(Exception):
-    """The machine cannot do it."""
 
 
 class Run:
@@ -597,31 +580,5 @@ def killed_at_random():
     expect(kills_in_spool or KILLS < 10, "the spool was never used")
 
 
-# ---- running them ----------------------------------------------------------------------------------------
-
-
-def run_one(name):
-    begin = time.monotonic()
-    try:
-        SCENARIOS[name]()
-    except Skipped as reason:
-        return name, "skipped: %s" % reason, False
-    except Exception:  # pylint: disable=broad-except
-        return name, traceback.format_exc(), True
-    return name, "%.1f s" % (time.monotonic() - begin), False
-
-
-def main():
-    wanted = [name for name in SCENARIOS
-              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])]
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for name, said, is_failure in pool.map(run_one, wanted):
-            print("%s %s: %s" % ("FAIL" if is_failure else "ok", name, said), flush=True)
-            failed += is_failure
-    print("%d scenarios, %d failed" % (len(wanted), failed))
-    sys.exit(bool(failed or not wanted))
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run_scenarios(4))

@@ -277,6 +277,51 @@ class RootTest(unittest.TestCase):
             self.assertEqual((path, kind), ("/v1/metrics", "application/x-protobuf"))
         self.assertTrue(any(b"blkin.span.self_time" in body for _, _, body in bodies))
 
+    def doctor(self, *args):
+        """Level and words of each check."""
+        run = subprocess.run([BLKIN, "doctor", "--json", "--section=work", f"--runtime-dir={self.folder}/run",
+                              f"--state-dir={self.folder}", *args], stdout=subprocess.PIPE, timeout=60, env=ENVIRONMENT,
+                             check=False)
+        checks = json.loads(run.stdout)["checks"]
+        self.assertEqual(run.returncode, int(any(check["level"] == "bad" for check in checks)))
+        return {check["id"]: (check["level"], check["saw"] + " -> " + check.get("mend", "")) for check in checks}
+
+    def test_doctor(self):
+        """What is wrong with brokers, topics and what is in them."""
+        mine = f"--deltas={self.topic_name}"
+
+        def names(check, level, words, topic, *args):
+            found = self.doctor(f"--input=kafka://{self.broker.address}/{topic}", *args)
+            self.assertEqual(found[check][0], level, found)
+            self.assertIn(words, found[check][1])
+            return found
+        self.assertEqual(self.doctor()["work.settings"][0], "bad")
+        self.assertIn("expected kafka://", self.doctor("--input=x")["work.settings"][1])
+        found = self.doctor(f"--input=kafka://127.0.0.1:{free_port()}/x")["broker.answers"]
+        self.assertEqual(found[0], "bad")
+        self.assertIn("Connection refused", found[1])
+        names("input.topic", "bad", "--create --topic none --partitions 12 --config message.timestamp.type=LogAppendTime",
+              "none", mine)
+        names("deltas.topic", "bad", "--create --topic none", self.topic_name, "--deltas=none")
+        names("input.time", "bad", "--add-config message.timestamp.type=LogAppendTime", self.topic_name, mine)
+        self.broker.create("right", 3, message_timestamp_type="LogAppendTime")
+        found = names("input.messages", "note", "nobody has written", "right", mine)
+        self.assertEqual([found[check][0] for check in ("broker.answers", "input.topic", "input.time", "deltas.topic",
+                                                         "deltas.kept", "transactions.log")], ["ok"] * 6, found)
+        self.assertIn("3 partitions", found["input.topic"][1])
+        self.broker.topic("produce", "right", 1, input=b'[{"traceId":"1"}]')
+        names("input.messages", "bad", "Zipkin's JSON?", "right", mine)
+        span = b"\x0a\x10" + b"t" * 16 + b"\x12\x08" + b"i" * 8 + b"\x2a\x01n"
+        scope = b"\x12" + bytes([len(span)]) + span
+        resource = b"\x12" + bytes([len(scope)]) + scope
+        self.broker.topic("produce", "right", 2, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.create("read", 1, message_timestamp_type="LogAppendTime")
+        self.broker.topic("produce", "read", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        names("input.messages", "ok", "OTLP traces, one of 1 spans", "read", mine)
+        self.broker.create("compacted", 1, cleanup_policy="compact", max_message_bytes=1000)
+        found = names("deltas.kept", "bad", "cleanup.policy=delete", "compacted", "--deltas=compacted")
+        self.assertIn("max.message.bytes", found["input.size"][1])
+
     def test_wrong_keys(self):
         for keys, text in [({"input": ""}, "input: expected kafka://BROKER"), ({"input": "kafka://x"}, "expected kafka://"),
                            ({"deltas": ""}, "deltas: expected the name"), ({"otlp_metrics": "ftp://x"}, "otlp-metrics"),

@@ -15,6 +15,7 @@
 #include "service/control.h"
 #include "service/notify.h"
 #include "service/say.h"
+#include "service/watchdog.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -48,7 +49,7 @@ struct hub {
     struct board board;
     struct access access;
     struct server *server;
-    struct timer watchdog;
+    struct watchdog watchdog;
     char url[128];
 };
 
@@ -137,14 +138,6 @@ static void reload(void *context)
     say(BT_LOGGING_LEVEL_WARNING, "%s", no_reload);
 }
 
-static void wake(void *context)
-{
-    struct hub *hub = context;
-
-    notify("WATCHDOG=1");
-    timer_set(hub->loop, &hub->watchdog, notify_watchdog_ms());
-}
-
 static json_t *answer(void *context, const char *request)
 {
     struct hub *hub = context;
@@ -190,9 +183,7 @@ static bool serve(struct hub *hub)
         : certificate ? ""
                       : "nothing");
     notify("READY=1\nSTATUS=serves at %s", hub->url);
-    hub->watchdog = (struct timer){.due = wake, .context = hub};
-    if (notify_watchdog_ms())
-        wake(hub);
+    watchdog_start(&hub->watchdog, hub->loop);
     if (loop_run(hub->loop))
         return true;
     say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));

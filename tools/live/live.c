@@ -16,6 +16,7 @@
 #include "service/metrics.h"
 #include "service/notify.h"
 #include "service/say.h"
+#include "service/watchdog.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,7 +61,8 @@ struct service {
     struct relay relay;
     struct tracing tracing;
     struct readers readers;
-    struct timer tick, drain, watchdog;
+    struct timer tick, drain;
+    struct watchdog watchdog;
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     bool is_ready, is_ending, is_draining;
     int status;
@@ -192,14 +194,6 @@ static void tick(void *context)
     service->next_stats_ms = clock_ms() + config_integer(service->config, "stats-period-ms");
     write_stats(service, false);
     say_progress(service);
-}
-
-static void feed_watchdog(void *context)
-{
-    struct service *service = context;
-
-    notify("WATCHDOG=1");
-    timer_set(service->loop, &service->watchdog, notify_watchdog_ms());
 }
 
 /* ---- what the parts tell --------------------------------------------------------------------- */
@@ -386,14 +380,10 @@ static json_t *reload_service(struct service *service)
 static json_t *reload_and_say(struct service *service)
 {
     json_t *answer;
-    const char *problem;
 
     notify_reloading();
     answer = reload_service(service);
-    problem = json_string_value(json_object_get(answer, "error"));
-    say(problem ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "reload: %s",
-        problem ? problem : "the new configuration holds");
-    notify("READY=1");
+    notify_reloaded(json_string_value(json_object_get(answer, "error")));
     return answer;
 }
 
@@ -466,9 +456,7 @@ static void begin_timers(struct service *service)
 {
     service->tick = (struct timer){.due = tick, .context = service};
     timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
-    service->watchdog = (struct timer){.due = feed_watchdog, .context = service};
-    if (notify_watchdog_ms())
-        timer_set(service->loop, &service->watchdog, 0);
+    watchdog_start(&service->watchdog, service->loop);
 }
 
 static void print_summary(struct service *service)

@@ -14,6 +14,7 @@
 #include "kept.h"
 #include "ledger.h"
 #include "pending.h"
+#include "service/watchdog.h"
 #include "sessions.h"
 #include "totals.h"
 #include "watcher.h"
@@ -78,7 +79,8 @@ struct agent {
     int64_t held_ns;         /* so far back the last whole snapshot reached; 0: none yet */
     uint64_t snapshot_bytes; /* of it */
 
-    struct timer step, watchdog, deadline;
+    struct timer step, deadline;
+    struct watchdog watchdog;
     struct sessions_report last;
     struct task end_task;
     bool has_recorded; /* since the start, a ring was there */

@@ -211,33 +211,47 @@ static void read_boot_id(char id[64])
     (void)fclose(file);
 }
 
-static void add_line(void *context, struct fetched_trace *trace)
+static bool print_trace(FILE *file, const struct fetched_trace *trace)
 {
     json_t *open = trace->is_open ? fetched_json(trace) : NULL;
     char text[TRACE_ID_TEXT];
+    json_t *json;
+    bool is_printed;
 
     trace_id_text(trace->id, text);
-    (void)json_array_append_new(context,
-                                json_pack("{ss, sI, sI, sb, ss%, so*}", "id", text, "until",
-                                          (json_int_t)trace->until_ns, "mono",
-                                          (json_int_t)trace->until_mono_ns, "open", trace->is_open,
-                                          "why", trace->why, strlen(trace->why), "found", open));
+    json = json_pack("{ss, sI, sI, sb, ss%, so*}", "id", text, "until", (json_int_t)trace->until_ns,
+                     "mono", (json_int_t)trace->until_mono_ns, "open", trace->is_open, "why",
+                     trace->why, strlen(trace->why), "found", open);
+    is_printed = json && json_dumpf(json, file, JSON_COMPACT) == 0;
+    json_decref(json);
+    return is_printed;
+}
+
+/* Trace by trace: as one piece of JSON they would take some MB, each time. */
+static bool print_all(FILE *file, const void *what)
+{
+    const struct fetched *fetched = what;
+    const char *comma = "";
+    char boot[64];
+
+    read_boot_id(boot);
+    (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
+                  fetched->forgotten_mono_ns);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (const struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next) {
+            (void)fprintf(file, "%s\n", comma);
+            if (!print_trace(file, trace))
+                return false;
+            comma = ",";
+        }
+    }
+    return fprintf(file, "]}\n") > 0;
 }
 
 bool fetched_save(struct fetched *fetched, const char *path, struct error *error)
 {
-    json_t *traces = json_array(), *json;
-    char boot[64];
-    bool is_written;
-
     forget(fetched, clock_ns() - AGE_NS);
-    read_boot_id(boot);
-    fetched_each(fetched, add_line, traces);
-    json = json_pack("{ss, sI, so}", "boot", boot, "forgotten",
-                     (json_int_t)fetched->forgotten_mono_ns, "traces", traces);
-    is_written = json_save(json, path, error);
-    json_decref(json);
-    return is_written;
+    return file_save(path, print_all, fetched, error);
 }
 
 static void load_trace(struct fetched *fetched, const json_t *json)

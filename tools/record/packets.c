@@ -25,22 +25,6 @@ struct head {
 };
 _Static_assert(sizeof(struct head) == PACKET_HEAD_BYTES, "no padding");
 
-size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
-{
-    size_t done = 0;
-    ssize_t got;
-
-    while (done < room) {
-        got = pread(fd, (char *)bytes + done, room - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        done += (size_t)got;
-    }
-    return done;
-}
-
 enum packet_found packet_next(struct stream *stream, struct packet *packet)
 {
     const uint64_t left = stream->bytes - stream->next;

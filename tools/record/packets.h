@@ -8,6 +8,7 @@
 #define BLKIN_TOOLS_PACKETS_H
 
 #include "error.h"
+#include "read_at.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -67,9 +68,6 @@ void held_stream(struct held *held, const struct stream_held *stream);
 uint64_t held_from(const struct held *held);
 
 enum packet_found packet_next(struct stream *stream, struct packet *packet);
-
-/* Reads up to `room` bytes; less at the file's end, also when it was cut meanwhile. */
-size_t read_at(int fd, void *bytes, size_t room, uint64_t at);
 
 /* Opens a regular file, no link, for reading. Returns -1 with errno set, ENOENT for other kinds. */
 int open_regular(const char *path, uint64_t *bytes);

@@ -285,23 +285,13 @@ static bool read_configuration(struct agent *agent)
         agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
         set_specs(agent);
     }
-    say(config ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING, "reload: %s",
-        config ? "the new configuration holds" : "the configuration is wrong, the old one holds");
-    notify("READY=1");
+    notify_reloaded(config ? NULL : "the configuration is wrong, the old one holds");
     return config != NULL;
 }
 
 static void reload(void *context)
 {
     (void)read_configuration(context);
-}
-
-static void wake(void *context)
-{
-    struct agent *agent = context;
-
-    notify("WATCHDOG=1");
-    timer_set(agent->loop, &agent->watchdog, notify_watchdog_ms());
 }
 
 static json_t *answer(void *context, const char *request)
@@ -395,7 +385,6 @@ static bool open_all(struct agent *agent, struct error *error)
                                   answer, agent, error);
     agent->pending.max = (size_t)config_integer(agent->config, "snapshot-traces");
     agent->step = (struct timer){.due = step, .context = agent};
-    agent->watchdog = (struct timer){.due = wake, .context = agent};
     agent->deadline = (struct timer){.due = is_late, .context = agent};
     return agent->control && open_folders(agent, error) && asking_open(agent, error) &&
            open_metrics(agent, error) && open_kept(agent, error);
@@ -430,8 +419,7 @@ static void start_watcher(struct agent *agent)
 
 static void serve(struct agent *agent)
 {
-    if (notify_watchdog_ms())
-        wake(agent);
+    watchdog_start(&agent->watchdog, agent->loop);
     start_sessions(agent);
     start_watcher(agent);
     agent->asks_again = true;

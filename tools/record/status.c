@@ -7,6 +7,7 @@
 
 #include "account/prometheus.h"
 #include "output/http_url.h"
+#include "service/metrics.h"
 #include "service/reader_account.h"
 #include "service/say.h"
 
@@ -136,25 +137,11 @@ static void print_own(struct printer *printer, const struct agent *agent)
 
 char *record_status_page(const struct agent *agent)
 {
-    static int64_t start_ns;
-    const char *endpoint = config_text(agent->config, "endpoint");
     const struct counts counts = counts_of(agent);
-    struct run_info run = {.endpoint = endpoint_shown(endpoint ? endpoint : ""),
-                           .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
-                           .events_ns = wall_clock_ns(),
-                           .now_ns = wall_clock_ns()};
-    char *sinks = run.endpoint ? prometheus_page(&counts, &run) : NULL;
     struct printer printer = {.has_failed = false};
-    char *own, *page = NULL;
 
     print_own(&printer, agent);
-    own = print_end(&printer);
-    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
-        page = NULL;
-    free(own);
-    free(sinks);
-    free(run.endpoint);
-    return page;
+    return metrics_page(&counts, config_text(agent->config, "endpoint"), print_end(&printer));
 }
 
 void record_status_print(const struct record_totals *totals)

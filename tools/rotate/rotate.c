@@ -10,6 +10,7 @@
 #include "service/metrics.h"
 #include "service/notify.h"
 #include "service/say.h"
+#include "service/watchdog.h"
 #include "status.h"
 #include "steps.h"
 
@@ -42,7 +43,7 @@ struct rotate {
     struct loop *loop;
     struct control *control;
     struct metrics *metrics;
-    struct timer watchdog;
+    struct watchdog watchdog;
     struct steps steps;
     bool has_failed;
 };
@@ -55,34 +56,39 @@ static void end_service(void *context)
     steps_stop(&rotate->steps);
 }
 
+/* The sink would refuse it for each chunk. */
+static bool is_for_rotate(const struct config *config)
+{
+    if (!config_text(config, "tail-sampling"))
+        return true;
+    say(BT_LOGGING_LEVEL_ERROR,
+        "tail-sampling is not for blkin rotate, which cuts traces where it rotates: set it in "
+        "[live], or for blkin work");
+    return false;
+}
+
 static bool read_configuration(struct rotate *rotate)
 {
     struct config *config;
 
     notify_reloading();
     config = config_read_again(rotate->config);
+    if (config && !is_for_rotate(config)) {
+        config_free(config);
+        config = NULL;
+    }
     if (config) {
         config_free(rotate->config);
         rotate->config = config;
         steps_configure(&rotate->steps, config);
     }
-    say(config ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING, "reload: %s",
-        config ? "the new configuration holds" : "the configuration is wrong, the old one holds");
-    notify("READY=1");
+    notify_reloaded(config ? NULL : "the configuration is wrong, the old one holds");
     return config != NULL;
 }
 
 static void reload(void *context)
 {
     (void)read_configuration(context);
-}
-
-static void wake(void *context)
-{
-    struct rotate *rotate = context;
-
-    notify("WATCHDOG=1");
-    timer_set(rotate->loop, &rotate->watchdog, notify_watchdog_ms());
 }
 
 static struct rotate_status status_of(const struct rotate *rotate)
@@ -176,9 +182,7 @@ static bool open_all(struct rotate *rotate, struct error *error)
 
 static void serve(struct rotate *rotate)
 {
-    rotate->watchdog = (struct timer){.due = wake, .context = rotate};
-    if (notify_watchdog_ms())
-        wake(rotate);
+    watchdog_start(&rotate->watchdog, rotate->loop);
     steps_begin(&rotate->steps);
     if (!loop_run(rotate->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
@@ -236,6 +240,10 @@ int rotate_command(int argc, char *argv[])
         return 2;
     }
     say_open(argv[0], config_text(service.config, "log-level"));
+    if (!is_for_rotate(service.config)) {
+        config_free(service.config);
+        return 2;
+    }
     service.steps.work = end ? END : once ? ONCE : SERVE;
     service.steps.config = service.config;
     status = run(&service);

@@ -8,6 +8,7 @@
 #include "account/printer.h"
 #include "account/prometheus.h"
 #include "output/http_url.h"
+#include "service/metrics.h"
 #include "service/reader_account.h"
 #include "service/say.h"
 
@@ -89,23 +90,10 @@ static void print_own(struct printer *printer, const struct rotate_status *statu
 
 char *status_page(const struct rotate_status *status)
 {
-    static int64_t start_ns;
-    struct run_info run = {.endpoint = endpoint_shown(status->endpoint ? status->endpoint : ""),
-                           .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
-                           .events_ns = wall_clock_ns(),
-                           .now_ns = wall_clock_ns()};
-    char *sinks = run.endpoint ? prometheus_page(&status->counts, &run) : NULL;
     struct printer printer = {.has_failed = false};
-    char *own, *page = NULL;
 
     print_own(&printer, status);
-    own = print_end(&printer);
-    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
-        page = NULL;
-    free(own);
-    free(sinks);
-    free(run.endpoint);
-    return page;
+    return metrics_page(&status->counts, status->endpoint, print_end(&printer));
 }
 
 void status_print(const struct rotate_totals *totals)

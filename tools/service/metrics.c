@@ -5,8 +5,12 @@
  */
 #include "metrics.h"
 
+#include "account/prometheus.h"
 #include "monotonic.h"
+#include "output/http_url.h"
+#include "say.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct metrics {
@@ -93,4 +97,22 @@ void metrics_close(struct metrics *metrics)
     timer_clear(metrics->loop, &metrics->timer);
     metrics_server_close(metrics->server);
     free(metrics);
+}
+
+char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
+{
+    static int64_t start_ns;
+    struct run_info run = {.endpoint = endpoint_shown(endpoint ? endpoint : ""),
+                           .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
+                           .events_ns = wall_clock_ns(),
+                           .now_ns = wall_clock_ns()};
+    char *sinks = run.endpoint ? prometheus_page(counts, &run) : NULL;
+    char *page = NULL;
+
+    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
+        page = NULL;
+    free(own);
+    free(sinks);
+    free(run.endpoint);
+    return page;
 }

@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_METRICS_H
 #define BLKIN_TOOLS_METRICS_H
 
+#include "account/counters.h"
 #include "account/metrics_server.h"
 #include "loop.h"
 
@@ -18,6 +19,10 @@ struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_
 void metrics_add(struct metrics *metrics, const char *path, const char *content_type,
                  metrics_page_fn *page);
 const char *metrics_url(const struct metrics *metrics);
+
+/* The page of sinks that are children, with the service's own text after it, which is freed. NULL:
+ * out of memory. */
+char *metrics_page(const struct counts *counts, const char *endpoint, char *own);
 
 /* NULL is allowed. */
 void metrics_close(struct metrics *metrics);

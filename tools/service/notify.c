@@ -5,6 +5,8 @@
  */
 #include "notify.h"
 
+#include "say.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,6 +56,13 @@ void notify_reloading(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64,
            (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+}
+
+void notify_reloaded(const char *problem)
+{
+    say(problem ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "reload: %s",
+        problem ? problem : "the new configuration holds");
+    notify("READY=1");
 }
 
 int64_t notify_watchdog_ms(void)

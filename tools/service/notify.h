@@ -11,8 +11,10 @@
 /* "READY=1", "STATUS=...": several with a newline between them. */
 __attribute__((format(printf, 1, 2))) void notify(const char *format, ...);
 
-/* "RELOADING=1", which wants the time. "READY=1" follows when it is done. */
+/* "RELOADING=1", which wants the time. */
 void notify_reloading(void);
+/* "READY=1"; the log has it, too. problem: NULL, or why the old configuration holds. */
+void notify_reloaded(const char *problem);
 
 /* How often "WATCHDOG=1" is due: half of what systemd allows; 0: never. */
 int64_t notify_watchdog_ms(void);

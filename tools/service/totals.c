@@ -75,21 +75,36 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
     return true;
 }
 
-bool json_save(const json_t *json, const char *path, struct error *error)
+bool file_save(const char *path, bool (*put)(FILE *file, const void *what), const void *what,
+               struct error *error)
 {
     char beside[4200];
     bool is_written;
+    FILE *file;
     int fd;
 
     (void)snprintf(beside, sizeof(beside), "%s.new", path);
     fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    is_written = fd >= 0 && json && json_dumpfd(json, fd, JSON_INDENT(1)) == 0;
-    if (fd >= 0 && close(fd) != 0)
+    file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (fd >= 0 && !file)
+        close(fd);
+    is_written = file && put(file, what);
+    if (file && fclose(file) != 0)
         is_written = false;
     is_written = is_written && rename(beside, path) == 0;
     if (!is_written)
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     return is_written;
+}
+
+static bool print_json(FILE *file, const void *json)
+{
+    return json && json_dumpf(json, file, JSON_INDENT(1)) == 0;
+}
+
+bool json_save(const json_t *json, const char *path, struct error *error)
+{
+    return file_save(path, print_json, json, error);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */

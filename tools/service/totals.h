@@ -12,6 +12,7 @@
 #include "error.h"
 
 #include <jansson.h>
+#include <stdio.h>
 
 struct totals {
     struct counts sinks; /* of all readers that have ended */
@@ -47,8 +48,11 @@ json_t *totals_json(const struct totals *totals, const struct totals_table *tabl
 bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
                  void *own);
 
-/* The old file or the new one is there at any time. Returns false with error set. json NULL: out of
- * memory. */
+/* The old file or the new one is there at any time. put returns false if it cannot. Returns false
+ * with error set. */
+bool file_save(const char *path, bool (*put)(FILE *file, const void *what), const void *what,
+               struct error *error);
+/* json NULL: out of memory. */
 bool json_save(const json_t *json, const char *path, struct error *error);
 
 /* Those of the service's own: {NAME: VALUE, ...}; NULL: out of memory. And for Prometheus. */

@@ -1,0 +1,40 @@
+#!/bin/bash
+# The relay daemon is killed and comes back while the session daemon is asked something and does not answer: once it
+# does, the session is made anew, and read.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+
+private_begin
+choose_live_places
+start_sessiond || exit 1
+start_live --endpoint="file:$WORK/spans.json"
+wait_read || exit 1
+made=$(status .session.made)
+
+kill -s STOP "${private_pid[sessiond]}"
+asks() { # by a child that is no reader
+    pgrep -P "${private_pid[live]}" -x blkin | grep -qvxF "$(status '.readers[].pid')"
+}
+wait_for 10 live "its look at the session" asks || exit 1
+relayd=$(status .relayd.pid)
+kill -s KILL "$relayd"
+is_back() {
+    status_is '.relayd.state' up && [ "$(status .relayd.pid)" != "$relayd" ]
+}
+wait_for 9 live "another relay daemon" is_back || fail "$(status .relayd)"
+asks || fail "it does not ask any more: too late for this test"
+kill -s CONT "${private_pid[sessiond]}"
+is_made_anew() {
+    [ "$(status .session.made)" -gt "$made" ]
+}
+wait_for 20 live "a session that is made anew" is_made_anew || exit 1
+wait_read || exit 1
+"$BUILD/tests/libblkin/killed" 100 2>/dev/null
+wait_for 20 live "spans of that session" counter_is spans_accepted 100 || exit 1
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+check_sum
+exit 0

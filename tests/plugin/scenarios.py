@@ -1,0 +1,49 @@
+# What the tests that are made of scenarios share: a function each, all of which can be named on the command line.
+# SPDX-License-Identifier: BSD-2-Clause
+import concurrent.futures
+import os
+import sys
+import time
+import traceback
+
+SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
+SCENARIOS = {}
+
+
+class Skipped(Exception):
+    """The machine cannot do it."""
+
+
+def scenario(function):
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def attempt(name):
+    """Whether it failed, how it went, and what there is to say of it."""
+    begin = time.monotonic()
+    try:
+        note = SCENARIOS[name]()
+        return False, "ok", f" ({note})" if note else "", time.monotonic() - begin
+    except Skipped as reason:
+        return False, "skip", f" ({reason})", time.monotonic() - begin
+    except Exception:  # pylint: disable=broad-except
+        return True, "FAIL", "\n" + traceback.format_exc(), time.monotonic() - begin
+
+
+def run_scenarios(at_once):
+    """Of those that the arguments name, or all; returns the exit status."""
+    words = sys.argv[1:]
+    names = [name for name in SCENARIOS if not words or any(word in name for word in words)]
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for name, (has_failed, how, note, seconds) in zip(names, pool.map(attempt, names)):
+            print(f"{how:4} {seconds:5.2f} s  {name}{note}", flush=True)
+            failures += has_failed
+    print(f"{len(names)} scenarios, {failures} failed")
+    return 1 if failures or not names else 0
