@@ -65,6 +65,7 @@ static const char usage[] =
 #define QUIET_MS       5000  /* nothing new: a commit that shows that we live */
 #define WINDOW_NS      INT64_C(1000000000)
 #define TO_COME_MS     5000 /* a message's time may be so much later than ours */
+#define CLOSE_S        40   /* to leave the group, and to deliver kept traces */
 #define RELIEVED_SHARE 10   /* what is over max-open-bytes, and a tenth of it, goes */
 
 volatile sig_atomic_t worker_is_ending;
@@ -615,8 +616,6 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
 static bool open_consumer(struct worker *worker, struct error *error)
 {
     rd_kafka_conf_t *conf = make_conf(worker, error);
-    rd_kafka_topic_partition_list_t *topics;
-    rd_kafka_resp_err_t code;
     char cause[256];
 
     if (!conf)
@@ -628,13 +627,22 @@ static bool open_consumer(struct worker *worker, struct error *error)
         return false;
     }
     (void)rd_kafka_poll_set_consumer(worker->consumer);
-    topics = rd_kafka_topic_partition_list_new(1);
+    return true;
+}
+
+/* Joins the group. */
+static bool subscribe(struct worker *worker, struct error *error)
+{
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_resp_err_t code;
+
     (void)rd_kafka_topic_partition_list_add(topics, worker->input.topic, RD_KAFKA_PARTITION_UA);
     code = rd_kafka_subscribe(worker->consumer, topics);
     rd_kafka_topic_partition_list_destroy(topics);
     if (code)
         error_set(error, "input: %s", rd_kafka_err2str(code));
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    worker->is_member = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return worker->is_member;
 }
 
 static bool is_interrupted(void *context)
@@ -764,8 +772,16 @@ static bool open_page(struct worker *worker, struct error *error)
 static bool open_all(struct worker *worker, struct error *error)
 {
     return open_analysis(worker, error) && open_page(worker, error) &&
-           transactions_open(worker, error) && open_keeper(worker, error) &&
-           open_consumer(worker, error);
+           open_consumer(worker, error) && transactions_open(worker, error) &&
+           open_keeper(worker, error) && subscribe(worker, error);
+}
+
+/* What helps nobody to be freed in order is left to the end of the process, as if it were killed.
+ */
+static _Noreturn void give_up(struct worker *worker)
+{
+    transaction_abort(worker);
+    _exit(worker->ends_well ? 0 : 1);
 }
 
 /* A last commit while we are in the group; leaving it commits what our partitions have. */
@@ -773,18 +789,20 @@ static void close_all(struct worker *worker)
 {
     char line[ACCOUNT_LINE_MAX];
 
-    if (worker->consumer) {
+    (void)alarm(CLOSE_S);
+    if (worker->is_member) {
+        (void)transaction_commit(worker);
         if (!worker->has_failed)
-            (void)transaction_commit(worker);
-        (void)rd_kafka_consumer_close(worker->consumer);
-    }
-    for (int32_t i = 0; i < worker->assigned_room; i++)
-        give_away(worker, i);
-    if (worker->consumer) {
+            (void)rd_kafka_consumer_close(worker->consumer);
+        if (worker->has_failed)
+            give_up(worker);
         worker_account_line(&worker->counts, line);
         say(BT_LOGGING_LEVEL_INFO, "%s", line);
-        rd_kafka_destroy(worker->consumer);
     }
+    if (worker->consumer)
+        rd_kafka_destroy(worker->consumer);
+    for (int32_t i = 0; i < worker->assigned_room; i++)
+        give_away(worker, i);
     transactions_close(worker);
     keeper_free(worker->keeper);
     metrics_server_close(worker->page);
