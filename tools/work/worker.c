@@ -558,7 +558,7 @@ static void consumer_error(rd_kafka_t *handle, int code, const char *reason, voi
 
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause))) {
         worker_fail(worker, "%s%s", cause,
-                    worker->is_static ? " (is there another worker of this instance?)" : "");
+                    worker->is_named ? " (is there another worker of this instance?)" : "");
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !is_said) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
             worker->input.brokers);
@@ -584,7 +584,7 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
         {"partition.assignment.strategy", "cooperative-sticky"},
         {"isolation.level", "read_committed"},
         {"enable.partition.eof", "true"},
-        {"session.timeout.ms", "10000"},
+        {"session.timeout.ms", "6000"}, /* the least that brokers allow, by default */
         {"heartbeat.interval.ms", "1000"},
         {"queued.max.messages.kbytes", "16384"},
         {"fetch.wait.max.ms", "100"},
@@ -594,12 +594,16 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
     /* the producer's options may be in the same file */
     static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
                                            "partition.assignment.strategy", NULL};
-    const char *names[2][2] = {{"group.id", worker->group},
-                               {"group.instance.id", worker->instance}};
+    /*
+     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
+     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
+     * It would also keep its partitions for session.timeout.ms when it ends in good order.
+     */
+    const char *names[1][2] = {{"group.id", worker->group}};
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
     if (kafka_conf_set(conf, settings, sizeof(settings) / sizeof(settings[0]), "input", error) &&
-        kafka_conf_set(conf, names, worker->is_static ? 2 : 1, "group", error) &&
+        kafka_conf_set(conf, names, 1, "group", error) &&
         kafka_conf_set_url(conf, &worker->input, "input", "kafka-file", reserved, error) &&
         kafka_conf_set_file(conf, worker->params.exporter.transport.kafka_file, "kafka-file",
                             reserved, error)) {
@@ -705,9 +709,9 @@ static void set_instance(struct worker *worker)
     const char *given = config_text(worker->config, "instance");
     char host[128] = "";
 
-    worker->is_static = given && *given;
+    worker->is_named = given && *given;
     (void)gethostname(host, sizeof(host) - 1);
-    if (worker->is_static)
+    if (worker->is_named)
         (void)snprintf(worker->instance, sizeof(worker->instance), "%s", given);
     else
         (void)snprintf(worker->instance, sizeof(worker->instance), "%s-%ld-%" PRIx64, host,

@@ -38,7 +38,7 @@ struct worker {
     struct params params; /* the sink's */
     struct kafka_url input;
     char instance[DELTAS_NAME_MAX];
-    bool is_static;
+    bool is_named; /* by the configuration: others must not have the name */
     const char *group;
     const char *deltas_name;
     int64_t wait_ms, commit_ms;
