@@ -347,7 +347,7 @@ static uint64_t any(uint64_t below)
 /* Traces of some spans each, over a time that is mostly shorter than the wait; some never end. */
 static void make_log(uint64_t seed)
 {
-    uint64_t first = 1, next = 1, spans = 0;
+    uint64_t first = 1, next = 1;
     int64_t time_ms = 1000;
 
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -363,7 +363,6 @@ static void make_log(uint64_t seed)
             ids[i] = any(20) == 0 ? 1 : first + any(next - first + 1);
         }
         ids[count] = 0;
-        spans += (uint64_t)count;
         append_traces(time_ms, ids);
         time_ms += any(4) ? (int64_t)any(9) : any(30) ? 0 : 350;
     }

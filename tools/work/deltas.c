@@ -222,7 +222,7 @@ static bool put_sum(struct writer *writer, const struct metric *metric, const st
 
 static uint64_t zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
 }
 
 static char *put_double(char *at, char tag, double value)

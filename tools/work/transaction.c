@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_MS   2000  /* one wait for a broker */
-#define START_MS  10000 /* the first one, until it is said that there is none */
-#define LIST_ROOM 16
+#define STEP_MS      2000  /* one wait for a broker */
+#define START_MS     10000 /* the first one, until it is said that there is none */
+#define ASK_AGAIN_MS 200
+#define LIST_ROOM    16
 
 /* ---- what librdkafka answers ----------------------------------------------------------------- */
 
@@ -325,28 +326,41 @@ bool transactions_open(struct worker *worker, struct error *error)
     return init(worker);
 }
 
+/* A topic that was just made is not known at once. */
 uint32_t transactions_partitions(struct worker *worker, rd_kafka_topic_t *topic,
                                  struct error *error)
 {
+    const int64_t end_ms = clock_ms() + START_MS;
     const struct rd_kafka_metadata *metadata;
-    rd_kafka_resp_err_t code = rd_kafka_metadata(worker->producer, 0, topic, &metadata, START_MS);
+    rd_kafka_resp_err_t code;
     uint32_t count = 0;
 
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    do {
+        code = rd_kafka_metadata(worker->producer, 0, topic, &metadata, STEP_MS);
+        if (code)
+            continue;
         code = metadata->topic_cnt ? metadata->topics[0].err : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
         count = code ? 0 : (uint32_t)metadata->topics[0].partition_cnt;
         rd_kafka_metadata_destroy(metadata);
-    }
+        if (count == 0)
+            (void)rd_kafka_poll(worker->producer, ASK_AGAIN_MS);
+    } while (count == 0 && !worker_is_ending && clock_ms() < end_ms);
     if (count == 0)
         kafka_describe(error, rd_kafka_topic_name(topic), code, rd_kafka_err2str(code),
                        "kafka-file");
     return count;
 }
 
+void transaction_abort(struct worker *worker)
+{
+    if (worker->in_transaction)
+        rd_kafka_error_destroy(rd_kafka_abort_transaction(worker->producer, STEP_MS));
+    worker->in_transaction = false;
+}
+
 void transactions_close(struct worker *worker)
 {
-    if (worker->in_transaction && worker->producer) /* so that others need not wait for its end */
-        rd_kafka_error_destroy(rd_kafka_abort_transaction(worker->producer, STEP_MS));
+    transaction_abort(worker);
     if (worker->deltas)
         rd_kafka_topic_destroy(worker->deltas);
     if (worker->kept)

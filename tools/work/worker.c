@@ -65,6 +65,7 @@ static const char usage[] =
 #define QUIET_MS       5000  /* nothing new: a commit that shows that we live */
 #define WINDOW_NS      INT64_C(1000000000)
 #define TO_COME_MS     5000 /* a message's time may be so much later than ours */
+#define CLOSE_S        40   /* to leave the group, and to deliver kept traces */
 #define RELIEVED_SHARE 10   /* what is over max-open-bytes, and a tenth of it, goes */
 
 volatile sig_atomic_t worker_is_ending;
@@ -557,7 +558,7 @@ static void consumer_error(rd_kafka_t *handle, int code, const char *reason, voi
 
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause))) {
         worker_fail(worker, "%s%s", cause,
-                    worker->is_static ? " (is there another worker of this instance?)" : "");
+                    worker->is_named ? " (is there another worker of this instance?)" : "");
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !is_said) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
             worker->input.brokers);
@@ -583,7 +584,7 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
         {"partition.assignment.strategy", "cooperative-sticky"},
         {"isolation.level", "read_committed"},
         {"enable.partition.eof", "true"},
-        {"session.timeout.ms", "10000"},
+        {"session.timeout.ms", "6000"}, /* the least that brokers allow, by default */
         {"heartbeat.interval.ms", "1000"},
         {"queued.max.messages.kbytes", "16384"},
         {"fetch.wait.max.ms", "100"},
@@ -593,12 +594,16 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
     /* the producer's options may be in the same file */
     static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
                                            "partition.assignment.strategy", NULL};
-    const char *names[2][2] = {{"group.id", worker->group},
-                               {"group.instance.id", worker->instance}};
+    /*
+     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
+     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
+     * It would also keep its partitions for session.timeout.ms when it ends in good order.
+     */
+    const char *names[1][2] = {{"group.id", worker->group}};
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
     if (kafka_conf_set(conf, settings, sizeof(settings) / sizeof(settings[0]), "input", error) &&
-        kafka_conf_set(conf, names, worker->is_static ? 2 : 1, "group", error) &&
+        kafka_conf_set(conf, names, 1, "group", error) &&
         kafka_conf_set_url(conf, &worker->input, "input", "kafka-file", reserved, error) &&
         kafka_conf_set_file(conf, worker->params.exporter.transport.kafka_file, "kafka-file",
                             reserved, error)) {
@@ -615,8 +620,6 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
 static bool open_consumer(struct worker *worker, struct error *error)
 {
     rd_kafka_conf_t *conf = make_conf(worker, error);
-    rd_kafka_topic_partition_list_t *topics;
-    rd_kafka_resp_err_t code;
     char cause[256];
 
     if (!conf)
@@ -628,13 +631,22 @@ static bool open_consumer(struct worker *worker, struct error *error)
         return false;
     }
     (void)rd_kafka_poll_set_consumer(worker->consumer);
-    topics = rd_kafka_topic_partition_list_new(1);
+    return true;
+}
+
+/* Joins the group. */
+static bool subscribe(struct worker *worker, struct error *error)
+{
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_resp_err_t code;
+
     (void)rd_kafka_topic_partition_list_add(topics, worker->input.topic, RD_KAFKA_PARTITION_UA);
     code = rd_kafka_subscribe(worker->consumer, topics);
     rd_kafka_topic_partition_list_destroy(topics);
     if (code)
         error_set(error, "input: %s", rd_kafka_err2str(code));
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    worker->is_member = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return worker->is_member;
 }
 
 static bool is_interrupted(void *context)
@@ -697,9 +709,9 @@ static void set_instance(struct worker *worker)
     const char *given = config_text(worker->config, "instance");
     char host[128] = "";
 
-    worker->is_static = given && *given;
+    worker->is_named = given && *given;
     (void)gethostname(host, sizeof(host) - 1);
-    if (worker->is_static)
+    if (worker->is_named)
         (void)snprintf(worker->instance, sizeof(worker->instance), "%s", given);
     else
         (void)snprintf(worker->instance, sizeof(worker->instance), "%s-%ld-%" PRIx64, host,
@@ -764,8 +776,16 @@ static bool open_page(struct worker *worker, struct error *error)
 static bool open_all(struct worker *worker, struct error *error)
 {
     return open_analysis(worker, error) && open_page(worker, error) &&
-           transactions_open(worker, error) && open_keeper(worker, error) &&
-           open_consumer(worker, error);
+           open_consumer(worker, error) && transactions_open(worker, error) &&
+           open_keeper(worker, error) && subscribe(worker, error);
+}
+
+/* What helps nobody to be freed in order is left to the end of the process, as if it were killed.
+ */
+static _Noreturn void give_up(struct worker *worker)
+{
+    transaction_abort(worker);
+    _exit(worker->ends_well ? 0 : 1);
 }
 
 /* A last commit while we are in the group; leaving it commits what our partitions have. */
@@ -773,18 +793,20 @@ static void close_all(struct worker *worker)
 {
     char line[ACCOUNT_LINE_MAX];
 
-    if (worker->consumer) {
+    (void)alarm(CLOSE_S);
+    if (worker->is_member) {
+        (void)transaction_commit(worker);
         if (!worker->has_failed)
-            (void)transaction_commit(worker);
-        (void)rd_kafka_consumer_close(worker->consumer);
-    }
-    for (int32_t i = 0; i < worker->assigned_room; i++)
-        give_away(worker, i);
-    if (worker->consumer) {
+            (void)rd_kafka_consumer_close(worker->consumer);
+        if (worker->has_failed)
+            give_up(worker);
         worker_account_line(&worker->counts, line);
         say(BT_LOGGING_LEVEL_INFO, "%s", line);
-        rd_kafka_destroy(worker->consumer);
     }
+    if (worker->consumer)
+        rd_kafka_destroy(worker->consumer);
+    for (int32_t i = 0; i < worker->assigned_room; i++)
+        give_away(worker, i);
     transactions_close(worker);
     keeper_free(worker->keeper);
     metrics_server_close(worker->page);

@@ -38,7 +38,7 @@ struct worker {
     struct params params; /* the sink's */
     struct kafka_url input;
     char instance[DELTAS_NAME_MAX];
-    bool is_static;
+    bool is_named; /* by the configuration: others must not have the name */
     const char *group;
     const char *deltas_name;
     int64_t wait_ms, commit_ms;
@@ -66,6 +66,7 @@ struct worker {
     int64_t committed_ms, changed_ms;
     bool is_away;    /* no broker was to be reached; that was said */
     bool has_failed; /* that was said: what was not committed is for the next one */
+    bool is_member;  /* of the group */
     bool ends_well;  /* all the same, as it was to end */
     struct metrics_server *page;
     int64_t page_ms;
@@ -82,6 +83,9 @@ __attribute__((format(printf, 2, 3))) void worker_fail(struct worker *worker, co
 
 bool transactions_open(struct worker *worker, struct error *error);
 void transactions_close(struct worker *worker);
+
+/* The one that is open, so that others need not wait for its time-out. */
+void transaction_abort(struct worker *worker);
 
 /* A message of kept traces, in the transaction that is open from the first one on. */
 bool transaction_emit_kept(void *context, uint32_t partition, const char *data, size_t length);

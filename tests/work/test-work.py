@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# timeout: 200
+"""Workers with a real broker: one is killed in the middle, and still each span is counted once, each kept trace is
+there once. The long runs are in tests/scale.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
+from parts import BLKIN, Cluster, Load, Run, wait_until  # noqa: E402
+
+
+class Work(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster().__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__)
+
+    def run_of(self, name, **keys):
+        run = Run(self.cluster, name, **keys)
+        self.addCleanup(run.close)
+        return run
+
+    def check(self, run, expected):
+        """Counted is everything; what a busy machine made late is in the rates, and only there."""
+        faults, deltas = run.check(expected)
+        self.assertEqual(deltas.spans(), expected.acknowledged)
+        self.assertGreater(expected.acknowledged, 10000)
+        late = deltas.counters["blkin.work.spans_late"]
+        self.assertEqual(deltas.counters["blkin.work.spans_in"], expected.acknowledged)
+        self.assertEqual(deltas.counters["blkin.work.spans_counted"] + late, expected.acknowledged)
+        self.assertTrue(late or not faults, faults)
+        return deltas
+
+    def test_one_is_killed(self):
+        run = self.run_of("killed", wait_ms=2000)
+        first, second = run.worker(), run.worker()
+        wait_until(lambda: first.page().get("blkin_work_partitions", 0) +
+                   second.page().get("blkin_work_partitions", 0) == 12, "both have partitions", 60)
+        load = Load(run, rate=8000, seconds=6)
+        wait_until(lambda: second.page().get("blkin_work_spans_counted_total", 0) > 3000, "the second counts", 60)
+        second.kill()
+        second.start()
+        expected = load.expected()
+        run.wait_read()
+        page = first.page()
+        self.assertEqual(page["blkin_work_spans_in_total"] + page["blkin_work_spans_taken_over_total"],
+                         sum(page[f"blkin_work_spans_{what}"] for what in (
+                             "counted_total", "late_total", "over_total", "invalid_total", "handed_over_total",
+                             "open")))
+        self.assertEqual(page["blkin_work_offsets_missing_total"], 0)
+        self.assertLessEqual(page["blkin_work_busy_ratio"], 1)
+        run.end_workers()
+        self.check(run, expected)
+
+    def test_kept_by_an_exporter(self):
+        """Another format or cluster than the input's: the sink's exporter."""
+        run = self.run_of("exporter", wait_ms=1000)
+        kept = run.folder / "kept.json"
+        worker = run.worker(endpoint=f"file:{kept}", format="zipkin", log_level="info")
+        load = Load(run, rate=8000, seconds=2)
+        expected = load.expected()
+        run.wait_read()
+        run.end_workers()
+        faults, deltas = run.check(expected)
+        self.assertEqual(deltas.spans(), expected.acknowledged)
+        text = kept.read_text()
+        self.assertTrue(text.startswith("[") and text.rstrip().endswith("]"))
+        self.assertIn("open; ", worker.said())
+        if not deltas.counters["blkin.work.spans_late"]:
+            spans = json.loads(text)
+            self.assertEqual(len({span["traceId"] for span in spans}), expected.kept)
+            self.assertEqual(len({(span["traceId"], span["id"]) for span in spans}), len(spans))
+
+    def test_what_is_wrong_is_said(self):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("BLKIN_")}
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, status, said in (
+                    ([], 2, "input: expected the topic to read"),
+                    (["--input=kafka://a"], 2, "input"),
+                    (["--input=kafka://127.0.0.1:1/spans", "--wait-ms=0"], 2, "wait-ms"),
+                    (["--input=kafka://127.0.0.1:1/spans?group.id=x"], 1, "group.id"),
+                    (["--input=kafka://127.0.0.1:1/spans", "surplus"], 2, "operand")):
+                done = subprocess.run([BLKIN, "work", f"--state-dir={folder}", *arguments], capture_output=True,
+                                      text=True, timeout=60, check=False, env=environment)
+                self.assertEqual((done.returncode, said in done.stderr), (status, True), done)
+            waiting = subprocess.Popen([BLKIN, "work", f"--state-dir={folder}", "--input=kafka://127.0.0.1:1/spans"],
+                                       stderr=subprocess.PIPE, text=True, env=environment)
+            line = waiting.stderr.readline()
+            while "no broker answers" not in line:
+                self.assertNotEqual(line, "")
+                line = waiting.stderr.readline()
+            waiting.terminate()
+            waiting.stderr.close()
+            self.assertEqual(waiting.wait(60), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
