@@ -29,6 +29,7 @@ int worker_command(int argc, char *argv[])
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -845,6 +846,9 @@ int worker_command(int argc, char *argv[])
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+    /* what brokers send comes in large pieces: their memory is used again, not asked for again */
+    (void)mallopt(M_MMAP_THRESHOLD, 16 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
     if (!read_config(&worker, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
         bt_value_put_ref(worker.param_map);
