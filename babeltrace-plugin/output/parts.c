@@ -46,7 +46,7 @@ static bool begin_part(struct parts *parts, struct body *body, uint32_t partitio
 {
     const uint32_t capacity = parts->capacity ? parts->capacity * 2 : FIRST_PARTS;
 
-    if (parts->count == parts->capacity) {
+    if (parts->count >= parts->capacity) {
         struct part *list = realloc(parts->list, capacity * sizeof(*list));
 
         if (!list)
