@@ -481,11 +481,13 @@ $(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/ctf_streams.h $(wildcard tools/record/*.h)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
 	-DPROCESSES=8
-$(BUILD)/fuzz/fuzz-json: $(addprefix babeltrace-plugin/,core/span.c output/json.c output/tag_keys.c \
-	output/zipkin_json.c)
+protocol_src := $(patsubst %,babeltrace-plugin/output/%.c,json otlp protobuf protocol tag_keys utf8 zipkin_json)
+$(BUILD)/fuzz/fuzz-json $(BUILD)/fuzz/fuzz-otlp: tests/fuzz/fuzz_span.h babeltrace-plugin/core/span.c $(protocol_src)
+$(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
+$(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
-$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c) \
+$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c)
 $(BUILD)/fuzz/fuzz-config: included = %/config.c
 $(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
@@ -496,6 +498,8 @@ $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
 $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
 	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
+$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) $(addprefix babeltrace-plugin/output/,json.c otlp.c \
+	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
@@ -508,7 +512,7 @@ $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 $(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
-$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c
+$(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c $(protocol_src)
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
 $(BUILD)/fuzz/fuzz-spool: $(patsubst %,babeltrace-plugin/output/%.c,spool_record body)
 $(BUILD)/fuzz/fuzz-spool: fuzz_pkgs = liburcu zlib

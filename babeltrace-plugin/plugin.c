@@ -68,6 +68,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "  batch-spans=N          at most N spans in one request [default: 1000]\n"
     "  batch-bytes=N          at most N bytes in one request [default: 1048576]\n"
     "  batch-timeout-ms=N     a request waits at most N ms for more spans [default: 5]\n"
+    "  requests=N             so many requests at once, where the way is long [default: 1]\n"
     "  queue-bytes=N          keep at most N bytes of spans that are not delivered\n"
     "                         [default: 67108864]\n"
     "  on-full=\"WHAT\"         when there are more: \"block\" the graph until there is room,\n"

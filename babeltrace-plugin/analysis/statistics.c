@@ -57,6 +57,19 @@ struct statistics *statistics_new(struct names *names)
     return statistics;
 }
 
+/* Where the pair is, or would be. */
+static struct place *place_of(const struct statistics *statistics, const struct table *table,
+                              struct pair pair)
+{
+    const uint64_t hash = hash_mix(statistics->seed ^ ((uint64_t)pair.first << 32 | pair.second));
+    uint32_t i = (uint32_t)hash % PLACES;
+
+    while (table->places[i].item && (table->places[i].pair.first != pair.first ||
+                                     table->places[i].pair.second != pair.second))
+        i = (i + 1) % PLACES;
+    return (struct place *)(uintptr_t)&table->places[i];
+}
+
 static void clear_row(struct statistics_row *row)
 {
     histogram_clear(&row->duration);
@@ -70,12 +83,17 @@ static void clear_edge(struct statistics_edge *edge)
     edge->calls = edge->errors = 0;
 }
 
-static void clear_table(struct table *table)
+/* From the last one on: those before were found without it. */
+static void clear_table(const struct statistics *statistics, struct table *table)
 {
-    for (size_t i = 0; i < table->count; i++)
-        free(table->items[i]);
-    table->count = 0;
-    memset(table->places, 0, sizeof(table->places));
+    while (table->count) {
+        void *item = table->items[--table->count];
+        struct pair pair;
+
+        memcpy(&pair, item, sizeof(pair));
+        place_of(statistics, table, pair)->item = 0;
+        free(item);
+    }
 }
 
 void statistics_clear(struct statistics *statistics)
@@ -88,8 +106,8 @@ void statistics_clear(struct statistics *statistics)
     }
     for (size_t i = 0; i < statistics->edges.count; i++)
         clear_edge(statistics->edges.items[i]);
-    clear_table(&statistics->rows);
-    clear_table(&statistics->edges);
+    clear_table(statistics, &statistics->rows);
+    clear_table(statistics, &statistics->edges);
     statistics->period++;
 }
 
@@ -104,19 +122,6 @@ void statistics_free(struct statistics *statistics)
 /* ---- finding */
 
 static const struct pair other = {NAMES_OTHER, NAMES_OTHER};
-
-/* Where the pair is, or would be. */
-static struct place *place_of(const struct statistics *statistics, const struct table *table,
-                              struct pair pair)
-{
-    const uint64_t hash = hash_mix(statistics->seed ^ ((uint64_t)pair.first << 32 | pair.second));
-    uint32_t i = (uint32_t)hash % PLACES;
-
-    while (table->places[i].item && (table->places[i].pair.first != pair.first ||
-                                     table->places[i].pair.second != pair.second))
-        i = (i + 1) % PLACES;
-    return (struct place *)(uintptr_t)&table->places[i];
-}
 
 static void *find(const struct statistics *statistics, const struct table *table, struct pair pair)
 {

@@ -39,7 +39,9 @@ static bool reserve_start(struct body *body)
 /* Without a check: there is room. */
 static void append(struct buffer *buffer, struct text text)
 {
-    buffer->length = (size_t)(text_copy(buffer->data + buffer->length, text) - buffer->data);
+    if (text.length)
+        memcpy(buffer->data + buffer->length, text.data, text.length);
+    buffer->length += text.length;
 }
 
 /* Writes what is before the next span, for which a start is reserved. */

@@ -652,6 +652,8 @@ static struct text field_of(struct text message, uint32_t number, uint64_t *valu
     struct pb_field field;
     struct text found = {NULL, 0};
 
+    if (message.length == 0)
+        return found;
     while (pb_read(&at, message.data + message.length, &field)) {
         if (field.number == number && field.type == 2)
             found = field.bytes;

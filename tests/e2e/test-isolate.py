@@ -140,6 +140,17 @@ def test_private(mode):
     check(not os.path.exists(f"{out[2]}/x"), f"{mode}: {out[2]}/x is left")
 
 
+def test_network(mode):
+    """A server in it is not seen from here."""
+    ended = run(mode, "--own-network", "sh", "-c", "ip -brief address; readlink /proc/self/ns/net")
+    if mode == "plain":
+        check(ended.returncode == 125 and "no network of its own" in ended.stderr, f"{mode}: {ended}")
+        return
+    *links, network = ended.stdout.splitlines()
+    check(len(links) == 1 and links[0].startswith("lo ") and "127.0.0.1" in links[0], f"{mode}: a loopback: {links}")
+    check(network != os.readlink("/proc/self/ns/net"), f"{mode}: a network of its own")
+
+
 def test_signals(mode, folder):
     r = Running(mode, folder)
     r.process.terminate()
@@ -219,7 +230,7 @@ def main():
             for mode in modes:
                 for test in (test_signals, test_terminal, test_sigkill):
                     test(mode, folder)
-                for test in (test_status, test_private):
+                for test in (test_status, test_private, test_network):
                     test(mode)
         finally:
             end_all()

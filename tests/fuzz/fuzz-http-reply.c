@@ -50,31 +50,32 @@ static void feed(struct http_reply *answer, struct input *source)
     }
 }
 
-static void check_text(const struct http_reply *answer)
+static void check_kept(const struct http_reply *answer)
 {
-    REQUIRE(answer->text_length < sizeof(answer->text));
-    REQUIRE(strlen(answer->text) == answer->text_length);
-    for (const char *c = answer->text; *c; c++)
-        REQUIRE(*c >= 0x20 && *c < 0x7f);
+    REQUIRE(answer->body_length <= sizeof(answer->body));
 }
 
-static void check_message(const struct error *error)
+static void check_message(const struct error *error, const char *begin)
 {
     const size_t length = strnlen(error->text, sizeof(error->text));
 
     REQUIRE(length < sizeof(error->text));
-    REQUIRE(strncmp(error->text, URL ": answered ", strlen(URL ": answered ")) == 0);
+    REQUIRE(strncmp(error->text, begin, strlen(begin)) == 0);
     for (size_t i = 0; i < length; i++)
         REQUIRE(error->text[i] >= 0x20 && error->text[i] < 0x7f);
 }
 
-static void check_delivery(const struct reply *reply, long status)
+static void check_delivery(const struct reply *reply, const struct protocol *protocol, long status)
 {
     const bool is_good = status >= 200 && status <= 299;
 
     REQUIRE((reply->delivery == DELIVERY_ACCEPTED) == is_good);
     REQUIRE((reply->delivery == DELIVERY_INVALID) == (status == 400));
     REQUIRE((reply->delivery == DELIVERY_TOO_LARGE) == (status == 413));
+    REQUIRE(!reply->rejected || (is_good && protocol == &otlp_protocol && reply->error.text[0]));
+    if (protocol == &otlp_protocol) /* as its specification has it */
+        REQUIRE((reply->delivery == DELIVERY_RETRY) ==
+                (status == 429 || (status >= 502 && status <= 504)));
     if (reply->delivery == DELIVERY_RETRY)
         REQUIRE(status == 408 || status == 429 || (status >= 500 && status <= 504));
     if (reply->may_be_batch)
@@ -117,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const long status = take_status(&source);
     const int64_t retry_after_s = (int64_t)take(&source, 8);
     const unsigned failures = take_failures(&source);
+    const struct protocol *protocol = take(&source, 1) & 1 ? &otlp_protocol : &zipkin_protocol;
     struct http_reply answer;
     struct reply reply;
 
@@ -124,14 +126,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&answer, 0xa5, sizeof(answer));
     memset(&reply, 0xa5, sizeof(reply));
     http_reply_begin(&answer);
-    check_text(&answer);
+    check_kept(&answer);
     feed(&answer, &source);
-    check_text(&answer);
-    http_reply_judge(&answer, URL, status, retry_after_s, &reply);
-    check_delivery(&reply, status);
+    check_kept(&answer);
+    http_reply_judge(&answer, protocol, URL, status, retry_after_s, &reply);
+    check_delivery(&reply, protocol, status);
     check_pauses(&reply, retry_after_s, failures);
     if (reply.delivery != DELIVERY_ACCEPTED)
-        check_message(&reply.error);
+        check_message(&reply.error, URL ": answered ");
+    else if (reply.error.text[0])
+        check_message(&reply.error, URL ": ");
     return 0;
 }
 

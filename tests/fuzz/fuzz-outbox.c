@@ -188,9 +188,9 @@ static void check_batch(struct batch *batch, const struct run *run)
     const struct span *span;
     uint64_t last = 0;
     uint64_t count = 0;
-    size_t offset = 0;
+    struct batch_place place = {0};
 
-    while ((span = batch_span(batch, &offset))) {
+    while ((span = batch_span(batch, &place))) {
         const struct span expected = span_of(span->id);
 
         REQUIRE(count == 0 || span->id > last);

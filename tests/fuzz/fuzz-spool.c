@@ -72,7 +72,8 @@ static void write_record(struct input *source)
     }
     REQUIRE(record_prepare(
         &writing,
-        &(struct record_body){.starts = starts, .spans = spans, .text = {text, text_length}},
+        &(struct record_body){
+            .format = FORMAT_ZIPKIN, .starts = starts, .spans = spans, .text = {text, text_length}},
         (int64_t)take(source, 8)));
     if (length + sizeof(writing.head) + spans * sizeof(uint32_t) + writing.text.length <=
         FILE_MAX) {

@@ -65,8 +65,8 @@ static void test_all_are_shown(void)
 {
     /*
      * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; of the
-     * spool: in_use, a flag; lost_own, a part of others; the outcomes spooled, skipped,
-     * sampled out and no memory, that nothing in it can have
+     * spool: in_use, a flag; lost_own, a part of others; the outcomes spooled, skipped, sampled out
+     * and no memory, that nothing in it can have
      */
     const size_t not_shown = 9;
 

@@ -1426,7 +1426,12 @@ def no_proxy():
 # ---- all of it ------------------------------------------------------------------------------------------
 
 
+def main():
+    global CERTIFICATES  # pylint: disable=global-statement
+    with tempfile.TemporaryDirectory() as folder:
+        CERTIFICATES = Certificates(folder)
+        return run_scenarios(8)
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as FOLDER:
-        CERTIFICATES = Certificates(FOLDER)
-        sys.exit(run_scenarios(8))
+    sys.exit(main())

@@ -41,7 +41,8 @@ SHARED = [name for name in http.RECOVERS if name not in (
     "bad_spans_in_many_batches", "trouble_for_ever_in_search", "too_large_by_spans", "too_large_is_learnt",
     "too_large_alone", "too_large_and_bad", "collector_goes_and_comes_back", "passing_refusal",
     "refusal_for_ever", "requests_at_once_in_trouble", "requests_at_once_with_a_spool", "peer_accepts_and_closes_live", "close_tries_at_once"]
-http.SCENARIOS = {name: http.SCENARIOS[name] for name in SHARED}
+for name in set(http.SCENARIOS) - set(SHARED):
+    del http.SCENARIOS[name]
 
 
 # ---- the request ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
  */
 #include "core/assembler.h"
 #include "output/exporter.h"
+#include "output/protobuf.h"
 
 #include "check.h"
 #include "starvation/starve.h"
@@ -25,7 +26,7 @@ struct run {
     struct assembler_counts core;
     struct exporter_counts out;
     bool set_up;
-    json_t *spans; /* in the file */
+    json_t *spans; /* in the file; of OTLP an object: how often each span is there */
     int64_t time_ns;
     uint32_t sequence;
 };
@@ -33,6 +34,7 @@ struct run {
 static char *path;
 static char *endpoint; /* file:path */
 static char large[20000];
+static enum format format = FORMAT_ZIPKIN;
 static size_t min_size;
 
 /* ---- the workload: every way that memory is taken ---- */
@@ -182,6 +184,7 @@ static bool set_up(struct run *run)
     run->exporter = exporter_new(
         &(struct exporter_options){
             .transport.endpoint = endpoint,
+            .format = format,
             .batch_spans = 8,
             .batch_bytes = 4096,
             .batch_timeout_ms = 60000,
@@ -193,6 +196,71 @@ static bool set_up(struct run *run)
     if (!run->exporter)
         CHECK(strstr(error.text, "out of memory"));
     return run->exporter != NULL;
+}
+
+/* ---- what is in the file ---- */
+
+/* Each field of this number, which are all that there are besides number 1. */
+static struct text next_of(const char **at, const char *end, uint32_t number, struct text *first)
+{
+    struct pb_field field;
+
+    while (pb_read(at, end, &field)) {
+        CHECK(field.type == 2 && (field.number == number || field.number == 1));
+        CHECK(field.bytes.data + field.bytes.length <= end);
+        if (field.number == number)
+            return field.bytes;
+        *first = field.bytes;
+    }
+    CHECK(*at == end);
+    return (struct text){NULL, 0};
+}
+
+static void count_span(json_t *counts, struct text resource, struct text span)
+{
+    char *name = calloc(2, resource.length + span.length + 1);
+    char *at = name;
+
+    for (size_t i = 0; i < resource.length; i++)
+        at += sprintf(at, "%02x", (unsigned char)resource.data[i]);
+    for (size_t i = 0; i < span.length; i++)
+        at += sprintf(at, "%02x", (unsigned char)span.data[i]);
+    json_object_set_new(counts, name,
+                        json_integer(1 + json_integer_value(json_object_get(counts, name))));
+    free(name);
+}
+
+/* A whole request, with nothing left over. */
+static json_t *load_otlp(void)
+{
+    FILE *file = fopen(path, "rb");
+    static char data[1 << 20];
+    const size_t length = file ? fread(data, 1, sizeof(data), file) : 0;
+    const char *at = data;
+    json_t *counts = json_object();
+    struct text none = {NULL, 0};
+    struct text group, spans, span;
+
+    CHECK(file != NULL && length < sizeof(data));
+    if (file)
+        fclose(file);
+    while ((group = next_of(&at, data + length, 1, &none)).data) {
+        const char *in_group = group.data;
+        struct text resource = none, scope = none;
+
+        while ((spans = next_of(&in_group, group.data + group.length, 2, &resource)).data) {
+            const char *in_scope = spans.data;
+
+            while ((span = next_of(&in_scope, spans.data + spans.length, 2, &scope)).data)
+                count_span(counts, resource, span);
+        }
+    }
+    return counts;
+}
+
+static json_t *load_file(void)
+{
+    return format == FORMAT_OTLP ? load_otlp() : json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
 }
 
 static void perform(struct run *run, void (*workload)(struct run *), uint64_t fail_at,
@@ -214,11 +282,21 @@ static void perform(struct run *run, void (*workload)(struct run *), uint64_t fa
     exporter_free(run->exporter);
     assembler_free(run->assembler);
     starve.fail_at = 0;
-    run->spans = run->set_up ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    run->spans = run->set_up ? load_file() : NULL;
     (void)unlink(path);
 }
 
 /* ---- what must hold of it ---- */
+
+static void check_otlp_file(const struct run *run)
+{
+    json_int_t count = 0;
+    const char *name;
+    json_t *times;
+
+    json_object_foreach(run->spans, name, times) count += json_integer_value(times);
+    CHECK((uint64_t)count == run->out.outcome[OUTCOME_ACCEPTED]);
+}
 
 static void check_file(const struct run *run)
 {
@@ -226,6 +304,10 @@ static void check_file(const struct run *run)
     json_t *span;
 
     CHECK(run->spans);
+    if (format == FORMAT_OTLP) {
+        check_otlp_file(run);
+        return;
+    }
     CHECK(json_array_size(run->spans) == run->out.outcome[OUTCOME_ACCEPTED]);
     json_array_foreach(run->spans, i, span) CHECK(!span_fault(span));
 }
@@ -319,6 +401,10 @@ int main(void)
     /* each span's own memory would take long, and is the same as above */
     min_size = 16384;
     test("many spans", many);
+    format = FORMAT_OTLP;
+    test("many spans as OTLP", many);
+    min_size = 0;
+    test("few spans as OTLP", few);
     free(endpoint);
     return check_status();
 }

@@ -177,8 +177,9 @@ static void test_dropped(void)
     answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
     answer(ledger, ANSWER("b", ""));
     (void)ledger_judge(ledger, 100);
-    CHECK_TEXT(said, "1 complete: a, b\n2 incomplete: other hosts were not asked: the cap on all hosts "
-                     "(hub-traces-per-s)\n");
+    CHECK_TEXT(said,
+               "1 complete: a, b\n2 incomplete: other hosts were not asked: the cap on all hosts "
+               "(hub-traces-per-s)\n");
     json_decref(some);
     ledger_free(ledger);
 }

@@ -201,6 +201,10 @@ class Graph(unittest.TestCase):
                           for c in report["calls"]], [("gate", "store", 200, 3, 1000)])
         self.assertRegex(graph("-", text=json.dumps(document)).stdout, r"gate +\n.*store +20\.0 +3 +1\.00 ms")
         self.assertIn("300 spans in 10.0 s, 3 with an error", graph("-", text=json.dumps(document)).stdout)
+        stat = json.loads(subprocess.run([BLKIN, "stat", "-j", "-"], input=json.dumps(document), timeout=60, check=True,
+                                         stdout=subprocess.PIPE, encoding="utf-8").stdout)
+        self.assertEqual((stat["spans"], [(r["service"], r["spans"], r["errors"], r["duration"]["p99"]) for r in stat["rows"]]),
+                         (300, [("store", 200, 3, 1000), ("gate", 100, 0, 1000)]))
         document["rows"][0]["duration"] = 7
         result = graph("-", text=json.dumps(document))
         self.assertEqual((result.returncode, result.stdout), (1, ""))

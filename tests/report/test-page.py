@@ -187,6 +187,23 @@ class Page(unittest.TestCase):
         self.page([[{"traceId": "aa", "id": "1", "timestamp": BASE, "duration": 2**53, "parentId": "2", "tags": 7},
                     {"traceId": "aa", "id": "2", "timestamp": BASE + 5, "duration": 1, "parentId": "1"}]])
 
+    def test_document_of_a_root(self):
+        """Statistics alone: no traces, and nothing that seems to be of some."""
+        def histogram(count):  # of 1 ms; bucket 2551 of scale 7 is the one
+            return {"count": count, "zeros": 0, "sum": 1e6 * count, "min": 1000000, "max": 1000000, "buckets": [2551, count]}
+        document = {"blkin": "statistics", "version": "1.0.0", "from": "2026-11-21T11:00:00.000Z", "scale": 7,
+                    "to": "2026-11-21T11:00:10.000Z", "rows": [
+                        {"service": s, "name": None if s == "store" else "write", "spans": n, "errors": e,
+                         "duration": histogram(n), "self": histogram(n)} for s, n, e in (("gate", 100, 0), ("store", 200, 3))],
+                    "edges": [{"client": "gate", "server": "store", "calls": 200, "errors": 3, "duration": histogram(200)}]}
+        path, _ = self.page(document)
+        self.look(path, SECTIONS[:3])
+        shown = self.browser.run("return document.body.innerText")
+        self.assertNotIn("trace", re.sub(r"(?s)made by blkin report.*", "", shown.lower()).replace("not traced itself", ""))
+        for part in ("2026-11-21 11:00:00.000 to 2026-11-21 11:00:10.000, 10.0 s", "300", "30.0 a second", "1.00 ms",
+                     "(other names)"):
+            self.assertIn(part, shown)
+
     def test_same_page_again(self):
         traces = stack(50)
         self.assertEqual(self.page(traces)[1], self.page(traces)[1])

@@ -144,12 +144,12 @@ class Perfetto(unittest.TestCase):
                                        if spans[t, c]["timestamp"] >= spans[t, p]["timestamp"]})
 
     def test_many_at_once(self):
-        """10^5 spans under way at the same time: a lane each, and no quadratic time."""
+        """30,000 spans under way at the same time: a lane each, and no quadratic time."""
         trace = Trace(1, BASE, None)
-        for i in range(100000):
+        for i in range(30000):
             trace.span(trace.spans[0] if i else None, "osd", "x", i, 300000 - i)
         got, _ = self.check([trace.spans])
-        self.assertEqual(len(got.threads), 100000 - 1)
+        self.assertEqual(len(got.threads), 30000 - 1)
 
     def test_odd(self):
         evil = "</script>\u202e\x1b\"\\\n漢"

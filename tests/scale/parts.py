@@ -227,7 +227,8 @@ class Run:
         committed = self.of_group.committed(self.topic, PARTITIONS)
         return (f"{self.group} has committed {[done for done, _ in committed]} of"
                 f" {self.of_group.ends(self.topic, PARTITIONS)}; " +
-                "; ".join(f"{worker.name}: {worker.said()[-300:]}" for worker in self.workers))
+                "; ".join(f"{worker.name} has {worker.page().get('blkin_work_partitions')} partitions:"
+                          f" {worker.said()[-300:]}" for worker in self.workers))
 
     def end_workers(self):
         for worker in self.workers:

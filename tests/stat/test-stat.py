@@ -107,6 +107,26 @@ class Stat(unittest.TestCase):
         self.assertEqual(bare["rows"][0]["duration"]["count"], 0)
         self.assertEqual((bare["seconds"], bare["rows"][0]["rate"]), (0, 0))
 
+    def test_edges(self):
+        """Who calls whom: by kinds as Zipkin counts, else by the change of service."""
+        shared = [span(1, 1, 0, "get", 0, 90, "client", kind="CLIENT"),
+                  span(1, 1, 0, "get", 20, 50, "osd", kind="SERVER", shared=True, tags={"error": "EIO"}),
+                  span(1, 2, 1, "read", 30, 20, "osd", kind="CLIENT", remoteEndpoint={"serviceName": "disk"})]
+        report = self.report([shared, shared[:2]])
+        edges = [(edge["client"], edge["server"], edge["calls"], edge["errors"]) for edge in report["edges"]]
+        self.assertEqual(edges, [("client", "osd", 2, 2), ("osd", "disk", 1, 0)])
+        self.assertEqual(report["edges"][0]["duration"]["p50"], 50)
+        traces = random_traces(300)
+        calls = collections.Counter()
+        for spans in traces:
+            services = {span["id"]: span["localEndpoint"]["serviceName"] for span in spans}
+            for one in spans:
+                caller, callee = services.get(one.get("parentId")), one["localEndpoint"]["serviceName"]
+                if caller and caller != callee:
+                    calls[caller, callee] += 1
+        report = self.report(traces)
+        self.assertEqual({(edge["client"], edge["server"]): edge["calls"] for edge in report["edges"]}, calls)
+
     def test_sort(self):
         traces = [[span(1, 1, 0, "often", 0, 10), span(1, 2, 0, "often", 100, 10), span(1, 9, 0, "often", 200, 10),
                    span(1, 3, 0, "long", 0, 9000), span(1, 4, 3, "busy", 0, 8000),

@@ -36,8 +36,8 @@ static inline uint32_t some_name(struct names *names, const char *kind, uint64_t
     char text[64];
 
     /* any characters: of bytes that are none, see the pages */
-    (void)snprintf(text, sizeof(text), number % 5 == 4 ? "%s \"%d\" \\ \xc3\xa9\n" : "%s-%d",
-                   kind, (int)number);
+    (void)snprintf(text, sizeof(text), number % 5 == 4 ? "%s \"%d\" \\ \xc3\xa9\n" : "%s-%d", kind,
+                   (int)number);
     return names_id(names, text_of(text));
 }
 

@@ -338,7 +338,8 @@ static bool check_endpoint(const char *text, struct error *error)
 
 static bt_value *text_value(const struct param_rule *rule, const char *text, struct error *error)
 {
-    if (*text == '\0' && rule->default_text && *rule->default_text) {
+    if (*text == '\0' && rule->default_text && *rule->default_text &&
+        strcmp(rule->name, "deltas") != 0) { /* none */
         error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
         return NULL;
     }

@@ -162,6 +162,20 @@ int process_open(const struct process *process, const char *path)
     return fd;
 }
 
+bool process_line(const struct process *process, const char *path, char *line, size_t size)
+{
+    const int fd = process_open(process, path);
+    ssize_t length;
+
+    if (fd < 0)
+        return false;
+    length = read(fd, line, size - 1);
+    line[length > 0 ? length : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    (void)close(fd);
+    return true;
+}
+
 static bool ends_so(pid_t pid, const char *thread, const char *end)
 {
     char name[288], line[64] = "";

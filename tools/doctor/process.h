@@ -35,6 +35,9 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size);
  * errno. */
 int process_open(const struct process *process, const char *path);
 
+/* The file's first line, as the process itself would read it. False with errno. */
+bool process_line(const struct process *process, const char *path, char *line, size_t size);
+
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 

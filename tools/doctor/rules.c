@@ -27,21 +27,6 @@ struct search {
     unsigned programs, without_rules, bad;
 };
 
-/* The first line; false with errno. */
-static bool read_line(const struct process *process, const char *path, char text[TEXT_MAX])
-{
-    const int fd = process_open(process, path);
-    ssize_t length;
-
-    if (fd < 0)
-        return false;
-    length = read(fd, text, TEXT_MAX - 1);
-    text[length > 0 ? length : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    (void)close(fd);
-    return true;
-}
-
 /* With our rights: in a folder that it may not enter, all files are alike for the process. */
 static bool is_there(const struct process *process, const char *path)
 {
@@ -83,7 +68,7 @@ static void check_slow(struct search *search, const struct process *process)
     const char *origin = path;
 
     (void)process_variable(process->pid, "BLKIN_SLOW_FILE", path, sizeof(path));
-    if (!read_line(process, path, text)) {
+    if (!process_line(process, path, text, sizeof(text))) {
         const int cause = errno;
 
         if (is_there(process, path)) {
@@ -106,7 +91,7 @@ static void check_sampled(struct search *search, const struct process *process)
     const char *origin = path;
 
     (void)process_variable(process->pid, "BLKIN_SAMPLING_FILE", path, sizeof(path));
-    if (!read_line(process, path, text)) {
+    if (!process_line(process, path, text, sizeof(text))) {
         origin = "BLKIN_SAMPLING";
         if (!process_variable(process->pid, "BLKIN_SAMPLING", text, sizeof(text)))
             return;

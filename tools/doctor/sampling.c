@@ -25,23 +25,6 @@ struct search {
     unsigned bad;
 };
 
-/* As seen by the process. The first line. */
-static bool read_file(pid_t pid, const char *path, char text[TEXT_MAX])
-{
-    char full[1200];
-    FILE *file;
-
-    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)pid, path);
-    file = fopen(full, "re");
-    if (!file)
-        return false;
-    if (!fgets(text, TEXT_MAX, file))
-        text[0] = '\0';
-    (void)fclose(file);
-    text[strcspn(text, "\n")] = '\0';
-    return true;
-}
-
 /* Has any part of it a share above zero? "never" and "ratio=0" have none. */
 static bool samples_something(const char *text)
 {
@@ -91,7 +74,7 @@ static void look_at(void *context, struct process *process)
         return;
     search->programs++;
     (void)process_variable(process->pid, "BLKIN_SAMPLING_FILE", path, sizeof(path));
-    if (read_file(process->pid, path, text))
+    if (process_line(process, path, text, sizeof(text)))
         judge(search, process, text, path);
     else if (process_variable(process->pid, "BLKIN_SAMPLING", text, sizeof(text)) && text[0])
         judge(search, process, text, "BLKIN_SAMPLING");

@@ -202,9 +202,9 @@ static void find_topics(struct kafka *kafka, const rd_kafka_metadata_t *metadata
 
         if (strcmp(topic->topic, kafka->url.topic) == 0)
             kafka->partitions = topic->err ? 0 : topic->partition_cnt;
-        else if (strcmp(topic->topic, kafka->deltas) == 0)
+        if (strcmp(topic->topic, kafka->deltas) == 0)
             kafka->has_deltas = !topic->err;
-        else if (strcmp(topic->topic, "__transaction_state") == 0)
+        if (strcmp(topic->topic, "__transaction_state") == 0)
             kafka->has_transaction_state = true;
     }
 }
@@ -230,6 +230,9 @@ static void check_topics(const struct kafka *kafka)
     }
     if (!*kafka->deltas) {
         saw(kafka->doctor, LEVEL_NOTE, "deltas.topic", "deltas is empty: no root has anything");
+    } else if (strcmp(kafka->deltas, kafka->url.topic) == 0) {
+        saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "deltas and input are one topic");
+        mend(kafka->doctor, "deltas = blkin_deltas in blkin.conf");
     } else if (!kafka->has_deltas) {
         saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "there is no topic %s, or it is not for us",
             kafka->deltas);

@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Three digits, rounded. */
 static int decimals(double value)
@@ -48,7 +47,7 @@ struct figure figure_count(uint64_t value)
 {
     char digits[24];
     const size_t length = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, value);
-    struct figure figure;
+    struct figure figure = {""};
     char *at = figure.text;
 
     for (size_t i = 0; i < length; i++) {
@@ -63,11 +62,9 @@ struct figure figure_count(uint64_t value)
 struct figure figure_share(double part, double whole)
 {
     const double percent = whole > 0 ? part * 100 / whole : 0;
-    struct figure figure;
+    struct figure figure = {"<0.1 %"};
 
-    if (percent > 0 && percent < 0.05)
-        strcpy(figure.text, "<0.1 %");
-    else
+    if (percent == 0 || percent >= 0.05)
         snprintf(figure.text, sizeof(figure.text), "%.*f %%", percent > 0 && percent < 9.95 ? 1 : 0,
                  percent);
     return figure;

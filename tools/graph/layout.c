@@ -174,8 +174,10 @@ static bool make_ways(struct work *work)
     for (size_t call = 0; call < landscape->calls_count; call++) {
         size_t layer = places[upper_end(layout, landscape, call)].layer;
 
-        for (size_t i = layout->ways[call]; i < layout->ways[call + 1]; i++)
-            places[i] = (struct layout_place){.layer = ++layer, .service = LAYOUT_NONE};
+        for (size_t i = layout->ways[call]; i < layout->ways[call + 1]; i++) {
+            layer++;
+            places[i] = (struct layout_place){.layer = layer, .service = LAYOUT_NONE};
+        }
     }
     return true;
 }

@@ -381,7 +381,8 @@ static char *print_lacks(const struct entry *entry, const struct trace *trace, u
     }
     if (entry->is_dropped || trace->is_dropped) {
         join(&printer, "; ");
-        print_string(&printer, "other hosts were not asked: the cap on all hosts (hub-traces-per-s)");
+        print_string(&printer,
+                     "other hosts were not asked: the cap on all hosts (hub-traces-per-s)");
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];

@@ -113,7 +113,7 @@ int report_command(int argc, char *argv[])
     status = 1;
     if (summary_load(options.source, &summary) && output_open(&output, argv[0], options.output)) {
         const char *title = options.title                      ? options.title
-                            : strcmp(options.source, "-") == 0 ? "Traces"
+                            : strcmp(options.source, "-") == 0 ? "blkin report"
                                                                : options.source;
 
         status = page_put(output.file, title, &summary, options.traces) ? 0 : 1;

@@ -76,12 +76,15 @@ static double x_of(const struct axis *axis, double ns)
     return x < 0 ? 0 : x > WIDTH ? WIDTH : x;
 }
 
+/* From 1 ns on, the powers of ten. */
 static void put_ticks(FILE *file, const struct axis *axis)
 {
+    static const char *const units[] = {"ns", "µs", "ms", "s", "000 s", "000,000 s", "·10⁹ s"};
     double last = -100;
 
-    for (double ns = 1; ns < 1e19; ns *= 10) {
-        const double place = log2(ns) * exp2(axis->scale) - axis->first;
+    for (int power = 0; power <= 18; power++) {
+        static const int figures[] = {1, 10, 100};
+        const double place = power * log2(10) * exp2(axis->scale) - axis->first;
         const double x = place * WIDTH / axis->count;
         const bool has_text = x - last > 44 && x > 16 && x < WIDTH - 16;
 
@@ -90,15 +93,8 @@ static void put_ticks(FILE *file, const struct axis *axis)
         fprintf(file, "<path class=\"g\" d=\"M%.1f 0V%d\"/>", x, HEIGHT + 3);
         if (!has_text)
             continue;
-        fprintf(file, "<text x=\"%.1f\" y=\"%d\">%g %s</text>", x, HEIGHT + 15,
-                ns < 1e3   ? ns
-                : ns < 1e6 ? ns / 1e3
-                : ns < 1e9 ? ns / 1e6
-                           : ns / 1e9,
-                ns < 1e3   ? "ns"
-                : ns < 1e6 ? "µs"
-                : ns < 1e9 ? "ms"
-                           : "s");
+        fprintf(file, "<text x=\"%.1f\" y=\"%d\">%d%s%s</text>", x, HEIGHT + 15, figures[power % 3],
+                power < 12 ? " " : "", units[power / 3]);
         last = x;
     }
 }

@@ -56,12 +56,27 @@ static void end_service(void *context)
     steps_stop(&rotate->steps);
 }
 
+/* The sink would refuse it for each chunk. */
+static bool is_for_rotate(const struct config *config)
+{
+    if (!config_text(config, "tail-sampling"))
+        return true;
+    say(BT_LOGGING_LEVEL_ERROR,
+        "tail-sampling is not for blkin rotate, which cuts traces where it rotates: set it in "
+        "[live], or for blkin work");
+    return false;
+}
+
 static bool read_configuration(struct rotate *rotate)
 {
     struct config *config;
 
     notify_reloading();
     config = config_read_again(rotate->config);
+    if (config && !is_for_rotate(config)) {
+        config_free(config);
+        config = NULL;
+    }
     if (config) {
         config_free(rotate->config);
         rotate->config = config;
@@ -225,6 +240,10 @@ int rotate_command(int argc, char *argv[])
         return 2;
     }
     say_open(argv[0], config_text(service.config, "log-level"));
+    if (!is_for_rotate(service.config)) {
+        config_free(service.config);
+        return 2;
+    }
     service.steps.work = end ? END : once ? ONCE : SERVE;
     service.steps.config = service.config;
     status = run(&service);

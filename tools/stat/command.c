@@ -6,7 +6,7 @@
 #include "command.h"
 
 #include "../config/config.h"
-#include "../trace/traces.h"
+#include "../trace/summary.h"
 #include "options.h"
 #include "report.h"
 #include "watch.h"
@@ -18,65 +18,25 @@
 
 /* ---- all of a file */
 
-static bool add_all(struct statistics *statistics, struct names *names,
-                    const struct span_list *spans, struct trace_list *traces)
-{
-    struct trace_model model = {0};
-    bool done = traces_sort(spans, traces);
-
-    for (size_t i = 0; done && i < traces->count; i++)
-        done = trace_link(&traces->traces[i], names, &model) &&
-               statistics_add_trace(statistics, &model);
-    trace_model_destroy(&model);
-    return done;
-}
-
-/* From the first span's start to the last one's end. */
-static double seconds_of(const struct trace_list *traces)
-{
-    int64_t start = 0, end = 0;
-
-    for (size_t i = 0; i < traces->count; i++) {
-        const struct trace *trace = &traces->traces[i];
-
-        if (!trace->start_ns)
-            continue;
-        start = start && start < trace->start_ns ? start : trace->start_ns;
-        end = end > trace->end_ns ? end : trace->end_ns;
-    }
-    return (double)(end - start) / 1e9;
-}
-
-static bool show_all(const struct options *options, struct statistics *statistics,
-                     struct names *names, const struct span_list *spans, struct trace_list *traces)
-{
-    struct report report = {.statistics = statistics, .spans = spans->count};
-
-    if (!add_all(statistics, names, spans, traces))
-        return false;
-    report.seconds = seconds_of(traces);
-    report.traces.complete = traces->count;
-    return options->json ? print_json(&report, options) : print_table(&report, options);
-}
-
 static int stat_source(const struct options *options)
 {
-    struct names *names = names_of_file();
-    struct statistics *statistics = names ? statistics_new(names) : NULL;
-    struct span_list spans;
-    struct trace_list traces = {NULL, 0, NULL};
+    struct summary summary;
     int status = 1;
 
-    if (spans_load(options->source, &spans)) {
-        if (statistics && show_all(options, statistics, names, &spans, &traces))
+    if (summary_load(options->source, &summary)) {
+        const struct report report = {
+            .statistics = summary.statistics,
+            .spans = summary.spans,
+            .seconds = summary.seconds,
+            .traces.complete = summary.traces_count,
+        };
+
+        if (options->json ? print_json(&report, options) : print_table(&report, options))
             status = 0;
         else
             fputs("blkin stat: out of memory\n", stderr);
     }
-    traces_free(&traces);
-    spans_free(&spans);
-    statistics_free(statistics);
-    names_free(names);
+    summary_free(&summary);
     if (fflush(stdout) || ferror(stdout)) {
         perror("blkin stat: cannot write");
         status = 1;

@@ -221,7 +221,7 @@ static int advise_now(struct advising *advising, bool is_endless)
 {
     const unsigned needed = rule_looks(&advising->rule);
     struct advice advice = {0};
-    struct look look;
+    struct look look = {0};
 
     for (unsigned looks = 0; is_endless || looks < needed; looks++) {
         if (looks)

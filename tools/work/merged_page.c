@@ -147,12 +147,12 @@ static bool make_labels(const struct merged *merged, char **shown, size_t count,
     return true;
 }
 
-static void print_rows(struct printer *page, const struct statistics *statistics, char **shown)
+static void print_rows(struct printer *page, const struct statistics *statistics, size_t count,
+                       char **shown)
 {
     static const char calls[] = "traces_spanmetrics_calls_total";
     static const char latency[] = "traces_spanmetrics_latency";
     static const char self[] = "blkin_self_time_seconds";
-    const size_t count = statistics_rows(statistics);
 
     print_head(page, calls, "counter", "Spans, by service and name.");
     for (size_t i = 0; i < count; i++) {
@@ -172,12 +172,12 @@ static void print_rows(struct printer *page, const struct statistics *statistics
         print_histogram(page, self, shown[i], &statistics_row(statistics, i)->self);
 }
 
-static void print_edges(struct printer *page, const struct statistics *statistics, char **shown)
+static void print_edges(struct printer *page, const struct statistics *statistics, size_t count,
+                        char **shown)
 {
     static const char total[] = "traces_service_graph_request_total";
     static const char failed[] = "traces_service_graph_request_failed_total";
     static const char seconds[] = "traces_service_graph_request_server_seconds";
-    const size_t count = statistics_edges(statistics);
 
     print_head(page, total, "counter", "Calls of one service by another one.");
     for (size_t i = 0; i < count; i++)
@@ -200,9 +200,9 @@ static void print_labelled(struct printer *page, const struct merged *merged, bo
     if (!shown || !make_labels(merged, shown, count, are_edges))
         page->has_failed = true;
     else if (are_edges)
-        print_edges(page, merged->statistics, shown);
+        print_edges(page, merged->statistics, count, shown);
     else
-        print_rows(page, merged->statistics, shown);
+        print_rows(page, merged->statistics, count, shown);
     for (size_t i = 0; shown && i < count; i++)
         free(shown[i]);
     free(shown);

@@ -108,7 +108,7 @@ static bool send_round(const void *argument, void *result)
     const struct push *push = argument;
     const struct protocol protocol = metrics_protocol();
     struct push_result *told = result;
-    struct error error;
+    struct error error = {""};
     struct sending sending = {open_transport(push->config, &protocol, &error), told};
 
     if (!sending.transport) {
@@ -156,10 +156,19 @@ static void begin_round(void *context)
 bool push_open(struct push *push, struct error *error)
 {
     const struct protocol protocol = metrics_protocol();
-    struct transport *transport = open_transport(push->config, &protocol, error);
+    const char *url = config_text(push->config, "otlp-metrics");
+    struct transport *transport;
+    struct error cause = {""};
 
-    if (!transport)
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
+        error_set(error, "otlp-metrics \"%.200s\": expected http://HOST:4318/v1/metrics", url);
         return false;
+    }
+    transport = open_transport(push->config, &protocol, &cause);
+    if (!transport) {
+        error_set(error, "otlp-metrics: %.900s", cause.text);
+        return false;
+    }
     if (transport->warning)
         say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s", transport->warning);
     transport->free(transport);

@@ -52,7 +52,8 @@ static const char usage[] =
 #define LOOK_MS       2000 /* for partitions, as long as there are none */
 #define LOOK_LATER_MS 30000
 #define LOOK_LIMIT_MS 1000 /* so long all else waits for the brokers */
-#define SAVE_MS       10000
+#define SAVE_MS       1000
+#define SAVE_SHARE    20    /* of the time, one part of so many at most is for saving */
 #define ONCE_LIMIT_MS 30000 /* without anything new */
 
 struct root {
@@ -315,17 +316,18 @@ static json_t *answer(void *context, const char *request)
 static void save(void *context)
 {
     struct root *root = context;
-    struct error error;
+    const int64_t start_ms = clock_ms();
+    struct error error = {""};
+    int64_t pause_ms;
 
-    timer_set(root->loop, &root->save, SAVE_MS);
-    if (!root->is_changed)
-        return;
-    if (root_state_save(root->state_path, root->shown, root->merged, root->offsets, wall_clock_ns(),
-                        &error))
-        root->is_changed = false;
-    else
+    if (root->is_changed)
+        root->is_changed = !root_state_save(root->state_path, root->shown, root->merged,
+                                            root->offsets, wall_clock_ns(), &error);
+    if (error.text[0])
         say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
             error.text);
+    pause_ms = (clock_ms() - start_ms) * SAVE_SHARE;
+    timer_set(root->loop, &root->save, pause_ms > SAVE_MS ? pause_ms : SAVE_MS);
 }
 
 /* Once when it begins, and once when it is over. */

@@ -84,8 +84,10 @@ void worker_fail(struct worker *worker, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
     if (!worker->has_failed)
-        say(BT_LOGGING_LEVEL_ERROR,
+        say(worker_is_ending ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_ERROR,
             "%s: what was not committed is not counted; whoever goes on does that", text);
+    /* the group may change just while one leaves it: that is no failure */
+    worker->ends_well |= !worker->has_failed && worker_is_ending;
     worker->has_failed = true;
 }
 
@@ -835,7 +837,7 @@ int worker_command(int argc, char *argv[])
     is_right = is_right || is_interrupted_early(&error);
     close_all(&worker);
     config_free(worker.config);
-    return is_right && !worker.has_failed ? 0 : 1;
+    return is_right && (!worker.has_failed || worker.ends_well) ? 0 : 1;
 }
 
 #endif

@@ -66,6 +66,7 @@ struct worker {
     int64_t committed_ms, changed_ms;
     bool is_away;    /* no broker was to be reached; that was said */
     bool has_failed; /* that was said: what was not committed is for the next one */
+    bool ends_well;  /* all the same, as it was to end */
     struct metrics_server *page;
     int64_t page_ms;
 };
