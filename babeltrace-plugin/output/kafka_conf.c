@@ -161,11 +161,9 @@ static const char *advice_of(rd_kafka_resp_err_t code, const char *reason, bool 
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
         *is_of_file = true;
         return ": see ";
-    case RD_KAFKA_RESP_ERR__SSL:
-        *is_of_file = true;
-        return tls_advice(reason);
-    default:
-        return "";
+    default: /* TLS has a code of its own, which not all of its troubles have */
+        *is_of_file = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
+        return *is_of_file ? tls_advice(reason) : "";
     }
 }
 

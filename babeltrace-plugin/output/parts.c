@@ -46,7 +46,7 @@ static bool begin_part(struct parts *parts, struct body *body, uint32_t partitio
 {
     const uint32_t capacity = parts->capacity ? parts->capacity * 2 : FIRST_PARTS;
 
-    if (parts->count == parts->capacity) {
+    if (!parts->list || parts->count == parts->capacity) {
         struct part *list = realloc(parts->list, capacity * sizeof(*list));
 
         if (!list)
@@ -114,7 +114,7 @@ static uint32_t *order(struct parts *parts, const struct body *body, const struc
                        uint32_t first, uint32_t spans, uint32_t *of_span)
 {
     uint32_t *places = calloc(parts->partitions + (size_t)1, sizeof(*places));
-    uint32_t *sorted = malloc(spans * sizeof(*sorted));
+    uint32_t *sorted = calloc(spans, sizeof(*sorted));
     uint32_t place = 0;
     uint64_t id[2];
 

@@ -83,10 +83,10 @@ group.initial.rebalance.delay.ms=0
                                     self.properties], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.process = None
 
-    def set_password(self, password):
+    def set_password(self, password, before=PASSWORD):
         """From its next start on."""
         with open(self.properties, "r+", encoding="utf-8") as file:
-            text = file.read().replace(f'"{PASSWORD}"', f'"{password}"')
+            text = file.read().replace(f'"{before}"', f'"{password}"')
             file.seek(0)
             file.write(text)
             file.truncate()

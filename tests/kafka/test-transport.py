@@ -271,30 +271,21 @@ class Transport(unittest.TestCase):
         self.broker.start()
         self.broker.wait_ready()
 
-    def under_kills(self, down_s, url=None, last=lambda: None, **keys):
+    def under_kills(self, down_s, **keys):
         spans = 15000 + 5000 * KILLS
-        run = Driver(url or self.url(), "live", "pace:200", f"add:{spans}", "flush", "close", per_trace=3, format="otlp",
+        run = Driver(self.url(), "live", "pace:200", f"add:{spans}", "flush", "close", per_trace=3, format="otlp",
                      queue_bytes=256 << 20, **keys)
         wait_until(lambda: self.spans(), "the first spans")
-        for i in range(KILLS):
+        for _ in range(KILLS):
             time.sleep(random.uniform(0.2, 1.5))
-            if i == KILLS - 1:
-                last()
             self.kill_broker(down_s())
         run.end(limit_s=240 + 60 * KILLS)
         return spans, run, self.spans()
 
     def test_killed_under_load(self):
-        """Patience, and a queue: all of it arrives, and once. After the last kill the broker wants another password."""
+        """Patience, and a queue: all of it arrives, and once."""
         self.broker.create(self.topic, 4)
-        path = self.user(PASSWORD)
-
-        def renew():
-            self.broker.set_password("another")
-            self.user("another")
-
-        spans, run, log = self.under_kills(lambda: random.uniform(0, 2), self.url(port=self.broker.sasl_port), renew,
-                                           kafka_file=path)
+        spans, run, log = self.under_kills(lambda: random.uniform(0, 2))
         print(f"{KILLS} kills, {spans} spans: {run.count('accepted')} acknowledged, {len(log)} in the log, "
               f"{run.count('possibly_persisted')} possibly persisted")
         self.assertEqual(len(set(log)), len(log), "a span twice")
@@ -328,6 +319,19 @@ class Transport(unittest.TestCase):
         self.assertIn("Authentication failed", run.messages)
         self.assertIn("see kafka-file", run.messages)
         self.assertNotIn("open-says-me", run.messages)
+
+    def test_password_is_renewed(self):
+        """While we run: the file is read again."""
+        self.broker.create(self.topic)
+        run = Driver(self.url(port=self.broker.sasl_port), "add:4", "wait:accepted:4", "pause", "add:4", "flush", "close",
+                     kafka_file=self.user(PASSWORD))
+        wait_until(lambda: len(self.spans()) == 4, "the first ones")
+        self.addCleanup(self.broker.set_password, PASSWORD, "another")
+        self.broker.set_password("another")
+        self.user("another")
+        self.kill_broker(0)
+        run.go_on()
+        self.assertEqual(run.end().counts["accepted"], 8, run.messages)
 
     def test_tls(self):
         self.broker.create(self.topic)
