@@ -89,7 +89,7 @@ class Advise(unittest.TestCase):
         streak = 0
         looks = []
         # the curve is of what it takes; who runs, the advice decides: so it is asked again after each look
-        for minute in range(0, 1440, 20):
+        for minute in range(0, 1440, 10):
             hour = minute / 60
             load = 0.3 + 2.7 * max(0, 1 - abs(hour - 12) / 4) + 2.4 * max(0, 1 - abs(hour - 20) / 3)
             busy = min(1, load / workers)
@@ -98,10 +98,10 @@ class Advise(unittest.TestCase):
             wanted.append(workers)
             streak = streak + 1 if load > workers else 0
             self.assertLess(streak, 3)
-            self.assertLessEqual(workers, max(2, load / 0.15 + 1.01))
+            self.assertLessEqual(workers, max(2, load / 0.15 + 2.01))  # three looks late, while load falls
         self.assertGreaterEqual(max(wanted), 5)
         self.assertEqual(wanted[0], 1)
-        self.assertLessEqual(min(wanted[50:57]), max(wanted[33:40]))
+        self.assertLessEqual(min(wanted[100:114]), max(wanted[66:80]))
         self.assertLessEqual(wanted[-1], 2)
 
     def test_pages(self):
