@@ -33,9 +33,9 @@
 static const char usage[] =
     "usage: blkin work --root [--once [--since=TIME]] [--json] [--KEY=VALUE]...\n"
     "\n"
-    "Adds up what all workers have counted, and gives it to Prometheus, to a collector\n"
-    "of OTLP metrics and to `blkin stat`, `blkin graph` and `blkin report`. It may be\n"
-    "killed and started again: nothing is counted twice or lost.\n"
+    "Adds up what all workers have counted, and gives it to Prometheus, to a\n"
+    "collector of OTLP metrics, and to `blkin stat`, `blkin graph` and `blkin report`.\n"
+    "It may be killed and started again: nothing is counted twice or lost.\n"
     "\n"
     "  --once         read what the topic has, print it and end\n"
     "  --since=TIME   of that only what is newer: 10m (s, m, h, d), or\n"
