@@ -34,7 +34,7 @@ static const char usage[] =
     "usage: blkin work --root [--once [--since=TIME]] [--json] [--KEY=VALUE]...\n"
     "\n"
     "Adds up what all workers have counted, and gives it to Prometheus, to a\n"
-    "collector of OTLP metrics, and to `blkin stat`, `blkin graph` and `blkin report`.\n"
+    "collector of OTLP metrics, to `blkin stat`, `blkin graph` and `blkin report`.\n"
     "It may be killed and started again: nothing is counted twice or lost.\n"
     "\n"
     "  --once         read what the topic has, print it and end\n"
