@@ -14,9 +14,9 @@
 #define METRICS_REQUEST_MAX 8192
 
 struct metrics_request {
-    int status;   /* of the answer: 200, 400, 404, 405, 431 or 505; 0: the head is not complete */
-    bool is_head; /* the answer goes without its body */
-    bool is_get;  /* or HEAD */
+    int status;    /* of the answer: 200, 400, 404, 405, 431 or 505; 0: the head is not complete */
+    bool is_head;  /* the answer goes without its body */
+    bool is_get;   /* or HEAD */
     char path[32]; /* that is asked for, without what follows a "?"; "": a longer one */
 };
 

@@ -63,9 +63,9 @@ struct worker {
     struct work_counts counts;
     struct assembly assembly;
     struct partition partition;
-    struct results since;            /* the last commit */
-    struct work_counts last_counts;  /* at that */
-    uint64_t held;                   /* messages that were not released */
+    struct results since;           /* the last commit */
+    struct work_counts last_counts; /* at that */
+    uint64_t held;                  /* messages that were not released */
 };
 
 static struct results committed;
@@ -150,10 +150,10 @@ static void read_one(struct worker *worker)
     const int64_t offset = worker->partition.next;
     struct held_message *message = malloc(sizeof(*message));
 
-    *message = (struct held_message){
-        .offset = offset,
-        .time_ms = entries[offset].time_ms,
-        .bytes = {entries[offset].bytes.data, entries[offset].bytes.length}};
+    *message =
+        (struct held_message){.offset = offset,
+                              .time_ms = entries[offset].time_ms,
+                              .bytes = {entries[offset].bytes.data, entries[offset].bytes.length}};
     worker->held++;
     partition_read(&worker->partition, message);
 }
@@ -410,8 +410,7 @@ static void test_kills(void)
         CHECK(calm.counts.messages == killed.counts.messages);
         CHECK(memcmp(calm.spans, killed.spans, sizeof(calm.spans)) == 0);
         CHECK(memcmp(calm.pieces, killed.pieces, sizeof(calm.pieces)) == 0);
-        CHECK(killed.counts.spans_in ==
-              killed.counts.spans_counted + killed.counts.spans_late + 1);
+        CHECK(killed.counts.spans_in == killed.counts.spans_counted + killed.counts.spans_late + 1);
         if (check_failures) {
             fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
             break;

@@ -20,8 +20,8 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"", "live", "rotate", "record",
-                                                      "hub", "stat", "work"};
+static const char *const sections[KEY_SECTIONS] = {"",    "live", "rotate", "record",
+                                                   "hub", "stat", "work"};
 enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
