@@ -487,7 +487,7 @@ $(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
 $(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
-$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c) $(protocol_src) \
+$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c)
 $(BUILD)/fuzz/fuzz-config: included = %/config.c
 $(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
@@ -510,7 +510,7 @@ $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
 $(BUILD)/fuzz/fuzz-outbox: $(wildcard $(patsubst %,babeltrace-plugin/output/%.c,outbox queue batch))
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags += -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
-$(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c
+$(BUILD)/fuzz/fuzz-params: babeltrace-plugin/params.c babeltrace-plugin/output/kafka_url.c
 $(BUILD)/fuzz/fuzz-params: fuzz_pkgs = babeltrace2
 $(BUILD)/fuzz/fuzz-http-reply: babeltrace-plugin/output/http_reply.c $(protocol_src)
 $(BUILD)/fuzz/fuzz-metrics-request: babeltrace-plugin/account/metrics_request.c
