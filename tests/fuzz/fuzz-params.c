@@ -24,6 +24,12 @@ static const struct known {
     int64_t min, max; /* of a choice: the number of its last value */
 } known[] = {
     {"endpoint", TEXT, AT(exporter.transport.endpoint), 0, 0},
+    {"format", CHOICE, AT(exporter.format), 0, FORMAT_OTLP},
+    {"kafka-file", TEXT, AT(exporter.transport.kafka_file), 0, 0},
+    {"requests", INTEGER, AT(exporter.requests), 1, 64},
+    {"tail-sampling", TEXT, AT(tail_sampling), 0, 0},
+    {"tail-wait-ms", INTEGER, AT(tail_wait_ms), 1, DAY},
+    {"tail-max-bytes", INTEGER, AT(tail_max_bytes), MIB, MIB *MIB},
     {"tls-ca", TEXT, AT(exporter.transport.tls_ca), 0, 0},
     {"tls-cert", TEXT, AT(exporter.transport.tls_cert), 0, 0},
     {"tls-key", TEXT, AT(exporter.transport.tls_key), 0, 0},
@@ -44,7 +50,7 @@ static const struct known {
     {"retry-timeout-ms", INTEGER, AT(exporter.retry_timeout_ms), 0, DAY},
     {"flush-timeout-ms", INTEGER, AT(exporter.flush_timeout_ms), 0, DAY},
     {"on-full", CHOICE, AT(exporter.on_full), 0, ON_FULL_DROP_OLDEST},
-    {"compression", CHOICE, AT(exporter.transport.compression), 0, COMPRESSION_GZIP},
+    {"compression", CHOICE, AT(exporter.transport.compression), 0, COMPRESSION_ZSTD},
     {"spool", TEXT, AT(exporter.spool.folder), 0, 0},
     {"spool-bytes", INTEGER, AT(exporter.spool.bytes), MIB, MIB *MIB},
     {"spool-age-ms", INTEGER, AT(exporter.spool.age_ms), 1, 366 * DAY},
@@ -65,7 +71,8 @@ static const struct known {
 static const char *take_string(struct input *source, char *string, size_t size)
 {
     static const char *const choices[] = {"auto",  "block", "drop-oldest", "none",  "gzip",
-                                          "cr,ss", ",",     "second",      "batch", "never"};
+                                          "cr,ss", ",",     "second",      "batch", "never",
+                                          "zstd",  "otlp",  "kafka://a/b"};
     const uint64_t length = take(source, 1);
     const struct text text = take_bytes(source, length % (size - 1));
 
@@ -202,7 +209,6 @@ static void require_accepted(const struct params *params, const bt_value *map)
 {
     uint64_t found = 0;
 
-    REQUIRE(params->exporter.transport.endpoint);
     for (size_t i = 0; i < KNOWN; i++) {
         const bt_value *value = bt_value_map_borrow_entry_value_const(map, known[i].name);
 
