@@ -81,6 +81,8 @@ def as_zipkin_has_it(span):
     for name in ("localEndpoint", "remoteEndpoint"):
         if "serviceName" in span.get(name, {}):
             span[name] = dict(span[name], serviceName=span[name]["serviceName"].lower())
+        if span.get(name) == {}:  # it keeps none that says nothing
+            del span[name]
     span["annotations"] = sorted((note["timestamp"], note["value"]) for note in span.get("annotations", []))
     return span
 
