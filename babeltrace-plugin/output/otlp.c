@@ -15,6 +15,7 @@
 #include "../core/hash.h"
 #include "json.h"
 #include "protobuf.h"
+#include "protobuf_read.h"
 #include "protocol.h"
 #include "tag_keys.h"
 
@@ -648,16 +649,15 @@ static void describe(struct text unit, char *line, size_t size)
 /* The text or message that has this number; empty if there is none. */
 static struct text field_of(struct text message, uint32_t number, uint64_t *value)
 {
-    const char *at = message.data;
-    struct pb_field field;
+    struct pb_reader reader = pb_reader_of(message);
+    struct pb_member field;
     struct text found = {NULL, 0};
 
-    if (message.length == 0)
-        return found;
-    while (pb_read(&at, message.data + message.length, &field)) {
-        if (field.number == number && field.type == 2)
-            found = field.bytes;
-        else if (value && field.number == 1 && field.type == 0)
+    reader.is_cut = true; /* no more of an answer is kept than can be shown */
+    while (pb_next(&reader, &field)) {
+        if (field.tag == PB_TAG(number, PB_TYPE_BYTES))
+            found = pb_text(&field);
+        else if (value && field.tag == PB_TAG(1, PB_TYPE_VARINT))
             *value = field.value;
     }
     return found;

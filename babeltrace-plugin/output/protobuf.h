@@ -175,19 +175,6 @@ static inline char *pb_put_literal(char *at, char tag, const char *literal, size
     return at + length;
 }
 
-/*
- * Reading: one field of a message. Returns false at its end and at what is none; then *at is at
- * end, or before it. A text that goes beyond the end is given as far as it is there.
- */
-struct pb_field {
-    uint32_t number;
-    uint32_t type;  /* 0: varint, 1: fixed64, 2: bytes, 5: fixed32 */
-    uint64_t value; /* of all but bytes */
-    struct text bytes;
-};
-
-bool pb_read(const char **at, const char *end, struct pb_field *field);
-
 #define PB_PUT_LITERAL(at, tag, literal) pb_put_literal((at), (tag), (literal), sizeof(literal) - 1)
 
 #endif

@@ -10,6 +10,7 @@
 #include "../core/text.h"
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum pb_type { PB_TYPE_VARINT, PB_TYPE_FIXED64, PB_TYPE_BYTES, PB_TYPE_FIXED32 = 5 };
@@ -20,6 +21,8 @@ enum pb_type { PB_TYPE_VARINT, PB_TYPE_FIXED64, PB_TYPE_BYTES, PB_TYPE_FIXED32 =
 struct pb_reader {
     const unsigned char *at; /* NULL: it is no message */
     const unsigned char *end;
+    bool is_cut; /* it may end too early: a text that goes beyond the end is given as far as it is
+                    there */
 };
 
 struct pb_member {
@@ -34,7 +37,7 @@ static inline struct pb_reader pb_reader_of(struct text message)
     const unsigned char *at =
         message.length ? (const unsigned char *)message.data : &nothing; /* never NULL */
 
-    return (struct pb_reader){at, at + message.length};
+    return (struct pb_reader){at, at + message.length, false};
 }
 
 static inline struct text pb_text(const struct pb_member *field)
@@ -109,6 +112,8 @@ static inline bool pb_next(struct pb_reader *reader, struct pb_member *field)
         break;
     case PB_TYPE_BYTES:
         at = pb_get_varint(at, end, &field->value);
+        if (at && reader->is_cut && field->value > (uint64_t)(end - at))
+            field->value = (uint64_t)(end - at);
         if (at && field->value <= (uint64_t)(end - at)) {
             field->bytes = (const char *)at;
             at += field->value;

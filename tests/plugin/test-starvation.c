@@ -7,7 +7,7 @@
  */
 #include "core/assembler.h"
 #include "output/exporter.h"
-#include "output/protobuf.h"
+#include "output/protobuf_read.h"
 
 #include "check.h"
 #include "starvation/starve.h"
@@ -201,18 +201,17 @@ static bool set_up(struct run *run)
 /* ---- what is in the file ---- */
 
 /* Each field of this number, which are all that there are besides number 1. */
-static struct text next_of(const char **at, const char *end, uint32_t number, struct text *first)
+static struct text next_of(struct pb_reader *reader, uint32_t number, struct text *first)
 {
-    struct pb_field field;
+    struct pb_member field = {.tag = 0};
 
-    while (pb_read(at, end, &field)) {
-        CHECK(field.type == 2 && (field.number == number || field.number == 1));
-        CHECK(field.bytes.data + field.bytes.length <= end);
-        if (field.number == number)
-            return field.bytes;
-        *first = field.bytes;
+    while (pb_next(reader, &field)) {
+        if (field.tag == PB_TAG(number, PB_TYPE_BYTES))
+            return pb_text(&field);
+        CHECK(field.tag == PB_TAG(1, PB_TYPE_BYTES));
+        *first = pb_text(&field);
     }
-    CHECK(*at == end);
+    CHECK(!pb_is_broken(reader));
     return (struct text){NULL, 0};
 }
 
@@ -236,7 +235,7 @@ static json_t *load_otlp(void)
     FILE *file = fopen(path, "rb");
     static char data[1 << 20];
     const size_t length = file ? fread(data, 1, sizeof(data), file) : 0;
-    const char *at = data;
+    struct pb_reader request = pb_reader_of((struct text){data, length});
     json_t *counts = json_object();
     struct text none = {NULL, 0};
     struct text group, spans, span;
@@ -244,14 +243,14 @@ static json_t *load_otlp(void)
     CHECK(file != NULL && length < sizeof(data));
     if (file)
         fclose(file);
-    while ((group = next_of(&at, data + length, 1, &none)).data) {
-        const char *in_group = group.data;
+    while ((group = next_of(&request, 1, &none)).data) {
+        struct pb_reader in_group = pb_reader_of(group);
         struct text resource = none, scope = none;
 
-        while ((spans = next_of(&in_group, group.data + group.length, 2, &resource)).data) {
-            const char *in_scope = spans.data;
+        while ((spans = next_of(&in_group, 2, &resource)).data) {
+            struct pb_reader in_scope = pb_reader_of(spans);
 
-            while ((span = next_of(&in_scope, spans.data + spans.length, 2, &scope)).data)
+            while ((span = next_of(&in_scope, 2, &scope)).data)
                 count_span(counts, resource, span);
         }
     }

@@ -63,7 +63,7 @@ struct worker {
 
     /* the share of the time */
     int64_t window_ns, idle_ns;
-    int64_t committed_ms, changed_ms;
+    int64_t committed_ms;
     bool is_away;    /* no broker was to be reached; that was said */
     bool has_failed; /* that was said: what was not committed is for the next one */
     bool is_member;  /* of the group */
