@@ -26,6 +26,7 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
 
 #include "monotonic.h"
 #include "output/kafka_conf.h"
+#include "service/kafka_log.h"
 #include "service/say.h"
 
 #include <errno.h>
@@ -182,13 +183,6 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
     set_problem(kafka, (rd_kafka_resp_err_t)code, reason);
 }
 
-static void log_line(const rd_kafka_t *handle, int level, const char *facility, const char *text)
-{
-    (void)handle;
-    say(level <= 3 ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "librdkafka: %s: %s",
-        facility, text);
-}
-
 /* ---- receiving ------------------------------------------------------------------------------- */
 
 static void take_message(struct kafka *kafka, const rd_kafka_message_t *message)
@@ -263,7 +257,7 @@ static rd_kafka_conf_t *make_conf(struct kafka *kafka, const struct config *conf
     }
     rd_kafka_conf_set_opaque(conf, kafka);
     rd_kafka_conf_set_error_cb(conf, has_error);
-    rd_kafka_conf_set_log_cb(conf, log_line);
+    rd_kafka_conf_set_log_cb(conf, kafka_log_line);
     if (is_producer)
         rd_kafka_conf_set_dr_msg_cb(conf, delivered);
     return conf;
@@ -284,7 +278,8 @@ static rd_kafka_t *make_handle(struct kafka *kafka, const struct config *config,
         error_set(error, FILE_KEY ": %s", cause);
         return NULL;
     }
-    (void)rd_kafka_set_log_queue(handle, NULL); /* so that log_line() is called in our thread */
+    (void)rd_kafka_set_log_queue(handle,
+                                 NULL); /* so that kafka_log_line() is called in our thread */
     return handle;
 }
 

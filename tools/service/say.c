@@ -6,6 +6,7 @@
 #include "say.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static struct line {
 } lines[LINES];
 
 static unsigned next;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static const char *beginning;
 static bt_logging_level least;
 
@@ -51,9 +53,11 @@ static void keep(char *text)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
     }
+    pthread_mutex_lock(&lock);
     lines[next].time_ns = wall_clock_ns();
     (void)snprintf(lines[next].text, LINE_MAX, "%s", text);
     next = (next + 1) % LINES;
+    pthread_mutex_unlock(&lock);
 }
 
 void say(bt_logging_level level, const char *format, ...)
@@ -95,6 +99,7 @@ json_t *say_last(void)
 {
     json_t *list = json_array();
 
+    pthread_mutex_lock(&lock);
     for (unsigned i = 0; list && i < LINES; i++) {
         const struct line *line = &lines[(next + i) % LINES];
 
@@ -105,5 +110,6 @@ json_t *say_last(void)
             list = NULL;
         }
     }
+    pthread_mutex_unlock(&lock);
     return list;
 }

@@ -14,7 +14,8 @@
 void say_open(const char *name, const char *level);
 bt_logging_level say_level(void);
 
-/* Foreign text may be in it: it cannot move a terminal's cursor. */
+/* Foreign text may be in it: it cannot move a terminal's cursor. From any thread: those of
+ * librdkafka and of an exporter say something, too. */
 __attribute__((format(printf, 2, 3))) void say(bt_logging_level level, const char *format, ...);
 
 /* A line that a child has written, which is printed as it is. source: who it is. */

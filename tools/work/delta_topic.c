@@ -80,6 +80,7 @@ const char *delta_topic_problem(const struct delta_topic *topic)
 
 #include "monotonic.h"
 #include "output/kafka_conf.h"
+#include "service/kafka_log.h"
 #include "service/say.h"
 
 #include <poll.h>
@@ -118,13 +119,6 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
 {
     (void)handle;
     set_problem(context, (rd_kafka_resp_err_t)code, reason);
-}
-
-static void log_line(const rd_kafka_t *handle, int level, const char *facility, const char *text)
-{
-    (void)handle;
-    say(level <= 3 ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "librdkafka: %s: %s",
-        facility, text);
 }
 
 const char *delta_topic_problem(const struct delta_topic *topic)
@@ -317,7 +311,7 @@ static rd_kafka_conf_t *make_conf(struct delta_topic *topic, struct error *error
     }
     rd_kafka_conf_set_opaque(conf, topic);
     rd_kafka_conf_set_error_cb(conf, has_error);
-    rd_kafka_conf_set_log_cb(conf, log_line);
+    rd_kafka_conf_set_log_cb(conf, kafka_log_line);
     return conf;
 }
 
@@ -342,7 +336,8 @@ static bool set_up(struct delta_topic *topic, struct error *error)
         error_set(error, FILE_NAME ": %s", cause);
         return false;
     }
-    (void)rd_kafka_set_log_queue(topic->consumer, NULL); /* log_line() is called in our thread */
+    (void)rd_kafka_set_log_queue(topic->consumer,
+                                 NULL); /* kafka_log_line() is called in our thread */
     topic->topic = rd_kafka_topic_new(topic->consumer, topic->name, NULL);
     topic->messages = rd_kafka_queue_new(topic->consumer);
     if (!topic->topic || !topic->messages) {

@@ -9,6 +9,7 @@
 #ifdef HAS_KAFKA
 
 #include "monotonic.h"
+#include "service/kafka_log.h"
 #include "service/say.h"
 
 #include <stdlib.h>
@@ -242,13 +243,6 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
         say(BT_LOGGING_LEVEL_INFO, "%s", reason);
 }
 
-static void log_line(const rd_kafka_t *handle, int level, const char *facility, const char *text)
-{
-    (void)handle;
-    say(level <= 3 ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "librdkafka: %s: %s",
-        facility, text);
-}
-
 static const char *const settings[][2] = {
     {"enable.idempotence", "true"},
     {"compression.codec", "lz4"},
@@ -273,7 +267,7 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
         rd_kafka_conf_set_opaque(conf, worker);
         rd_kafka_conf_set_dr_msg_cb(conf, delivered);
         rd_kafka_conf_set_error_cb(conf, has_error);
-        rd_kafka_conf_set_log_cb(conf, log_line);
+        rd_kafka_conf_set_log_cb(conf, kafka_log_line);
         return conf;
     }
     rd_kafka_conf_destroy(conf);

@@ -25,6 +25,7 @@ int worker_command(int argc, char *argv[])
 #include "account/metrics_server.h"
 #include "monotonic.h"
 #include "service/notify.h"
+#include "service/kafka_log.h"
 #include "service/say.h"
 
 #include <errno.h>
@@ -569,13 +570,6 @@ static void consumer_error(rd_kafka_t *handle, int code, const char *reason, voi
     }
 }
 
-static void log_line(const rd_kafka_t *handle, int level, const char *facility, const char *text)
-{
-    (void)handle;
-    say(level <= 3 ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "librdkafka: %s: %s",
-        facility, text);
-}
-
 static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
 {
     static const char *const settings[][2] = {
@@ -611,7 +605,7 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
         rd_kafka_conf_set_opaque(conf, worker);
         rd_kafka_conf_set_rebalance_cb(conf, rebalance);
         rd_kafka_conf_set_error_cb(conf, consumer_error);
-        rd_kafka_conf_set_log_cb(conf, log_line);
+        rd_kafka_conf_set_log_cb(conf, kafka_log_line);
         return conf;
     }
     rd_kafka_conf_destroy(conf);
