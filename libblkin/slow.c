@@ -12,6 +12,7 @@
 #include "put.h"
 #include "slow_rules.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #define SLOTS    8
@@ -141,19 +142,29 @@ int blkin_set_slow(const char *text)
     return blkin_policy_set(&source, text);
 }
 
-void blkin_slow_init(void)
+static void tell_all_held_back(void)
 {
-    blkin_policy_init(&source);
-}
-
-void blkin_slow_refresh(void)
-{
-    blkin_policy_refresh(&source);
     if (!blkin_slow_is_on() || pthread_mutex_trylock(&source.lock) != 0)
         return;
     for (unsigned i = 0; i < SLOTS; i++)
         tell_held_back(&slots[i]);
     pthread_mutex_unlock(&source.lock);
+}
+
+/*
+ * The last second's is told at exit. Not by a destructor: it might run after LTTng's, on which this
+ * library does not depend.
+ */
+void blkin_slow_init(void)
+{
+    blkin_policy_init(&source);
+    (void)atexit(tell_all_held_back);
+}
+
+void blkin_slow_refresh(void)
+{
+    blkin_policy_refresh(&source);
+    tell_all_held_back();
 }
 
 /* What the parent has held back, it tells. */

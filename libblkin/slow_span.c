@@ -6,6 +6,8 @@
 #include "slow.h"
 #include "span.h"
 
+#include <string.h>
+
 static const char keep_key[] = "blkin.keep";
 
 /* The tag is for people, and it holds the text until the end. */
@@ -121,13 +123,13 @@ static bool check_step(const struct blkin_span *span, const struct open_step *st
     const uint64_t mask = (UINT64_C(1) << 48) - 1;
     const uint64_t duration_ns = (end - blkin_number_at(step->begin + 3, 8)) & mask;
     struct blkin_slow_event event;
-    char name[SPAN_STEP_MAX + 1];
+    char name[SPAN_STEP_MAX + 1] = "";
 
     if (!blkin_may_be_slow(duration_ns))
         return false;
     event = event_of(span, blkin_step_id(span->context.span_id, step->number), duration_ns,
                      inside->base_ns + (uint64_t)((int64_t)(end << 16) >> 16));
-    *blkin_put_bytes(name, step->begin + 11, length_at(step->begin + 1) & 127) = '\0';
+    memcpy(name, step->begin + 11, length_at(step->begin + 1) & 127);
     return blkin_slow_check(&event, name, service_of(inside), false);
 }
 

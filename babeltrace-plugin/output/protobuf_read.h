@@ -102,7 +102,7 @@ static inline bool pb_next(struct pb_reader *reader, struct pb_member *field)
         reader->at = NULL;
         return false;
     }
-    field->tag = (uint32_t)tag;
+    *field = (struct pb_member){.tag = (uint32_t)tag};
     switch (tag & 7) {
     case PB_TYPE_VARINT:
         at = pb_get_varint(at, end, &field->value);

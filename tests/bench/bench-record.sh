@@ -21,7 +21,7 @@ part=$1
 planted=${PLANTED:-1000}
 spans=${SPANS:-50000}
 rate=$((spans / 3))
-AGENT_OPTIONS=(--memory-bytes="${MEMORY:-128M}")
+AGENT_OPTIONS=(--memory-bytes="${MEMORY:-128M}" --log-level="${LOG_LEVEL:-warning}")
 
 die() {
     complain "$*"

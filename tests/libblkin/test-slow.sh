@@ -137,6 +137,16 @@ assert len(slow) == 20000 and sum(event["dropped"] for event in slow) == 0, len(
 assert sorted(event["sequence"] for event in slow) == list(range(1, 20001))
 PY
 
+# ---- the last word of a process ----
+
+session end blkin:slow blkin:span
+BLKIN_SLOW='*>1ms, max=10/s' "$slow" threads >"$WORK/end.txt" || fail "slow threads: status $?"
+recorded end
+check end <<'PY'
+told = sum(bool(event["trace_id"]) + event["dropped"] for event in slow)
+assert told == 20000 and len(slow) < 1000, (told, len(slow))
+PY
+
 session fork blkin:slow blkin:span
 BLKIN_SLOW='*>1ms' "$slow" fork >"$WORK/fork.txt" || fail "slow fork: status $?"
 recorded fork

@@ -316,7 +316,7 @@ static void take_request(struct agent *agent, const json_t *message)
 
     if (!request)
         return;
-    request->left_out = left;
+    request->left_out = left; /* here: not what its own host has left out */
     request->came_mono_ns = clock_ns();
     request->due_ms =
         clock_ms() + (request->last_ms > 0 ? 0 : config_integer(agent->config, "linger-ms"));

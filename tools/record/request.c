@@ -107,6 +107,8 @@ json_t *request_json(const struct request *request)
     } else if (json) {
         failed = json_object_set_new(json, "traces", traces_json(request));
     }
+    if (json && request->left_out)
+        failed |= json_object_set_new(json, "left_out", json_integer((json_int_t)request->left_out));
     if (!failed)
         return json;
     json_decref(json);
@@ -138,6 +140,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
     const char *id = json_string_value(json_object_get(message, "id"));
     const char *host = json_string_value(json_object_get(message, "host"));
     const char *service = json_string_value(json_object_get(message, "service"));
+    const json_int_t left_out = json_integer_value(json_object_get(message, "left_out"));
     struct request *request;
 
     *left = 0;
@@ -152,9 +155,10 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
         (void)snprintf(request->service, sizeof(request->service), "%s", service);
     if (request->last_ms < 0 || request->last_ms > 86400000 ||
         !read_traces(request, json_object_get(message, "traces"), max, left) ||
-        (request->last_ms == 0 && request->count == 0)) {
+        (request->last_ms == 0 && request->count == 0 && left_out <= 0)) {
         requests_free(request);
         return NULL;
     }
+    request->left_out = *left + (left_out > 0 ? (size_t)left_out : 0);
     return request;
 }

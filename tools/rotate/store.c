@@ -104,10 +104,10 @@ static bool add_chunk(struct scan *scan, const char *place, const char *name)
     char path[PATH_ROOM];
     struct stat status;
 
-    if (!grow((void **)&store->chunks, &store->room, store->count, sizeof(*store->chunks)))
+    if (!grow((void **)&store->chunks, &store->room, store->count, sizeof(*store->chunks)) ||
+        snprintf(chunk.place, sizeof(chunk.place), "%s", place) >= PLACE_MAX ||
+        snprintf(chunk.name, sizeof(chunk.name), "%s", name) >= CHUNK_MAX)
         return false;
-    (void)snprintf(chunk.place, sizeof(chunk.place), "%s", place);
-    (void)snprintf(chunk.name, sizeof(chunk.name), "%s", name);
     known = find(scan->before, scan->before_count, &chunk);
     store_chunk_path(store, &chunk, path);
     chunk.bytes = known ? known->bytes : tree_bytes(path);
