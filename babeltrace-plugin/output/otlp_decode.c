@@ -79,6 +79,20 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
 
 #define COMMON_MIN 18 /* what there is to read of any field below */
 
+/* The end of a text or message whose length is in one byte; NULL: it is not, or not all there. */
+static inline const unsigned char *end_of_short(const unsigned char *at, size_t left)
+{
+    return at[1] < 128 && at[1] <= left - 2 ? at + 2 + at[1] : NULL;
+}
+
+static inline int64_t read_time(const unsigned char *at)
+{
+    uint64_t value;
+
+    (void)pb_get_fixed64(at, at + sizeof(value), &value);
+    return value <= INT64_MAX ? (int64_t)value : 0;
+}
+
 /*
  * A field as most are: tag and length are a byte each, and the length is the usual one. Returns
  * where it ends, or NULL: then it is to be read like any other.
@@ -92,7 +106,7 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
             return NULL;
         /* fall through */
     case OTLP_SPAN_EVENT:
-        return at[1] < 128 && at[1] <= left - 2 ? at + 2 + at[1] : NULL;
+        return end_of_short(at, left);
     case OTLP_SPAN_TRACE_ID:
         span->trace_id_high = pb_id((const char *)at + 2);
         span->trace_id = pb_id((const char *)at + 10);
@@ -103,6 +117,20 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     case OTLP_SPAN_PARENT_ID:
         span->parent_id = pb_id((const char *)at + 2);
         return at[1] == 8 ? at + 10 : NULL;
+    case OTLP_SPAN_NAME:
+        span->name = (struct text){(const char *)at + 2, at[1]};
+        return end_of_short(at, left);
+    case OTLP_SPAN_KIND:
+        span->kind = kind_of(at[1]);
+        return at[1] < 128 ? at + 2 : NULL;
+    case OTLP_SPAN_START:
+        span->start_ns = read_time(at + 1);
+        return at + 9;
+    case OTLP_SPAN_END:
+        span->end_ns = read_time(at + 1);
+        return at + 9;
+    case (OTLP_SPAN_FLAGS & 127) | 128:
+        return at[1] == OTLP_SPAN_FLAGS >> 7 ? at + 6 : NULL;
     default:
         return NULL;
     }
