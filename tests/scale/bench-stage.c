@@ -5,7 +5,7 @@
  * rounds before.
  *
  *     bench-stage [SPANS [ROUNDS]]
- *     valgrind --tool=callgrind --toggle-collect=partition_read build/tests/scale/bench-stage
+ *     valgrind --tool=callgrind --toggle-collect=read_log build/tests/scale/bench-stage
  * 200000 1
  *
  * Prints "NAME NS FAULTS" for the first round and for the best of the others.
@@ -170,7 +170,7 @@ static void open_stage(struct stage *stage)
         fail("out of memory");
 }
 
-static struct cost read_log(void)
+__attribute__((noinline)) static struct cost read_log(void)
 {
     static struct stage stage;
     static struct partition partitions[PARTITIONS];
