@@ -85,7 +85,7 @@ output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
 analysis_src := $(wildcard babeltrace-plugin/analysis/*.c)
 plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src) $(analysis_src)
-tool_src := $(wildcard tools/*.c tools/*/*.c)
+tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
