@@ -14,81 +14,80 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RUN_CONFIG_MAX   1024 /* of a text, with its NUL */
-#define RUN_PORTS_MAX    64
-#define RUN_SERVICE_MAX  64
-#define RUN_PAYLOAD_MAX  64
-#define RUN_USAGE_UNSET  (-1)
-#define RUN_CONFIG_FILE  "/run/blkin/run"
-#define RUN_CONFIG_EVERY UINT64_C(1000000000) /* ns */
+#define PRELOAD_CONFIG_MAX   1024 /* of a text, with its NUL */
+#define PRELOAD_RANGES_MAX   64
+#define PRELOAD_SERVICE_MAX  64
+#define PRELOAD_PAYLOAD_MAX  64
+#define PRELOAD_USAGE_UNSET  (-1)
+#define PRELOAD_CONFIG_FILE  "/run/blkin/run"
+#define PRELOAD_CONFIG_EVERY UINT64_C(1000000000) /* ns */
 
 /* Which calls on files are spans of their own. */
-enum run_file_calls {
-    RUN_FILES_AUTO, /* each, but totals where several interactions share a thread's call */
-    RUN_FILES_EACH,
-    RUN_FILES_TOTALS,
-    RUN_FILES_OFF
+enum preload_file_calls {
+    PRELOAD_FILES_AUTO, /* each, but totals where several interactions share a thread's call */
+    PRELOAD_FILES_EACH,
+    PRELOAD_FILES_TOTALS,
+    PRELOAD_FILES_OFF
 };
 
-struct run_config {
+struct preload_range {
+    uint16_t first, last;
+};
+
+struct preload_config {
     unsigned generation; /* another one: what was decided by it is to be decided again */
-    bool is_wanted;      /* this program is one of `programs` */
-    bool links_guesses;
-    int8_t usage;       /* 0 to 3, or RUN_USAGE_UNSET */
-    uint8_t file_calls; /* enum run_file_calls */
-    uint8_t payload;    /* bytes of a request that are recorded */
-    uint8_t port_count; /* 0: all */
-    uint64_t min_ns;    /* a span that took less is not recorded */
-    struct {
-        uint16_t first, last;
-    } ports[RUN_PORTS_MAX];
-    char service[RUN_SERVICE_MAX]; /* "": the program's name */
+    bool is_traced;      /* this program is one of `programs` */
+    bool guesses_are_linked;
+    int8_t usage;        /* 0 to 3, or PRELOAD_USAGE_UNSET */
+    uint8_t file_calls;  /* enum preload_file_calls */
+    uint8_t payload;     /* bytes of a request that are recorded */
+    uint8_t range_count; /* 0: all */
+    uint64_t least_ns;   /* a span that took less is not recorded */
+    struct preload_range ranges[PRELOAD_RANGES_MAX];
+    char service[PRELOAD_SERVICE_MAX]; /* "": the program's name */
     /* globs, each with its NUL, and an empty one as the last; none: all */
-    char programs[RUN_CONFIG_MAX + 1];
-    char files[RUN_CONFIG_MAX + 1];
+    char programs[PRELOAD_CONFIG_MAX + 1];
+    char files[PRELOAD_CONFIG_MAX + 1];
 };
 
 /* ---- a text: config_text.c */
 
-void run_config_clear(struct run_config *config); /* to the defaults */
+void preload_config_clear(struct preload_config *config); /* to the defaults */
 
 /*
  * Changes what the text names: key=value, in lines or with commas between them; a line that begins
  * with "#" is none. Returns NULL, or what of it is wrong, in `wrong`, with *expected set to what it
  * should have been; the config is of no use then.
  */
-const char *run_config_read(struct run_config *config, const char *text, char wrong[RUN_CONFIG_MAX],
-                            const char **expected);
+const char *preload_config_read(struct preload_config *config, const char *text,
+                                char wrong[PRELOAD_CONFIG_MAX], const char **expected);
 
-bool run_config_has_port(const struct run_config *config, unsigned port);
-bool run_config_has_program(const struct run_config *config, const char *name);
-bool run_config_has_file(const struct run_config *config, const char *path);
-
-/* The keys, for options and help; NULL after the last. */
-const char *run_config_key(unsigned i);
+bool preload_config_has_port(const struct preload_config *config, unsigned port);
+bool preload_config_has_program(const struct preload_config *config, const char *name);
+bool preload_config_has_file(const struct preload_config *config, const char *path);
 
 /* ---- what is in force: config.c */
 
-extern __attribute__((visibility("hidden"))) const struct run_config *run_config_current;
-extern __attribute__((visibility("hidden"))) uint64_t run_config_due_ns;
+extern __attribute__((visibility("hidden"))) const struct preload_config *preload_config_in_force;
+extern __attribute__((visibility("hidden"))) uint64_t preload_config_due_ns;
 
-/* Until run_config_init() nothing is wanted. Good until the next call that may wait. */
-static inline const struct run_config *run_config(void)
+/* Until preload_config_init() nothing is wanted. Good until the next call that may wait. */
+static inline const struct preload_config *preload_config(void)
 {
-    return __atomic_load_n(&run_config_current, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&preload_config_in_force, __ATOMIC_ACQUIRE);
 }
 
-/* Reads the environment and the file. Once, at the start of the program, whose basename it is. */
-void run_config_init(const char *program);
+/* Reads the environment and the file. Once, before main(). */
+void preload_config_init(void);
 
-/* Takes the file over if it has changed. */
-void run_config_refresh(uint64_t now_ns);
+/* Takes the file over if it has changed; one thread at a time does it. */
+void preload_config_look(uint64_t now_ns);
 
-/* A load and a comparison, but once a second. now_ns: of CLOCK_MONOTONIC, coarse or not. */
-static inline void run_config_refresh_if_due(uint64_t now_ns)
+/* The same if that was not done for a second: else a load and a comparison. */
+static inline void preload_config_refresh(uint64_t now_ns)
 {
-    if (__builtin_expect(now_ns >= __atomic_load_n(&run_config_due_ns, __ATOMIC_RELAXED), 0))
-        run_config_refresh(now_ns);
+    if (__builtin_expect(now_ns >= __atomic_load_n(&preload_config_due_ns, __ATOMIC_RELAXED), 0))
+        preload_config_look(now_ns);
 }
 
 #endif

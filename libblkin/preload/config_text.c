@@ -47,13 +47,13 @@ static int read_word(const char *text, const char *const words[])
 }
 
 /* Behind those that are there. It fits: all of them are parts of one text. */
-static bool add_glob(char globs[RUN_CONFIG_MAX + 1], const char *glob)
+static bool add_glob(char globs[PRELOAD_CONFIG_MAX + 1], const char *glob)
 {
     char *at = globs;
 
     while (*at)
         at += strlen(at) + 1;
-    if ((size_t)(at - globs) + strlen(glob) + 2 > RUN_CONFIG_MAX + 1)
+    if ((size_t)(at - globs) + strlen(glob) + 2 > PRELOAD_CONFIG_MAX + 1)
         return false;
     strcpy(at, glob);
     at[strlen(glob) + 1] = '\0';
@@ -95,32 +95,33 @@ static bool fits_one_of(const char *globs, const char *text)
 /* ---- keys: each reads one value; those of a list are called for each item of it ---- */
 
 /* 6379 or 8000-8010 */
-static bool read_port(struct run_config *config, char *item)
+static bool read_port(struct preload_config *config, char *item)
 {
     char *dash = strchr(item, '-');
     unsigned first, last;
 
     if (dash)
         *dash++ = '\0';
-    if (config->port_count == RUN_PORTS_MAX || !read_number(trimmed(item), PORT_MAX, &first) ||
+    if (config->range_count == PRELOAD_RANGES_MAX ||
+        !read_number(trimmed(item), PORT_MAX, &first) ||
         !read_number(dash ? trimmed(dash) : item, PORT_MAX, &last) || first == 0 || last < first)
         return false;
-    config->ports[config->port_count].first = (uint16_t)first;
-    config->ports[config->port_count++].last = (uint16_t)last;
+    config->ranges[config->range_count].first = (uint16_t)first;
+    config->ranges[config->range_count++].last = (uint16_t)last;
     return true;
 }
 
-static bool read_program(struct run_config *config, char *item)
+static bool read_program(struct preload_config *config, char *item)
 {
     return !strchr(item, '/') && add_glob(config->programs, item);
 }
 
-static bool read_file(struct run_config *config, char *item)
+static bool read_file(struct preload_config *config, char *item)
 {
     return add_glob(config->files, item);
 }
 
-static bool read_file_calls(struct run_config *config, char *item)
+static bool read_file_calls(struct preload_config *config, char *item)
 {
     static const char *const words[] = {"auto", "each", "totals", "off", NULL};
     const int word = read_word(item, words);
@@ -129,16 +130,16 @@ static bool read_file_calls(struct run_config *config, char *item)
     return word >= 0;
 }
 
-static bool read_min_us(struct run_config *config, char *item)
+static bool read_min_us(struct preload_config *config, char *item)
 {
     unsigned us = 0;
     const bool is_right = read_number(item, 1000000000, &us);
 
-    config->min_ns = us * UINT64_C(1000);
+    config->least_ns = us * UINT64_C(1000);
     return is_right;
 }
 
-static bool read_usage(struct run_config *config, char *item)
+static bool read_usage(struct preload_config *config, char *item)
 {
     unsigned level = 0;
     const bool is_right = read_number(item, 3, &level);
@@ -147,25 +148,25 @@ static bool read_usage(struct run_config *config, char *item)
     return is_right;
 }
 
-static bool read_guesses(struct run_config *config, char *item)
+static bool read_guesses(struct preload_config *config, char *item)
 {
     static const char *const words[] = {"mark", "link", NULL};
     const int word = read_word(item, words);
 
-    config->links_guesses = word == 1;
+    config->guesses_are_linked = word == 1;
     return word >= 0;
 }
 
-static bool read_payload(struct run_config *config, char *item)
+static bool read_payload(struct preload_config *config, char *item)
 {
     unsigned bytes = 0;
-    const bool is_right = read_number(item, RUN_PAYLOAD_MAX, &bytes);
+    const bool is_right = read_number(item, PRELOAD_PAYLOAD_MAX, &bytes);
 
     config->payload = (uint8_t)bytes;
     return is_right;
 }
 
-static bool read_service(struct run_config *config, char *item)
+static bool read_service(struct preload_config *config, char *item)
 {
     if (strlen(item) >= sizeof(config->service))
         return false;
@@ -173,31 +174,31 @@ static bool read_service(struct run_config *config, char *item)
     return true;
 }
 
-static void clear_ports(struct run_config *config)
+static void clear_ports(struct preload_config *config)
 {
-    config->port_count = 0;
+    config->range_count = 0;
 }
 
-static void clear_programs(struct run_config *config)
+static void clear_programs(struct preload_config *config)
 {
     config->programs[0] = '\0';
 }
 
-static void clear_files(struct run_config *config)
+static void clear_files(struct preload_config *config)
 {
     config->files[0] = '\0';
 }
 
-static void clear_service(struct run_config *config)
+static void clear_service(struct preload_config *config)
 {
     config->service[0] = '\0';
 }
 
 static const struct key {
     const char *name;
-    bool (*read)(struct run_config *config, char *item);
-    void (*clear)(struct run_config *config); /* NULL: there must be a value */
-    char between;                             /* items of a list; '\0': it is none */
+    bool (*read)(struct preload_config *config, char *item);
+    void (*clear)(struct preload_config *config); /* NULL: there must be a value */
+    char between;                                 /* items of a list; '\0': it is none */
     const char *expected;
 } keys[] = {
     {"ports", read_port, clear_ports, ',',
@@ -216,11 +217,6 @@ static const struct key {
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-const char *run_config_key(unsigned i)
-{
-    return i < KEYS ? keys[i].name : NULL;
-}
-
 static const struct key *find_key(const char *name, size_t length)
 {
     for (unsigned i = 0; i < KEYS; i++) {
@@ -233,7 +229,7 @@ static const struct key *find_key(const char *name, size_t length)
 /* ---- the text ---- */
 
 struct reading {
-    struct run_config *config;
+    struct preload_config *config;
     const struct key *key; /* whose list goes on after a comma; NULL: none */
     const char *expected;
 };
@@ -270,7 +266,7 @@ static bool read_part(struct reading *reading, char *part)
     return (*part || reading->key->clear) && read_items(reading, part);
 }
 
-static bool read_line(struct reading *reading, char *line, char wrong[RUN_CONFIG_MAX])
+static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CONFIG_MAX])
 {
     char *part;
 
@@ -289,11 +285,11 @@ static bool read_line(struct reading *reading, char *line, char wrong[RUN_CONFIG
     return true;
 }
 
-const char *run_config_read(struct run_config *config, const char *text, char wrong[RUN_CONFIG_MAX],
-                            const char **expected)
+const char *preload_config_read(struct preload_config *config, const char *text,
+                                char wrong[PRELOAD_CONFIG_MAX], const char **expected)
 {
     struct reading reading = {.config = config};
-    char copy[RUN_CONFIG_MAX];
+    char copy[PRELOAD_CONFIG_MAX];
     char *rest = copy, *line;
 
     *expected = "a text of less than 1024 bytes";
@@ -312,29 +308,29 @@ const char *run_config_read(struct run_config *config, const char *text, char wr
     return NULL;
 }
 
-void run_config_clear(struct run_config *config)
+void preload_config_clear(struct preload_config *config)
 {
     memset(config, 0, sizeof(*config));
-    config->usage = RUN_USAGE_UNSET;
+    config->usage = PRELOAD_USAGE_UNSET;
 }
 
 /* ---- what it says ---- */
 
-bool run_config_has_port(const struct run_config *config, unsigned port)
+bool preload_config_has_port(const struct preload_config *config, unsigned port)
 {
-    bool has = config->port_count == 0;
+    bool has = config->range_count == 0;
 
-    for (unsigned i = 0; i < config->port_count && !has; i++)
-        has = port >= config->ports[i].first && port <= config->ports[i].last;
+    for (unsigned i = 0; i < config->range_count && !has; i++)
+        has = port >= config->ranges[i].first && port <= config->ranges[i].last;
     return has;
 }
 
-bool run_config_has_program(const struct run_config *config, const char *name)
+bool preload_config_has_program(const struct preload_config *config, const char *name)
 {
     return fits_one_of(config->programs, name);
 }
 
-bool run_config_has_file(const struct run_config *config, const char *path)
+bool preload_config_has_file(const struct preload_config *config, const char *path)
 {
     return fits_one_of(config->files, path);
 }

@@ -85,8 +85,7 @@ static bool read_elf(int fd, struct elf *elf)
         memcmp(elf->header.e_ident, ELFMAG, SELFMAG) != 0)
         return false;
     if (elf->header.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
-        elf->header.e_phentsize == sizeof(elf->segments[0]) &&
-        elf->header.e_phnum <= HEADERS_MAX &&
+        elf->header.e_phentsize == sizeof(elf->segments[0]) && elf->header.e_phnum <= HEADERS_MAX &&
         read_at(fd, elf->segments, elf->header.e_phnum * sizeof(elf->segments[0]),
                 elf->header.e_phoff))
         elf->segment_count = elf->header.e_phnum;
@@ -168,10 +167,11 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
                   "architecture",
                   path, library);
     else if (is_go(elf))
-        error_set(error,
-                  "%s is a Go program, which calls the kernel without libc: use OpenTelemetry's SDK "
-                  "for Go in it",
-                  path);
+        error_set(
+            error,
+            "%s is a Go program, which calls the kernel without libc: use OpenTelemetry's SDK "
+            "for Go in it",
+            path);
     else if (!loader[0])
         error_set(error,
                   "%s is linked statically, and nothing can be preloaded: link it with a shared "

@@ -47,13 +47,20 @@ enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_F
 enum { RUN_FILE = 'f', ANYWAY = 'a', PRINT = 'p', HELP = 'h', KEY = 'k' };
 
 static const struct option options[] = {
-    {"ports", required_argument, NULL, KEY},      {"programs", required_argument, NULL, KEY},
-    {"service", required_argument, NULL, KEY},    {"files", required_argument, NULL, KEY},
-    {"file-calls", required_argument, NULL, KEY}, {"min-us", required_argument, NULL, KEY},
-    {"usage", required_argument, NULL, KEY},      {"guesses", required_argument, NULL, KEY},
-    {"payload", required_argument, NULL, KEY},    {"run-file", required_argument, NULL, RUN_FILE},
-    {"anyway", no_argument, NULL, ANYWAY},        {"print", no_argument, NULL, PRINT},
-    {"help", no_argument, NULL, HELP},            {NULL, 0, NULL, 0},
+    {"ports", required_argument, NULL, KEY},
+    {"programs", required_argument, NULL, KEY},
+    {"service", required_argument, NULL, KEY},
+    {"files", required_argument, NULL, KEY},
+    {"file-calls", required_argument, NULL, KEY},
+    {"min-us", required_argument, NULL, KEY},
+    {"usage", required_argument, NULL, KEY},
+    {"guesses", required_argument, NULL, KEY},
+    {"payload", required_argument, NULL, KEY},
+    {"run-file", required_argument, NULL, RUN_FILE},
+    {"anyway", no_argument, NULL, ANYWAY},
+    {"print", no_argument, NULL, PRINT},
+    {"help", no_argument, NULL, HELP},
+    {NULL, 0, NULL, 0},
 };
 
 struct request {
@@ -61,7 +68,7 @@ struct request {
     bool is_print, is_anyway, is_help;
     char run_file[PATH_MAX]; /* "": the default */
     /* of BLKIN_RUN: that of the environment, then the options */
-    char text[2 * RUN_CONFIG_MAX];
+    char text[2 * PRELOAD_CONFIG_MAX];
 };
 
 /* ---- options ---- */
@@ -70,19 +77,19 @@ struct request {
 static bool add_key(struct request *request, const char *key, const char *value)
 {
     const size_t length = strlen(request->text);
-    struct run_config config;
-    char wrong[RUN_CONFIG_MAX];
+    struct preload_config config;
+    char wrong[PRELOAD_CONFIG_MAX];
     const char *expected;
 
     if (strpbrk(value, "\r\n") ||
         (size_t)snprintf(request->text + length, sizeof(request->text) - length, "%s%s=%s",
                          length ? "\n" : "", key, value) >= sizeof(request->text) - length) {
         fprintf(stderr, "%s: --%s: expected one line, and less than %d bytes of options\n",
-                request->command, key, RUN_CONFIG_MAX);
+                request->command, key, PRELOAD_CONFIG_MAX);
         return false;
     }
-    run_config_clear(&config);
-    if (!run_config_read(&config, request->text, wrong, &expected))
+    preload_config_clear(&config);
+    if (!preload_config_read(&config, request->text, wrong, &expected))
         return true;
     fprintf(stderr, "%s: \"%s\": expected %s\n", request->command, wrong, expected);
     return false;
@@ -133,7 +140,7 @@ static bool read_options(struct request *request, int argc, char *argv[])
     const char *inherited = getenv("BLKIN_RUN");
     int option, index = 0;
 
-    if (inherited && strlen(inherited) < RUN_CONFIG_MAX)
+    if (inherited && strlen(inherited) < PRELOAD_CONFIG_MAX)
         strcpy(request->text, inherited);
     while ((option = getopt_long(argc, argv, "+h", options, &index)) != -1) {
         if (!read_option(request, option, index)) {
@@ -172,9 +179,8 @@ static bool find_library(char path[PATH_MAX], struct error *error)
     if (!find_beside("../lib", found)) {
         (void)snprintf(found, sizeof(found), "%s/" PRELOAD_FILE, PRELOAD_DIR);
         if (access(found, R_OK) < 0 && !find_beside("../lib/blkin", found)) {
-            error_set(error,
-                      "there is no " PRELOAD_FILE " in " PRELOAD_DIR
-                      ": install package blkin, or \"make install\"");
+            error_set(error, "there is no " PRELOAD_FILE " in " PRELOAD_DIR
+                             ": install package blkin, or \"make install\"");
             return false;
         }
     }
@@ -183,10 +189,11 @@ static bool find_library(char path[PATH_MAX], struct error *error)
         return false;
     }
     if (strpbrk(path, ": ")) {
-        error_set(error,
-                  "%s: ld.so takes a blank or a colon for the end of a path: move BlkKin to a folder "
-                  "without",
-                  path);
+        error_set(
+            error,
+            "%s: ld.so takes a blank or a colon for the end of a path: move BlkKin to a folder "
+            "without",
+            path);
         return false;
     }
     return true;
@@ -238,10 +245,10 @@ static int print_variables(const struct request *request, const char *library)
 static bool set_variables(const struct request *request, const char *library)
 {
     char *list = preload_list(library);
-    const bool is_set = list && setenv("LD_PRELOAD", list, 1) == 0 &&
-                        (!request->text[0] || setenv("BLKIN_RUN", request->text, 1) == 0) &&
-                        (!request->run_file[0] ||
-                         setenv("BLKIN_RUN_FILE", request->run_file, 1) == 0);
+    const bool is_set =
+        list && setenv("LD_PRELOAD", list, 1) == 0 &&
+        (!request->text[0] || setenv("BLKIN_RUN", request->text, 1) == 0) &&
+        (!request->run_file[0] || setenv("BLKIN_RUN_FILE", request->run_file, 1) == 0);
 
     free(list);
     return is_set;
