@@ -37,7 +37,7 @@ static const char usage[] =
     "  --anyway             run the program untraced if it cannot be traced\n"
     "  --print              print a drop-in for a unit of systemd, and run nothing\n"
     "  -h, --help           print this\n"
-    "Exit status: the program's; 125 it cannot be traced; 126, 127 not run, not found.\n";
+    "Exit status: the program's; 125: cannot be traced; 126: not run; 127: not found.\n";
 
 /* as env(1) and timeout(1) have them */
 enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
