@@ -18,7 +18,8 @@ _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
 
 #define SLOTS 8
 
-static struct preload_config slots[SLOTS];   /* the first one at first: nothing is wanted */
+static struct preload_config slots[SLOTS] = {
+    {.usage = PRELOAD_USAGE_UNSET}};         /* nothing is traced */
 static struct preload_config of_environment; /* what the file changes a part of */
 static char program_name[64];
 
@@ -59,6 +60,8 @@ static void put_in_force(struct preload_config *config)
     __atomic_store_n(&preload_config_in_force, config, __ATOMIC_RELEASE);
     if (strcmp(before->service, config->service) != 0)
         set_service(config);
+    if (before->usage != config->usage)
+        (void)blkin_set_usage(config->usage == PRELOAD_USAGE_UNSET ? 0 : config->usage);
 }
 
 /* With the lock held. */
