@@ -269,7 +269,7 @@ $(BUILD)/tests/scale/produce: $(scale_obj)
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-rotate_writers := $(patsubst %,$(BUILD)/tests/rotate/%,writer crossing)
+rotate_writers := $(patsubst %,$(BUILD)/tests/%,join/halves rotate/writer rotate/crossing)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
