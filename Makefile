@@ -13,6 +13,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
 MANDIR ?= $(PREFIX)/share/man
+# not for the linker: it is preloaded by its path
+PRELOADDIR ?= $(LIBDIR)/blkin
 # where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too.
 # A path of the machine that runs it: without the sysroot that pkg-config may put before it.
 FILTERDIR ?= $(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=filterdir \
@@ -67,6 +69,7 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 lib := $(BUILD)/lib/libblkin.so.$(SO_VERSION)
 lib_static := $(BUILD)/lib/libblkin.a
 provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
+preload := $(BUILD)/lib/libblkin-preload.so
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
 headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blkin_base.h \
@@ -76,12 +79,13 @@ lttng_header := tracepoints/zipkin_trace.h
 
 lib_src := $(wildcard libblkin/*.c)
 provider_src := $(wildcard tracepoints/*.c)
+preload_src := $(wildcard libblkin/preload/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
 analysis_src := $(wildcard babeltrace-plugin/analysis/*.c)
 plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src) $(analysis_src)
-tool_src := $(wildcard tools/*.c tools/*/*.c)
+tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
@@ -91,7 +95,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
@@ -109,7 +113,7 @@ obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(provider) $(plugin) $(tool) $(examples) \
+all: $(lib) $(lib_static) $(provider) $(preload) $(plugin) $(tool) $(examples) \
 	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: scripts/deps
@@ -152,6 +156,20 @@ $(provider): $(call obj,$(provider_src))
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common \
 		$(link_gcc_s) $(LDLIBS)
 
+# what `blkin run` puts into servers: over libblkin, which a program may have, too. Of that, the part that
+# watches a file is in it once more. Not fortified, as it defines what the checked headers define; with
+# -fexceptions, as threads are cancelled in the calls that it wraps.
+preload_obj := $(call obj,$(preload_src) libblkin/policy.c)
+$(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
+link_preload = $(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
+$(preload): $(preload_obj) $(lib) | $(provider)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_preload) -Wl,-rpath,'$$ORIGIN' $(LDLIBS)
+# the same as it is installed: always anew, for LIBDIR may be another one
+$(BUILD)/install/libblkin-preload.so: $(preload_obj) $(lib) FORCE
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_preload) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR)) $(LDLIBS)
+
 # -fno-plt: every field of an event is two calls into libbabeltrace2
 $(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 $(plugin): $(call obj,$(plugin_src))
@@ -165,7 +183,7 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -DPRELOAD_DIR='"$(PRELOADDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
 	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
@@ -247,6 +265,14 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src) $(analysis_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
+# a test of parts has all of them but the wrappers; the others are programs to be preloaded
+preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
+$(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/preload/*.c)): | include
+$(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
+$(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -265,15 +291,27 @@ $(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE $(call pkg_cf
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
+# what a worker does without Kafka, fed with the same load
+stage_bench := $(BUILD)/tests/scale/bench-stage
+$(call obj,tests/scale/bench-stage.c): flags = $(internal) $(has_kafka) -Itools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs))
+$(stage_bench): $(call obj,tests/scale/bench-stage.c tests/scale/traces.c $(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 # finds librdkafka in the program that it is loaded into
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-rotate_writers := $(patsubst %,$(BUILD)/tests/rotate/%,writer crossing)
+rotate_writers := $(patsubst %,$(BUILD)/tests/%,join/halves rotate/writer rotate/crossing)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+# servers and clients that know nothing of tracing
+preload_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/preload/*.c))
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(preload_tests)): flags = -D_GNU_SOURCE
+$(preload_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread
 record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
@@ -364,6 +402,9 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 # What a make that is killed has started ends with it.
 mortal = exec setpriv --pdeathsig TERM
 
+# "make check" and its like build on all processors, unless -j says otherwise
+parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
@@ -373,15 +414,15 @@ demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
 	@scripts/fetch-zipkin >/dev/null
-	@$(MAKE) --no-print-directory all tests
+	+@$(parallel) all tests
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(preload_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload bench-work
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -421,6 +462,12 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
+	@scripts/deps --install
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
+	@$(PYTHON) tests/bench/bench work
+
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench ids
@@ -439,7 +486,7 @@ check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root w
 	@$(mortal) tests/check-fresh $(WORLDS)
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
+	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
 
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
@@ -447,10 +494,12 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py \
 	tests/plugin/test-spool.py tests/stat/test-tap.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
-	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread all tests
+	+@$(parallel) BUILD=build/tsan SANITIZE=thread build-tsan-tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
 
-.PHONY: run-unit-tests run-tsan-tests
+.PHONY: build-unit-tests build-tsan-tests run-unit-tests run-tsan-tests
+build-unit-tests: $(unit_tests) $(plugin)
+build-tsan-tests: $(filter $(BUILD)/%,$(tsan_tests)) $(BUILD)/tests/plugin/exporter-driver
 run-unit-tests:
 	@$(mortal) scripts/isolate tests/run $(unit_tests)
 run-tsan-tests:
@@ -500,7 +549,9 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) $(addprefix babeltrace-plugin/output/,json.c otlp.c \
 	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
+$(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
+$(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
@@ -528,7 +579,8 @@ $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipki
 		$(call pkg_libs,$(fuzz_pkgs))
 
 .PHONY: fuzz
-fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+fuzz: ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+	+@$(parallel) $(fuzzers)
 	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
 
 FOR ?= check
@@ -541,7 +593,7 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
 	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference
+python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man ## check formatting, C, shell scripts, Python syntax and man pages
@@ -553,7 +605,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -Ilibblkin $(public_flags) \
 			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
@@ -562,11 +614,12 @@ format: ## format the C and C++ files
 
 # ---------------------------------------------------------------------------------- install
 
-install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
-	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
+install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PRELOADDIR) $(DESTDIR)$(INCLUDEDIR)/blkin \
 		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
 		$(DESTDIR)$(MANDIR)/man5
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(BUILD)/install/$(notdir $(preload)) $(DESTDIR)$(PRELOADDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
 	$(INSTALL) -m 644 $(BUILD)/blkin.pc $(DESTDIR)$(LIBDIR)/pkgconfig
@@ -594,7 +647,8 @@ refresh_ld_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
 uninstall: man ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
-		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so)
+		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so) $(DESTDIR)$(PRELOADDIR)/$(notdir $(preload))
+	@rmdir $(DESTDIR)$(PRELOADDIR) 2>/dev/null || :
 	@for page in $(BUILD)/man/*.[135]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
