@@ -460,6 +460,6 @@ struct blkin_span *blkin_set_current(struct blkin_span *span)
 
     blkin_thread.current = span; /* first: a signal handler puts back what it has found */
     if (blkin_usage_is_on())
-        blkin_usage_switch(span);
+        return blkin_usage_switch(span, before);
     return before;
 }

@@ -288,14 +288,14 @@ static void charge(struct meter *meter, struct blkin_span *span, const struct bl
     meter->since = *now;
 }
 
-void blkin_usage_switch(struct blkin_span *span)
+struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before)
 {
     struct meter *meter = enter();
     struct blkin_usage now;
     bool is_charged;
 
     if (!meter)
-        return;
+        return before;
     is_charged = span && __atomic_load_n(&span->state_, __ATOMIC_RELAXED) & SPAN_CHARGED &&
                  span_usage(span)->generation == meter->generation;
     if (!(is_charged && meter->charging == span->context.span_id) &&
@@ -311,6 +311,7 @@ void blkin_usage_switch(struct blkin_span *span)
     if (span && !is_charged)
         (void)turn_to(meter, 0);
     leave(meter);
+    return before;
 }
 
 /* ---- end ---- */
