@@ -40,7 +40,7 @@
 
 /* ---- how often meters are read: in place of the C library's, for libblkin too ---- */
 
-static volatile long cpu_reads, count_reads;
+static _Atomic long cpu_reads, count_reads;
 
 BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 {
