@@ -137,7 +137,7 @@ void connection_forget(int fd);
 
 /* ---- the process ---- */
 
-/* Of services: BLKIN_SERVICE, or the program's name as it was at the start. */
+/* The configured one, or the program's name as it was at the start. */
 const char *preload_service_name(void);
 
 /* False in a child of vfork(2), whose descriptors are not those of this memory. */

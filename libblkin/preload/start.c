@@ -9,17 +9,17 @@
 #include "interaction.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char service_name[72];
-static struct blkin_endpoint service = {.ip = "", .name = service_name};
+static char program_name[64];
 static pid_t own_pid;
 
 const char *preload_service_name(void)
 {
-    return service_name;
+    const struct preload_config *config = preload_config();
+
+    return config->service[0] ? config->service : program_name;
 }
 
 bool preload_is_own_process(void)
@@ -43,12 +43,8 @@ static void after_fork(void)
 /* The name is copied: servers write their state over their arguments. */
 __attribute__((constructor(103))) static void start(void)
 {
-    const char *name = secure_getenv("BLKIN_SERVICE");
-
     own_pid = getpid();
-    strncpy(service_name, name && name[0] ? name : program_invocation_short_name,
-            sizeof(service_name) - 1);
-    blkin_set_service(&service);
+    strncpy(program_name, program_invocation_short_name, sizeof(program_name) - 1);
     preload_config_init();
     (void)pthread_atfork(NULL, NULL, after_fork);
 }
