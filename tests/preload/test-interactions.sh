@@ -19,7 +19,7 @@ exchange() {
     traced "$1-client" "$programs/request" "$2" "$4" "$5" "${@:6}" || fail "$1-client: status $?"
     served "$1"
     local count=$(($4 * $5))
-    expected+=("$1:server:$count:joined:root" "$1-client:client:$count:joined:root")
+    expected+=("$1:server:$count:joined" "$1-client:client:$count:joined:root")
 }
 port=7000
 for way in threads fork epoll poll select pool; do
@@ -35,7 +35,7 @@ for way in threads epoll; do
     serves "pipelined-$way" $((++port)) $way 4
     traced "pipelined-$way-client" "$programs/request" $port 4 400 0 8 0 16 || fail "pipelined-$way: status $?"
     served "pipelined-$way"
-    expected+=("pipelined-$way:server:1600:root" "pipelined-$way-client:client:100:joined:root")
+    expected+=("pipelined-$way:server:1600" "pipelined-$way-client:client:100:joined:root")
 done
 exchange six 6:$((++port)) epoll 4 50
 exchange unix "$WORK/socket" epoll 4 50
