@@ -66,11 +66,11 @@ class World:
             self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
 
     def path(self):
-        places = []
-        for root in filter(None, (self.servers_folder, "/")):
-            places += [f"{root}/usr/sbin", f"{root}/usr/bin", *glob.glob(f"{root}/usr/lib/postgresql/*/bin")]
-        return ":".join((os.environ["PATH"], *places)) if not self.servers_folder else ":".join(
-            (*places, os.environ["PATH"]))
+        """Postgres' own programs before the wrappers that Debian has for them."""
+        roots = ([str(self.servers_folder)] if self.servers_folder else []) + [""]
+        places = [place for root in roots for place in (
+            *glob.glob(f"{root}/usr/lib/postgresql/*/bin"), f"{root}/usr/sbin", f"{root}/usr/bin")]
+        return ":".join((*places, os.environ["PATH"]))
 
     def __enter__(self):
         return self
@@ -305,6 +305,7 @@ def memcached(world, name):
 def postgres(world, name):
     port = world.port()
     folder = world.folder / f"{name}.data"
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     before = NOBODY if os.getuid() == 0 else ()
     if before:
