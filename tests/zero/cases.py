@@ -5,27 +5,13 @@ A case raises Failed, or returns what it has found as a line of words.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
+from functools import partial
 
 from load import Failed, Http, Memcached, load
 from parts import (fio, haproxy, lighttpd, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql)
 from spans import Spans, numbered, parents
 
 SHARE = 0.995  # of the requests that are interactions where a server's threads share a connection
-
-
-class Counted:
-    """Real clients say hello and ask for settings before what they were told to do: what a client of one request per
-    connection makes is taken off."""
-
-    def __init__(self, service, requests, few):
-        self.service, self.requests, self.few = service, requests, few
-
-    def check(self, spans, few_spans, share=1.0):
-        hello = len(few_spans.servers(self.service)) - self.few
-        got = len(spans.servers(self.service)) - hello
-        if not share * self.requests <= got <= self.requests or hello < 0:
-            raise Failed(f"{self.service}: {self.requests} requests are {got} interactions ({hello} more of hello)")
-        return f"{self.requests} requests, {got} interactions"
 
 
 def recorded(world, start, work):
@@ -43,11 +29,18 @@ def names_below(spans, service):
     return collections.Counter(child["name"] for span in spans.servers(service) for child in spans.children(span))
 
 
-def counted(world, service, start, work, requests, connections, share=1.0):
-    """The spans of so many requests, of which all are counted."""
-    few, _ = recorded(world, start, lambda port: work(port, connections))
-    spans, _ = recorded(world, start, lambda port: work(port, requests))
-    return spans, Counted(service, requests, connections).check(spans, few, share)
+def counted(world, service, start, work, requests, connections, hellos):
+    """The spans of work(port, requests, connections), and how many requests are interactions. Real clients say hello
+    and ask for settings before what they were told to do: what they make with a request on each of so many
+    connections is taken off."""
+    few, _ = recorded(world, start, lambda port: work(port, hellos, hellos))
+    spans, _ = recorded(world, start, lambda port: work(port, requests, connections))
+    hello = len(few.servers(service)) - hellos
+    got = len(spans.servers(service)) - hello
+    at_least = SHARE if connections > hellos else 1  # 1: threads do not share a connection
+    if hello < 0 or not at_least * requests <= got <= requests:
+        raise Failed(f"{service}: {requests} requests are {got} interactions ({hello} more of hello)")
+    return spans, f"{requests} requests, {got} interactions"
 
 
 def exactly(spans, service, requests):
@@ -61,10 +54,10 @@ def exactly(spans, service, requests):
 
 def case_redis(world, requests, connections):
     """Each SET is on disk before it is answered: with one client each has its own write and fdatasync."""
-    def work(port, count):
-        world.run("redis-benchmark", "-p", port, "-c", connections, "-n", count, "-t", "set", "-q")
+    def work(port, count, clients):
+        world.run("redis-benchmark", "-p", port, "-c", clients, "-n", count, "-t", "set", "-q")
 
-    spans, said = counted(world, "redis", lambda: redis(world, "redis"), work, requests, connections)
+    spans, said = counted(world, "redis", lambda: redis(world, "redis"), work, requests, connections, connections)
     names = names_below(spans, "redis")
     if connections == 1 and (names["fdatasync"] != requests or names["write"] < requests):
         raise Failed(f"redis: {requests} SETs have {dict(names)} below them")
@@ -88,11 +81,11 @@ def case_postgres(world, requests, connections):
         sql(world, port, "CREATE TABLE t (n int)")
         return port
 
-    def work(port, count):
-        world.run("pgbench", "-h", "127.0.0.1", "-p", port, "-U", "postgres", "-n", "-c", connections, "-t",
-                  count // connections, "-f", script, "postgres")
+    def work(port, count, clients):
+        world.run("pgbench", "-h", "127.0.0.1", "-p", port, "-U", "postgres", "-n", "-c", clients, "-t",
+                  count // clients, "-f", script, "postgres")
 
-    spans, said = counted(world, "postgres", start, work, each * connections, connections)
+    spans, said = counted(world, "postgres", start, work, each * connections, connections, connections)
     names = names_below(spans, "postgres")
     if connections == 1 and not each <= names["fdatasync"] <= each + 8:  # the table, its first page, ...
         raise Failed(f"postgres: {each} commits have {dict(names)} below them")
@@ -125,9 +118,7 @@ def preads(spans, service):
 
 def case_nbdkit(world, requests, depth):
     """Threads share the connection."""
-    spans, said = counted(world, "nbdkit", lambda: nbdkit_file(world, "nbdkit"),
-                          lambda port, count: fio(world, port, count, depth), requests, depth,
-                          1.0 if depth == 1 else SHARE)
+    spans, said = counted(world, "nbdkit", lambda: nbdkit_file(world, "nbdkit"), partial(fio, world), requests, depth, 1)
     calls, owned = preads(spans, "nbdkit")
     if owned < requests * (1.0 if depth == 1 else SHARE):
         raise Failed(f"nbdkit: of {requests} requests {owned} have their read or write ({calls} in all)")
@@ -168,8 +159,7 @@ def case_nbd(world, requests, depth):
         return nbdkit_nbd(world, "front", nbdkit_file(world, "back"))
 
     share = 1.0 if depth == 1 else SHARE
-    spans, said = counted(world, "front", start, lambda port, count: fio(world, port, count, depth), requests, depth,
-                          share)
+    spans, said = counted(world, "front", start, partial(fio, world), requests, depth, 1)
     whole = sum(spans.first_above(span, "front") is not None and any(
         child["name"].startswith(("pread", "pwrite")) for child in spans.children(span))
                 for span in spans.servers("back"))
