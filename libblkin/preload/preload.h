@@ -37,6 +37,7 @@ struct preload_thread {
     bool is_inside;           /* the code of this library, or what it calls, runs */
     struct interaction *work; /* the one that this thread works for, or NULL; referenced */
     struct thread *thread;    /* all else, once there was an interaction: thread.h */
+    uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
 };
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
@@ -99,15 +100,16 @@ unsigned preload_sharers(void);
 
 /* ---- descriptors ---- */
 
+/* What else than a connection's pointer is in a slot. */
 enum preload_kind {
-    PRELOAD_UNKNOWN, /* not looked at yet, or closed */
-    PRELOAD_SOCKET,  /* one that is traced: connection.h */
-    PRELOAD_OTHER,   /* a socket of no interest */
+    PRELOAD_UNKNOWN,   /* not looked at yet, or closed */
+    PRELOAD_NO_SOCKET, /* a file, a pipe, whatever */
+    PRELOAD_OTHER,     /* a socket of no interest */
 };
 
 /* One per descriptor; made at the first need, never freed, all zeros at first. */
 struct preload_slot {
-    uintptr_t connection; /* kind, or a pointer: connection.h */
+    uintptr_t connection; /* a preload_kind, or a pointer: connection.h */
     uintptr_t file;       /* file.h's own; 0 again once the descriptor is closed or replaced */
 };
 
@@ -120,8 +122,26 @@ struct preload_slot *preload_slot_make(int fd);
 /* True for one that the wrappers of sockets take; false: file.h may have it. */
 static inline bool preload_is_socket(const struct preload_slot *slot)
 {
-    return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) != PRELOAD_UNKNOWN;
+    return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
 }
+
+/* Is there anything to forget when the descriptor is closed? */
+static inline bool preload_is_known(const struct preload_slot *slot)
+{
+    return slot && (__atomic_load_n(&slot->connection, __ATOMIC_RELAXED) |
+                    __atomic_load_n(&slot->file, __ATOMIC_RELAXED));
+}
+
+/* A new descriptor, of open(2) say: what was known of one of this number is over. */
+void connection_forget(int fd);
+
+/* ---- the process ---- */
+
+/* Of services: BLKIN_SERVICE, or the program's name as it was at the start. */
+const char *preload_service_name(void);
+
+/* False in a child of vfork(2), whose descriptors are not those of this memory. */
+bool preload_is_own_process(void);
 
 /* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 

@@ -44,7 +44,7 @@ int __openat64_2(int fd, const char *path, int flags);
     X(connect) X(socket) X(socketpair) X(shutdown) X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) \
         X(recvmmsg) X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send)       \
             X(sendto) X(sendmsg) X(sendmmsg) X(sendfile) X(sendfile64) X(splice) X(close)          \
-                X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64)
+                X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) X(_exit)
 
 #define PRELOAD_REAL_WAITS(X) \
     X(epoll_wait)             \
