@@ -157,6 +157,45 @@ if [ "$(id -u)" = 0 ] && type -P setpriv >/dev/null; then
     fi
 fi
 
+# ---- is a running program traced?
+
+# doctor PID ID LEVEL PATTERN
+doctor() {
+    local said
+    said=$("$blkin" doctor --json --pid="$1" | jq -r --arg id "$2" --arg level "$3" \
+        '.checks[] | select(.id == $id and .level == $level) | .saw + " " + .mend')
+    # shellcheck disable=SC2053 # a pattern
+    [[ $said == $4 ]] || fail "doctor --pid=$1: $2: expected $3 $4, but it said: $said"
+}
+echo 'usage=9' >run-file
+BLKIN_RUN_FILE= "$blkin" run --run-file=run-file sleep 100 &
+traced=$!
+sleep 100 &
+plain=$!
+trap 'kill $traced $plain; rm -rf "$work"' EXIT
+until [ "$(readlink /proc/$traced/exe)" = "$(readlink /proc/$plain/exe)" ] &&
+    grep -q libc.so /proc/$traced/maps /proc/$plain/maps; do
+    sleep 0.05
+done
+doctor $traced program.preloaded ok "process $traced (sleep) has *libblkin-preload.so*"
+doctor $traced run.text bad "$work/run-file: \"usage=9\"*expected usage=0, 1, 2 or 3"
+echo 'programs=nginx' >run-file
+doctor $traced run.text note "*sleep\) is none of its programs=*"
+echo 'usage=1' >run-file
+doctor $traced run.text ok "*run-file is right*"
+doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
+doctor 4194304 program.preloaded bad "there is no process 4194304*"
+[ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
+if [ -e static ]; then
+    printf '#include <unistd.h>\nint main(void) { return (int)sleep(100); }\n' >sleep.c
+    "$cc" -static -o sleeps sleep.c
+    LD_PRELOAD=$library ./sleeps &
+    static=$!
+    trap 'kill $traced $plain $static; rm -rf "$work"' EXIT
+    until [[ $(readlink /proc/$static/exe) == */sleeps ]]; do sleep 0.05; done
+    doctor $static program.preloaded bad "*is linked statically*"
+fi
+
 # ---- without the library
 
 mkdir -p "elsewhere/bin" && cp "$blkin" elsewhere/bin/
