@@ -119,7 +119,7 @@ if objcopy --add-section .go.buildinfo=note program go 2>/dev/null; then
 fi
 # heads that are cut and lengths that are wrong are no reason to crash
 for length in 1 4 20 64 100; do
-    head -c $length program >cut && chmod +x cut
+    head -c $length program >"./cut" && chmod +x ./cut
     "$blkin" run ./cut 2>/dev/null
     [ $? -lt 128 ] || fail "a program cut to $length bytes"
 done
@@ -168,7 +168,7 @@ doctor() {
     [[ $said == $4 ]] || fail "doctor --pid=$1: $2: expected $3 $4, but it said: $said"
 }
 echo 'usage=9' >run-file
-BLKIN_RUN_FILE= "$blkin" run --run-file=run-file sleep 100 &
+"$blkin" run --run-file=run-file sleep 100 &
 traced=$!
 sleep 100 &
 plain=$!
