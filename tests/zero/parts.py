@@ -57,6 +57,7 @@ class World:
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.folder.chmod(0o711)  # for what refuses to be root
         self.running = {}  # name -> process
+        self.ends_at = {}  # name -> the signal at which it ends in good order, if not SIGTERM
         self.ports = set()
         self.sessions = 0
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
@@ -125,13 +126,15 @@ class World:
 
     def end(self, name):
         process = self.running.pop(name)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(self.ends_at.get(name, signal.SIGTERM))
         try:
             process.wait(15)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise Failed(f"{name} does not end at SIGTERM") from None
+            raise Failed(f"{name} does not end in good order") from None
+        if process.returncode < 0:
+            raise Failed(f"{name} was killed by signal {-process.returncode}")
 
     def end_servers(self):
         """All but the session daemon, and the sessions."""
@@ -271,6 +274,7 @@ def haproxy(world, name, behind, pooled=True, traced=True):
     config = world.make(f"{name}.conf", HAPROXY.format(
         port=port, behind=behind, reuse="http-reuse always" if pooled else "option http-server-close"))
     world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced)
+    world.ends_at[name] = signal.SIGUSR1  # at SIGTERM it drops what it has at hand
     return port
 
 
