@@ -95,7 +95,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/test-*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
@@ -265,14 +265,13 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src) $(analysis_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
-# a test of parts has all of them but the wrappers; the others are programs to be preloaded
-preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
-$(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
-$(call obj,$(wildcard tests/preload/*.c)): | include
-$(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
-$(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
+# parts of what is preloaded: all but the wrappers
+preload_unit_tests := $(filter $(BUILD)/tests/preload/%,$(test_programs))
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(preload_unit_tests)): flags = $(internal) -Itests -UNDEBUG
+$(preload_unit_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o \
+		$(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj)) $(lib) $(provider)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib)
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -307,7 +306,7 @@ $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 # servers and clients that know nothing of tracing
-preload_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/preload/*.c))
+preload_tests := $(patsubst %.c,$(BUILD)/%,$(filter-out tests/preload/test-%,$(wildcard tests/preload/*.c)))
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(preload_tests)): flags = -D_GNU_SOURCE
 $(preload_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
 	@mkdir -p $(@D)
