@@ -33,7 +33,7 @@ static void batch_reset(struct batch *batch)
     batch->buffer.length = 0;
     batch->count = 0;
     batch->next_span = (struct batch_place){0};
-    batch->ordered = 0;
+    batch->ordered = batch->keys = 0;
 }
 
 /* Of a span and its log, a multiple of 8. */
@@ -62,10 +62,12 @@ const struct span *batch_span(struct batch *batch, struct batch_place *place)
 {
     struct span *span;
 
-    if (place->index < batch->ordered)
-        place->offset = batch->order[place->index];
-    else if (batch->ordered)
+    if (place->index < batch->ordered) {
+        place->offset = batch->order[place->index].offset;
+        place->key = batch->order[place->index].key;
+    } else if (batch->ordered) {
         return NULL;
+    }
     if (place->offset == batch->buffer.length)
         return NULL;
     span = (struct span *)(void *)(batch->buffer.data + place->offset);

@@ -9,18 +9,9 @@
 #include "interaction.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <unistd.h>
 
-static char program_name[64];
 static pid_t own_pid;
-
-const char *preload_service_name(void)
-{
-    const struct preload_config *config = preload_config();
-
-    return config->service[0] ? config->service : program_name;
-}
 
 bool preload_is_own_process(void)
 {
@@ -40,11 +31,9 @@ static void after_fork(void)
     thread_forget_all();
 }
 
-/* The name is copied: servers write their state over their arguments. */
 __attribute__((constructor(103))) static void start(void)
 {
     own_pid = getpid();
-    strncpy(program_name, program_invocation_short_name, sizeof(program_name) - 1);
     preload_config_init();
     (void)pthread_atfork(NULL, NULL, after_fork);
 }
