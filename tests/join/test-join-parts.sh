@@ -7,7 +7,7 @@
 set -u
 . "$SRC/tests/lib.sh"
 private_begin
-processes=5 requests=6000 rotations=4
+processes=5 requests=2500 rotations=4
 
 # convert NAME PARAMETERS INPUT...: to $WORK/NAME.json
 convert() {
@@ -46,7 +46,7 @@ sum() {
 start_sessiond && start_session join --output="$WORK/trace" || exit 1
 start_part halves "$BUILD/tests/join/halves" $processes $requests
 for ((i = 0; i < rotations; i++)); do
-    sleep 0.3
+    sleep 0.15
     lttng rotate join >/dev/null || fail "lttng rotate"
 done
 wait_part halves 60 || fail "halves ended with status $?"
