@@ -40,7 +40,7 @@ static void check_parent(const struct given *server, const struct span *span)
     REQUIRE(server->kind == SPAN_SERVER && server->high == JOIN_TRACE_HIGH);
     REQUIRE(client->kind == SPAN_CLIENT && client->key == server->key);
     REQUIRE(client->start_ns <= server->start_ns + options.skew_ns);
-    REQUIRE(client->end_ns + options.skew_ns >= server->end_ns);
+    REQUIRE(client->end_ns + options.skew_ns >= server->start_ns);
 }
 
 static void check_out(const struct span *span)
