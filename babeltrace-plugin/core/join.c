@@ -153,10 +153,14 @@ static bool is_before(int64_t a, int64_t b, int64_t skew_ns)
     return a <= b || (uint64_t)a - (uint64_t)b <= (uint64_t)skew_ns;
 }
 
+/*
+ * The server's begins while the client's lasts. It may end later: where it ends its thread learns
+ * when it has a CPU again, and the client that it has answered may have taken that.
+ */
 static bool covers(const struct join *join, const struct half *client, const struct half *server)
 {
     return is_before(client->start_ns, server->start_ns, join->options.skew_ns) &&
-           is_before(server->end_ns, client->end_ns, join->options.skew_ns);
+           is_before(server->start_ns, client->end_ns, join->options.skew_ns);
 }
 
 /* Those of the half's key on the other side that fit it; to be asked with one by one. */

@@ -222,8 +222,8 @@ static void test_times(void)
     static const struct {
         int64_t from_ms, to_ms;
         bool fits;
-    } clients[] = {{10, 20, true}, {11, 19, true},  {12, 20, false}, {10, 18, false},
-                   {0, 9, false},  {21, 30, false}, {12, 18, false}, {0, 500, true}};
+    } clients[] = {{10, 20, true}, {11, 19, true},  {12, 20, false}, {10, 12, true},
+                   {0, 8, false},  {21, 30, false}, {12, 18, false}, {0, 500, true}};
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
         struct join *join = begin(&options);
