@@ -86,6 +86,7 @@ man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
+dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
@@ -109,7 +110,7 @@ obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(provider) $(plugin) $(tool) $(examples) \
+all: $(lib) $(lib_static) $(provider) $(plugin) $(tool) $(examples) $(dispatcher) \
 	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: scripts/deps
@@ -215,6 +216,13 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+
+# records nothing itself
+dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
+$(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
+$(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,jansson) $(LDLIBS)
 
 # nbdkit itself has the functions that a filter calls: no -z defs
 link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
@@ -381,7 +389,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_t
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-sysprof bench-memory bench-day bench-overload
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -420,6 +428,11 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
+
+bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
