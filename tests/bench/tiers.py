@@ -6,8 +6,8 @@ A tier is a service; its requests are its SERVER spans. Of the time of one:
     queue    ready to run, and waiting for a CPU              usage.run_delay_us
     next     in the next tier                                 its SERVER spans below our CLIENT spans
     network  between the two tiers, and back to the thread    the rest of our CLIENT spans
-    fsync    waiting for fsync(2), fdatasync(2)               the spans of these calls
-    file     waiting for other calls on files                 likewise
+    fsync    waiting for fsync(2), fdatasync(2)               the spans of these calls, or file.sync_us
+    file     waiting for other calls on files                 likewise, or file.read_us, file.write_us
     blocked  waiting for anything else                        what is left
 
 The thread's own CPU time and its waiting for a CPU may lie within its calls, so they are taken first; then
@@ -86,6 +86,11 @@ def covered(spans, within):
     return total
 
 
+def totals(span, *names):
+    """Of calls that are no spans."""
+    return sum(tag(span, name) or 0 for name in names)
+
+
 def parts_of(trace, span):
     """The parts of a SERVER span's duration, in us; None if it has no meters."""
     cpu, queue = tag(span, "usage.cpu_us"), tag(span, "usage.run_delay_us")
@@ -100,8 +105,10 @@ def parts_of(trace, span):
     calls = covered(clients, span)
     beyond = min(covered(servers, span), calls)
     sync = covered(syncs, span)
+    other = covered(files, span) - sync
     wanted = (("cpu", cpu), ("queue", queue or 0), ("next", beyond), ("network", calls - beyond),
-              ("fsync", sync), ("file", covered(files, span) - sync))
+              ("fsync", sync + totals(span, "file.sync_us")),
+              ("file", other + totals(span, "file.read_us", "file.write_us")))
     left = span.get("duration", 0)
     parts = {}
     for name, value in wanted:

@@ -24,6 +24,7 @@ start_stores() {
     "$PYTHON" "$read_load" fill "$(part_address store-1)"
 }
 
+# shellcheck disable=SC2034 # DISPATCHER is for the caller
 # start_dispatcher POLICY: in DISPATCHER is where clients connect to.
 start_dispatcher() {
     local store backs=()

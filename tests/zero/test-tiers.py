@@ -49,6 +49,12 @@ class Tiers(unittest.TestCase):
         self.assertEqual(self.parts(WRITE, "back-end"), {
             "cpu": 8, "queue": 0, "next": 0, "network": 0, "fsync": 40, "file": 6, "blocked": 6})
 
+    def test_totals_of_calls(self):
+        one = span(1, None, "one", "SERVER", "r", 0, 50, cpu_us=5)
+        one["tags"].update({"file.sync_us": "30", "file.write_us": "4", "file.read_us": "1"})
+        self.assertEqual(self.parts([one], "one"), {
+            "cpu": 5, "queue": 0, "next": 0, "network": 0, "fsync": 30, "file": 5, "blocked": 10})
+
     def test_parts_never_exceed_the_duration(self):
         spans = [span(1, None, "one", "SERVER", "r", 0, 50, cpu_us=30, run_delay_us=30),
                  span(2, 1, "one", None, "fsync", 0, 50)]
