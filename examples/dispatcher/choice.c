@@ -17,17 +17,32 @@ static int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Of the back ends of which something is known: what the others are taken for. */
+static uint64_t least_wait_ns(const struct choice *choice)
+{
+    uint64_t least = 0;
+
+    for (size_t i = 0; i < choice->count; i++) {
+        const uint64_t wait = atomic_load(&choice->back[i].wait_ns);
+
+        if (wait && (!least || wait < least))
+            least = wait;
+    }
+    return least ? least : 1;
+}
+
 /*
  * What a request would wait there: those that are under way come first. To take the one that was
  * fastest in the last second alone would send it all requests of the next one.
  */
-static double cost(const struct choice *choice, const struct back_end *back)
+static double cost(const struct choice *choice, const struct back_end *back, uint64_t least_ns)
 {
     const double before = atomic_load(&back->under_way);
+    const uint64_t wait = atomic_load(&back->wait_ns);
 
     switch (choice->policy) {
     case POLICY_WAIT:
-        return (before + 1) * (double)atomic_load(&back->wait_ns);
+        return (before + 1) * (double)(wait ? wait : least_ns);
     case POLICY_LEAST:
         return before;
     default:
@@ -38,6 +53,7 @@ static double cost(const struct choice *choice, const struct back_end *back)
 size_t choice_next(struct choice *choice)
 {
     const uint64_t turn = atomic_fetch_add(&choice->turn, 1);
+    const uint64_t least_ns = least_wait_ns(choice);
     const int64_t now_ms = clock_ms();
     size_t best = (size_t)(turn % choice->count);
     double least = 0;
@@ -45,7 +61,7 @@ size_t choice_next(struct choice *choice)
 
     for (size_t i = 0; i < choice->count; i++) { /* of equal ones, each in its turn */
         const size_t number = (size_t)((turn + i) % choice->count);
-        const double wait = cost(choice, &choice->back[number]);
+        const double wait = cost(choice, &choice->back[number], least_ns);
 
         if (atomic_load(&choice->back[number].down_until_ms) > now_ms || (found && wait >= least))
             continue;

@@ -85,10 +85,23 @@ static const char *requests_name(struct choice *choice, const json_t *rows)
     return count > 0 ? totals[most].name : NULL;
 }
 
+/*
+ * A back end that is not asked would be slow for ever: it is tried again, soon. But it does not
+ * become faster than the fastest, for maybe it is not traced.
+ */
+static void try_again(struct back_end *back, uint64_t least_ns)
+{
+    const uint64_t wait = atomic_load(&back->wait_ns);
+
+    if (wait > least_ns)
+        atomic_store(&back->wait_ns, wait / 2 > least_ns ? wait / 2 : least_ns);
+}
+
 static void use_rows(struct choice *choice, const json_t *rows)
 {
     const char *name = requests_name(choice, rows);
     bool is_told[BACK_ENDS_MAX] = {false};
+    uint64_t least_ns = UINT64_MAX;
     const json_t *json;
     struct row row;
     size_t i;
@@ -96,16 +109,18 @@ static void use_rows(struct choice *choice, const json_t *rows)
     json_array_foreach(rows, i, json)
     {
         struct back_end *back = read_row(choice, json, &row);
+        uint64_t wait_ns;
 
         if (!back || strcmp(row.name, name) != 0)
             continue;
+        wait_ns = 1 + (uint64_t)(row.sum_us * 1000 / row.spans);
+        least_ns = wait_ns < least_ns ? wait_ns : least_ns;
         is_told[back - choice->back] = true;
-        atomic_store(&back->wait_ns, 1 + (uint64_t)(row.sum_us * 1000 / row.spans));
+        atomic_store(&back->wait_ns, wait_ns);
     }
-    /* A back end that is not asked would be slow for ever: it is tried again, soon. */
     for (i = 0; name && i < choice->count; i++) {
         if (!is_told[i])
-            atomic_store(&choice->back[i].wait_ns, atomic_load(&choice->back[i].wait_ns) / 2);
+            try_again(&choice->back[i], least_ns);
     }
 }
 
