@@ -31,6 +31,9 @@ struct params {
     const char *tail_sampling;
     int64_t tail_wait_ms;
     int64_t tail_max_bytes;
+    int64_t join_wait_ms;
+    int64_t join_max_bytes;
+    int64_t join_skew_us;
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;

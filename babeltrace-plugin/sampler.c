@@ -26,12 +26,6 @@
 #define FILE_LOOK_MS   1000
 #define VALUE_MAX      1024
 
-/* A span with its log behind it. */
-struct held {
-    struct span span;
-    char log[];
-};
-
 struct sampler {
     struct sampler_options options;
     char *path; /* of the rules */
@@ -103,7 +97,7 @@ static const struct span_entry *find_tag(const struct span *span, struct text ke
 
 static bool has_tag(void *context, const struct trace_span *span, struct text key, const char *glob)
 {
-    const struct span_entry *entry = find_tag(&((const struct held *)span->of)->span, key);
+    const struct span_entry *entry = find_tag(&((const struct kept_span *)span->of)->span, key);
 
     (void)context;
     return entry && value_fits(entry, glob);
@@ -130,7 +124,7 @@ static void deliver(struct sampler *sampler, const struct trace_model *model, ui
                     const char *why)
 {
     for (uint32_t i = 0; i < model->count; i++) {
-        const struct held *held = model->spans[i].of;
+        const struct kept_span *held = model->spans[i].of;
 
         if (i == first)
             deliver_first(sampler, &held->span, why);
@@ -178,20 +172,6 @@ static void decide(void *context, const struct closed_trace *closed)
 
 /* ---- holding */
 
-static struct held *copy_of(const struct span *span)
-{
-    struct held *held = malloc(sizeof(*held) + span->log_length);
-
-    if (!held)
-        return NULL;
-    held->span = *span;
-    held->span.log = held->log;
-    held->span.log_capacity = span->log_length;
-    if (span->log_length)
-        memcpy(held->log, span->log, span->log_length);
-    return held;
-}
-
 static struct trace_span for_model(struct sampler *sampler, const struct span *span)
 {
     return (struct trace_span){
@@ -210,19 +190,21 @@ static struct trace_span for_model(struct sampler *sampler, const struct span *s
 }
 
 /* Returns false when out of memory. */
-static bool hold(struct sampler *sampler, const struct span *span)
+static bool hold(struct sampler *sampler, const struct span *span, bool is_held)
 {
     struct trace_span held_span = for_model(sampler, span);
-    struct held *held = copy_of(span);
+    struct kept_span *held = span_keep(span, 0);
 
     if (!held)
         return false;
     held_span.of = held;
-    exporter_hold(sampler->exporter);
+    if (!is_held)
+        exporter_hold(sampler->exporter);
     if (open_traces_add(sampler->open, span->trace_id_high, span->trace_id, &held_span,
                         sizeof(*held) + span->log_length, assembler_now(sampler->assembler)))
         return true;
-    exporter_release(sampler->exporter, 1);
+    if (!is_held)
+        exporter_release(sampler->exporter, 1);
     free(held);
     return false;
 }
@@ -244,27 +226,23 @@ static void close_complete(struct sampler *sampler)
     open_traces_advance(sampler->open, now_ns);
 }
 
-void sampler_add(struct sampler *sampler, const struct span *span)
+void sampler_add(struct sampler *sampler, const struct span *span, bool is_held)
 {
     const uint64_t hash = hash_of(span->trace_id_high, span->trace_id);
+    enum decision decision;
 
     close_complete(sampler);
-    switch (decision_of(sampler, hash)) {
-    case KEPT:
-        sampler->counts.spans_late++;
-        exporter_add(sampler->exporter, span);
-        break;
-    case SAMPLED_OUT:
-        sampler->counts.spans_late++;
+    decision = decision_of(sampler, hash);
+    if (decision == UNDECIDED && hold(sampler, span, is_held))
+        return;
+    if (is_held)
+        exporter_release(sampler->exporter, 1);
+    sampler->counts.spans_late += decision != UNDECIDED;
+    sampler->counts.spans_unheld += decision == UNDECIDED;
+    if (decision == SAMPLED_OUT)
         exporter_sample_out(sampler->exporter, 1);
-        break;
-    case UNDECIDED:
-        if (!hold(sampler, span)) {
-            sampler->counts.spans_unheld++;
-            exporter_add(sampler->exporter, span);
-        }
-        break;
-    }
+    else
+        exporter_add(sampler->exporter, span);
 }
 
 bool sampler_flush_some(struct sampler *sampler, unsigned traces)

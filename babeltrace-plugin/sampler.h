@@ -39,8 +39,8 @@ struct sampler *sampler_new(const struct sampler_options *options, struct assemb
                             void *context, struct error *error);
 void sampler_free(struct sampler *sampler);
 
-/* Takes a copy. */
-void sampler_add(struct sampler *sampler, const struct span *span);
+/* Takes a copy. is_held: it was held before, too, and is counted so: exporter_hold(). */
+void sampler_add(struct sampler *sampler, const struct span *span, bool is_held);
 
 /* After a batch of events: decides what is complete by now, and looks after the file. */
 void sampler_advance(struct sampler *sampler);

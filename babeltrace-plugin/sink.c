@@ -7,6 +7,7 @@
 
 #include "account/account.h"
 #include "checkpoint.h"
+#include "core/join.h"
 #include "input.h"
 #include "output/exporter.h"
 #include "params.h"
@@ -25,6 +26,7 @@ struct sink {
     struct checkpoint *checkpoint; /* NULL: none is asked for */
     struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;     /* NULL: there is nothing to do */
+    struct join *join;             /* NULL: none is wanted */
     struct sampler *sampler;       /* NULL: all traces are delivered */
     struct account *account;
     int64_t until_ns; /* the trace's end, as we were told */
@@ -56,18 +58,36 @@ static void keep(struct sink *sink, struct span *span)
     only_note(sink->input.only, span);
 }
 
+/* is_held: it was, and is counted so. A sampler goes without a checkpoint: see params_fit(). */
+static void pass_on(struct sink *sink, const struct span *span, bool is_held)
+{
+    if (sink->sampler) {
+        sampler_add(sink->sampler, span, is_held);
+        return;
+    }
+    if (is_held)
+        exporter_release(sink->exporter, 1);
+    if (sink->hold && checkpoint_skips(sink->checkpoint, span))
+        exporter_skip(sink->exporter);
+    else
+        exporter_add(sink->exporter, span);
+}
+
+static void pass_on_joined(void *context, struct span *span)
+{
+    pass_on(context, span, true);
+}
+
 static void export_span(void *context, struct span *span)
 {
     struct sink *sink = context;
 
     if (sink->input.only)
         keep(sink, span);
-    if (sink->hold && checkpoint_skips(sink->checkpoint, span))
-        exporter_skip(sink->exporter);
-    else if (sink->sampler)
-        sampler_add(sink->sampler, span);
+    if (sink->join && join_add(sink->join, span, assembler_now(sink->assembler)))
+        exporter_hold(sink->exporter);
     else
-        exporter_add(sink->exporter, span);
+        pass_on(sink, span, false);
 }
 
 /* On the sender's thread. */
@@ -115,6 +135,7 @@ static void print_summary(const struct sink *sink, const struct counts *counts)
 static void sink_free(struct sink *sink)
 {
     account_free(sink->account); /* shows the exporter's counters */
+    join_free(sink->join);
     sampler_free(sink->sampler);
     exporter_free(sink->exporter);
     checkpoint_free(sink->checkpoint);
@@ -180,6 +201,21 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
     return sink->exporter != NULL;
 }
 
+/* Returns true also if there is none. */
+static bool open_join(struct sink *sink, const struct params *params, struct error *error)
+{
+    if (!params->join_wait_ms || !sink->exporter)
+        return true;
+    sink->join = join_new(&(struct join_options){.wait_ns = params->join_wait_ms * 1000000,
+                                                 .root_wait_ns = params->open_timeout_ms * 1000000,
+                                                 .skew_ns = params->join_skew_us * 1000,
+                                                 .max_bytes = (uint64_t)params->join_max_bytes},
+                          pass_on_joined, sink);
+    if (!sink->join)
+        error_set(error, "out of memory");
+    return sink->join != NULL;
+}
+
 /* Returns true also if there is none: what only-traces names is wanted. */
 static bool open_sampler(struct sink *sink, const struct params *params, struct error *error)
 {
@@ -233,8 +269,8 @@ static bool set_up(struct sink *sink, enum format format, const bt_value *map, s
     sink->input.hold = sink->hold;
     sink->input.warn = warn;
     sink->input.context = sink;
-    return open_exporter(sink, &params, error) && open_sampler(sink, &params, error) &&
-           open_account(sink, &params, error);
+    return open_exporter(sink, &params, error) && open_join(sink, &params, error) &&
+           open_sampler(sink, &params, error) && open_account(sink, &params, error);
 }
 
 static bt_component_class_initialize_method_status
@@ -343,6 +379,12 @@ static void look_at_sampler(struct sink *sink)
     counts->held_bytes = sampler.held_bytes;
 }
 
+static void look_at_join(struct sink *sink)
+{
+    if (sink->join)
+        sink->input.counts.join = join_counts(sink->join);
+}
+
 static void look_at_checkpoint(struct sink *sink)
 {
     struct checkpoint_counts counts;
@@ -360,27 +402,39 @@ static void look_at_checkpoint(struct sink *sink)
                                     assembler_counts(sink->assembler)->events;
 }
 
-static void publish(struct sink *sink)
+static void look_at_all(struct sink *sink)
 {
     look_at_checkpoint(sink);
+    look_at_join(sink);
     look_at_sampler(sink);
+}
+
+static void publish(struct sink *sink)
+{
+    look_at_all(sink);
     account_publish(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
 }
 
 static void publish_now(struct sink *sink)
 {
-    look_at_checkpoint(sink);
-    look_at_sampler(sink);
+    look_at_all(sink);
     account_publish_now(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
 }
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
+
+static void flush_join(struct sink *sink)
+{
+    while (sink->join && join_flush_some(sink->join, FLUSH_STEP))
+        exporter_heed_interruption(sink->exporter);
+}
 
 /* There may be a million open spans: an interruption in between is heeded. */
 static void flush(struct sink *sink)
 {
     while (assembler_flush_some(sink->assembler, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
+    flush_join(sink);
     while (sink->sampler && sampler_flush_some(sink->sampler, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
 }
@@ -406,8 +460,7 @@ static void end(struct sink *sink)
     }
     if (sink->checkpoint)
         checkpoint_keep(sink->checkpoint, true);
-    look_at_checkpoint(sink);
-    look_at_sampler(sink);
+    look_at_all(sink);
     counts = account_end(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
     print_summary(sink, &counts);
     if (!counts_add_up(&counts))
@@ -486,6 +539,8 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
                              is_gone(sink));
     if (sink->flushes)
         flush(sink);
+    else
+        flush_join(sink); /* the next trace's halves are not these */
     has_told = tell_found(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
@@ -537,6 +592,8 @@ static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
     input_use(&sink->input, messages, count);
+    if (sink->join)
+        join_advance(sink->join, assembler_now(sink->assembler));
     if (sink->sampler)
         sampler_advance(sink->sampler);
     publish(sink);

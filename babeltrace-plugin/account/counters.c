@@ -70,11 +70,22 @@ const struct counter counters[] = {
     {"spans_sampled_out", COUNTER, SECTION_SPANS, "sampled out", AT(output.outcome[OUTCOME_SAMPLED_OUT]),
      "Spans left out with their traces by tail sampling."},
     {"spans_held", GAUGE, SECTION_SPANS, "held", AT(output.held),
-     "Spans that wait for tail sampling to decide on their trace."},
+     "Spans that wait for their trace: to be joined, or for tail sampling to decide on it."},
     {"spans_spooled", COUNTER, SECTION_SPANS, "spooled", AT(output.outcome[OUTCOME_SPOOLED]),
      "Spans put on disk, as the collector was away or slow: see spool_spans."},
     {"spans_waiting", GAUGE, SECTION_SPANS, "waiting", AT(output.waiting),
      "Spans in the queue or on their way: not delivered, not lost."},
+
+    {"join_halves", COUNTER, SECTION_JOINS, "", AT(input.join.halves),
+     "Servers' halves of requests whose clients sent no ids."},
+    {"join_joined", COUNTER, SECTION_JOINS, "joined", AT(input.join.joined),
+     "Halves whose client's half was found: now one trace."},
+    {"join_unjoined", COUNTER, SECTION_JOINS, "unjoined", AT(input.join.unjoined),
+     "Halves whose client's half did not come in time: now roots of traces of their own."},
+    {"join_ambiguous", COUNTER, SECTION_JOINS, "ambiguous", AT(input.join.ambiguous),
+     "Halves of which more than one client's half could be the other one, or the same of two."},
+    {"join_waiting", GAUGE, SECTION_JOINS, "waiting", AT(input.join.waiting),
+     "Halves that wait for their client's half."},
 
     {"spool_spans", COUNTER, SECTION_SPOOL, "", AT(output.spool.spans),
      "Spans in the spool: found there at the start, and put in since."},
@@ -139,6 +150,19 @@ const struct counter counters[] = {
      "Traces that wait for tail sampling to decide."},
     {"held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.held_bytes),
      "Memory taken by the spans that wait for tail sampling."},
+    {"join_late", COUNTER, SECTION_NOTES, "unjoined as the client came late", AT(input.join.late),
+     "Unjoined halves whose client's half came when they had been given up."},
+    {"join_early", COUNTER, SECTION_NOTES, "traces not held for joining", AT(input.join.early),
+     "Traces that were given up before their time, to make room."},
+    {"join_rootless", COUNTER, SECTION_NOTES, "traces without the server's half",
+     AT(input.join.rootless),
+     "Parts of traces to be joined whose server's half did not come."},
+    {"join_unheld", COUNTER, SECTION_NOTES, "spans not held for joining", AT(input.join.unheld),
+     "Spans delivered at once, for want of memory to hold them for joining."},
+    {"join_spans_held", GAUGE, SECTION_NOTES, NULL, AT(input.join.spans_held),
+     "Spans that wait for their trace to be joined."},
+    {"join_held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.join.held_bytes),
+     "Memory taken by what waits to be joined, and by what is remembered for it."},
     {"spans_incomplete", COUNTER, SECTION_NOTES, "spans incomplete", AT(core.spans_incomplete),
      "Spans finished without an end, marked so."},
     {"spans_evicted", COUNTER, SECTION_NOTES, "spans evicted", AT(core.spans_evicted),
@@ -187,11 +211,9 @@ static const struct {
     const char *title;
     bool is_sum;
 } sections[SECTIONS] = {
-    [SECTION_EVENTS] = {"events: ", true},
-    [SECTION_MISSING] = {"missing: ", false},
-    [SECTION_SPANS] = {"spans: ", true},
-    [SECTION_SPOOL] = {"spool: ", true},
-    [SECTION_LOST] = {"lost before by LTTng: ", false},
+    [SECTION_EVENTS] = {"events: ", true}, [SECTION_MISSING] = {"missing: ", false},
+    [SECTION_SPANS] = {"spans: ", true},   [SECTION_JOINS] = {"halves of requests: ", true},
+    [SECTION_SPOOL] = {"spool: ", true},   [SECTION_LOST] = {"lost before by LTTng: ", false},
     [SECTION_NOTES] = {"also: ", false},
 };
 
@@ -220,13 +242,14 @@ bool counts_add_up(const struct counts *counts)
         if (sections[counters[i].section].is_sum)
             left[counters[i].section] += is_total(i) ? value : -value;
     }
-    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0 && left[SECTION_SPOOL] == 0 &&
+    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0 && left[SECTION_JOINS] == 0 &&
+           left[SECTION_SPOOL] == 0 &&
            counts->output.spool.spans ==
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have no spool, no Kafka, no run before, least of all one that was killed, and no alarms, and
- * want all traces. */
+/* Most have nothing to join, no spool, no Kafka, no run before, least of all one that was killed,
+ * and no alarms, and want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
@@ -236,6 +259,8 @@ static bool is_rare(const struct counter *counter, const struct counts *counts)
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
         counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
+    if (counter->section == SECTION_JOINS)
+        return counts->input.join.halves == 0;
     return !counts->output.spool.in_use && (counter->section == SECTION_SPOOL ||
                                             counter->offset == AT(output.outcome[OUTCOME_SPOOLED]));
 }

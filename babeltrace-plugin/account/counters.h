@@ -3,6 +3,7 @@
  *
  *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
  *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
+ *     halves of requests = joined + unjoined + ... + waiting (the parts of SECTION_JOINS)
  *     spans in the spool = delivered + ... + waiting there (the parts of SECTION_SPOOL)
  *                        = found there + spooled
  *
@@ -15,6 +16,7 @@
 #define BLKIN_ACCOUNT_COUNTERS_H
 
 #include "../core/assembler.h"
+#include "../core/join.h"
 #include "../output/counts.h"
 
 #include <stdbool.h>
@@ -39,6 +41,7 @@ struct input_counts {
     uint64_t spans_unheld;
     uint64_t traces_held;
     uint64_t held_bytes;
+    struct join_counts join;
     uint64_t events_held; /* the next three are of ../checkpoint.h */
     uint64_t spans_taken_over;
     uint64_t checkpoint_errors;
@@ -71,6 +74,7 @@ enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */
     SECTION_MISSING, /* known only by the gap that it has left */
     SECTION_SPANS,   /* a total, then the parts that add up to it */
+    SECTION_JOINS,   /* a total, then the parts; in lines only where there are any */
     SECTION_SPOOL,   /* a total, then the parts; in lines only where there is a spool */
     SECTION_LOST,    /* by LTTng: never got here */
     SECTION_NOTES,   /* in no sum */

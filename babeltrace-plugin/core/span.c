@@ -102,6 +102,21 @@ bool span_add_link(struct span *span, const struct span_link *link)
                     (struct text){(const char *)link, sizeof(*link)}, 0);
 }
 
+struct kept_span *span_keep(const struct span *span, size_t spare)
+{
+    struct kept_span *kept = malloc(sizeof(*kept) + span->log_length + spare);
+
+    if (!kept)
+        return NULL;
+    kept->next = NULL;
+    kept->span = *span;
+    kept->span.log = kept->log;
+    kept->span.log_capacity = span->log_length + (uint32_t)spare;
+    if (span->log_length)
+        memcpy(kept->log, span->log, span->log_length);
+    return kept;
+}
+
 void span_shift_annotations(struct span *span, int64_t by_ns)
 {
     SPAN_FOR_EACH_ENTRY(span, entry)

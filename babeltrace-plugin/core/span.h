@@ -120,6 +120,16 @@ bool span_add_link(struct span *span, const struct span_link *link);
 bool span_add(struct span *span, enum span_entry_type type, struct text key, struct text value,
               int64_t integer);
 
+/* A span that outlives the call that it was given in: it and its log are one allocation. */
+struct kept_span {
+    struct kept_span *next; /* its keeper's */
+    struct span span;
+    char log[];
+};
+
+/* With room for so many more bytes of log; for free(). Returns NULL when out of memory. */
+struct kept_span *span_keep(const struct span *span, size_t spare);
+
 /* Adds by_ns to the times of all annotations. */
 void span_shift_annotations(struct span *span, int64_t by_ns);
 

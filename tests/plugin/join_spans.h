@@ -1,0 +1,46 @@
+/*
+ * Spans for the tests of joining, made up one by one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_JOIN_SPANS_H
+#define TESTS_JOIN_SPANS_H
+
+#include "core/join.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MS INT64_C(1000000)
+
+struct made {
+    uint64_t high, trace, id, parent;
+    int64_t start_ms, end_ms;
+    uint64_t key; /* 0: none */
+    enum span_kind kind;
+};
+
+/* Returns false when out of memory. What it allocates is the caller's to free: span->log. */
+static inline bool make_span(struct span *span, const struct made *made)
+{
+    static const struct endpoint endpoint = {.service = {"s", 1}};
+    char key[17];
+
+    *span = (struct span){
+        .trace_id_high = made->high,
+        .trace_id = made->trace,
+        .id = made->id,
+        .parent_id = made->parent,
+        .kind = made->kind,
+        .endpoint = &endpoint,
+        .start_ns = made->start_ms * MS,
+        .end_ns = made->end_ms * MS,
+    };
+    (void)snprintf(key, sizeof(key), "%016" PRIx64, made->key);
+    return span_set_name(span, text_of("n")) &&
+           (!made->key ||
+            span_add(span, SPAN_TAG_TEXT, text_of(JOIN_TAG), (struct text){key, 16}, 0));
+}
+
+#endif

@@ -1,0 +1,572 @@
+/*
+ * Joining of made-up halves: in any order, in chains, too late, too many, and from somebody who
+ * wants to do harm.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "join_spans.h"
+
+#include <string.h>
+
+#define SECOND INT64_C(1000000000)
+#define MARK   JOIN_TRACE_HIGH
+#define MANY   UINT64_C(300000)
+
+static const struct join_options options = {
+    .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
+
+/* What came out: "TRACE/ID<PARENT", with "m" before the id of a trace that is marked. */
+static char out[1 << 16];
+static uint64_t out_count;
+static bool is_quiet;
+
+static void note(const struct span *span)
+{
+    const size_t length = strlen(out);
+
+    out_count++;
+    if (!is_quiet)
+        (void)snprintf(out + length, sizeof(out) - length, "%s%" PRIu64 "/%" PRIu64 "<%" PRIu64 " ",
+                       span->trace_id_high == MARK ? "m" : "", span->trace_id, span->id,
+                       span->parent_id);
+}
+
+static void deliver(void *context, struct span *span)
+{
+    uint64_t *held = context;
+
+    --*held;
+    note(span);
+}
+
+static uint64_t held;
+
+static struct join *begin(const struct join_options *with)
+{
+    out[0] = '\0';
+    out_count = held = 0;
+    is_quiet = false;
+    return join_new(with, deliver, &held);
+}
+
+static void check_sums(const struct join *join)
+{
+    const struct join_counts counts = join_counts(join);
+
+    CHECK(counts.halves == counts.joined + counts.unjoined + counts.ambiguous + counts.waiting);
+    CHECK(counts.spans_held == held);
+    CHECK(counts.held_bytes <= options.max_bytes);
+}
+
+static struct join_counts end(struct join *join)
+{
+    struct join_counts counts;
+
+    while (join_flush_some(join, 1))
+        check_sums(join);
+    check_sums(join);
+    counts = join_counts(join);
+    CHECK(held == 0 && counts.waiting == 0);
+    join_free(join);
+    return counts;
+}
+
+/* At the time of its end, or when it comes. */
+static void give_at(struct join *join, int64_t now_ms, struct made made)
+{
+    struct span span;
+
+    CHECK(make_span(&span, &made));
+    if (join_add(join, &span, now_ms * MS))
+        held++;
+    else
+        note(&span);
+    free(span.log);
+    check_sums(join);
+}
+
+static void give(struct join *join, struct made made)
+{
+    give_at(join, made.end_ms, made);
+}
+
+/* trace, id, parent, start, end: key */
+#define SERVER(trace, id, from, to, key) \
+    ((struct made){MARK, trace, id, 0, from, to, key, SPAN_SERVER})
+#define CLIENT(high, trace, id, parent, from, to, key) \
+    ((struct made){high, trace, id, parent, from, to, key, SPAN_CLIENT})
+#define CALL(trace, id, parent, from, to) \
+    ((struct made){MARK, trace, id, parent, from, to, 0, SPAN_LOCAL})
+
+/* ---- one hop */
+
+static void test_server_first(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    give(join, CALL(7, 72, 71, 12, 14));
+    give(join, SERVER(7, 71, 11, 15, 99));
+    CHECK(held == 2);
+    give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
+    CHECK_TEXT(out, "1/10<3 "); /* that one never waits */
+    join_advance(join, 16 * MS + JOIN_SETTLE_NS);
+    CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 ");
+    give(join, CALL(7, 73, 71, 12, 40)); /* what ends after its root, too */
+    CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 1/73<71 ");
+    counts = end(join);
+    CHECK(counts.halves == 1 && counts.joined == 1 && counts.rootless == 0);
+}
+
+static void test_client_first(void)
+{
+    struct join *join = begin(&options);
+
+    give(join, CLIENT(5, 1, 10, 0, 10, 16, 99));
+    give_at(join, 17, CALL(7, 72, 71, 12, 14));
+    give_at(join, 17, SERVER(7, 71, 11, 15, 99));
+    join_advance(join, 17 * MS + JOIN_SETTLE_NS - 1);
+    CHECK(held == 2);
+    join_advance(join, 17 * MS + JOIN_SETTLE_NS);
+    CHECK_TEXT(out, "1/10<0 1/72<71 1/71<10 ");
+    CHECK(end(join).joined == 1);
+}
+
+/* The id that the program knew stays to be found. */
+static struct span_entry tag_entry;
+static char tag_text[33];
+
+static void look_for_tag(void *context, struct span *span)
+{
+    (void)context;
+    CHECK(span->trace_id_high == 5 && span->trace_id == 1);
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        if (text_equal(span_entry_key(entry), text_of("blkin.joined")) &&
+            entry->value_length == 32) {
+            tag_entry = *entry;
+            memcpy(tag_text, span_entry_value(entry).data, 32);
+        }
+    }
+}
+
+static void test_tag(void)
+{
+    struct join *join = join_new(&options, look_for_tag, NULL);
+    const struct made server = SERVER(0x7abc, 71, 11, 15, 99),
+                      client = CLIENT(5, 1, 10, 0, 10, 16, 99);
+    struct span span;
+
+    CHECK(make_span(&span, &server) && join_add(join, &span, 15 * MS));
+    free(span.log);
+    CHECK(make_span(&span, &client) && !join_add(join, &span, 16 * MS));
+    free(span.log);
+    CHECK(!join_flush_some(join, 10));
+    CHECK_TEXT(tag_text, "626c6b2d6a6f696e0000000000007abc");
+    join_free(join);
+}
+
+static void test_unjoined(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    give(join, CALL(7, 72, 71, 12, 14));
+    give(join, SERVER(7, 71, 11, 15, 99));
+    join_advance(join, 15 * MS + options.wait_ns - 1);
+    CHECK(held == 2);
+    join_advance(join, 15 * MS + options.wait_ns);
+    CHECK_TEXT(out, "m7/72<71 m7/71<0 ");
+    give_at(join, 2100, CLIENT(0, 1, 10, 0, 10, 16, 99)); /* too late */
+    give_at(join, 2101, CLIENT(0, 1, 10, 0, 10, 16, 99));
+    counts = end(join);
+    CHECK(counts.unjoined == 1 && counts.late == 1 && counts.joined == 0 && counts.early == 0);
+}
+
+/* A request that takes longer than the wait, which begins at its end. */
+static void test_slow_request(void)
+{
+    struct join *join = begin(&options);
+
+    give(join, CALL(7, 72, 71, 1000, 1001));
+    give(join, CALL(7, 73, 71, 30000, 30001));
+    give(join, SERVER(7, 71, 10, 55000, 99));
+    give(join, CLIENT(0, 1, 10, 0, 9, 55001, 99));
+    join_advance(join, 60 * SECOND);
+    CHECK_TEXT(out, "1/10<0 1/72<71 1/73<71 1/71<10 ");
+    CHECK(end(join).joined == 1);
+}
+
+/* A killed server: what there is of the request. A root that comes later still is counted. */
+static void test_rootless(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    give(join, CALL(7, 72, 71, 1000, 1001));
+    join_advance(join, 61000 * MS);
+    CHECK(held == 1);
+    join_advance(join, 61001 * MS);
+    CHECK_TEXT(out, "m7/72<71 ");
+    give_at(join, 62000, SERVER(7, 71, 10, 62000, 99));
+    CHECK_TEXT(out, "m7/72<71 m7/71<0 ");
+    counts = end(join);
+    CHECK(counts.rootless == 1 && counts.halves == 1 && counts.unjoined == 1);
+}
+
+/* ---- which is whose */
+
+static void test_times(void)
+{
+    static const struct {
+        int64_t from_ms, to_ms;
+        bool fits;
+    } clients[] = {{10, 20, true}, {11, 19, true},  {12, 20, false}, {10, 18, false},
+                   {0, 9, false},  {21, 30, false}, {12, 18, false}, {0, 500, true}};
+
+    for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+        struct join *join = begin(&options);
+
+        give(join, SERVER(7, 71, 10, 20, 99));
+        give_at(join, 30, CLIENT(0, 1, 10, 0, clients[i].from_ms, clients[i].to_ms, 99));
+        CHECK(end(join).joined == clients[i].fits);
+    }
+    for (int i = 0; i < 2; i++) { /* the ends of time */
+        struct join *join = begin(&options);
+        struct made client = CLIENT(0, 1, 10, 0, 0, 0, 99);
+        struct span span;
+
+        give(join, SERVER(7, 71, 10, 20, 99));
+        CHECK(make_span(&span, &client));
+        span.start_ns = i ? INT64_MIN : INT64_MAX;
+        span.end_ns = INT64_MAX;
+        CHECK(!join_add(join, &span, 30 * MS));
+        free(span.log);
+        CHECK(end(join).joined == (uint64_t)i);
+    }
+}
+
+/* Addresses and ports recur: requests of the same key, one after the other. */
+static void test_recurring(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    is_quiet = true;
+    for (uint64_t i = 1; i <= 1000; i++) {
+        const int64_t at = (int64_t)i * 100;
+
+        give(join, SERVER(1000 + i, 2000 + i, at + 5, at + 30, 99));
+        give(join, CLIENT(0, i, 5000 + i, 0, at, at + 35, 99));
+    }
+    counts = end(join);
+    CHECK(counts.joined == 1000 && counts.ambiguous == 0);
+}
+
+static void test_two_clients(void)
+{
+    struct join *join = begin(&options);
+
+    give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
+    give_at(join, 16, SERVER(7, 71, 11, 15, 99));
+    give(join, CLIENT(0, 2, 20, 0, 10, 17, 99));
+    join_advance(join, SECOND);
+    CHECK_TEXT(out, "1/10<0 2/20<0 m7/71<0 ");
+    CHECK(end(join).ambiguous == 1);
+}
+
+static void test_two_servers(void)
+{
+    struct join *join = begin(&options);
+
+    give(join, SERVER(7, 71, 11, 15, 99));
+    give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
+    give_at(join, 16, SERVER(8, 81, 12, 15, 99));
+    CHECK(end(join).ambiguous == 2);
+
+    join = begin(&options); /* the second one so late that the first is joined */
+    give(join, SERVER(7, 71, 11, 15, 99));
+    give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
+    give_at(join, 100, SERVER(8, 81, 12, 15, 99));
+    join_advance(join, 3 * SECOND);
+    CHECK_TEXT(out, "1/10<0 1/71<10 m8/81<0 ");
+    CHECK(end(join).ambiguous == 1);
+}
+
+/* Of two sessions that record the same. */
+static void test_twice(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    for (int i = 0; i < 2; i++) {
+        give_at(join, 15, SERVER(7, 71, 11, 15, 99));
+        give_at(join, 16, CLIENT(0, 1, 10, 0, 10, 16, 99));
+    }
+    join_advance(join, SECOND);
+    CHECK_TEXT(out, "1/10<0 1/10<0 1/71<10 1/71<0 ");
+    counts = end(join);
+    CHECK(counts.halves == 1 && counts.joined == 1);
+}
+
+/* What is none of ours goes through at once. */
+static void test_others(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    give(join, (struct made){0, 1, 2, 0, 1, 2, 99, SPAN_SERVER}); /* not marked */
+    give(join, (struct made){3, 1, 2, 0, 1, 2, 0, SPAN_LOCAL});
+    give(join, CLIENT(0, 1, 2, 0, 1, 2, 0));
+    give(join, (struct made){MARK, 7, 71, 0, 1, 2, 0, SPAN_SERVER}); /* without a key */
+    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL}); /* no server's */
+    CHECK(held == 0);
+    give(join, CALL(9, 92, 91, 1, 2)); /* held until it is known that there is no key */
+    give(join, (struct made){MARK, 9, 91, 0, 1, 2, 0, SPAN_SERVER});
+    CHECK(held == 0);
+    counts = end(join);
+    CHECK(out_count == 7 && counts.halves == 0 && counts.rootless == 0);
+}
+
+/* ---- chains */
+
+static const uint64_t orders[][4] = {{4, 3, 2, 1}, {1, 2, 3, 4}, {2, 4, 1, 3}, {3, 1, 4, 2}};
+
+/* Five programs; tier 0 is a client only. The halves come in several orders. */
+static void test_chain(void)
+{
+    for (size_t order = 0; order < sizeof(orders) / sizeof(orders[0]); order++) {
+        struct join *join = begin(&options);
+
+        give_at(join, 100, CLIENT(0, 100, 1, 0, 0, 100, 1000));
+        for (int i = 0; i < 4; i++) {
+            const uint64_t tier = orders[order][i];
+            const int64_t from = (int64_t)tier * 5, to = 100 - from;
+
+            if (tier < 4)
+                give_at(join, 100,
+                        CLIENT(MARK, 100 + tier, 10 * tier + 1, 10 * tier, from + 2, to - 2,
+                               1000 + tier));
+            give_at(join, 100, CALL(100 + tier, 10 * tier + 2, 10 * tier, from + 2, to - 2));
+            give_at(join, 100, SERVER(100 + tier, 10 * tier, from, to, 999 + tier));
+        }
+        join_advance(join, 10 * SECOND);
+        CHECK(strstr(out, "100/1<0 ") && strstr(out, "100/10<1 ") && strstr(out, "100/20<11 ") &&
+              strstr(out, "100/30<21 ") && strstr(out, "100/40<31 ") && strstr(out, "100/42<40 "));
+        CHECK(!strchr(out, 'm') && out_count == 12);
+        CHECK(end(join).joined == 4);
+    }
+}
+
+/* Without anybody before it, a chain has the id of its first server's trace. */
+static void test_chain_of_its_own(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    give(join, SERVER(8, 81, 13, 14, 100));
+    give(join, CLIENT(MARK, 7, 72, 71, 12, 15, 100));
+    give(join, SERVER(7, 71, 11, 16, 99));
+    join_advance(join, 10 * SECOND);
+    CHECK_TEXT(out, "m7/72<71 m7/71<0 m7/81<72 ");
+    counts = end(join);
+    CHECK(counts.joined == 1 && counts.unjoined == 1);
+}
+
+/* Two servers that call each other within the same moment. */
+static void test_circle(void)
+{
+    struct join *join = begin(&options);
+    struct join_counts counts;
+
+    give(join, CLIENT(MARK, 7, 72, 71, 10, 20, 100));
+    give(join, CLIENT(MARK, 8, 82, 81, 10, 20, 99));
+    give(join, SERVER(8, 81, 10, 20, 100));
+    give(join, SERVER(7, 71, 10, 20, 99));
+    give(join, SERVER(9, 91, 10, 20, 98)); /* its own client */
+    give(join, CLIENT(MARK, 9, 92, 91, 10, 20, 98));
+    counts = end(join);
+    CHECK(out_count == 6 && counts.joined == 1 && counts.ambiguous == 2);
+}
+
+/* ---- many, at random: what is joined is the truth */
+
+static uint64_t state = 17;
+
+static uint64_t dice(uint64_t sides)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (state >> 33) % sides;
+}
+
+struct arrival {
+    struct made made;
+    int64_t at_ms;
+    uint64_t request;
+};
+
+static struct arrival arrivals[20000];
+static size_t arrivals_count;
+
+static void arrive(struct made made, uint64_t request)
+{
+    arrivals[arrivals_count++] = (struct arrival){made, made.end_ms + (int64_t)dice(8), request};
+}
+
+/* A server's part, with up to three calls, each of which may be another server's. */
+static uint64_t next_id = 1;
+
+static void make_server(uint64_t request, uint64_t key, int64_t from, int64_t to, int depth)
+{
+    const uint64_t trace = next_id++, root = next_id++;
+
+    for (uint64_t calls = dice(4); calls && to - from > 8; calls--) {
+        const uint64_t id = next_id++, below = next_id++;
+
+        if (depth < 4 && dice(2)) {
+            arrive(CLIENT(MARK, trace, id, root, from + 1, to - 1, below), request);
+            make_server(request, below, from + 2, to - 2, depth + 1);
+        } else {
+            arrive(CALL(trace, id, root, from + 1, to - 1), request);
+        }
+    }
+    arrive(SERVER(trace, root, from, to, key), request);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct arrival *left = a, *right = b;
+
+    return left->at_ms != right->at_ms
+               ? (left->at_ms > right->at_ms) - (left->at_ms < right->at_ms)
+               : (left->made.id > right->made.id) - (left->made.id < right->made.id);
+}
+
+static uint64_t request_of[40000]; /* by span id */
+static uint64_t wrong;
+
+static void check_request(const struct span *span)
+{
+    /* the first tier's trace has the number of the request */
+    wrong += span->trace_id_high != 0 || span->trace_id != request_of[span->id];
+    out_count++;
+}
+
+static void deliver_and_check(void *context, struct span *span)
+{
+    (void)context;
+    held--;
+    check_request(span);
+}
+
+static void test_random(void)
+{
+    struct join *join = join_new(&options, deliver_and_check, NULL);
+    struct join_counts counts;
+    uint64_t servers = 0;
+
+    out_count = held = 0;
+    for (uint64_t request = 1; arrivals_count < 19000; request++) {
+        const int64_t from = (int64_t)request * 3, to = from + 20 + (int64_t)dice(3000);
+        const uint64_t key = next_id++;
+
+        arrive(CLIENT(0, request, next_id++, 0, from - 1, to + 1, key), request);
+        make_server(request, key, from, to, 1);
+    }
+    qsort(arrivals, arrivals_count, sizeof(arrivals[0]), by_time);
+    for (size_t i = 0; i < arrivals_count; i++) {
+        struct span span;
+
+        servers += arrivals[i].made.kind == SPAN_SERVER;
+        request_of[arrivals[i].made.id] = arrivals[i].request;
+        CHECK(make_span(&span, &arrivals[i].made));
+        if (join_add(join, &span, arrivals[i].at_ms * MS))
+            held++;
+        else
+            check_request(&span);
+        free(span.log);
+    }
+    counts = end(join);
+    CHECK(servers > 4000 && counts.halves == servers && counts.joined == servers);
+    CHECK(wrong == 0 && out_count == arrivals_count);
+}
+
+/* ---- who wants to do harm */
+
+static void flood(struct made (*make)(uint64_t), size_t max_bytes)
+{
+    struct join_options little = options;
+    struct join *join;
+
+    little.max_bytes = max_bytes;
+    join = begin(&little);
+    is_quiet = true;
+    for (uint64_t i = 0; i < MANY; i++) {
+        give_at(join, 1 + (int64_t)(i / 1000), make(i));
+        CHECK(join_counts(join).held_bytes <= max_bytes);
+    }
+    (void)end(join);
+    CHECK(out_count == MANY);
+}
+
+static struct made unjoined_servers(uint64_t i)
+{
+    return SERVER(i + 1, i + 1, 1, 2, i + 1);
+}
+
+static struct made equal_keys(uint64_t i)
+{
+    return i % 2 ? SERVER(i + 1, i + 1, 1, 2, 99)
+                 : CLIENT(i % 4 ? MARK : 0, i + 1, i + 1, 0, 1, 2, 99);
+}
+
+static struct made children_only(uint64_t i)
+{
+    return CALL(i + 1, i + 1, 5, 1, 2);
+}
+
+static struct made one_trace(uint64_t i)
+{
+    return CALL(7, i + 1, 5, 1, 2);
+}
+
+/* Each server is called by the next one: a chain of all of them. */
+static struct made endless_chain(uint64_t i)
+{
+    return i % 2 ? CLIENT(MARK, i / 2 + 2, i + 1, 5, 1, 2, i / 2 + 1)
+                 : SERVER(i / 2 + 1, i + 1, 1, 2, i / 2 + 1);
+}
+
+static void test_floods(void)
+{
+    static struct made (*const floods[])(uint64_t) = {unjoined_servers, equal_keys, children_only,
+                                                      one_trace, endless_chain};
+
+    for (size_t i = 0; i < sizeof(floods) / sizeof(floods[0]); i++) {
+        flood(floods[i], 1 << 20);
+        flood(floods[i], 60 << 20);
+    }
+}
+
+int main(void)
+{
+    test_server_first();
+    test_client_first();
+    test_tag();
+    test_unjoined();
+    test_slow_request();
+    test_rootless();
+    test_times();
+    test_recurring();
+    test_two_clients();
+    test_two_servers();
+    test_twice();
+    test_others();
+    test_chain();
+    test_chain_of_its_own();
+    test_circle();
+    test_random();
+    test_floods();
+    return check_status();
+}

@@ -1,0 +1,91 @@
+/*
+ * Each allocation of joining fails in turn, once or from then on: nothing crashes or leaks, and
+ * each span comes out once, be it unjoined.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "join_spans.h"
+#include "starvation/starve.h"
+
+#define REQUESTS 12
+
+static uint64_t out, held;
+
+static void deliver(void *context, struct span *span)
+{
+    (void)context;
+    (void)span;
+    out++;
+    held--;
+}
+
+/* The test's own allocations do not fail. */
+static void give(struct join *join, struct made made)
+{
+    const struct starve asked = starve;
+    struct span span;
+    uint64_t spent;
+
+    starve.fail_at = 0;
+    CHECK(make_span(&span, &made));
+    spent = starve.count - asked.count;
+    starve.fail_at = asked.fail_at ? asked.fail_at + spent : 0;
+    if (join_add(join, &span, made.end_ms * MS))
+        held++;
+    else
+        out++;
+    free(span.log);
+}
+
+static void work(struct join *join)
+{
+    uint64_t in = 0;
+
+    for (uint64_t i = 1; i <= REQUESTS; i++) {
+        const int64_t at = (int64_t)i * 10;
+
+        give(join, (struct made){JOIN_TRACE_HIGH, i, 2, 1, at + 2, at + 3, 0, SPAN_LOCAL});
+        give(join, (struct made){JOIN_TRACE_HIGH, i, 3, 1, at + 2, at + 4, i + 1, SPAN_CLIENT});
+        give(join, (struct made){JOIN_TRACE_HIGH, i, 1, 0, at + 1, at + 5, i, SPAN_SERVER});
+        if (i % 3 == 1)
+            give(join, (struct made){0, i, 9, 0, at, at + 6, i, SPAN_CLIENT});
+        in += 3 + (i % 3 == 1);
+    }
+    while (join_flush_some(join, 1))
+        ;
+    CHECK(out == in && held == 0);
+    CHECK(join_counts(join).spans_held == 0 && join_counts(join).waiting == 0);
+}
+
+static uint64_t run_once(uint64_t fail_at, bool and_after, uint64_t *count)
+{
+    const struct join_options options = {
+        .wait_ns = 30 * MS, .root_wait_ns = 50 * MS, .skew_ns = MS, .max_bytes = 4000};
+    struct join *join;
+
+    out = held = 0;
+    starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
+    join = join_new(&options, deliver, NULL);
+    CHECK(join || fail_at);
+    if (join)
+        work(join);
+    join_free(join);
+    CHECK(starve.live == 0);
+    *count = starve.count;
+    return starve.failed;
+}
+
+int main(void)
+{
+    uint64_t count, ignored;
+
+    (void)run_once(0, false, &count);
+    CHECK(count > 60);
+    for (uint64_t fail_at = 1; !check_failures; fail_at++) {
+        if (!run_once(fail_at, false, &ignored))
+            break; /* there are no more of its own */
+        (void)run_once(fail_at, true, &ignored);
+    }
+    return check_status();
+}
