@@ -2,16 +2,16 @@
 
 A tier is a service; its requests are its SERVER spans. Of the time of one:
 
-    cpu      on CPU                                           usage.cpu_us
-    queue    ready to run, and waiting for a CPU              usage.run_delay_us
+    cpu      on CPU                                           usage.cpu_us, of it and its calls
+    queue    ready to run, and waiting for a CPU              usage.run_delay_us, likewise
     next     in the next tier                                 its SERVER spans below our CLIENT spans
     network  between the two tiers, and back to the thread    the rest of our CLIENT spans
     fsync    waiting for fsync(2), fdatasync(2)               the spans of these calls, or file.sync_us
     file     waiting for other calls on files                 likewise, or file.read_us, file.write_us
     blocked  waiting for anything else                        what is left
 
-The thread's own CPU time and its waiting for a CPU may lie within its calls, so they are taken first; then
-the calls share what remains, in the order above. The parts add up to the duration.
+What is on a CPU or waits for one within a call is not counted as the call's. The parts add up to the
+duration: where meters and clocks differ, the first ones of this list have it.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -86,15 +86,18 @@ def covered(spans, within):
     return total
 
 
-def totals(span, *names):
-    """Of calls that are no spans."""
-    return sum(tag(span, name) or 0 for name in names)
+def totals(spans, *names):
+    return sum(tag(span, name) or 0 for span in spans for name in names)
+
+
+def waited(spans, within):
+    """How many us of the span `within` one of them is under way, and neither runs nor is ready to."""
+    return max(0, covered(spans, within) - totals(spans, "usage.cpu_us", "usage.run_delay_us"))
 
 
 def parts_of(trace, span):
     """The parts of a SERVER span's duration, in us; None if it has no meters."""
-    cpu, queue = tag(span, "usage.cpu_us"), tag(span, "usage.run_delay_us")
-    if cpu is None:
+    if tag(span, "usage.cpu_us") is None:
         return None
     below = list(trace.below(span))
     clients = [child for child in below if child.get("kind") == "CLIENT"]
@@ -102,13 +105,14 @@ def parts_of(trace, span):
                if child.get("kind") == "SERVER"]
     files = [child for child in below if "kind" not in child]
     syncs = [child for child in files if child.get("name") in SYNCS]
-    calls = covered(clients, span)
+    others = [child for child in files if child.get("name") not in SYNCS]
+    calls = waited(clients, span)
     beyond = min(covered(servers, span), calls)
-    sync = covered(syncs, span)
-    other = covered(files, span) - sync
-    wanted = (("cpu", cpu), ("queue", queue or 0), ("next", beyond), ("network", calls - beyond),
-              ("fsync", sync + totals(span, "file.sync_us")),
-              ("file", other + totals(span, "file.read_us", "file.write_us")))
+    wanted = (("cpu", totals([span, *below], "usage.cpu_us")),
+              ("queue", totals([span, *below], "usage.run_delay_us")),
+              ("next", beyond), ("network", calls - beyond),
+              ("fsync", waited(syncs, span) + totals([span], "file.sync_us")),
+              ("file", waited(others, span) + totals([span], "file.read_us", "file.write_us")))
     left = span.get("duration", 0)
     parts = {}
     for name, value in wanted:

@@ -23,14 +23,15 @@ def span(number, parent, service, kind, name, start, duration, **usage):
     return made
 
 
-# fio's write: the proxy's thread runs 10 us, waits 5 us for a CPU, the back end takes 60 us, of which 40 in fdatasync
+# fio's write: the proxy's thread runs 10 us and 4 in its call, waits 5 us for a CPU; the back end takes 60 us, of which
+# it is 37 asleep in fdatasync
 WRITE = [
     span(1, None, "client", "CLIENT", "request", 0, 120),
     span(2, 1, "proxy", "SERVER", "request", 10, 100, cpu_us=10, run_delay_us=5),
     span(3, 2, "proxy", "CLIENT", "request", 15, 80, cpu_us=4),
     span(4, 3, "back-end", "SERVER", "request", 25, 60, cpu_us=8, run_delay_us=0),
     span(5, 4, "back-end", None, "pwrite", 27, 6),
-    span(6, 4, "back-end", None, "fdatasync", 34, 40),
+    span(6, 4, "back-end", None, "fdatasync", 34, 40, cpu_us=1, run_delay_us=2),
 ]
 
 
@@ -43,11 +44,11 @@ class Tiers(unittest.TestCase):
 
     def test_proxy(self):
         self.assertEqual(self.parts(WRITE, "proxy"), {
-            "cpu": 10, "queue": 5, "next": 60, "network": 20, "fsync": 0, "file": 0, "blocked": 5})
+            "cpu": 14, "queue": 5, "next": 60, "network": 16, "fsync": 0, "file": 0, "blocked": 5})
 
     def test_back_end(self):
         self.assertEqual(self.parts(WRITE, "back-end"), {
-            "cpu": 8, "queue": 0, "next": 0, "network": 0, "fsync": 40, "file": 6, "blocked": 6})
+            "cpu": 9, "queue": 2, "next": 0, "network": 0, "fsync": 37, "file": 6, "blocked": 6})
 
     def test_totals_of_calls(self):
         one = span(1, None, "one", "SERVER", "r", 0, 50, cpu_us=5)

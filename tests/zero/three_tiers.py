@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Traces of fio through a proxy into a back end.
 
-    three_tiers.py whole SPANS REQUESTS   prints how many requests are one trace of all tiers; standard error says
-                                          how the others are
-    three_tiers.py ids SPANS              prints the ids of these traces
+    three_tiers.py whole SPANS   prints how many requests are one trace of all tiers; standard error says how the
+                                 others are
+    three_tiers.py ids SPANS     prints the ids of these traces
 
 Such a trace is fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls on the
 file, each below the one before. NBD's negotiation reaches no file: it does not count.
