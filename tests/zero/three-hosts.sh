@@ -124,9 +124,9 @@ start_wire() {
 }
 
 named=0 planted=0
-# find FAULT EXPECTED: in the last line of each trace that fio's reads have made.
+# find_fault FAULT EXPECTED [NOT]: in the last line of each trace that fio's reads have made.
 find_fault() {
-    local fault=$1 expected=$2 run trace line all good
+    local fault=$1 expected=$2 unexpected=${3-^$} run trace line all good
     for ((run = 1; run <= runs; run++)); do
         begin_record "$fault-$run"
         fio_with 3 --rw=randread
@@ -135,7 +135,7 @@ find_fault() {
         for trace in $("$PYTHON" "$tiers" ids "$WORK/spans.json"); do
             line=$("$blkin" show "$WORK/spans.json" "$trace" | tail -n 1)
             all=$((all + 1))
-            if [[ $line =~ $expected ]]; then
+            if [[ $line =~ $expected && ! $line =~ $unexpected ]]; then
                 good=$((good + 1))
             else
                 echo "$fault, not named: $line" >&2
@@ -165,7 +165,7 @@ start_servers 10.77.3.2 "" "delay rdelay=${delay}ms" || exit 1
 find_fault slow-disk '^longest self time: back-end: '
 stop_servers
 start_servers 10.77.3.2 "delay rdelay=${delay}ms" || exit 1
-find_fault slow-proxy '^longest self time: proxy: [^(]*$'
+find_fault slow-proxy '^longest self time: proxy: ' 'on the way'
 stop_servers
 start_wire && start_servers 10.78.0.3 || exit 1
 find_fault slow-network '^longest self time: proxy: .*on the way to back-end'
