@@ -3,7 +3,7 @@
 # the traces tell, blindly in turns, and where the fewest are under way. Prints "dispatch NAME MEDIAN BEST
 # SPREAD" lines. To be run under scripts/isolate.
 #
-# In the environment: ROUNDS (5) of all policies, SECONDS_EACH (6), THREADS (16), DISK (2ms), SLOW (6ms).
+# In the environment: ROUNDS (5) of all policies, SECONDS_EACH (6), THREADS (16), DISK (5ms), SLOW (15ms).
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -31,7 +31,7 @@ measure() {
 }
 
 private_begin
-start_stores "${DISK:-2ms}" "${SLOW:-6ms}" || exit 1
+start_stores "${DISK:-5ms}" "${SLOW:-15ms}" || exit 1
 for ((round = 1; round <= rounds; round++)); do
     if ((round % 2)); then
         policies=(turn wait least)
