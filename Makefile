@@ -273,6 +273,12 @@ $(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE $(call pkg_cf
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
+# what a worker does without Kafka, fed with the same load
+stage_bench := $(BUILD)/tests/scale/bench-stage
+$(call obj,tests/scale/bench-stage.c): flags = $(internal) $(has_kafka) -Itools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs))
+$(stage_bench): $(call obj,tests/scale/bench-stage.c tests/scale/traces.c $(filter-out tools/blkin.c,$(tool_src))) $(plugin_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 # finds librdkafka in the program that it is loaded into
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
@@ -372,6 +378,9 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 # What a make that is killed has started ends with it.
 mortal = exec setpriv --pdeathsig TERM
 
+# "make check" and its like build on all processors, unless -j says otherwise
+parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
 	@scripts/deps --install demo
@@ -381,7 +390,7 @@ demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
 	@scripts/fetch-zipkin >/dev/null
-	@$(MAKE) --no-print-directory all tests
+	+@$(parallel) all tests
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
@@ -389,7 +398,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_t
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-sysprof bench-memory bench-day bench-overload
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload bench-work
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -429,10 +438,17 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-sysprof
 bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
+
+bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
+	@scripts/deps --install
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
+	@$(PYTHON) tests/bench/bench work
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
@@ -452,7 +468,7 @@ check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root w
 	@$(mortal) tests/check-fresh $(WORLDS)
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined all tests
+	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests
 
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
@@ -460,10 +476,12 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py \
 	tests/plugin/test-spool.py tests/stat/test-tap.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
-	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread all tests
+	+@$(parallel) BUILD=build/tsan SANITIZE=thread build-tsan-tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
 
-.PHONY: run-unit-tests run-tsan-tests
+.PHONY: build-unit-tests build-tsan-tests run-unit-tests run-tsan-tests
+build-unit-tests: $(unit_tests) $(plugin)
+build-tsan-tests: $(filter $(BUILD)/%,$(tsan_tests)) $(BUILD)/tests/plugin/exporter-driver
 run-unit-tests:
 	@$(mortal) scripts/isolate tests/run $(unit_tests)
 run-tsan-tests:
@@ -543,7 +561,8 @@ $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipki
 		$(call pkg_libs,$(fuzz_pkgs))
 
 .PHONY: fuzz
-fuzz: $(fuzzers) ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+fuzz: ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+	+@$(parallel) $(fuzzers)
 	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
 
 FOR ?= check
@@ -556,7 +575,7 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
 	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference
+python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man ## check formatting, C, shell scripts, Python syntax and man pages

@@ -296,7 +296,7 @@ start_zipkin() {
     local port
     free_port port
     ZIPKIN_URL=http://127.0.0.1:$port
-    start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:-UsePerfData \
+    start_part zipkin env QUERY_PORT="$port" java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
         -Djava.io.tmpdir="$WORK" -jar "$1" "--armeria.ports[0].address=127.0.0.1" \
         "--armeria.ports[0].port=$port" "--armeria.ports[0].protocols[0]=http"
 }

@@ -80,6 +80,43 @@ void names_free(struct names *names)
     free(names);
 }
 
+static uint64_t word_of(const char *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+static uint32_t half_of(const char *bytes)
+{
+    uint32_t half;
+
+    memcpy(&half, bytes, sizeof(half));
+    return half;
+}
+
+/*
+ * Most names are short, and each span has some: pieces that overlap, rather than a loop over what
+ * eights of bytes leave over.
+ */
+static uint64_t hash_of(uint64_t seed, struct text text)
+{
+    const char *const data = text.data;
+    const size_t length = text.length;
+    uint64_t hash = seed ^ length;
+
+    if (length > 16)
+        return hash_text(seed, text);
+    if (length >= 8)
+        return hash_mix(hash_mix(hash ^ word_of(data)) ^ word_of(data + length - 8));
+    if (length >= 4)
+        return hash_mix(hash ^ ((uint64_t)half_of(data) << 32 | half_of(data + length - 4)));
+    for (size_t i = 0; i < length; i++)
+        hash = hash << 8 ^ (unsigned char)data[i];
+    return hash_mix(hash);
+}
+
 /* The id of the text, or where it would be. */
 static uint32_t *place_of(const struct names *names, uint64_t hash, struct text text)
 {
@@ -140,7 +177,7 @@ uint32_t names_id(struct names *names, struct text text)
 
     if (text.length == 0)
         return NAMES_NONE;
-    hash = hash_text(names->seed, text);
+    hash = hash_of(names->seed, text);
     id = *place_of(names, hash, text);
     return id == NAMES_NONE ? add(names, hash, text) : id;
 }

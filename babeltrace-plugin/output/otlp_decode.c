@@ -79,12 +79,25 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
 
 #define COMMON_MIN 18 /* what there is to read of any field below */
 
+/* The end of a text or message, if its length is in one byte. */
+static inline const unsigned char *end_of_short(const unsigned char *at)
+{
+    return at[1] < 128 ? at + 2 + at[1] : NULL;
+}
+
+static inline int64_t read_time(const unsigned char *at)
+{
+    uint64_t value;
+
+    (void)pb_get_fixed64(at, at + sizeof(value), &value);
+    return value <= INT64_MAX ? (int64_t)value : 0;
+}
+
 /*
  * A field as most are: tag and length are a byte each, and the length is the usual one. Returns
- * where it ends, or NULL: then it is to be read like any other.
+ * where it ends, be that behind the message, or NULL: then it is to be read like any other.
  */
-static inline const unsigned char *read_common(struct otlp_span *span, const unsigned char *at,
-                                               size_t left)
+static inline const unsigned char *read_common(struct otlp_span *span, const unsigned char *at)
 {
     switch (at[0]) {
     case OTLP_SPAN_ATTRIBUTE:
@@ -92,7 +105,7 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
             return NULL;
         /* fall through */
     case OTLP_SPAN_EVENT:
-        return at[1] < 128 && at[1] <= left - 2 ? at + 2 + at[1] : NULL;
+        return end_of_short(at);
     case OTLP_SPAN_TRACE_ID:
         span->trace_id_high = pb_id((const char *)at + 2);
         span->trace_id = pb_id((const char *)at + 10);
@@ -103,21 +116,48 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     case OTLP_SPAN_PARENT_ID:
         span->parent_id = pb_id((const char *)at + 2);
         return at[1] == 8 ? at + 10 : NULL;
+    case OTLP_SPAN_NAME:
+        span->name = (struct text){(const char *)at + 2, at[1]};
+        return end_of_short(at);
+    case OTLP_SPAN_KIND:
+        span->kind = kind_of(at[1]);
+        return at[1] < 128 ? at + 2 : NULL;
+    case OTLP_SPAN_START:
+        span->start_ns = read_time(at + 1);
+        return at + 9;
+    case OTLP_SPAN_END:
+        span->end_ns = read_time(at + 1);
+        return at + 9;
+    case (OTLP_SPAN_FLAGS & 127) | 128:
+        return at[1] == OTLP_SPAN_FLAGS >> 7 ? at + 6 : NULL;
     default:
         return NULL;
     }
 }
 
-bool otlp_read_span(struct text message, struct otlp_span *span)
+/* Field by field: as one it becomes a loop, which takes longer than all of these. */
+static inline void clear_span(struct otlp_span *span)
+{
+    span->trace_id_high = span->trace_id = span->id = span->parent_id = 0;
+    span->start_ns = span->end_ns = 0;
+    span->name = span->peer_service = (struct text){"", 0};
+    span->kind = SPAN_LOCAL;
+    span->is_error = false;
+}
+
+/* Up to `readable` there are bytes, behind the message those of the next one. */
+static inline bool read_span(struct text message, const unsigned char *readable,
+                             struct otlp_span *span)
 {
     struct pb_reader reader = pb_reader_of(message);
     const unsigned char *next;
     struct pb_member field;
 
-    *span = (struct otlp_span){.raw = message, .name = {"", 0}, .peer_service = {"", 0}};
+    clear_span(span);
+    span->raw = message;
     do {
-        while (reader.end - reader.at >= COMMON_MIN &&
-               (next = read_common(span, reader.at, (size_t)(reader.end - reader.at))))
+        while (reader.at < reader.end && readable - reader.at >= COMMON_MIN &&
+               (next = read_common(span, reader.at)) && next <= reader.end)
             reader.at = next;
         if (!pb_next(&reader, &field))
             break;
@@ -126,6 +166,11 @@ bool otlp_read_span(struct text message, struct otlp_span *span)
     if (span->start_ns == 0 || span->end_ns < span->start_ns)
         span->end_ns = span->start_ns;
     return !pb_is_broken(&reader);
+}
+
+bool otlp_read_span(struct text message, struct otlp_span *span)
+{
+    return read_span(message, pb_reader_of(message).end, span);
 }
 
 static bool is_valid(const struct otlp_span *span)
@@ -167,7 +212,7 @@ static bool read_scope(struct decoding *decoding, struct text message)
         if (field.tag == OTLP_SCOPE_SPANS_SCOPE) {
             decoding->origin.scope = pb_text(&field);
         } else if (field.tag == OTLP_SCOPE_SPANS_SPAN) {
-            if (!otlp_read_span(pb_text(&field), &span))
+            if (!read_span(pb_text(&field), reader.end, &span))
                 return false;
             decoding->decoded->spans++;
             if (is_valid(&span))

@@ -7,30 +7,17 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import ENVIRONMENT, LIMIT_S, free_port, wait_until  # noqa: E402
+
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 PEER = os.path.join(os.environ["BUILD"], "tests/hub/peer")
-LIMIT_S = 30
-ENVIRONMENT = {key: value for key, value in os.environ.items()
-               if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
-
-
-def wait_until(condition, what, limit_s=LIMIT_S):
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {limit_s} s: {what() if callable(what) else what}")
-        time.sleep(0.01)
-
-
-def free_port():
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]
 
 
 class Hub:

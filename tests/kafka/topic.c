@@ -7,6 +7,7 @@
  *     topic BROKERS read TOPIC [NAME=VALUE]...     what is in it now: "PARTITION OFFSET LENGTH\n",
  *                                                  then the message and "\n", for each
  *     topic BROKERS produce TOPIC PARTITION        what is on stdin, as one message
+ *     topic BROKERS trim TOPIC                     deletes what is in it, as retention does
  *
  * NAME=VALUE: of the topic; of librdkafka with read. Nothing takes longer than 60 s.
  *
@@ -205,14 +206,45 @@ static void produce(const char *brokers, const char *topic, int partition)
     rd_kafka_destroy(handle);
 }
 
+static void trim(const char *brokers, const char *topic)
+{
+    rd_kafka_t *handle = open_handle(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), brokers);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(handle);
+    rd_kafka_topic_partition_list_t *list = partitions_of(handle, topic);
+    const rd_kafka_topic_partition_list_t *done;
+    rd_kafka_DeleteRecords_t *records;
+    rd_kafka_event_t *event;
+
+    for (int i = 0; i < list->cnt; i++)
+        list->elems[i].offset = RD_KAFKA_OFFSET_END;
+    records = rd_kafka_DeleteRecords_new(list);
+    rd_kafka_DeleteRecords(handle, &records, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, LIMIT_MS);
+    if (!event || rd_kafka_event_error(event))
+        fail(topic, event ? rd_kafka_event_error_string(event) : "no answer in time");
+    done = rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
+    for (int i = 0; i < done->cnt; i++) {
+        if (done->elems[i].err)
+            fail(topic, rd_kafka_err2str(done->elems[i].err));
+    }
+    rd_kafka_event_destroy(event);
+    rd_kafka_DeleteRecords_destroy(records);
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy(handle);
+}
+
 int main(int argc, char **argv)
 {
     const bool is_read = argc > 3 && strcmp(argv[2], "read") == 0;
+    const bool is_trim = argc > 3 && strcmp(argv[2], "trim") == 0;
 
-    if (argc < 4 || (argc < 5 && !is_read && strcmp(argv[2], "delete") != 0))
+    if (argc < 4 || (argc < 5 && !is_read && !is_trim && strcmp(argv[2], "delete") != 0))
         fail("wrong usage", "see the head of topic.c");
     if (is_read)
         read_all(argv[1], argv[3], argv + 4);
+    else if (is_trim)
+        trim(argv[1], argv[3]);
     else if (strcmp(argv[2], "produce") == 0)
         produce(argv[1], argv[3], atoi(argv[4]));
     else

@@ -18,8 +18,9 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
-sys.path.insert(0, SRC + "/tests/otel")
+sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
+from common import free_port  # noqa: E402
 
 DRIVER = BUILD + "/tests/plugin/exporter-driver"
 SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))
@@ -52,12 +53,6 @@ service:
 def expect(condition, what):
     if not condition:
         raise AssertionError(what)
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 class Otelcol:

@@ -22,7 +22,8 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+from common import free_port  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 from scenarios import SCENARIOS, SLOW, expect, run_scenarios, scenario  # noqa: E402
 
@@ -385,7 +386,7 @@ def requests_at_once_and_an_end():
 @scenario
 def requests_at_once_without_collector():
     """A recorded trace: the first that gives up ends all."""
-    run = drive("http://127.0.0.1:%d" % closed_port(), "add:5000", "flush", "close",
+    run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
                 require_collector="no", batch_spans=100, retry_timeout_ms=500, requests=6)
     counts(run, undelivered=5000)
     expect(run.failed and run.seconds < 5 * SLOW, run.explain())
@@ -572,15 +573,9 @@ def too_large_and_bad():
 # ---- a collector that is not there ----------------------------------------------------------------------
 
 
-def closed_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 @scenario
 def start_without_collector():
-    run = refuses_to_start("http://127.0.0.1:%d" % closed_port(), "no collector is there")
+    run = refuses_to_start("http://127.0.0.1:%d" % free_port(), "no collector is there")
     expect(run.seconds < 2 * SLOW, "it took %.1f s" % run.seconds)
 
 
@@ -657,7 +652,7 @@ def collector_goes_and_comes_back():
 @scenario
 def never_there_recorded():
     """A recorded trace: the conversion fails soon, rather than to read on."""
-    run = drive("http://127.0.0.1:%d" % closed_port(), "add:5000", "flush", "close",
+    run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
                 require_collector="no", batch_spans=100, retry_timeout_ms=500)
     counts(run, undelivered=5000)
     expect(run.failed and run.seconds < 5 * SLOW, run.explain())
@@ -667,7 +662,7 @@ def never_there_recorded():
 @scenario
 def never_there_live():
     """A live trace: all that the queue has room for is kept, until the end."""
-    run = drive("http://127.0.0.1:%d" % closed_port(), "live", "add:100", "sleep:900", "add:100",
+    run = drive("http://127.0.0.1:%d" % free_port(), "live", "add:100", "sleep:900", "add:100",
                 "flush", "close", require_collector="no", batch_spans=100, retry_timeout_ms=300)
     counts(run, undelivered=200)
 
@@ -1413,13 +1408,13 @@ def proxy_refuses():
 def proxy_is_down():
     with Collector() as collector:
         refuses_to_start(collector, "no collector is there",
-                         env={"http_proxy": "http://127.0.0.1:%d" % closed_port()})
+                         env={"http_proxy": "http://127.0.0.1:%d" % free_port()})
 
 
 @scenario
 def no_proxy():
     with Collector() as collector:
-        delivers(collector, env={"http_proxy": "http://127.0.0.1:%d" % closed_port(),
+        delivers(collector, env={"http_proxy": "http://127.0.0.1:%d" % free_port(),
                                  "no_proxy": "127.0.0.1"})
 
 

@@ -65,7 +65,6 @@ struct worker {
     struct partition partition;
     struct results since;           /* the last commit */
     struct work_counts last_counts; /* at that */
-    uint64_t held;                  /* messages that were not released */
 };
 
 static struct results committed;
@@ -78,7 +77,7 @@ static void on_close(void *context, const struct held_trace *trace)
 
     for (const struct held_span *span = trace->first; span; span = span->next) {
         CHECK(span->span.of == span && held_origin(span)->service.length == 3);
-        CHECK(span->raw > span->message->bytes.data);
+        CHECK(span->raw > span->message->bytes);
         count++;
     }
     CHECK(count == trace->spans);
@@ -92,23 +91,14 @@ static void on_late(void *context, const struct trace_span *span)
     CHECK(span->duration_ns == 5);
 }
 
-static void on_release(void *context, struct held_message *message)
-{
-    struct worker *worker = context;
-
-    worker->held--;
-    free(message);
-}
-
 static void start(struct worker *worker)
 {
-    *worker = (struct worker){.held = 0};
+    *worker = (struct worker){.last_counts = {0}};
     worker->assembly = (struct assembly){.wait_ms = WAIT_MS,
                                          .names = names_new(1000, 100000),
                                          .counts = &worker->counts,
                                          .close = on_close,
                                          .late = on_late,
-                                         .release = on_release,
                                          .context = worker};
     assembly_open(&worker->assembly);
     CHECK(partition_open(&worker->partition, &worker->assembly, committed_place));
@@ -138,7 +128,7 @@ static void commit(struct worker *worker)
 static void stop(struct worker *worker)
 {
     partition_close(&worker->partition);
-    CHECK(worker->held == 0 && worker->counts.open_bytes == 0);
+    CHECK(worker->assembly.messages == 0 && worker->counts.open_bytes == 0);
     CHECK(worker->counts.spans_open == 0 && worker->counts.traces_open == 0);
     CHECK(work_counts_add_up(&worker->counts));
     assembly_close(&worker->assembly);
@@ -148,14 +138,12 @@ static void stop(struct worker *worker)
 static void read_one(struct worker *worker)
 {
     const int64_t offset = worker->partition.next;
-    struct held_message *message = malloc(sizeof(*message));
 
-    *message =
-        (struct held_message){.offset = offset,
+    partition_read(
+        &worker->partition,
+        &(struct log_message){.offset = offset,
                               .time_ms = entries[offset].time_ms,
-                              .bytes = {entries[offset].bytes.data, entries[offset].bytes.length}};
-    worker->held++;
-    partition_read(&worker->partition, message);
+                              .bytes = {entries[offset].bytes.data, entries[offset].bytes.length}});
 }
 
 static void read_all(struct worker *worker)
@@ -187,20 +175,20 @@ static void test_closing(void)
     read_one(&worker);
     read_one(&worker);
     CHECK(worker.counts.traces_closed == 0 && worker.counts.spans_open == 6);
-    CHECK(partition_place(&worker.partition).watermark == 0 && worker.held == 3);
+    CHECK(partition_place(&worker.partition).watermark == 0 && worker.assembly.messages == 3);
     read_one(&worker);
     CHECK(worker.counts.traces_closed == 2 && worker.counts.spans_counted == 5);
     CHECK(worker.counts.spans_late == 1 && worker.counts.spans_open == 2);
     CHECK(worker.since.spans[1] == 3 && worker.since.spans[2] == 2);
     /* 3 is the oldest one now; of messages before it nothing is held */
-    CHECK(partition_place(&worker.partition).watermark == 1 && worker.held == 3);
+    CHECK(partition_place(&worker.partition).watermark == 1 && worker.assembly.messages == 3);
     CHECK(partition_due_ms(&worker.partition) == 1150);
     partition_pass(&worker.partition, 1149);
     CHECK(worker.since.spans[3] == 0);
     partition_pass(&worker.partition, 1150);
-    CHECK(worker.since.spans[3] == 1 && worker.held == 1);
+    CHECK(worker.since.spans[3] == 1 && worker.assembly.messages == 1);
     partition_pass(&worker.partition, 1200);
-    CHECK(worker.since.spans[4] == 1 && worker.held == 0);
+    CHECK(worker.since.spans[4] == 1 && worker.assembly.messages == 0);
     CHECK(partition_place(&worker.partition).watermark == 4);
     CHECK(partition_due_ms(&worker.partition) == INT64_MAX);
     commit(&worker);
@@ -265,7 +253,7 @@ static void test_for_want_of_memory(void)
     read_one(&worker);
     read_one(&worker);
     CHECK(partition_relieve(&worker.partition) && worker.since.spans[1] == 1);
-    CHECK(worker.counts.traces_early == 1 && worker.held == 1);
+    CHECK(worker.counts.traces_early == 1 && worker.assembly.messages == 1);
     read_one(&worker);
     CHECK(worker.counts.spans_late == 1);
     CHECK(partition_relieve(&worker.partition) && partition_relieve(&worker.partition));
@@ -306,13 +294,8 @@ static void test_what_is_wrong(void)
     worker.partition.start.read_to = 2;
     worker.counts.offsets_missing = 0;
     entries[5] = entries[3];
-    {
-        struct held_message *message = malloc(sizeof(*message));
-
-        *message = (struct held_message){.offset = 5, .time_ms = 1100, .bytes = {"", 0}};
-        worker.held++;
-        partition_read(&worker.partition, message);
-    }
+    partition_read(&worker.partition,
+                   &(struct log_message){.offset = 5, .time_ms = 1100, .bytes = {"", 0}});
     CHECK(worker.counts.offsets_missing == 3);
     stop(&worker);
 }

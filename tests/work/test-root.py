@@ -275,6 +275,45 @@ class RootTest(unittest.TestCase):
         document = root.wait_spans(expected["spans"])
         self.check_same(document, expected)
 
+    def test_what_the_topic_has_lost(self):
+        """What it has not kept until the root came back is missing, and that is counted, once; the rest is not."""
+        first = self.fed(self.feed(2, 0))
+        root = self.root()
+        root.wait_spans(first["spans"])
+        self.assertEqual(root.end(), 0)
+        self.fed(self.feed(2, 0))
+        self.broker.topic("trim", self.topic_name)
+        last = self.fed(self.feed(1, 0))
+        root.start()
+        document = root.wait_spans(first["spans"] + last["spans"])
+        self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
+        for partition in (0, 1):
+            self.assertIn(f"partition {partition} has not kept what was to be read next", root.said())
+        self.assertTrue("blkin_work_root_gaps_total 2\n" in root.get("/metrics"))
+        self.assertEqual(root.end(), 0)
+        root.start()
+        document = root.wait_spans(first["spans"] + last["spans"])
+        self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
+
+    def test_what_it_knows_cannot_be_saved(self):
+        """It says so, once, and goes on; killed then, it reads again what it has not saved, and counts it once."""
+        in_its_way = self.folder + "/state/work-root.json.new"
+        os.makedirs(in_its_way, 0o700)
+        expected = self.fed(self.feed(2, 0))
+        root = self.root()
+        root.wait_spans(expected["spans"])
+        words = f"cannot write {self.folder}/state/work-root.json: Is a directory: a restart reads again what came since"
+        wait_until(lambda: words in root.said(), root.said)
+        again = self.fed(self.feed(1, 0))  # saved is tried, and fails, again
+        root.wait_spans(expected["spans"] + again["spans"])
+        root.kill()
+        self.assertEqual(root.said().count(words), 1)
+        os.rmdir(in_its_way)
+        root.start()
+        document = root.wait_spans(expected["spans"] + again["spans"])
+        self.assertEqual((document["spans"], document["gaps"]), (expected["spans"] + again["spans"], 0))
+        wait_until(lambda: os.path.exists(in_its_way[:-4]), "what it knows is saved")
+
     def test_metrics_are_pushed(self):
         bodies = []
 

@@ -220,10 +220,17 @@ bool delta_topic_is_at_end(const struct delta_topic *topic)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* After such an error librdkafka reads the partition no more, and refuses to seek in it. */
 static void begin_anew(struct delta_topic *topic, int32_t partition)
 {
     topic->options.gap(topic->options.context, partition);
-    (void)rd_kafka_seek(topic->topic, partition, RD_KAFKA_OFFSET_BEGINNING, 0);
+    (void)rd_kafka_consume_stop(topic->topic, partition);
+    topic->offsets[partition] = RD_KAFKA_OFFSET_BEGINNING;
+    topic->states[partition] =
+        rd_kafka_consume_start_queue(topic->topic, partition, RD_KAFKA_OFFSET_BEGINNING,
+                                     topic->messages) == 0
+            ? READING
+            : NOT_STARTED; /* the next look does it */
 }
 
 static bool take_error(struct delta_topic *topic, const rd_kafka_message_t *message)

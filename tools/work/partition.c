@@ -153,10 +153,14 @@ struct table_place {
     struct held_trace *trace;
 };
 
+static uint32_t hash_of(const struct partition *partition, uint64_t high, uint64_t low)
+{
+    return (uint32_t)hash_mix(low ^ hash_mix(high ^ partition->assembly->seed));
+}
+
 static uint32_t home_of(const struct partition *partition, uint64_t high, uint64_t low)
 {
-    return (uint32_t)hash_mix(low ^ hash_mix(high ^ partition->assembly->seed)) &
-           partition->table_mask;
+    return hash_of(partition, high, low) & partition->table_mask;
 }
 
 /* Where it is, or would be. */
@@ -298,10 +302,11 @@ static void release_messages(struct partition *partition)
         partition->first_message = message->next;
         if (!message->next)
             partition->last_message = NULL;
-        partition->assembly->counts->open_bytes -= message->bytes.length;
+        partition->assembly->counts->open_bytes -= message->length;
         partition->assembly->counts->open_bytes -= origins_bytes(message);
+        partition->assembly->messages--;
         free(message->origins);
-        partition->assembly->release(partition->assembly->context, message);
+        free(message);
     }
 }
 
@@ -385,14 +390,29 @@ bool partition_relieve(struct partition *partition)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/*
+ * Traces are all over the memory: their places are fetched into the cache while the spans before
+ * are still at work, of so many spans at once.
+ */
+#define WAITING    32U
+#define CACHE_LINE 64
+
+struct waiting {
+    struct otlp_span span;
+    uint32_t hash;
+};
+
 struct reading {
     struct partition *partition;
     struct held_message *message;
     struct text scope;
     uint64_t origin_number;
     uint32_t service;
-    bool is_back;  /* before the watermark: only to know which traces there were */
-    bool is_again; /* the worker before has read it, too */
+    bool is_back;             /* before the watermark: only to know which traces there were */
+    bool is_again;            /* the worker before has read it, too */
+    struct held_trace *trace; /* of the span before: mostly the next one's */
+    uint32_t count;
+    struct waiting waiting[WAITING];
 };
 
 static struct held_trace *begin_trace(const struct reading *reading, struct table_place *place,
@@ -424,11 +444,18 @@ static struct held_trace *begin_trace(const struct reading *reading, struct tabl
     return trace;
 }
 
+static bool is_of(const struct held_trace *trace, const struct otlp_span *span)
+{
+    return trace && trace->low == span->trace_id && trace->high == span->trace_id_high;
+}
+
 static struct held_trace *find_trace(const struct reading *reading, const struct otlp_span *span)
 {
     struct partition *partition = reading->partition;
     struct table_place *place;
 
+    if (is_of(reading->trace, span))
+        return reading->trace;
     if (2 * (partition->table_used + 1) > partition->table_mask &&
         !set_table(partition, 2 * (partition->table_mask + 1)) &&
         partition->table_used >= partition->table_mask)
@@ -448,13 +475,18 @@ static uint32_t name_id(const struct reading *reading, struct text name)
 }
 
 /* Most spans are of the origin of the one before. */
+static bool is_same_origin(const struct reading *reading, const struct otlp_origin *origin)
+{
+    return origin->number == reading->origin_number &&
+           origin->scope.length == reading->scope.length &&
+           (origin->scope.data == reading->scope.data || text_equal(origin->scope, reading->scope));
+}
+
 static bool take_origin(struct reading *reading, const struct otlp_origin *origin)
 {
     struct held_message *message = reading->message;
     struct held_origin *origins = message->origins;
 
-    if (origin->number == reading->origin_number && text_equal(origin->scope, reading->scope))
-        return true;
     if (origin->number != reading->origin_number)
         reading->service = name_id(reading, origin->service);
     if (message->origins_count == message->origins_room) {
@@ -473,20 +505,22 @@ static bool take_origin(struct reading *reading, const struct otlp_origin *origi
     return true;
 }
 
-static struct trace_span describe(const struct reading *reading, const struct otlp_span *span)
+/* Field by field, here and below: as one it becomes a loop, which takes longer than all of these. */
+static void describe(const struct reading *reading, const struct otlp_span *span,
+                     struct trace_span *described)
 {
-    return (struct trace_span){
-        .id = span->id,
-        .parent_id = span->parent_id,
-        .start_ns = span->start_ns,
-        .duration_ns = span->end_ns - span->start_ns,
-        .service = reading->service,
-        .name = name_id(reading, span->name),
-        .remote_service =
-            span->peer_service.length ? name_id(reading, span->peer_service) : NAMES_NONE,
-        .kind = (uint8_t)span->kind,
-        .is_error = span->is_error,
-    };
+    described->id = span->id;
+    described->parent_id = span->parent_id;
+    described->start_ns = span->start_ns;
+    described->duration_ns = span->end_ns - span->start_ns;
+    described->service = reading->service;
+    described->name = name_id(reading, span->name);
+    described->remote_service =
+        span->peer_service.length ? name_id(reading, span->peer_service) : NAMES_NONE;
+    described->kind = (uint8_t)span->kind;
+    described->is_error = span->is_error;
+    described->is_shared = false;
+    described->of = NULL;
 }
 
 static void hold(struct reading *reading, struct held_trace *trace, const struct otlp_span *span)
@@ -500,14 +534,13 @@ static void hold(struct reading *reading, struct held_trace *trace, const struct
         trace->over++;
         return;
     }
-    *held = (struct held_span){
-        .span = describe(reading, span),
-        .message = reading->message,
-        .raw = span->raw.data,
-        .raw_length = (uint32_t)span->raw.length,
-        .origin = reading->message->origins_count - 1,
-    };
+    describe(reading, span, &held->span);
     held->span.of = held;
+    held->next = NULL;
+    held->message = reading->message;
+    held->raw = span->raw.data;
+    held->raw_length = (uint32_t)span->raw.length;
+    held->origin = reading->message->origins_count - 1;
     if (trace->last)
         trace->last->next = held;
     else
@@ -537,18 +570,18 @@ static void take_decided(const struct reading *reading, const struct held_trace 
         assembly->counts->spans_read_back++;
         return;
     }
-    described = describe(reading, span);
+    describe(reading, span, &described);
     count_in(reading);
     assembly->counts->spans_late++;
     assembly->late(assembly->context, &described);
 }
 
-static void take_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+static void take_one(struct reading *reading, const struct otlp_span *span)
 {
-    struct reading *reading = context;
     struct held_trace *trace = find_trace(reading, span);
 
-    if (!trace || !take_origin(reading, origin)) {
+    reading->trace = trace;
+    if (!trace) {
         reading->partition->assembly->is_starved = true;
         return;
     }
@@ -562,6 +595,54 @@ static void take_span(void *context, const struct otlp_origin *origin, const str
     hold(reading, trace, span);
 }
 
+/* The trace that is probably the span's. */
+static const struct held_trace *guess(const struct partition *partition, uint32_t hash)
+{
+    return partition->table[hash & partition->table_mask].trace;
+}
+
+static void take_waiting(struct reading *reading)
+{
+    const struct partition *partition = reading->partition;
+
+    for (uint32_t i = 0; i < reading->count; i++) {
+        const char *trace = (const char *)guess(partition, reading->waiting[i].hash);
+
+        __builtin_prefetch(trace, 1);
+        __builtin_prefetch(trace + CACHE_LINE, 1);
+    }
+    for (uint32_t i = 0; i < reading->count; i++) {
+        const struct held_trace *trace = guess(partition, reading->waiting[i].hash);
+
+        if (trace)
+            __builtin_prefetch(trace->last, 1);
+    }
+    for (uint32_t i = 0; i < reading->count; i++)
+        take_one(reading, &reading->waiting[i].span);
+    reading->count = 0;
+}
+
+static void take_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    struct reading *reading = context;
+    const struct partition *partition = reading->partition;
+    struct waiting *waiting;
+
+    if (!is_same_origin(reading, origin)) {
+        take_waiting(reading);
+        if (!take_origin(reading, origin)) {
+            partition->assembly->is_starved = true;
+            return;
+        }
+    }
+    waiting = &reading->waiting[reading->count++];
+    waiting->span = *span;
+    waiting->hash = hash_of(partition, span->trace_id_high, span->trace_id);
+    __builtin_prefetch(&partition->table[waiting->hash & partition->table_mask], 1);
+    if (reading->count == WAITING)
+        take_waiting(reading);
+}
+
 static void count_message(const struct reading *reading, const struct otlp_decoded *decoded)
 {
     struct work_counts *counts = reading->partition->assembly->counts;
@@ -569,7 +650,7 @@ static void count_message(const struct reading *reading, const struct otlp_decod
     if (reading->is_again)
         return;
     counts->messages++;
-    counts->bytes += reading->message->bytes.length;
+    counts->bytes += reading->message->length;
     counts->spans_in += decoded->invalid;
     counts->spans_invalid += decoded->invalid;
     counts->messages_broken += decoded->is_broken;
@@ -585,41 +666,62 @@ static void count_gap(const struct partition *partition, int64_t offset)
         partition->assembly->counts->offsets_missing += (uint64_t)(offset - expected);
 }
 
-static void keep_message(struct partition *partition, struct held_message *message)
+/* Theirs may be a part of something much larger. Returns NULL when out of memory. */
+static struct held_message *copy_message(struct partition *partition,
+                                         const struct log_message *message)
 {
-    message->next = NULL;
+    struct held_message *copy = malloc(sizeof(*copy) + message->bytes.length);
+
+    if (!copy)
+        return NULL;
+    *copy = (struct held_message){.offset = message->offset, .length = message->bytes.length};
+    (void)text_copy(copy->bytes, message->bytes);
     if (partition->last_message)
-        partition->last_message->next = message;
+        partition->last_message->next = copy;
     else
-        partition->first_message = message;
-    partition->last_message = message;
-    partition->assembly->counts->open_bytes += message->bytes.length;
+        partition->first_message = copy;
+    partition->last_message = copy;
+    partition->assembly->messages++;
+    partition->assembly->counts->open_bytes += copy->length;
+    return copy;
 }
 
-void partition_read(struct partition *partition, struct held_message *message)
+static void decode(struct partition *partition, struct held_message *message)
 {
-    struct reading reading = {
-        .partition = partition,
-        .message = message,
-        .is_back = message->offset < partition->start.watermark,
-        .is_again = message->offset < partition->start.read_to,
-    };
     struct otlp_decoded decoded;
+    struct reading reading;
 
-    message->origins = NULL;
-    message->origins_count = message->origins_room = 0;
+    reading.partition = partition;
+    reading.message = message;
+    reading.scope = (struct text){"", 0};
+    reading.origin_number = 0;
+    reading.service = NAMES_NONE;
+    reading.is_back = message->offset < partition->start.watermark;
+    reading.is_again = message->offset < partition->start.read_to;
+    reading.trace = NULL;
+    reading.count = 0;
+    decoded = otlp_decode((struct text){message->bytes, message->length}, take_span, &reading);
+    take_waiting(&reading);
+    count_message(&reading, &decoded);
+    partition->assembly->counts->open_bytes += origins_bytes(message);
+}
+
+void partition_read(struct partition *partition, const struct log_message *message)
+{
+    struct held_message *copy;
+
     count_gap(partition, message->offset);
     if (message->time_ms > partition->time_ms)
         partition->time_ms = message->time_ms;
-    else if (message->time_ms < partition->time_ms && !reading.is_again)
+    else if (message->time_ms < partition->time_ms && message->offset >= partition->start.read_to)
         partition->assembly->counts->messages_skewed++;
     note_time(partition, message->offset);
     partition->next = message->offset; /* what is closed now began before it */
     partition_pass(partition, partition->time_ms);
-    keep_message(partition, message);
-    decoded = otlp_decode(message->bytes, take_span, &reading);
-    count_message(&reading, &decoded);
-    partition->assembly->counts->open_bytes += origins_bytes(message);
+    copy = copy_message(partition, message);
+    partition->assembly->is_starved |= !copy;
+    if (copy)
+        decode(partition, copy);
     partition->next = message->offset + 1;
     if (!partition->open_traces.first)
         release_messages(partition);

@@ -44,16 +44,21 @@ struct place {
 void place_write(const struct place *place, char text[PLACE_TEXT_MAX]);
 struct place place_read(int64_t watermark, struct text text);
 
-/* A message of the topic: the bytes stay until `release` is called. */
-struct held_message {
+/* A message of the topic; the bytes are the caller's. */
+struct log_message {
     int64_t offset;
     int64_t time_ms;
     struct text bytes;
-    void *handle; /* the caller's */
-    /* the partition's */
+};
+
+/* A copy of one, until no trace that is open has begun before it. */
+struct held_message {
+    struct held_message *next;
+    int64_t offset;
     struct held_origin *origins;
     uint32_t origins_count, origins_room;
-    struct held_message *next;
+    size_t length;
+    char bytes[];
 };
 
 /* What runs of spans have in common: texts in the message. */
@@ -101,7 +106,6 @@ struct assembly {
     /* Nothing may be kept of its spans afterwards. */
     void (*close)(void *context, const struct held_trace *trace);
     void (*late)(void *context, const struct trace_span *span);
-    void (*release)(void *context, struct held_message *message); /* frees it, too */
     void *context;
     bool is_starved; /* there was no memory: what was counted is not right any more */
     /* its own */
@@ -109,6 +113,7 @@ struct assembly {
     struct held_trace *free_traces;
     struct held_span *free_spans;
     struct slab *slabs;
+    uint64_t messages; /* that are held */
 };
 
 void assembly_open(struct assembly *assembly);
@@ -147,8 +152,8 @@ bool partition_open(struct partition *partition, struct assembly *assembly, stru
 /* Its open traces are somebody else's from now on. */
 void partition_close(struct partition *partition);
 
-/* The message is the partition's from now on: of an offset from `next` on. */
-void partition_read(struct partition *partition, struct held_message *message);
+/* Of an offset from `next` on. */
+void partition_read(struct partition *partition, const struct log_message *message);
 
 /* Nothing earlier will come any more: closes what is due by then. */
 void partition_pass(struct partition *partition, int64_t time_ms);

@@ -69,7 +69,8 @@ struct root {
     bool is_ready; /* all has been read that there was at the start */
     bool is_changed;
     bool has_failed;
-    char told[512]; /* the problem that was said last; "": none */
+    bool is_unsaved; /* it was said that the state cannot be saved */
+    char told[512];  /* the problem that was said last; "": none */
     struct watched watched;
     struct timer look, more, save, watchdog;
     struct push push;
@@ -323,9 +324,10 @@ static void save(void *context)
     if (root->is_changed)
         root->is_changed = !root_state_save(root->state_path, root->shown, root->merged,
                                             root->offsets, wall_clock_ns(), &error);
-    if (error.text[0])
+    if (error.text[0] && !root->is_unsaved)
         say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
             error.text);
+    root->is_unsaved = error.text[0];
     pause_ms = (clock_ms() - start_ms) * SAVE_SHARE;
     timer_set(root->loop, &root->save, pause_ms > SAVE_MS ? pause_ms : SAVE_MS);
 }

@@ -100,8 +100,8 @@ static bool write_deltas(struct worker *worker)
         return true;
     (void)snprintf(head.instance, sizeof(head.instance), "%s", worker->instance);
     (void)snprintf(head.group, sizeof(head.group), "%s", worker->group);
-    head.counts = work_counts_since(&worker->counts, &worker->committed);
-    return deltas_write(&head, worker->statistics, &worker->deltas_buffer, emit_deltas, worker);
+    head.counts = work_counts_since(&worker->stage.counts, &worker->committed);
+    return deltas_write(&head, worker->stage.statistics, &worker->deltas_buffer, emit_deltas, worker);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -190,8 +190,8 @@ static bool commit(struct worker *worker)
     struct error error = {""};
     bool is_right = true;
 
-    worker->counts.transactions++;
-    if (worker->keeper && !keeper_flush(worker->keeper, &error)) {
+    worker->stage.counts.transactions++;
+    if (worker->stage.keeper && !keeper_flush(worker->stage.keeper, &error)) {
         if (!worker->has_failed)
             worker_fail(worker, "kept traces: %s", error.text);
         is_right = false;
@@ -205,7 +205,7 @@ bool transaction_commit(struct worker *worker)
 {
     if (worker->has_failed)
         return false;
-    if (worker->assembly.is_starved) {
+    if (worker->stage.assembly.is_starved) {
         worker_fail(worker, "out of memory");
         return false;
     }
@@ -216,9 +216,9 @@ bool transaction_commit(struct worker *worker)
     }
     worker->in_transaction = false;
     note_committed(worker);
-    worker->committed = worker->counts;
+    worker->committed = worker->stage.counts;
     worker->period_ns = wall_clock_ns();
-    statistics_begin_period(worker->statistics);
+    statistics_begin_period(worker->stage.statistics);
     return true;
 }
 

@@ -12,14 +12,11 @@ int worker_command(int argc, char *argv[]);
 
 #ifdef HAS_KAFKA
 
-#include "analysis/statistics.h"
-#include "analysis/tail.h"
 #include "config/config.h"
 #include "deltas.h"
-#include "keeper.h"
 #include "output/kafka_conf.h"
 #include "params.h"
-#include "partition.h"
+#include "stage.h"
 
 #include <librdkafka/rdkafka.h>
 #include <signal.h>
@@ -50,13 +47,7 @@ struct worker {
     int32_t assigned_room;
     rd_kafka_topic_partition_list_t *leaving; /* with their places, for the next commit */
 
-    struct names *names;
-    struct statistics *statistics;
-    struct trace_model model;
-    struct tail_rules *rules;
-    struct keeper *keeper; /* NULL: nothing is kept */
-    struct assembly assembly;
-    struct work_counts counts;
+    struct stage stage;
     struct work_counts committed; /* as of the last commit */
     struct buffer deltas_buffer;
     int64_t period_ns; /* since 1970, when the last commit was */
@@ -78,6 +69,31 @@ extern volatile sig_atomic_t worker_is_ending;
 /* Says it, and that it ends; nothing more is committed. */
 __attribute__((format(printf, 2, 3))) void worker_fail(struct worker *worker, const char *format,
                                                        ...);
+
+/* ---- assign.c */
+
+/* Of librdkafka's consumer. */
+void rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
+               rd_kafka_topic_partition_list_t *partitions, void *context);
+
+/* NULL: it is somebody else's. */
+struct assigned *assigned_of(const struct worker *worker, int32_t partition);
+
+void give_away(struct worker *worker, int32_t partition);
+
+/* ---- reading.c */
+
+/* Reads what is there. Returns false if there was nothing. */
+bool read_some(struct worker *worker);
+
+/*
+ * Where the log has ended no message tells its time. Our clock does, once the broker has said that
+ * there is nothing more: what comes later is later by its clock, too.
+ */
+void pass_time(struct worker *worker);
+
+/* Makes room if there is more than max-open-bytes. */
+void relieve(struct worker *worker);
 
 /* ---- transaction.c: all return false after worker_fail() */
 

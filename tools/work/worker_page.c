@@ -53,8 +53,8 @@ char *worker_page(void *context)
     struct exporter_counts output;
 
     for (size_t i = 0; i < work_counters_count; i++)
-        print_counter(&printer, &work_counters[i], &worker->counts);
-    if (worker->keeper && keeper_exporter_counts(worker->keeper, &output))
+        print_counter(&printer, &work_counters[i], &worker->stage.counts);
+    if (worker->stage.keeper && keeper_exporter_counts(worker->stage.keeper, &output))
         print_exporter(&printer, &output);
     return print_end(&printer);
 }

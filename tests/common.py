@@ -1,0 +1,35 @@
+# What tests in Python share.
+# SPDX-License-Identifier: BSD-2-Clause
+import os
+import random
+import socket
+import time
+
+LIMIT_S = 30
+# without what would change the programs that are tested
+ENVIRONMENT = {key: value for key, value in os.environ.items()
+               if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
+given_ports = set()
+
+
+def wait_until(condition, what, limit_s=LIMIT_S):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {limit_s} s: {what() if callable(what) else what}")
+        time.sleep(0.01)
+
+
+def free_port():
+    """One that nobody uses, below those that the kernel gives to connections: such a one may be taken before anybody
+    listens, even by a connection to the very port that nobody listens at, which then is connected to itself."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with socket.socket() as bound:
+            try:
+                bound.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in given_ports:
+            given_ports.add(port)
+            return port

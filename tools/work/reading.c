@@ -1,0 +1,171 @@
+/*
+ * Reading: messages go to their partitions, and time passes where the log has ended.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "worker.h"
+
+#ifdef HAS_KAFKA
+
+#include "monotonic.h"
+#include "service/say.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_MS        50  /* one wait for a message */
+#define BATCH          256 /* messages between looks at all else */
+#define LAG_MS         500 /* so much clocks may differ where the log has ended */
+#define ASK_MS         200 /* a partition's end is asked for that often */
+#define ASK_LIMIT_MS   1000
+#define TO_COME_MS     5000 /* a message's time may be so much later than ours */
+#define RELIEVED_SHARE 10   /* what is over max-open-bytes, and a tenth of it, goes */
+
+/* The log's, which no worker sees otherwise. Of one far to come: ours, so that it closes nothing.
+ */
+static int64_t time_of(struct worker *worker, const rd_kafka_message_t *message)
+{
+    static bool is_said;
+    rd_kafka_timestamp_type_t type;
+    const int64_t time_ms = rd_kafka_message_timestamp(message, &type),
+                  now_ms = wall_clock_ns() / 1000000;
+
+    if (type != RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && !is_said) {
+        say(BT_LOGGING_LEVEL_WARNING,
+            "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
+            "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
+            worker->input.topic);
+        is_said = true;
+    }
+    if (time_ms < 0 || time_ms > now_ms + TO_COME_MS) {
+        worker->stage.counts.messages_skewed++;
+        return now_ms;
+    }
+    return time_ms;
+}
+
+static void read_message(struct worker *worker, const rd_kafka_message_t *message)
+{
+    struct assigned *assigned = assigned_of(worker, message->partition);
+
+    if (!assigned || message->offset < assigned->partition.next)
+        return; /* was under way when the partition went */
+    assigned->end_offset = -1;
+    partition_read(&assigned->partition,
+                   &(struct log_message){.offset = message->offset,
+                                         .time_ms = time_of(worker, message),
+                                         .bytes = {message->payload, message->len}});
+}
+
+static void take_event(struct worker *worker, const rd_kafka_message_t *message)
+{
+    struct assigned *assigned = assigned_of(worker, message->partition);
+    struct error error;
+
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        if (assigned)
+            assigned->end_offset = message->offset;
+    } else {
+        kafka_describe(&error, worker->input.topic, message->err, rd_kafka_message_errstr(message),
+                       "kafka-file");
+        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+    }
+}
+
+/* The one whose oldest trace is the oldest; of those without any the one with the most to forget.
+ */
+static struct assigned *oldest(const struct worker *worker)
+{
+    struct assigned *found = NULL;
+
+    for (int32_t i = 0; i < worker->assigned_room; i++) {
+        struct assigned *assigned = worker->assigned[i];
+
+        if (!assigned)
+            continue;
+        if (!found ||
+            partition_due_ms(&assigned->partition) < partition_due_ms(&found->partition) ||
+            (!found->partition.open_traces.first && !found->partition.decided.first))
+            found = assigned;
+    }
+    return found;
+}
+
+void relieve(struct worker *worker)
+{
+    const uint64_t max = (uint64_t)worker->params.max_open_bytes;
+    struct assigned *assigned;
+
+    if (worker->stage.counts.open_bytes <= max)
+        return;
+    if (worker->stage.counts.traces_early == 0)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "traces are closed before their time: max-open-bytes (%" PRIu64 ") is too small, or "
+            "there are too few workers",
+            max);
+    while (worker->stage.counts.open_bytes > max - max / RELIEVED_SHARE &&
+           (assigned = oldest(worker)) && partition_relieve(&assigned->partition))
+        ;
+}
+
+/*
+ * Where the log has ended no message tells its time. Our clock does, once the broker has said that
+ * there is nothing more: what comes later is later by its clock, too.
+ */
+void pass_time(struct worker *worker)
+{
+    static int32_t next;
+    const int64_t now_ms = clock_ms();
+
+    for (int32_t i = 0; i < worker->assigned_room; i++) {
+        struct assigned *assigned = worker->assigned[(next + i) % worker->assigned_room];
+        const int64_t time_ms = wall_clock_ns() / 1000000 - LAG_MS;
+        int64_t low, high;
+
+        if (!assigned || assigned->end_offset < 0 || now_ms < assigned->asked_ms + ASK_MS ||
+            partition_due_ms(&assigned->partition) > time_ms)
+            continue;
+        assigned->asked_ms = now_ms;
+        next = (next + i + 1) % worker->assigned_room;
+        if (rd_kafka_query_watermark_offsets(worker->consumer, worker->input.topic,
+                                             (next + worker->assigned_room - 1) %
+                                                 worker->assigned_room,
+                                             &low, &high, ASK_LIMIT_MS) == 0 &&
+            high == assigned->end_offset)
+            partition_pass(&assigned->partition, time_ms);
+        return; /* one at a time: messages may have come */
+    }
+}
+
+/* Reads what is there. Returns false if there was nothing. */
+bool read_some(struct worker *worker)
+{
+    rd_kafka_message_t *message = rd_kafka_consumer_poll(worker->consumer, 0);
+    int count = 0;
+
+    if (!message) {
+        const int64_t from_ns = clock_ns();
+
+        message = rd_kafka_consumer_poll(worker->consumer, POLL_MS);
+        worker->idle_ns += clock_ns() - from_ns;
+    }
+    if (!message)
+        return false;
+    while (message) {
+        if (message->err)
+            take_event(worker, message);
+        else
+            read_message(worker, message);
+        rd_kafka_message_destroy(message);
+        message = ++count < BATCH && !worker->has_failed
+                      ? rd_kafka_consumer_poll(worker->consumer, 0)
+                      : NULL;
+    }
+    return true;
+}
+
+#else
+
+typedef int this_build_is_without_librdkafka;
+
+#endif
