@@ -66,6 +66,7 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
 lib := $(BUILD)/lib/libblkin.so.$(SO_VERSION)
 lib_static := $(BUILD)/lib/libblkin.a
+preload := $(BUILD)/lib/libblkin-preload.so
 provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
@@ -75,6 +76,7 @@ headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blki
 lttng_header := tracepoints/zipkin_trace.h
 
 lib_src := $(wildcard libblkin/*.c)
+preload_src := $(wildcard libblkin/preload/*.c)
 provider_src := $(wildcard tracepoints/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
@@ -110,7 +112,7 @@ obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(provider) $(plugin) $(tool) $(examples) $(dispatcher) \
+all: $(lib) $(lib_static) $(preload) $(provider) $(plugin) $(tool) $(examples) \
 	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: scripts/deps
@@ -143,6 +145,14 @@ $(lib): $(call obj,$(lib_src)) libblkin/libblkin.map
 $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
 	$(call say,AR)$(AR) rcs $@ $^
+
+# -U_FORTIFY_SOURCE: it defines what the checked headers define; -fexceptions: threads are cancelled
+# in the calls that it wraps
+$(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
+$(preload): $(call obj,$(preload_src)) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin \
+		-Wl,-rpath,'$$ORIGIN' $(LDLIBS)
 
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
@@ -218,6 +228,7 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
 # records nothing itself
+all: $(dispatcher)
 dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
 $(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
 $(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)

@@ -1,0 +1,300 @@
+/*
+ * The rule of four steps.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "cause.h"
+
+#include "key.h"
+
+#include <string.h>
+
+#define PREFIX_LEAST 8
+#define STALE_NS \
+    UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
+
+/* ---- the open requests of the thread ---- */
+
+void cause_closes(struct thread *thread, struct interaction *interaction)
+{
+    const uint32_t at = interaction->open_at;
+    struct interaction *last;
+
+    if (interaction->thread != thread || !at)
+        return;
+    last = thread->open[--thread->open_count];
+    thread->open[at - 1] = last;
+    last->open_at = at;
+    interaction->open_at = 0;
+    if (!thread->open_count)
+        thread->has_overflowed = false;
+    interaction_let_go(interaction);
+}
+
+/* Those that another thread has answered, or that are over, are not open any more. */
+static void tidy(struct thread *thread)
+{
+    for (unsigned i = thread->open_count; i > 0; i--) {
+        if (interaction_phase(thread->open[i - 1]) != PHASE_REQUEST)
+            cause_closes(thread, thread->open[i - 1]);
+    }
+}
+
+void cause_opens(struct thread *thread, struct interaction *interaction)
+{
+    interaction->round = preload_thread.round;
+    if (interaction->thread != thread || interaction->open_at ||
+        interaction_phase(interaction) != PHASE_REQUEST)
+        return;
+    if (thread->open_count == OPEN_MAX)
+        tidy(thread);
+    if (thread->open_count == OPEN_MAX) {
+        thread->has_overflowed = true;
+        return;
+    }
+    interaction_hold(interaction);
+    thread->open[thread->open_count++] = interaction;
+    interaction->open_at = thread->open_count;
+}
+
+/* ---- looking at them ---- */
+
+static size_t common_length(const struct interaction *interaction, struct bytes head)
+{
+    size_t most = interaction->head_length < PREFIX_KEPT ? interaction->head_length : PREFIX_KEPT;
+    size_t length = 0;
+
+    if (head.length < most)
+        most = head.length;
+    while (length < most && interaction->head[length] == head.first[length])
+        length++;
+    return length;
+}
+
+struct survey {
+    unsigned count;           /* of those that may make a call now */
+    unsigned in_round;        /* of these, heard of since the thread last waited */
+    struct interaction *last; /* of these */
+    struct interaction *eldest;
+    struct interaction *alike; /* has the longest prefix; NULL: no other two bytes are the same */
+    size_t length;             /* of that */
+    bool is_tied;
+};
+
+static struct survey survey_open(const struct thread *thread, struct bytes head)
+{
+    struct survey survey = {0};
+    const uint64_t stale_ns = thread->open_count > 1 ? preload_now_ns() - STALE_NS : 0;
+
+    for (unsigned i = 0; i < thread->open_count; i++) {
+        struct interaction *interaction = thread->open[i];
+        const size_t length = head.first ? common_length(interaction, head) : 0;
+
+        if (interaction->round == preload_thread.round || interaction->start_ns > stale_ns) {
+            survey.in_round += interaction->round == preload_thread.round;
+            survey.count++;
+            survey.last = interaction;
+        }
+        if (!survey.eldest || interaction->start_ns < survey.eldest->start_ns)
+            survey.eldest = interaction;
+        if (length > survey.length) {
+            survey.alike = interaction;
+            survey.length = length;
+            survey.is_tied = false;
+        } else if (length && length == survey.length) {
+            survey.is_tied = true;
+        }
+    }
+    return survey;
+}
+
+static bool is_waiting_for_answer(const struct interaction *interaction)
+{
+    return __atomic_load_n(&interaction->calls, __ATOMIC_RELAXED) != 0;
+}
+
+/* What the thread works for, if that is not answered yet. */
+static struct interaction *unanswered_work(void)
+{
+    struct interaction *work = preload_thread.work;
+
+    return work && interaction_phase(work) == PHASE_REQUEST ? work : NULL;
+}
+
+/* Who works for a request that another thread has heard the answer for. */
+static void reopen_work(struct thread *thread)
+{
+    struct interaction *work = unanswered_work();
+
+    if (work && !work->open_at && !is_waiting_for_answer(work))
+        cause_opens(thread, work);
+}
+
+/* The one request that it can be, or NULL. */
+static struct interaction *only_one(const struct thread *thread, const struct survey *survey)
+{
+    struct interaction *work = unanswered_work();
+    struct interaction *one;
+
+    if (thread->has_overflowed)
+        return NULL;
+    if (survey->count == 0) {
+        /* a second call beside the first one; or what comes after the response */
+        one = work ? work : preload_thread.round == 0 ? preload_thread.work : NULL;
+        return one && !one->is_ambiguous ? one : NULL;
+    }
+    if (survey->count > 1 || survey->in_round == 0)
+        return NULL;
+    one = survey->last;
+    /* or is it a second call of another one, heard of just now? */
+    return one->is_ambiguous || (work && work != one) ? NULL : one;
+}
+
+static struct interaction *best_guess(const struct survey *survey)
+{
+    struct interaction *work = preload_thread.work;
+
+    if (survey->alike)
+        return survey->alike;
+    if (work && (work->open_at || !survey->eldest))
+        return work;
+    return survey->eldest;
+}
+
+static struct cause found(enum preload_cause how, struct interaction *interaction)
+{
+    return (struct cause){interaction ? how : PRELOAD_NO_CAUSE, interaction};
+}
+
+static bool is_of_program(void)
+{
+    const struct blkin_span *current = blkin_current();
+    const struct interaction *work = preload_thread.work;
+    const struct interaction *lent = preload_thread.thread ? preload_thread.thread->lent : NULL;
+
+    return current && !(work && current == &work->span) && !(lent && current == &lent->span);
+}
+
+struct cause cause_of_call(const struct connection *connection, struct bytes head)
+{
+    struct thread *thread = preload_thread.thread;
+    struct interaction *opener = connection->opener, *only;
+    struct survey survey;
+
+    if (is_of_program())
+        return (struct cause){PRELOAD_BY_PROGRAM, NULL};
+    if (opener && interaction_phase(opener) == PHASE_REQUEST)
+        return found(PRELOAD_BY_OWNER, opener);
+    if (!thread)
+        return found(PRELOAD_NO_CAUSE, NULL);
+    tidy(thread);
+    reopen_work(thread);
+    survey = survey_open(thread, head);
+    only = only_one(thread, &survey);
+    if (only)
+        return found(PRELOAD_BY_BEING_ONLY, only);
+    if (survey.length >= PREFIX_LEAST && !survey.is_tied && !thread->has_overflowed)
+        return found(PRELOAD_BY_PREFIX, survey.alike);
+    for (unsigned i = 0; i < thread->open_count; i++)
+        thread->open[i]->is_ambiguous = true;
+    return found(PRELOAD_BY_GUESS, best_guess(&survey));
+}
+
+struct interaction *cause_of_connect(void)
+{
+    struct thread *thread = preload_thread.thread;
+    struct survey survey;
+
+    if (!thread || is_of_program())
+        return NULL;
+    tidy(thread);
+    reopen_work(thread);
+    survey = survey_open(thread, (struct bytes){NULL, 0});
+    return only_one(thread, &survey);
+}
+
+/* Requests that were heard of in this round may share it, as in a group commit. */
+struct cause cause_of_file_call(void)
+{
+    struct interaction *work = preload_thread.work;
+
+    if (is_of_program())
+        return (struct cause){PRELOAD_BY_PROGRAM, NULL};
+    return found(preload_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY, work);
+}
+
+unsigned preload_sharers(void)
+{
+    struct thread *thread = preload_thread.thread;
+
+    if (!thread || !preload_thread.work)
+        return 0;
+    tidy(thread);
+    reopen_work(thread);
+    return survey_open(thread, (struct bytes){NULL, 0}).in_round;
+}
+
+/* ---- the span ---- */
+
+static const char *cause_text(enum preload_cause how)
+{
+    switch (how) {
+    case PRELOAD_BY_PROGRAM:
+        return "program";
+    case PRELOAD_BY_OWNER:
+        return "owner";
+    case PRELOAD_BY_BEING_ONLY:
+        return "only";
+    case PRELOAD_BY_PREFIX:
+        return "prefix";
+    case PRELOAD_BY_GUESS:
+        return "guess";
+    case PRELOAD_NO_CAUSE:
+        break;
+    }
+    return NULL;
+}
+
+/* Trace and span of the guess, as Zipkin writes them. */
+static void tag_guess(struct blkin_span *span, const struct interaction *guess)
+{
+    const struct blkin_context *context = blkin_span_context(&guess->span);
+    char text[16 + 16 + 1 + 16];
+
+    key_digits(text, context->trace_id_high);
+    key_digits(text + 16, context->trace_id);
+    text[32] = '/';
+    key_digits(text + 33, context->span_id);
+    blkin_span_tag_string_n(span, "blkin.guess", text, sizeof(text));
+}
+
+void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
+                 struct cause cause)
+{
+    const bool is_linked = cause.how != PRELOAD_BY_GUESS || preload_config()->guesses_are_linked;
+    const struct blkin_span *parent = NULL;
+
+    if (cause.how == PRELOAD_BY_PROGRAM)
+        parent = blkin_current();
+    else if (cause.interaction && is_linked)
+        parent = &cause.interaction->span;
+    blkin_span_begin_n(span, name, length, kind, parent);
+    if (cause.how == PRELOAD_NO_CAUSE || !blkin_span_is_recorded(span))
+        return;
+    blkin_span_tag_string(span, "blkin.cause", cause_text(cause.how));
+    if (!is_linked)
+        tag_guess(span, cause.interaction);
+}
+
+enum preload_cause preload_begin_child(struct blkin_span *span, const char *name, size_t length,
+                                       enum blkin_kind kind)
+{
+    const struct cause cause = cause_of_file_call();
+
+    if (cause.how != PRELOAD_NO_CAUSE) {
+        if (cause.interaction)
+            cause.interaction->has_called = true;
+        cause_begin(span, name, length, kind, cause);
+    }
+    return cause.how;
+}

@@ -1,0 +1,42 @@
+/*
+ * What has caused a call: the rule of four steps.
+ *
+ * 1. Owner: the connection was opened for that request.
+ * 2. Only: no other request is open on this thread, that is, taken, not answered, and not waiting
+ *    for the answer to a call of its own; and it was heard of since the thread last waited.
+ * 3. Prefix: the call sends the request on: the longest common first bytes, 8 or more of the 39
+ * that are kept, and no other open request has as many.
+ * 4. Else a guess. All that were open are ambiguous from then on: which of them has called is not
+ *    known, so that nothing about them is certain by elimination.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PRELOAD_CAUSE_H
+#define BLKIN_PRELOAD_CAUSE_H
+
+#include "interaction.h"
+
+struct cause {
+    enum preload_cause how;
+    struct interaction *interaction; /* the request, not referenced; NULL: none, or the program's */
+};
+
+/* Of the first bytes of a client's request. */
+struct cause cause_of_call(const struct connection *connection, struct bytes head);
+
+/* Of a new connection: certain, or none. */
+struct interaction *cause_of_connect(void);
+
+/* Of a file call, which is made at once by who works for a request. */
+struct cause cause_of_file_call(void);
+
+/* ---- the open requests of the calling thread ---- */
+
+void cause_opens(struct thread *thread, struct interaction *interaction);
+void cause_closes(struct thread *thread, struct interaction *interaction);
+
+/* Begins the span of what is so caused, and tags it. */
+void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
+                 struct cause cause);
+
+#endif

@@ -1,0 +1,501 @@
+/*
+ * The table of descriptors and what is known of connections.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "connection.h"
+
+#include "interaction.h"
+#include "key.h"
+#include "unix_peer.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#ifndef SO_COOKIE
+#define SO_COOKIE 57
+#endif
+
+static struct pool pool = {.size = sizeof(struct connection)};
+
+uint32_t preload_forks;
+
+/* ---- the table ---- */
+
+/* Any number that RLIMIT_NOFILE allows: leaves of 16384 slots, mapped at the first need. */
+#define LEAF   16384
+#define LEAVES 65536
+
+static struct preload_slot *leaves[LEAVES];
+
+struct preload_slot *preload_slot(int fd)
+{
+    struct preload_slot *leaf;
+
+    if (fd < 0 || fd >= LEAF * LEAVES)
+        return NULL;
+    leaf = __atomic_load_n(&leaves[fd / LEAF], __ATOMIC_ACQUIRE);
+    return leaf ? &leaf[fd % LEAF] : NULL;
+}
+
+struct preload_slot *preload_slot_make(int fd)
+{
+    struct preload_slot *slot = preload_slot(fd), *leaf, *there = NULL;
+
+    if (slot || fd < 0 || fd >= LEAF * LEAVES)
+        return slot;
+    leaf = mmap(NULL, LEAF * sizeof(*leaf), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (leaf == MAP_FAILED)
+        return NULL;
+    if (!__atomic_compare_exchange_n(&leaves[fd / LEAF], &there, leaf, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        (void)munmap(leaf, LEAF * sizeof(*leaf));
+    return preload_slot(fd);
+}
+
+/* ---- references ---- */
+
+static inline bool is_connection(uintptr_t word)
+{
+    return word > PRELOAD_OTHER;
+}
+
+struct connection *connection_of(const struct preload_slot *slot, uint32_t generation)
+{
+    const uintptr_t word = slot ? __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) : 0;
+    struct connection *connection = (struct connection *)word;
+
+    if (!is_connection(word) ||
+        !pool_try(&connection->item, generation ? generation : pool_generation(&connection->item)))
+        return NULL;
+    if (__atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == word)
+        return connection;
+    connection_let_go(connection); /* closed meanwhile */
+    return NULL;
+}
+
+void connection_let_go(struct connection *connection)
+{
+    if (pool_let_go(&connection->item))
+        pool_give(&pool, connection);
+}
+
+/* ---- descriptors come and go ---- */
+
+/* Puts a connection, whose reference becomes the slot's, or another word in place of what is there.
+ */
+static void set_slot(struct preload_slot *slot, uintptr_t word)
+{
+    const uintptr_t before = __atomic_exchange_n(&slot->connection, word, __ATOMIC_ACQ_REL);
+    struct connection *connection = (struct connection *)before;
+
+    __atomic_store_n(&slot->file, 0, __ATOMIC_RELAXED);
+    if (!is_connection(before))
+        return;
+    if (__atomic_sub_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL) == 0)
+        interaction_connection_ends(connection);
+    connection_let_go(connection);
+}
+
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t length = sizeof(cookie);
+
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
+}
+
+static struct connection *take(int fd, enum role role)
+{
+    struct preload_slot *slot = preload_slot_make(fd);
+    struct connection *connection = slot ? pool_take(&pool) : NULL;
+
+    if (!connection) {
+        if (slot)
+            set_slot(slot, PRELOAD_UNKNOWN);
+        return NULL;
+    }
+    memset((char *)connection + sizeof(connection->item), 0,
+           sizeof(*connection) - sizeof(connection->item));
+    connection->role = (uint8_t)role;
+    connection->slots = 1;
+    connection->forks = preload_forks;
+    connection->cookie = cookie_of(fd);
+    set_slot(slot, (uintptr_t)connection);
+    return connection;
+}
+
+void connection_accepted(int fd)
+{
+    const int saved_errno = errno;
+    struct connection *connection = take(fd, ROLE_SERVER);
+
+    if (connection)
+        connection->is_whole = true;
+    errno = saved_errno;
+}
+
+/* LTTng's own, of the threads that it has in every traced process. */
+static bool is_lttng(const struct sockaddr *address, socklen_t length)
+{
+    static const char name[] = "/lttng-ust-sock-";
+    const struct sockaddr_un *at = (const struct sockaddr_un *)(const void *)address;
+    const size_t head = offsetof(struct sockaddr_un, sun_path);
+
+    return length > head && memmem(at->sun_path, length - head, name, sizeof(name) - 1);
+}
+
+static bool is_stream(int fd)
+{
+    int type = 0;
+    socklen_t length = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
+}
+
+static bool can_be_traced(const struct sockaddr *address, socklen_t length)
+{
+    if (!address || length < sizeof(address->sa_family))
+        return false;
+    return address->sa_family == AF_INET || address->sa_family == AF_INET6 ||
+           (address->sa_family == AF_UNIX && !is_lttng(address, length));
+}
+
+bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length)
+{
+    const int saved_errno = errno;
+    struct preload_slot *slot = preload_slot(fd);
+    struct connection *connection = connection_of(slot, 0);
+    bool is_new = false;
+
+    /* asked again how a non-blocking connect goes on */
+    if (connection && connection->role == ROLE_CLIENT && connection->is_fresh) {
+        connection_let_go(connection);
+        errno = saved_errno;
+        return false;
+    }
+    if (connection)
+        connection_let_go(connection);
+    if (is_stream(fd)) {
+        if (can_be_traced(address, length)) {
+            connection = take(fd, ROLE_CLIENT);
+            is_new = connection != NULL;
+        } else if ((slot = preload_slot_make(fd))) {
+            set_slot(slot, PRELOAD_OTHER);
+        }
+    }
+    if (is_new)
+        connection->is_whole = connection->is_fresh = true;
+    errno = saved_errno;
+    return is_new;
+}
+
+void connection_forget(int fd)
+{
+    struct preload_slot *slot = preload_slot(fd);
+
+    if (preload_is_known(slot))
+        set_slot(slot, PRELOAD_UNKNOWN);
+}
+
+void connection_forget_range(unsigned first, unsigned last)
+{
+    for (uint64_t fd = first; fd <= last && fd < (uint64_t)LEAF * LEAVES; fd++) {
+        if (preload_slot((int)fd))
+            connection_forget((int)fd);
+        else
+            fd |= LEAF - 1; /* the rest of a leaf that is not there */
+    }
+}
+
+void connection_duplicated(int from, int to)
+{
+    struct connection *connection = connection_of(preload_slot(from), 0);
+    struct preload_slot *slot;
+
+    if (!connection) {
+        connection_forget(to);
+        return;
+    }
+    slot = preload_slot_make(to);
+    if (!slot) {
+        connection_let_go(connection);
+        return;
+    }
+    (void)__atomic_add_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL);
+    set_slot(slot, (uintptr_t)connection);
+}
+
+/* ---- addresses ---- */
+
+static void take_ip(const struct sockaddr_storage *address, char ip[INET6_ADDRSTRLEN],
+                    uint16_t *port)
+{
+    const struct sockaddr_in *v4 = (const void *)address;
+    const struct sockaddr_in6 *v6 = (const void *)address;
+
+    if (address->ss_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &v4->sin_addr, ip, INET6_ADDRSTRLEN);
+        *port = ntohs(v4->sin_port);
+    } else {
+        if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+            (void)inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], ip, INET6_ADDRSTRLEN);
+        else
+            (void)inet_ntop(AF_INET6, &v6->sin6_addr, ip, INET6_ADDRSTRLEN);
+        *port = ntohs(v6->sin6_port);
+    }
+}
+
+static void set_name(struct connection *connection, const char *what, size_t length)
+{
+    const char *verb = connection->role == ROLE_SERVER ? "serve " : "call ";
+    int written =
+        snprintf(connection->name, sizeof(connection->name), "%s%.*s", verb, (int)length, what);
+
+    connection->name_length =
+        (uint8_t)(written < (int)sizeof(connection->name) ? written
+                                                          : (int)sizeof(connection->name) - 1);
+}
+
+static uint16_t server_port(const struct connection *connection)
+{
+    return connection->role == ROLE_SERVER ? connection->port : connection->peer_port;
+}
+
+static void name_by_port(struct connection *connection)
+{
+    char text[8];
+
+    set_name(connection, text,
+             (size_t)snprintf(text, sizeof(text), ":%u", server_port(connection)));
+}
+
+/* The file's name; an abstract one begins with an @, as ss(8) shows it. */
+static void name_by_path(struct connection *connection, const struct sockaddr_un *address,
+                         socklen_t length)
+{
+    const char *path = address->sun_path;
+    const size_t room = length > offsetof(struct sockaddr_un, sun_path)
+                            ? length - offsetof(struct sockaddr_un, sun_path)
+                            : 0;
+    const char *slash;
+    char text[sizeof(address->sun_path) + 1];
+
+    if (room > 1 && !path[0]) {
+        text[0] = '@';
+        memcpy(text + 1, path + 1, room - 1);
+        set_name(connection, text, room);
+        return;
+    }
+    slash = room ? memrchr(path, '/', strnlen(path, room)) : NULL;
+    if (slash)
+        set_name(connection, slash + 1, strnlen(slash + 1, room - (size_t)(slash + 1 - path)));
+    else
+        set_name(connection, room ? path : "unix", room ? strnlen(path, room) : 4);
+}
+
+/* ---- which side is it? ---- */
+
+/* Ports that the kernel gives to who connects. */
+static bool is_ephemeral(uint16_t port)
+{
+    static unsigned first, last; /* the same for all threads */
+    unsigned low = 32768, high = 60999;
+    char text[32];
+    ssize_t length;
+    int fd;
+
+    if (!__atomic_load_n(&last, __ATOMIC_ACQUIRE)) {
+        fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/sys/net/ipv4/ip_local_port_range",
+                          O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+            length = syscall(SYS_read, fd, text, sizeof(text) - 1);
+            text[length > 0 ? length : 0] = '\0';
+            (void)sscanf(text, "%u %u", &low, &high);
+            (void)syscall(SYS_close, fd);
+        }
+        __atomic_store_n(&first, low, __ATOMIC_RELAXED);
+        __atomic_store_n(&last, high, __ATOMIC_RELEASE);
+    }
+    return port >= __atomic_load_n(&first, __ATOMIC_RELAXED) &&
+           port <= __atomic_load_n(&last, __ATOMIC_RELAXED);
+}
+
+/* Who accepts has the name of the socket that listens; who connects has none of its own. */
+static enum role role_of_unix(socklen_t own_length, socklen_t peer_length)
+{
+    const bool is_named = own_length > offsetof(struct sockaddr_un, sun_path);
+    const bool is_peer_named = peer_length > offsetof(struct sockaddr_un, sun_path);
+
+    if (is_named == is_peer_named)
+        return ROLE_NONE;
+    return is_named ? ROLE_SERVER : ROLE_CLIENT;
+}
+
+static enum role role_by_ports(const struct connection *connection)
+{
+    const bool is_own = is_ephemeral(connection->port);
+
+    if (is_own == is_ephemeral(connection->peer_port))
+        return ROLE_NONE;
+    return is_own ? ROLE_CLIENT : ROLE_SERVER;
+}
+
+struct ends {
+    struct sockaddr_storage own, peer;
+    socklen_t own_length, peer_length;
+};
+
+static bool find_ends(int fd, struct ends *ends)
+{
+    ends->own_length = ends->peer_length = sizeof(ends->own);
+    return getsockname(fd, (struct sockaddr *)&ends->own, &ends->own_length) == 0 &&
+           getpeername(fd, (struct sockaddr *)&ends->peer, &ends->peer_length) == 0 &&
+           ends->own.ss_family == ends->peer.ss_family;
+}
+
+/* Fills in what a connected socket's addresses say. False: it is not connected (any more). */
+static bool prepare(struct connection *connection, int fd)
+{
+    struct ends ends;
+    const struct sockaddr *own = (const struct sockaddr *)&ends.own;
+    const bool is_adopted = connection->role == ROLE_NONE;
+
+    if (!find_ends(fd, &ends))
+        return false;
+    if (!is_stream(fd) || !can_be_traced(own, ends.own_length)) {
+        connection->role = ROLE_NONE;
+    } else if (own->sa_family == AF_UNIX) {
+        const bool is_peers = (is_adopted ? role_of_unix(ends.own_length, ends.peer_length)
+                                          : connection->role) == ROLE_CLIENT;
+
+        if (is_adopted)
+            connection->role = (uint8_t)role_of_unix(ends.own_length, ends.peer_length);
+        connection->is_unix = true;
+        if (is_peers && is_lttng((const struct sockaddr *)&ends.peer, ends.peer_length))
+            connection->role = ROLE_NONE;
+        name_by_path(connection, (const void *)(is_peers ? &ends.peer : &ends.own),
+                     is_peers ? ends.peer_length : ends.own_length);
+    } else {
+        take_ip(&ends.own, connection->ip, &connection->port);
+        take_ip(&ends.peer, connection->peer_ip, &connection->peer_port);
+        if (is_adopted)
+            connection->role = (uint8_t)role_by_ports(connection);
+        name_by_port(connection);
+    }
+    __atomic_store_n(&connection->is_prepared, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* ---- use ---- */
+
+/* A socket that is of no interest is not looked at again; what is no socket may be a file. */
+void connection_adopt(int fd)
+{
+    const int saved_errno = errno;
+    struct preload_slot *slot;
+    struct connection *connection;
+    int listens = 0;
+    socklen_t length = sizeof(listens);
+
+    if (!(slot = preload_slot_make(fd)))
+        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) < 0) {
+        __atomic_store_n(&slot->connection, PRELOAD_NO_SOCKET, __ATOMIC_RELAXED);
+    } else if (listens || !(connection = take(fd, ROLE_NONE)) || !prepare(connection, fd) ||
+               connection->role == ROLE_NONE) {
+        set_slot(slot, PRELOAD_OTHER);
+    }
+    errno = saved_errno;
+}
+
+static bool has_port(const struct preload_config *config, uint16_t port)
+{
+    for (unsigned i = 0; i < config->range_count; i++) {
+        if (port >= config->ranges[i].first && port <= config->ranges[i].last)
+            return true;
+    }
+    return config->range_count == 0;
+}
+
+/* UNIX sockets have no port: they are traced if no port is asked for. */
+static void check(struct connection *connection, const struct preload_config *config)
+{
+    connection->is_traced = connection->role != ROLE_NONE &&
+                            (connection->is_unix ? config->range_count == 0
+                                                 : has_port(config, server_port(connection)));
+    connection->checked_by = config;
+}
+
+/* Closed behind our back: the descriptor is looked at anew at its next use. */
+static void replaced(int fd, const struct connection *connection)
+{
+    struct preload_slot *slot = preload_slot(fd);
+
+    if (slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection)
+        set_slot(slot, PRELOAD_UNKNOWN);
+    preload_count(PRELOAD_REPLACED);
+}
+
+bool connection_is_traced(struct connection *connection, int fd)
+{
+    const struct preload_config *config = preload_config();
+
+    if (connection->cookie && cookie_of(fd) != connection->cookie) {
+        replaced(fd, connection);
+        return false;
+    }
+    if (!__atomic_load_n(&connection->is_prepared, __ATOMIC_ACQUIRE) && !prepare(connection, fd))
+        return false;
+    if (connection->checked_by != config)
+        check(connection, config);
+    return connection->is_traced;
+}
+
+/* ---- keys ---- */
+
+static uint64_t hash_of_text(const char *text, int length)
+{
+    return key_add(KEY_BEGIN, text, (size_t)length);
+}
+
+static uint64_t key_by_addresses(const struct connection *connection)
+{
+    const bool is_server = connection->role == ROLE_SERVER;
+    char text[2 * INET6_ADDRSTRLEN + 32];
+
+    return hash_of_text(text, snprintf(text, sizeof(text), "tcp %s:%u %s:%u ",
+                                       is_server ? connection->peer_ip : connection->ip,
+                                       is_server ? connection->peer_port : connection->port,
+                                       is_server ? connection->ip : connection->peer_ip,
+                                       is_server ? connection->port : connection->peer_port));
+}
+
+static uint64_t key_by_inodes(const struct connection *connection, int fd)
+{
+    const bool is_server = connection->role == ROLE_SERVER;
+    uint32_t own, peer;
+    char text[32];
+
+    if (unix_peer(fd, &own, &peer) < 0)
+        return 0;
+    return hash_of_text(text, snprintf(text, sizeof(text), "unix %u %u ", is_server ? peer : own,
+                                       is_server ? own : peer));
+}
+
+uint64_t connection_key(struct connection *connection, int fd)
+{
+    if (!connection->is_key_final && connection->is_whole) {
+        connection->key =
+            connection->is_unix ? key_by_inodes(connection, fd) : key_by_addresses(connection);
+        connection->is_key_final = true;
+    }
+    return connection->key;
+}

@@ -1,0 +1,93 @@
+/*
+ * Connections: what is known of each stream socket, found by its descriptor.
+ *
+ * One that the wrappers have not seen from its begin, as it was inherited, passed in a message or
+ * made by a bare system call, is adopted at its first use: which side it is, its addresses tell,
+ * and where they do not it is left alone. One that was closed behind our back is found out before
+ * an interaction begins on it, by the kernel's cookie of the socket.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PRELOAD_CONNECTION_H
+#define BLKIN_PRELOAD_CONNECTION_H
+
+#include "pool.h"
+#include "preload.h"
+
+#include <arpa/inet.h>
+
+enum role {
+    ROLE_NONE,   /* not traced: neither side, or not a port of the configuration */
+    ROLE_SERVER, /* accepted */
+    ROLE_CLIENT, /* connected */
+};
+
+enum direction { DIRECTION_NONE, DIRECTION_IN, DIRECTION_OUT };
+
+struct interaction;
+
+struct connection {
+    struct pool_item item;    /* references: its slots, its interactions, who looks at it */
+    struct interaction *open; /* the one at hand; referenced */
+    struct interaction
+        *opener;             /* for which it was connected, until its first request; referenced */
+    uint64_t received, sent; /* bytes */
+    uint64_t cookie;         /* of the socket; 0: the kernel has none */
+    uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
+    const struct preload_config *checked_by; /* is its port to be traced? */
+    uint32_t slots;                          /* descriptors */
+    uint32_t forks;                          /* preload_forks when open and opener were set */
+    uint8_t role;
+    uint8_t direction; /* of the last bytes */
+    bool is_prepared;  /* what follows is known */
+    bool is_traced;    /* by checked_by */
+    bool is_whole;     /* seen from its first byte */
+    bool is_fresh;     /* no request was sent yet */
+    bool is_unix;
+    bool is_key_final; /* no need to try again for the key */
+    uint8_t name_length;
+    char name[48]; /* of its interactions' spans: "serve :6379" */
+    uint16_t port, peer_port;
+    char ip[INET6_ADDRSTRLEN], peer_ip[INET6_ADDRSTRLEN];
+} __attribute__((aligned(64)));
+
+/* Forks of this process since the first one: what was at hand then is the parent's. */
+extern uint32_t preload_forks;
+
+/* ---- descriptors come and go ---- */
+
+/* A new connection: accepted, or about to be connected. errno is kept. */
+void connection_accepted(int fd);
+/* Returns false if it is none that could be traced. */
+bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length);
+
+/* All from first to last are about to be closed. For one: connection_forget() of preload.h. */
+void connection_forget_range(unsigned first, unsigned last);
+
+/* to is now the same as from. */
+void connection_duplicated(int from, int to);
+
+/* ---- use ---- */
+
+/*
+ * The connection of the slot, with a reference, or NULL. generation: 0, or that which it must have:
+ * it is that of before the real call.
+ */
+struct connection *connection_of(const struct preload_slot *slot, uint32_t generation);
+
+void connection_let_go(struct connection *connection);
+
+/* Looks at a descriptor of which nothing is known: a socket that can be traced gets a connection.
+ */
+void connection_adopt(int fd);
+
+/*
+ * Before an interaction begins: is it still the same socket, is it to be traced? Finds out
+ * addresses and names at the first time.
+ */
+bool connection_is_traced(struct connection *connection, int fd);
+
+/* The hash that the key of an interaction begins with, or 0. */
+uint64_t connection_key(struct connection *connection, int fd);
+
+#endif

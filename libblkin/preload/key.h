@@ -1,0 +1,62 @@
+/*
+ * Keys by which the two halves of an interaction find each other: a hash of what both sides know.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PRELOAD_KEY_H
+#define BLKIN_PRELOAD_KEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* FNV-1a of 64 bits, which can be continued. */
+#define KEY_BEGIN UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t key_add(uint64_t hash, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The finish of splitmix64: all bits depend on all. */
+static inline uint64_t key_finish(uint64_t hash)
+{
+    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ hash >> 31;
+}
+
+/* Writes 16 hex digits, no NUL. */
+static inline void key_digits(char digits[16], uint64_t key)
+{
+    for (int i = 15; i >= 0; i--, key >>= 4)
+        digits[i] = "0123456789abcdef"[key & 15];
+}
+
+/* A number in decimal; returns its length. */
+static inline size_t key_decimal(char text[20], uint64_t number)
+{
+    char reversed[20];
+    size_t length = 0;
+
+    do
+        reversed[length++] = (char)('0' + number % 10);
+    while (number /= 10);
+    for (size_t i = 0; i < length; i++)
+        text[i] = reversed[length - 1 - i];
+    return length;
+}
+
+/*
+ * "TRANSPORT CLIENT SERVER OFFSET", hashed up to the offset by who knows the addresses: the offset,
+ * of the request's first byte in what the client sends, is added here.
+ */
+static inline uint64_t key_of(uint64_t hash, uint64_t offset)
+{
+    char text[20];
+
+    return key_finish(key_add(hash, text, key_decimal(text, offset)));
+}
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * Pools: a list of free objects that is changed by one compare-and-swap.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "pool.h"
+
+#include <sys/mman.h>
+
+#define ONE_GENERATION (UINT64_C(1) << 32)
+
+static char *chunk_of(struct pool *pool, uint32_t index)
+{
+    return __atomic_load_n(&pool->chunks[index / POOL_CHUNK], __ATOMIC_ACQUIRE);
+}
+
+static struct pool_item *in_chunk(const struct pool *pool, char *chunk, uint32_t index)
+{
+    return (struct pool_item *)(void *)(chunk + index % POOL_CHUNK * pool->size);
+}
+
+void *pool_at(struct pool *pool, uint32_t index)
+{
+    char *chunk;
+
+    if (index >= __atomic_load_n(&pool->used, __ATOMIC_ACQUIRE) || !(chunk = chunk_of(pool, index)))
+        return NULL;
+    return in_chunk(pool, chunk, index);
+}
+
+/* Two threads may map the same chunk: the second one finds that it is there. */
+static char *map_chunk(struct pool *pool, uint32_t index)
+{
+    char **place = &pool->chunks[index / POOL_CHUNK];
+    char *there = NULL;
+    char *chunk = mmap(NULL, pool->size * POOL_CHUNK, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (chunk == MAP_FAILED)
+        return NULL;
+    if (__atomic_compare_exchange_n(place, &there, chunk, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return chunk;
+    (void)munmap(chunk, pool->size * POOL_CHUNK);
+    return there;
+}
+
+static struct pool_item *begin_use(struct pool_item *item)
+{
+    const uint64_t before = __atomic_load_n(&item->word, __ATOMIC_RELAXED);
+
+    __atomic_store_n(&item->word, ((before >> 32) + 1) * ONE_GENERATION | 1, __ATOMIC_RELEASE);
+    return item;
+}
+
+static struct pool_item *take_new(struct pool *pool)
+{
+    uint32_t index = __atomic_load_n(&pool->used, __ATOMIC_RELAXED);
+    struct pool_item *item;
+    char *chunk;
+
+    do {
+        if (index >= POOL_CHUNK * POOL_CHUNKS ||
+            !((chunk = chunk_of(pool, index)) || (chunk = map_chunk(pool, index))))
+            return NULL;
+    } while (!__atomic_compare_exchange_n(&pool->used, &index, index + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    item = in_chunk(pool, chunk, index);
+    item->index = index;
+    return begin_use(item);
+}
+
+void *pool_take(struct pool *pool)
+{
+    uint64_t first = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+    struct pool_item *item;
+    uint64_t rest;
+
+    do {
+        const uint32_t index = (uint32_t)first;
+
+        if (index == 0)
+            return take_new(pool);
+        item = in_chunk(pool, chunk_of(pool, index - 1), index - 1);
+        /* of no use if another thread has taken it meanwhile: then the change below fails */
+        rest = ((first >> 32) + 1) << 32 | __atomic_load_n(&item->next, __ATOMIC_RELAXED);
+    } while (!__atomic_compare_exchange_n(&pool->free, &first, rest, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return begin_use(item);
+}
+
+void pool_give(struct pool *pool, void *object)
+{
+    struct pool_item *item = object;
+    uint64_t first = __atomic_load_n(&pool->free, __ATOMIC_RELAXED);
+
+    do
+        __atomic_store_n(&item->next, (uint32_t)first, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&pool->free, &first,
+                                        ((first >> 32) + 1) << 32 | (item->index + 1), true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+}
+
+bool pool_try(struct pool_item *item, uint32_t generation)
+{
+    uint64_t word = __atomic_load_n(&item->word, __ATOMIC_ACQUIRE);
+
+    do {
+        if ((uint32_t)(word >> 32) != generation || (uint32_t)word == 0)
+            return false;
+    } while (!__atomic_compare_exchange_n(&item->word, &word, word + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return true;
+}
+
+void *pool_find(struct pool *pool, pool_name name)
+{
+    struct pool_item *item = (uint32_t)name ? pool_at(pool, (uint32_t)name - 1) : NULL;
+
+    return item && pool_try(item, (uint32_t)(name >> 32)) ? item : NULL;
+}
+
+/* Their generations go on, so that names of before name nothing. */
+void pool_forget(struct pool *pool)
+{
+    pool->free = 0;
+    pool->used = 0;
+}

@@ -1,0 +1,86 @@
+/*
+ * The functions that are wrapped, as the program would have called them without us: found behind
+ * this library by dlsym(3), before main() or at the first call, whichever comes first.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PRELOAD_REAL_H
+#define BLKIN_PRELOAD_REAL_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Not in every glibc's headers, or only where _FORTIFY_SOURCE is set. */
+int close_range(unsigned first, unsigned last, int flags);
+void closefrom(int first);
+int epoll_pwait2(int fd, struct epoll_event *events, int size, const struct timespec *timeout,
+                 const sigset_t *mask);
+ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room);
+ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
+                       struct sockaddr *address, socklen_t *length);
+ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                const sigset_t *mask, size_t room);
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int fd, const char *path, int flags);
+int __openat64_2(int fd, const char *path, int flags);
+
+#define PRELOAD_REAL_SOCKETS(X)                                                                    \
+    X(accept)                                                                                      \
+    X(accept4)                                                                                     \
+    X(connect) X(socket) X(socketpair) X(shutdown) X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) \
+        X(recvmmsg) X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send)       \
+            X(sendto) X(sendmsg) X(sendmmsg) X(sendfile) X(sendfile64) X(splice) X(close)          \
+                X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) X(_exit)
+
+#define PRELOAD_REAL_WAITS(X) \
+    X(epoll_wait)             \
+    X(epoll_pwait)            \
+    X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect)
+
+#define PRELOAD_REAL_FILES(X)                                                                 \
+    X(open)                                                                                   \
+    X(open64)                                                                                 \
+    X(openat) X(openat64) X(creat) X(creat64) X(__open_2) X(__open64_2) X(__openat_2)         \
+        X(__openat64_2) X(pread) X(pread64) X(preadv) X(preadv64) X(preadv2) X(preadv64v2)    \
+            X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(pwritev) X(pwritev64)     \
+                X(pwritev2) X(pwritev64v2) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) \
+                    X(fallocate) X(fallocate64) X(copy_file_range)
+
+#define PRELOAD_REAL_POINTER(name) __typeof__(name) *name;
+struct preload_real {
+    PRELOAD_REAL_SOCKETS(PRELOAD_REAL_POINTER)
+    PRELOAD_REAL_WAITS(PRELOAD_REAL_POINTER)
+    PRELOAD_REAL_FILES(PRELOAD_REAL_POINTER)
+};
+
+extern struct preload_real preload_real_functions;
+extern bool preload_real_is_ready;
+
+void preload_find_real(void);
+
+/*
+ * real()->read(...). A member is NULL where this glibc has no such function: then the program has
+ * found our name only, and gets ENOSYS.
+ */
+static inline const struct preload_real *real(void)
+{
+    if (__builtin_expect(!__atomic_load_n(&preload_real_is_ready, __ATOMIC_ACQUIRE), 0))
+        preload_find_real();
+    return &preload_real_functions;
+}
+
+#endif

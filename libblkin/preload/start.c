@@ -1,0 +1,54 @@
+/*
+ * The start of the process, and of a child of fork(2).
+ *
+ * Nothing of LTTng is loaded here: many programs drop privileges, close all descriptors or fork
+ * before they serve their first request, and most that a preload reaches never serve one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "interaction.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char service_name[72];
+static struct blkin_endpoint service = {.ip = "", .name = service_name};
+static pid_t own_pid;
+
+const char *preload_service_name(void)
+{
+    return service_name;
+}
+
+bool preload_is_own_process(void)
+{
+    return getpid() == own_pid;
+}
+
+/*
+ * What was at hand is the parent's: who answers it there records it. The locks of this library are
+ * none, so that nothing is left locked; what another thread was changing is left as it is, and
+ * lost.
+ */
+static void after_fork(void)
+{
+    own_pid = getpid();
+    preload_forks++;
+    interaction_forget_all();
+    thread_forget_all();
+}
+
+/* The name is copied: servers write their state over their arguments. */
+__attribute__((constructor(103))) static void start(void)
+{
+    const char *name = secure_getenv("BLKIN_SERVICE");
+
+    own_pid = getpid();
+    strncpy(service_name, name && name[0] ? name : program_invocation_short_name,
+            sizeof(service_name) - 1);
+    blkin_set_service(&service);
+    preload_config_init();
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}

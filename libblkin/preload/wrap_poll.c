@@ -1,0 +1,239 @@
+/*
+ * Wrappers of the calls that wait for events.
+ *
+ * While answered interactions are held, a wait is split: if nothing has happened for HOLD_NS, they
+ * are over, and the wait goes on for the rest of its time. The program sees one wait.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "interaction.h"
+
+#include <string.h>
+
+#define HOLD_MS (int)(HOLD_NS / 1000000)
+
+static const struct timespec hold_time = {.tv_nsec = HOLD_NS};
+
+/*
+ * Before a wait: for one descriptor, a thread may wait in the middle of a request; for more, it
+ * waits for its next one. Returns true if it is to be split.
+ */
+static bool waits(bool for_many)
+{
+    bool holds;
+    int saved_errno;
+
+    if (preload_thread.is_inside)
+        return false;
+    if (!preload_thread.thread) {
+        preload_thread.round += for_many;
+        return false;
+    }
+    saved_errno = preload_enter();
+    if (blkin_is_on() && preload_config()->is_traced) {
+        holds = interaction_waits_for_events(for_many);
+    } else {
+        interaction_drop_held();
+        holds = false;
+    }
+    preload_leave(saved_errno);
+    return holds;
+}
+
+static void is_idle(void)
+{
+    const int saved_errno = preload_enter();
+
+    interaction_is_idle();
+    preload_leave(saved_errno);
+}
+
+/* ---- times ---- */
+
+static inline bool is_long_ms(int timeout)
+{
+    return timeout < 0 || timeout > HOLD_MS;
+}
+
+static inline int rest_ms(int timeout)
+{
+    return timeout < 0 ? timeout : timeout - HOLD_MS;
+}
+
+static bool is_long(const struct timespec *timeout)
+{
+    return !timeout || timeout->tv_sec > 0 || timeout->tv_nsec > hold_time.tv_nsec;
+}
+
+static struct timespec rest_of(const struct timespec *timeout)
+{
+    struct timespec rest = {0};
+
+    if (!timeout)
+        return rest;
+    rest = *timeout;
+    rest.tv_nsec -= hold_time.tv_nsec;
+    if (rest.tv_nsec < 0) {
+        rest.tv_nsec += 1000000000;
+        rest.tv_sec--;
+    }
+    return rest;
+}
+
+/* ---- the wrappers ---- */
+
+/* The real call twice: for HOLD, then for the rest. */
+#define WAIT(is_split, call_for_hold, call_for_rest) \
+    do {                                             \
+        if (is_split) {                              \
+            const int result = call_for_hold;        \
+                                                     \
+            if (result != 0)                         \
+                return result;                       \
+            is_idle();                               \
+            return call_for_rest;                    \
+        }                                            \
+    } while (0)
+
+PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int timeout)
+{
+    WAIT(waits(true) && is_long_ms(timeout), real()->epoll_wait(fd, events, size, HOLD_MS),
+         real()->epoll_wait(fd, events, size, rest_ms(timeout)));
+    return real()->epoll_wait(fd, events, size, timeout);
+}
+
+PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int timeout,
+                               const sigset_t *mask)
+{
+    WAIT(waits(true) && is_long_ms(timeout), real()->epoll_pwait(fd, events, size, HOLD_MS, mask),
+         real()->epoll_pwait(fd, events, size, rest_ms(timeout), mask));
+    return real()->epoll_pwait(fd, events, size, timeout, mask);
+}
+
+PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
+                                const struct timespec *timeout, const sigset_t *mask)
+{
+    const struct timespec rest = rest_of(timeout);
+
+    if (!real()->epoll_pwait2) {
+        errno = ENOSYS;
+        return -1;
+    }
+    WAIT(waits(true) && is_long(timeout), real()->epoll_pwait2(fd, events, size, &hold_time, mask),
+         real()->epoll_pwait2(fd, events, size, timeout ? &rest : NULL, mask));
+    return real()->epoll_pwait2(fd, events, size, timeout, mask);
+}
+
+PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    WAIT(waits(count > 1) && is_long_ms(timeout), real()->poll(fds, count, HOLD_MS),
+         real()->poll(fds, count, rest_ms(timeout)));
+    return real()->poll(fds, count, timeout);
+}
+
+PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
+{
+    WAIT(waits(count > 1) && is_long_ms(timeout), real()->__poll_chk(fds, count, HOLD_MS, room),
+         real()->__poll_chk(fds, count, rest_ms(timeout), room));
+    return real()->__poll_chk(fds, count, timeout, room);
+}
+
+PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                         const sigset_t *mask)
+{
+    const struct timespec rest = rest_of(timeout);
+
+    WAIT(waits(count > 1) && is_long(timeout), real()->ppoll(fds, count, &hold_time, mask),
+         real()->ppoll(fds, count, timeout ? &rest : NULL, mask));
+    return real()->ppoll(fds, count, timeout, mask);
+}
+
+PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                               const sigset_t *mask, size_t room)
+{
+    const struct timespec rest = rest_of(timeout);
+
+    WAIT(waits(count > 1) && is_long(timeout),
+         real()->__ppoll_chk(fds, count, &hold_time, mask, room),
+         real()->__ppoll_chk(fds, count, timeout ? &rest : NULL, mask, room));
+    return real()->__ppoll_chk(fds, count, timeout, mask, room);
+}
+
+/* ---- sets: they are the program's question and the kernel's answer in one ---- */
+
+struct sets {
+    size_t size; /* of what is in use, in bytes */
+    fd_set *at[3];
+    fd_set asked[3];
+};
+
+/* False for sets that are larger than the type: then the wait is not split. */
+static bool keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
+                      fd_set *failed)
+{
+    fd_set *const at[3] = {readable, writable, failed};
+
+    if (count < 0 || count > FD_SETSIZE)
+        return false;
+    sets->size = ((size_t)count + NFDBITS - 1) / NFDBITS * sizeof(fd_mask);
+    for (int i = 0; i < 3; i++) {
+        sets->at[i] = at[i];
+        if (at[i])
+            memcpy(&sets->asked[i], at[i], sets->size);
+    }
+    return true;
+}
+
+static void ask_again(const struct sets *sets)
+{
+    for (int i = 0; i < 3; i++) {
+        if (sets->at[i])
+            memcpy(sets->at[i], &sets->asked[i], sets->size);
+    }
+}
+
+/* select(2) takes from the timeout what it has waited. */
+static void take_time(struct timeval *timeout, suseconds_t waited_us)
+{
+    if (!timeout)
+        return;
+    timeout->tv_usec -= waited_us;
+    if (timeout->tv_usec < 0) {
+        timeout->tv_usec += 1000000;
+        timeout->tv_sec--;
+    }
+}
+
+PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set *failed,
+                          struct timeval *timeout)
+{
+    const suseconds_t hold_us = (suseconds_t)(HOLD_NS / 1000);
+    struct timeval hold = {.tv_usec = hold_us};
+    struct sets sets;
+    int result;
+
+    if (!waits(true) || (timeout && timeout->tv_sec == 0 && timeout->tv_usec <= hold_us) ||
+        !keep_sets(&sets, count, readable, writable, failed))
+        return real()->select(count, readable, writable, failed, timeout);
+    result = real()->select(count, readable, writable, failed, &hold);
+    take_time(timeout, hold_us - hold.tv_usec);
+    if (result != 0)
+        return result;
+    is_idle();
+    ask_again(&sets);
+    return real()->select(count, readable, writable, failed, timeout);
+}
+
+PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set *failed,
+                           const struct timespec *timeout, const sigset_t *mask)
+{
+    const struct timespec rest = rest_of(timeout);
+    struct sets sets;
+
+    if (!waits(true) || !is_long(timeout) || !keep_sets(&sets, count, readable, writable, failed))
+        return real()->pselect(count, readable, writable, failed, timeout, mask);
+    WAIT(true, real()->pselect(count, readable, writable, failed, &hold_time, mask),
+         (ask_again(&sets),
+          real()->pselect(count, readable, writable, failed, timeout ? &rest : NULL, mask)));
+    return -1; /* not reached */
+}
