@@ -13,6 +13,8 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
 MANDIR ?= $(PREFIX)/share/man
+# not for the linker: it is preloaded by its path
+PRELOADDIR ?= $(LIBDIR)/blkin
 # where nbdkit looks for filters; of another PREFIX than the system's, as if nbdkit were there too.
 # A path of the machine that runs it: without the sysroot that pkg-config may put before it.
 FILTERDIR ?= $(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) --variable=filterdir \
@@ -66,8 +68,8 @@ pkg_libs = $(shell $(PKG_CONFIG) --libs $(1))
 
 lib := $(BUILD)/lib/libblkin.so.$(SO_VERSION)
 lib_static := $(BUILD)/lib/libblkin.a
-preload := $(BUILD)/lib/libblkin-preload.so
 provider := $(BUILD)/lib/libblkin-lttng.so.$(SO_VERSION)
+preload := $(BUILD)/lib/libblkin-preload.so
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
 headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blkin_base.h \
@@ -76,14 +78,14 @@ headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blki
 lttng_header := tracepoints/zipkin_trace.h
 
 lib_src := $(wildcard libblkin/*.c)
-preload_src := $(wildcard libblkin/preload/*.c)
 provider_src := $(wildcard tracepoints/*.c)
+preload_src := $(wildcard libblkin/preload/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
 account_src := $(wildcard babeltrace-plugin/account/*.c)
 analysis_src := $(wildcard babeltrace-plugin/analysis/*.c)
 plugin_src := $(wildcard babeltrace-plugin/*.c) $(core_src) $(output_src) $(account_src) $(analysis_src)
-tool_src := $(wildcard tools/*.c tools/*/*.c)
+tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
@@ -94,7 +96,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
@@ -112,7 +114,7 @@ obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(lib) $(lib_static) $(preload) $(provider) $(plugin) $(tool) $(examples) \
+all: $(lib) $(lib_static) $(provider) $(preload) $(plugin) $(tool) $(examples) \
 	$(or $(nbdkit_filter),no-nbdkit) include pc ## build all
 
 $(BUILD)/deps.ok: scripts/deps
@@ -146,14 +148,6 @@ $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
 	$(call say,AR)$(AR) rcs $@ $^
 
-# -U_FORTIFY_SOURCE: it defines what the checked headers define; -fexceptions: threads are cancelled
-# in the calls that it wraps
-$(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
-$(preload): $(call obj,$(preload_src)) $(lib)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin \
-		-Wl,-rpath,'$$ORIGIN' $(LDLIBS)
-
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 # pthread_cancel(3), which LTTng calls at exit, loads libgcc_s: too late after chroot(2)
@@ -162,6 +156,20 @@ $(provider): $(call obj,$(provider_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common \
 		$(link_gcc_s) $(LDLIBS)
+
+# what `blkin run` puts into servers: over libblkin, which a program may have, too. Of that, the part that
+# watches a file is in it once more. Not fortified, as it defines what the checked headers define; with
+# -fexceptions, as threads are cancelled in the calls that it wraps.
+preload_obj := $(call obj,$(preload_src) libblkin/policy.c)
+$(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
+link_preload = $(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
+$(preload): $(preload_obj) $(lib) | $(provider)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_preload) -Wl,-rpath,'$$ORIGIN' $(LDLIBS)
+# the same as it is installed: always anew, for LIBDIR may be another one
+$(BUILD)/install/libblkin-preload.so: $(preload_obj) $(lib) FORCE
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_preload) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR)) $(LDLIBS)
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
 $(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
@@ -176,7 +184,7 @@ $(plugin_parts): $(call obj,$(filter-out %/plugin.c,$(plugin_src)))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
+$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' -DPRELOAD_DIR='"$(PRELOADDIR)"' -iquote tools -Ibabeltrace-plugin $(call pkg_cflags,$(tool_pkgs)) \
 	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,$(tool_src)) $(plugin_parts)
 	@mkdir -p $(@D)
@@ -266,6 +274,14 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call obj,$(core_src) $(output_src) $(account_src) $(analysis_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
+# a test of parts has all of them but the wrappers; the others are programs to be preloaded
+preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
+$(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/preload/*.c)): | include
+$(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
+$(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) -iquote tools -Ibabeltrace-plugin \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -598,7 +614,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -Ilibblkin $(public_flags) \
 			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
@@ -607,11 +623,12 @@ format: ## format the C and C++ files
 
 # ---------------------------------------------------------------------------------- install
 
-install: all man $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
-	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/blkin \
+install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PRELOADDIR) $(DESTDIR)$(INCLUDEDIR)/blkin \
 		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
 		$(DESTDIR)$(MANDIR)/man5
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(BUILD)/install/$(notdir $(preload)) $(DESTDIR)$(PRELOADDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
 	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
 	$(INSTALL) -m 644 $(BUILD)/blkin.pc $(DESTDIR)$(LIBDIR)/pkgconfig
@@ -639,7 +656,8 @@ refresh_ld_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
 uninstall: man ## remove what install has installed
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
 		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
-		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so)
+		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so) $(DESTDIR)$(PRELOADDIR)/$(notdir $(preload))
+	@rmdir $(DESTDIR)$(PRELOADDIR) 2>/dev/null || :
 	@for page in $(BUILD)/man/*.[135]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)

@@ -39,10 +39,10 @@
  * Times are in ns of CLOCK_MONOTONIC.
  *
  * Threads and signals. Every function may be called from any thread, and all but those of "the
- * process", "sampling" and "slow requests", and those that format, from a signal handler, on spans
- * of the handler's own: it must not touch one that the code under it may be using. Not so for the
- * first span of a process, which loads the provider: call blkin_init() before; nor for that of a
- * thread: call blkin_init_thread(). See doc/library.md.
+ * process", "sampling", "usage" and "slow requests", and those that format, from a signal handler,
+ * on spans of the handler's own: it must not touch one that the code under it may be using. Not so
+ * for the first span of a process, which loads the provider: call blkin_init() before; nor for that
+ * of a thread: call blkin_init_thread(). See doc/library.md.
  *
  * Nothing fails: functions return nothing, and errno is left alone.
  *
@@ -135,13 +135,28 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
 /*
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
  * "rate=100" (traces per second), each optionally followed by rules for names of root spans, as
- * in "ratio=0.01,scrub:never,recover*:always", and by the least severity that annotations are
- * recorded with in one event per span, as in "always,severity=notice". A trace that comes with a
+ * in "ratio=0.01,scrub:never,recover*:always", by the least severity that annotations are recorded
+ * with in one event per span, as in "always,severity=notice", and by a level of blkin_set_usage(),
+ * which goes before the one that is set there, as in "always,usage=2". A trace that comes with a
  * decision keeps it, and a debug flag means "always". The environment variable BLKIN_SAMPLING sets
  * the same at start, and a sampling file changes it from outside at any time: see doc/library.md.
  * Returns 0, or -EINVAL, and nothing changed, for another text.
  */
 BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
+
+/* ---- usage ---- */
+
+/*
+ * Sets what is measured of a span's thread while it works for the span, and recorded as tags of it:
+ * 0, the default: nothing; 1: its time on a CPU and off it, usage.cpu_us and usage.off_cpu_us; 2:
+ * usage.switches, usage.preemptions, usage.faults, usage.major_faults and usage.dirtied_pages, too;
+ * 3: also usage.run_delay_us, the part of the time off the CPU in which it waited for one. A thread
+ * works for its current span; for one that never was the current one, from its begin to its end, if
+ * both are on one thread that did not turn to another request in between. Children that have tags
+ * of their own are left out. A span of which that is not known has no such tags. See
+ * doc/library.md. Counts for spans that begin from now on. Returns 0, or -EINVAL for another level.
+ */
+BLKIN_PUBLIC int blkin_set_usage(int level);
 
 /* ---- slow requests ---- */
 
@@ -205,6 +220,12 @@ static inline void blkin_heartbeat(void)
 static inline int blkin_set_sampling(const char *policy)
 {
     (void)policy;
+    return 0;
+}
+
+static inline int blkin_set_usage(int level)
+{
+    (void)level;
     return 0;
 }
 
@@ -637,7 +658,7 @@ static inline void blkin_span_drop(struct blkin_span *span)
  * dropped, with all that is said of it, and counted.
  *
  * Where the span's BLKIN_SPAN_LOG bytes are full, a step is recorded as an event of its own at its
- * end, with some 120 bytes for its name and all that is in it.
+ * end, with some 120 bytes for its name and all that is in it; 70 if the span's usage is measured.
  */
 static inline void blkin_step_begin(struct blkin_span *span, const char *name, enum blkin_kind kind)
 {

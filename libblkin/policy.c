@@ -41,19 +41,20 @@ static void take_from(struct blkin_policy_source *source, const char *where, con
 {
     const char *wrong = source->take(text);
 
-    if (wrong && secure_getenv("BLKIN_DEBUG"))
+    if (wrong && (source->is_outspoken || secure_getenv("BLKIN_DEBUG")))
         fprintf(stderr, "libblkin: %s: \"%s\" is not %s, in less than %d bytes\n", where, wrong,
                 source->expected, BLKIN_POLICY_TEXT_MAX);
 }
 
-static bool read_line(int fd, char *text, size_t size)
+static bool read_text(int fd, char *text, size_t size, bool has_lines)
 {
     const ssize_t length = read(fd, text, size - 1);
 
     if (length < 0)
         return false;
     text[length] = '\0';
-    text[strcspn(text, "\r\n")] = '\0';
+    if (!has_lines)
+        text[strcspn(text, "\r\n")] = '\0';
     return true;
 }
 
@@ -71,7 +72,7 @@ static void take_file_over(struct blkin_policy_source *source)
     fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
-    if (read_line(fd, text, sizeof(text)))
+    if (read_text(fd, text, sizeof(text), source->has_lines))
         take_from(source, source->path, text);
     close(fd);
     source->inode = status.st_ino;

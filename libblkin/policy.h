@@ -22,6 +22,8 @@ struct blkin_policy_source {
     const char *file_variable;
     const char *default_file;
     const char *expected; /* what a text should have been, for people */
+    bool has_lines;       /* the file's text is all of it, not its first line */
+    bool is_outspoken;    /* says what is wrong also without BLKIN_DEBUG */
     /*
      * Puts the policy in force, with the lock held. Returns NULL, or what of the text is wrong: a
      * part of it, as text of the callee's.

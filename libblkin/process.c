@@ -13,6 +13,7 @@
 #include "slow.h"
 #include "span.h"
 #include "thread.h"
+#include "usage.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@
 const struct blkin_service *blkin_service;
 static const char *version = "";
 uint64_t blkin_chores_due_ticks;
+static uint64_t really_due_ticks;
 
 void blkin_service_prepare(struct blkin_service *prepared, const struct blkin_endpoint *endpoint)
 {
@@ -100,25 +102,42 @@ static void record_process(const struct blkin_provider *provider)
     blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
 }
 
+/* Whoever changes the usage's level at the same time has the last word. */
+static void set_chores_due(uint64_t due)
+{
+    uint32_t state;
+
+    do {
+        state = __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&blkin_chores_due_ticks, blkin_usage_is_on() ? BLKIN_CHORES_ALWAYS : due,
+                         __ATOMIC_SEQ_CST);
+    } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
+}
+
 void blkin_do_chores(uint64_t now_ticks)
 {
     const struct blkin_provider *provider = blkin_provider();
     const int saved_errno = errno;
-    uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+    uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
 
     /* who moves the time on does the work: the others are not held up */
-    if (!blkin_is_due(now_ticks, due) ||
-        !__atomic_compare_exchange_n(&blkin_chores_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
+    if (!blkin_is_due(now_ticks, due)) {
+        if (!blkin_usage_is_on())
+            set_chores_due(due);
+        return;
+    }
+    if (!__atomic_compare_exchange_n(&really_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
+    set_chores_due(next);
     blkin_sampling_refresh();
     blkin_slow_refresh();
     errno = saved_errno;
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
     /* the same time again: who does the work next sees what we have written */
-    (void)__atomic_compare_exchange_n(&blkin_chores_due_ticks, &next, next, false, __ATOMIC_RELEASE,
+    (void)__atomic_compare_exchange_n(&really_due_ticks, &next, next, false, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED);
 }
 
@@ -141,6 +160,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
     thread->sequence = thread->streamed_sequence = 0;
     thread->number = blkin_id_next(thread) & ~UINT64_C(1);
     (void)blkin_put_long(thread->digits, thread->number);
+    blkin_usage_thread_begin();
 }
 
 void blkin_init_thread(void)
@@ -157,6 +177,7 @@ static void after_fork(void)
     blkin_provider_after_fork();
     blkin_sampling_after_fork();
     blkin_slow_after_fork();
+    blkin_usage_after_fork();
 }
 
 /* At load time, when no thread of this library can be in fork() yet. */

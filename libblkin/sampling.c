@@ -12,7 +12,9 @@
 #include "blkin.h"
 #include "clock.h"
 #include "policy.h"
+#include "usage.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define TEXT_MAX  BLKIN_POLICY_TEXT_MAX
@@ -35,17 +37,19 @@ struct policy {
     char text[TEXT_MAX];
     uint32_t
         severity; /* the least that is recorded: enum blkin_severity, whose greatest is least */
+    int usage;    /* the level; -1: the program's */
     unsigned rule_count;
     struct rule otherwise;
     struct rule rules[RULES_MAX];
 };
 
 static struct policy slots[SLOTS] = {
-    {.text = "always", .otherwise = {.mode = ALWAYS, .ppm = 1000000}},
+    {.text = "always", .usage = -1, .otherwise = {.mode = ALWAYS, .ppm = 1000000}},
 };
 static struct policy *current = &slots[0];
 uint32_t blkin_least_severity = BLKIN_DEBUG;
 static unsigned next_slot = 1;
+static int usage_of_program;
 
 /* ---- the text form ---- */
 
@@ -117,11 +121,19 @@ static bool parse_severity(const char *text, uint32_t *severity)
     return false;
 }
 
+static bool parse_usage(const char *text, int *level)
+{
+    *level = text[0] - '0';
+    return *level >= 0 && *level <= BLKIN_USAGE_LEVEL_MAX && text[1] == '\0';
+}
+
 /* What may follow the first part. */
 static bool parse_part(char *text, struct policy *policy)
 {
     if (strncmp(text, "severity=", 9) == 0)
         return parse_severity(text + 9, &policy->severity);
+    if (strncmp(text, "usage=", 6) == 0)
+        return parse_usage(text + 6, &policy->usage);
     if (policy->rule_count == RULES_MAX || !parse_rule(text, &policy->rules[policy->rule_count]))
         return false;
     policy->rule_count++;
@@ -140,6 +152,7 @@ static bool parse(const char *text, struct policy *policy)
     strcpy(copy, text);
     strcpy(policy->text, text);
     policy->severity = BLKIN_DEBUG;
+    policy->usage = -1;
     part = strsep(&rest, ",");
     if (!parse_mode(blkin_policy_trimmed(part), &policy->otherwise))
         return false;
@@ -148,6 +161,11 @@ static bool parse(const char *text, struct policy *policy)
             return false;
     }
     return true;
+}
+
+static void set_usage(void)
+{
+    blkin_usage_set((unsigned)(current->usage >= 0 ? current->usage : usage_of_program));
 }
 
 static const char *take(const char *text)
@@ -159,6 +177,7 @@ static const char *take(const char *text)
     next_slot = (next_slot + 1) % SLOTS;
     __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_least_severity, policy->severity, __ATOMIC_RELAXED);
+    set_usage();
     return NULL;
 }
 
@@ -167,7 +186,7 @@ static struct blkin_policy_source source = {
     .file_variable = "BLKIN_SAMPLING_FILE",
     .default_file = "/run/blkin/sampling",
     .expected = "a sampling policy, expected always, never, ratio=0..1 or rate=traces-per-second, "
-                "then rules such as ,name*:never and ,severity=notice",
+                "then rules such as ,name*:never, ,severity=notice and ,usage=0..3",
     .take = take,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -175,6 +194,17 @@ static struct blkin_policy_source source = {
 int blkin_set_sampling(const char *text)
 {
     return blkin_policy_set(&source, text);
+}
+
+int blkin_set_usage(int level)
+{
+    if (level < 0 || level > BLKIN_USAGE_LEVEL_MAX)
+        return -EINVAL;
+    pthread_mutex_lock(&source.lock);
+    usage_of_program = level;
+    set_usage();
+    pthread_mutex_unlock(&source.lock);
+    return 0;
 }
 
 void blkin_sampling_init(void)

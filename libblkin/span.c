@@ -7,6 +7,7 @@
 
 #include "sampling.h"
 #include "slow.h"
+#include "usage.h"
 
 static const int not_known_yet = 1;
 
@@ -155,16 +156,25 @@ static inline void begin(struct blkin_span *span, uint64_t start_ns)
 static void begin_otherwise(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
-    uint64_t now = blkin_ticks();
+    const uint64_t now = blkin_ticks();
+    uint64_t start_ns = 0;
+    uint8_t state = SPAN_RECORDED;
 
-    if (blkin_chores_are_due(now)) {
+    if (!blkin_chores_are_due(now)) {
+        start_ns = blkin_clock_ns(now);
+    } else {
         blkin_do_chores(now);
-        now = blkin_ticks();
+        if (blkin_usage_is_on() && (start_ns = blkin_usage_begin(span)))
+            state |= SPAN_CHARGED;
+        else
+            start_ns = span_now_ns();
     }
-    begin(span, blkin_clock_ns(now));
+    begin(span, start_ns);
+    if (state != SPAN_RECORDED)
+        set_state(span, state);
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
         inside->limit = 0;
-        set_state(span, SPAN_RECORDED | SPAN_STREAMED);
+        set_state(span, state | SPAN_STREAMED);
         blkin_stream_begin(span, &(struct stream_begin){
                                      .id = span->context.span_id,
                                      .parent_id = span->context.parent_span_id,
@@ -199,6 +209,8 @@ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_le
         set_state(span, 0);
         /* a process that records nothing must see the sampling file change too */
         blkin_do_chores_if_due(blkin_ticks());
+        if (blkin_usage_is_on())
+            blkin_usage_turn_away();
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
@@ -274,24 +286,38 @@ __attribute__((noinline)) static void record_remarkable(struct blkin_span *span,
     blkin_slow_span(span, end_ns);
 }
 
-/* The rest of the event. */
+static inline const struct blkin_service *service_of(const struct span *inside)
+{
+    return __builtin_expect(inside->service.length, 0)
+               ? &inside->service
+               : __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+}
+
+/* All of the event before its log. */
+static inline __attribute__((always_inline)) void
+finish_event(bool by_pdep, struct blkin_span *span, uint64_t end_ns, struct blkin_thread *thread)
+{
+    struct span *inside = span_inside(span);
+    struct blkin_span_event *event = &inside->event;
+
+    event->trace_id = span->context.trace_id;
+    event->parent_id = span->context.parent_span_id;
+    event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
+    span_put_head(by_pdep, span_head(inside), span, span->context.span_id, end_ns, thread,
+                  ++thread->sequence, inside->dropped);
+}
+
 static inline __attribute__((always_inline)) void
 record_span_by(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
                const struct blkin_provider *provider, struct blkin_thread *thread)
 {
     struct span *inside = span_inside(span);
     struct blkin_span_event *event = &inside->event;
-    const struct blkin_service *service = __builtin_expect(inside->service.length, 0)
-                                              ? &inside->service
-                                              : __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+    const struct blkin_service *service = service_of(inside);
     char *at = span_at(inside, inside->used);
 
     at = blkin_put_block(at, service->text, service->length);
-    event->trace_id = span->context.trace_id;
-    event->parent_id = span->context.parent_span_id;
-    event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
-    span_put_head(by_pdep, span_head(inside), span, span->context.span_id, end_ns, thread,
-                  ++thread->sequence, inside->dropped);
+    finish_event(by_pdep, span, end_ns, thread);
     if (__builtin_expect(inside->failed || blkin_may_be_slow(event->duration), 0))
         record_remarkable(span, end_ns, provider, (size_t)(at - (char *)event));
     else
@@ -317,6 +343,38 @@ static inline __attribute__((always_inline)) void record_span(struct blkin_span 
         record_span_by_shifts(span, end_ns, provider, thread);
 }
 
+/* Where the service has its place else, there is what is kept of the usage. */
+__attribute__((noinline)) static void record_charged_span(struct blkin_span *span, uint64_t end_ns,
+                                                          const struct blkin_provider *provider,
+                                                          const struct blkin_usage_tags *tags)
+{
+    struct span *inside = span_inside(span);
+    const struct blkin_service *service = service_of(inside);
+    char payload[SPAN_USED_MAX_OF_STEPS + sizeof(tags->text) + sizeof(service->text)];
+    char *at;
+
+    if (inside->failed & ~SPAN_KEEP)
+        inside->event.flags |= BLKIN_SPAN_ERROR;
+    finish_event(false, span, end_ns, blkin_this_thread());
+    at = blkin_put_bytes(payload, &inside->event, inside->used);
+    at = blkin_put_bytes(at, tags->text, tags->length);
+    at = blkin_put_bytes(at, service->text, service->length);
+    blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
+    if (inside->failed || blkin_may_be_slow(inside->event.duration))
+        blkin_slow_span(span, end_ns);
+}
+
+static void stream_usage(const struct blkin_span *span, uint64_t end_ns,
+                         const struct blkin_usage_tags *tags)
+{
+    size_t size;
+
+    for (const char *tag = tags->text; tag < tags->text + tags->length; tag += size) {
+        size = blkin_usage_tag_size(tag);
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, end_ns, tag, size);
+    }
+}
+
 /*
  * The chores come first: if the clocks have come apart, as in a suspend, that is seen here. Of both
  * forms the whole one comes first: who reads them knows it by the streamed one that is still open,
@@ -327,17 +385,26 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     const struct blkin_provider *provider = blkin_provider();
     const uint8_t state = span->state_;
     const uint64_t now = blkin_ticks();
+    struct blkin_usage_tags usage;
     uint64_t now_ns;
 
     blkin_do_chores_if_due(now);
     now_ns = blkin_clock_ns(now);
+    usage.length = 0;
+    if (state & SPAN_CHARGED)
+        blkin_usage_end(span, now_ns, time_ns >= now_ns, &usage);
     if (time_ns > now_ns)
         time_ns = now_ns;
     blkin_end_steps(span, time_ns, true);
     set_state(span, 0);
-    if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
+    if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
+        ; /* streamed, as it seems */
+    else if (state & SPAN_CHARGED)
+        record_charged_span(span, time_ns, provider, &usage);
+    else
         record_span(span, time_ns, provider, blkin_this_thread());
     if (state & SPAN_STREAMED) {
+        stream_usage(span, time_ns, &usage);
         blkin_stream_dropped(span, time_ns);
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, time_ns, NULL, 0);
     }
@@ -364,11 +431,16 @@ void blkin_span_end_(struct blkin_span *span)
 
 void blkin_span_drop_(struct blkin_span *span)
 {
-    if (span_is_streamed(span)) {
+    if (__builtin_expect(span->state_ != SPAN_RECORDED, 0)) {
         const uint64_t now_ns = span_now_ns();
+        struct blkin_usage_tags none;
 
-        blkin_end_steps(span, now_ns, false);
-        blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, now_ns, NULL, 0);
+        if (span->state_ & SPAN_CHARGED)
+            blkin_usage_end(span, now_ns, true, &none);
+        if (span_is_streamed(span)) {
+            blkin_end_steps(span, now_ns, false);
+            blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, now_ns, NULL, 0);
+        }
     }
     set_state(span, 0);
     span->has_context_ = CONTEXT_PASSED_ON;
@@ -386,6 +458,8 @@ struct blkin_span *blkin_set_current(struct blkin_span *span)
 {
     struct blkin_span *before = blkin_thread.current;
 
-    blkin_thread.current = span;
+    blkin_thread.current = span; /* first: a signal handler puts back what it has found */
+    if (blkin_usage_is_on())
+        blkin_usage_switch(span);
     return before;
 }

@@ -12,11 +12,13 @@
 #include "process.h"
 #include "put.h"
 #include "thread.h"
+#include "usage.h"
 
 /* blkin_span.state_; 0 is "not recorded". */
 enum {
     SPAN_RECORDED = 1, /* as blkin:span, when it ends */
     SPAN_STREAMED = 2, /* and as blkin:begin, annotations, tags and blkin:end as they happen */
+    SPAN_CHARGED = 4,  /* with what it uses */
 };
 
 /* blkin_span.has_context_; 0 is "not set". */
@@ -44,6 +46,9 @@ enum {
     (sizeof(struct blkin_span_event) + SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE + BLKIN_SPAN_LOG)
 #define SPAN_USED_MAX_OF_STEPS (SPAN_USED_MAX + SPAN_RESERVE)
 #define SPAN_RESERVE           132
+#define SPAN_RESERVE_IF_CHARGED                                                    \
+    (sizeof(((struct blkin_span *)0)->inside_) - sizeof(struct blkin_span_usage) - \
+     offsetof(struct span, event) - SPAN_USED_MAX)
 
 /*
  * What blkin_span.inside_ holds. The event is there from the begin, with all that does not change
@@ -76,6 +81,9 @@ _Static_assert(SPAN_TAIL_MAX <= SPAN_RESERVE && BLKIN_BLOCK <= SPAN_RESERVE &&
                    SPAN_TAIL_MAX <= sizeof(((struct blkin_service *)0)->text) &&
                    BLKIN_BLOCK <= sizeof(((struct blkin_service *)0)->text),
                "no room for the service");
+_Static_assert(offsetof(struct span, event) + SPAN_USED_MAX + sizeof(struct blkin_span_usage) <=
+                   sizeof(((struct blkin_span *)0)->inside_),
+               "no room for the usage");
 
 static inline struct span *span_inside(struct blkin_span *span)
 {
@@ -85,6 +93,13 @@ static inline struct span *span_inside(struct blkin_span *span)
 static inline const struct span *span_inside_const(const struct blkin_span *span)
 {
     return (const struct span *)(const void *)span->inside_;
+}
+
+/* Of a span with SPAN_CHARGED. */
+static inline struct blkin_span_usage *span_usage(struct blkin_span *span)
+{
+    return (struct blkin_span_usage *)(void *)((char *)span->inside_ + sizeof(span->inside_) -
+                                               sizeof(struct blkin_span_usage));
 }
 
 /* The byte of the event at this offset: of its fixed part or of a string. */
@@ -118,12 +133,20 @@ static inline void span_drop_record(struct span *inside, bool is_streamed)
         inside->unstreamed++;
 }
 
-/* Bytes of the event up to which there is room for what is said now. */
-static inline size_t span_room(const struct span *inside)
+/* Bytes of the event up to which there is room for open steps and what is in them. */
+static inline size_t span_room_of_steps(const struct blkin_span *span)
 {
+    return SPAN_USED_MAX + (span->state_ & SPAN_CHARGED ? SPAN_RESERVE_IF_CHARGED : SPAN_RESERVE);
+}
+
+/* And for what is said now. */
+static inline size_t span_room(const struct blkin_span *span)
+{
+    const struct span *inside = span_inside_const(span);
+
     if (inside->lost_depth)
         return 0;
-    return inside->depth ? SPAN_USED_MAX_OF_STEPS : SPAN_USED_MAX;
+    return inside->depth ? span_room_of_steps(span) : SPAN_USED_MAX;
 }
 
 /* The id of the innermost open step, or the span's own. */

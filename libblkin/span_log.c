@@ -89,9 +89,11 @@ static inline char *take_room(struct span *inside, size_t size)
 }
 
 /* A record that has no room is counted. */
-static void add_record(struct span *inside, const char *record, size_t size)
+static void add_record(struct blkin_span *span, const char *record, size_t size)
 {
-    if (inside->used + size <= span_room(inside))
+    struct span *inside = span_inside(span);
+
+    if (inside->used + size <= span_room(span))
         (void)blkin_put_bytes(take_room(inside, size), record, size);
     else
         span_drop_record(inside, !inside->lost_depth);
@@ -103,7 +105,7 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
     struct span *inside = span_inside(span);
     const size_t size = (size_t)(end - record);
 
-    add_record(inside, record, size);
+    add_record(span, record, size);
     if (span_is_streamed(span) && !inside->lost_depth)
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
@@ -124,7 +126,7 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
     length = blkin_cut(text, length, SPAN_TEXT_MAX);
     end = put_annotation(record, severity, text, length, time_ns - inside->base_ns);
     if (blkin_is_severe_enough(severity & 7))
-        add_record(inside, record, (size_t)(end - record));
+        add_record(span, record, (size_t)(end - record));
     if (span_is_streamed(span) && !inside->lost_depth)
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns,
                      text, length);

@@ -93,7 +93,7 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
     length = blkin_cut(name, length, SPAN_STEP_MAX);
     size = BEGIN_SIZE(length) + (is_next ? 0 : NUMBER_SIZE);
     if (inside->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->step_number >= STEPS_MAX ||
-        at + size > SPAN_USED_MAX_OF_STEPS) {
+        at + size > span_room_of_steps(span)) {
         inside->lost_depth++;
         inside->limit = 0;
         span_drop_record(inside, false);

@@ -12,6 +12,7 @@
 #include "record/record.h"
 #include "report/report.h"
 #include "rotate/rotate.h"
+#include "run/run.h"
 #include "service/ask.h"
 #include "show/show.h"
 #include "stat/command.h"
@@ -43,6 +44,7 @@ static const struct command commands[] = {
     {"blkin reload", "have a service read its configuration again", reload_command},
     {"blkin report", "write a page of HTML about traces", report_command},
     {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
+    {"blkin run", "trace a server that nobody instrumented", run_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},
     {"blkin status", "how the services are that run", status_command},

@@ -1,19 +1,110 @@
 /*
- * The run file and the environment.
+ * The run-time configuration that is in force.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config.h"
 
-static const struct preload_config all = {.is_traced = true};
+#include "../policy.h"
+#include "blkin.h"
 
-const struct preload_config *preload_config_in_force = &all;
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-void preload_config_init(void)
+_Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
+               "a file that is taken whole is read whole");
+
+#define SLOTS 8
+
+static struct preload_config slots[SLOTS] = {
+    {.usage = PRELOAD_USAGE_UNSET}};         /* nothing is traced */
+static struct preload_config of_environment; /* what the file changes a part of */
+static char program_name[64];
+
+const struct preload_config *preload_config_in_force = &slots[0];
+uint64_t preload_config_due_ns;
+
+static const char *take(const char *text);
+
+static struct blkin_policy_source source = {
+    .variable = "BLKIN_RUN",
+    .file_variable = "BLKIN_RUN_FILE",
+    .default_file = PRELOAD_CONFIG_FILE,
+    .has_lines = true,
+    .is_outspoken = true,
+    .take = take,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+static const char *environment; /* the variable's text */
+
+/* Borrowed by libblkin for as long as the process runs; a thread may be reading the one before. */
+static void set_service(const struct preload_config *config)
 {
+    static struct blkin_endpoint endpoints[SLOTS];
+    struct blkin_endpoint *endpoint = &endpoints[config - slots];
+
+    endpoint->ip = "";
+    endpoint->name = config->service[0] ? config->service : program_name;
+    blkin_set_service(endpoint);
 }
 
-void preload_config_refresh(uint64_t now_ns)
+static void put_in_force(struct preload_config *config)
 {
-    (void)now_ns;
+    const struct preload_config *before = preload_config();
+
+    config->generation = before->generation + 1;
+    config->is_traced = preload_config_has_program(config, program_name);
+    __atomic_store_n(&preload_config_in_force, config, __ATOMIC_RELEASE);
+    if (strcmp(before->service, config->service) != 0)
+        set_service(config);
+    if (before->usage != config->usage)
+        (void)blkin_set_usage(config->usage == PRELOAD_USAGE_UNSET ? 0 : config->usage);
+}
+
+/* With the lock held. */
+static const char *take(const char *text)
+{
+    static char wrong[PRELOAD_CONFIG_MAX];
+    struct preload_config *config = &slots[(preload_config() - slots + 1) % SLOTS];
+
+    *config = of_environment;
+    if (preload_config_read(config, text, wrong, &source.expected))
+        return wrong;
+    if (text == environment)
+        of_environment = *config;
+    put_in_force(config);
+    return NULL;
+}
+
+void preload_config_look(uint64_t now_ns)
+{
+    uint64_t due_ns = __atomic_load_n(&preload_config_due_ns, __ATOMIC_RELAXED);
+
+    /* who moves the time on does the work: the others are not held up */
+    if (now_ns >= due_ns &&
+        __atomic_compare_exchange_n(&preload_config_due_ns, &due_ns, now_ns + PRELOAD_CONFIG_EVERY,
+                                    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        blkin_policy_refresh(&source);
+}
+
+static void after_fork(void)
+{
+    blkin_policy_after_fork(&source);
+}
+
+/*
+ * The name is kept, as programs write over their arguments, which it is a part of: nginx, postgres.
+ */
+void preload_config_init(void)
+{
+    (void)snprintf(program_name, sizeof(program_name), "%s", program_invocation_short_name);
+    environment = secure_getenv(source.variable);
+    preload_config_clear(&of_environment);
+    (void)take("");
+    set_service(preload_config());
+    blkin_policy_init(&source);
+    (void)pthread_atfork(NULL, NULL, after_fork);
 }

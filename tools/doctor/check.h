@@ -46,6 +46,7 @@ struct facts {
 struct doctor {
     const struct config *config;
     const char *section; /* "live", "rotate", "record" or "work": what it is about */
+    pid_t pid;           /* of the one that should be preloaded; 0: none */
     struct facts *facts;
     struct finding *findings;
     unsigned *count;
@@ -86,6 +87,7 @@ void check_recorder(const struct doctor *doctor, const json_t *status); /* a par
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
+void check_preload(const struct doctor *doctor);
 void check_sampling(const struct doctor *doctor);
 void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);

@@ -27,6 +27,7 @@ static const char usage[] =
     "\n"
     "  --section=NAME  what should run here: live, rotate, record or work (default:\n"
     "                  the one that does, else live)\n"
+    "  --pid=PID       should be traced by blkin run: is it, and why not?\n"
     "  --quiet         only what is not well\n"
     "  --json          as JSON, for programs\n"
     "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
@@ -44,6 +45,7 @@ static const struct group groups[] = {
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is it stopped? kill -CONT, or systemctl restart lttng-sessiond"},
     {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"preload", check_preload, NULL, NULL},
     {"sampling", check_sampling, NULL, NULL},
     {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
@@ -62,8 +64,9 @@ static const struct group groups[] = {
  */
 
 static bool is_json, is_quiet;
-static const char *section;
+static const char *section, *pid;
 static const struct config_flag flags[] = {{"json", &is_json, NULL},
+                                           {"pid", NULL, &pid},
                                            {"quiet", &is_quiet, NULL},
                                            {"section", NULL, &section},
                                            {NULL, NULL, NULL}};
@@ -156,6 +159,12 @@ static bool is_section(const char *name)
     return false;
 }
 
+static bool is_pid(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10 &&
+           strtol(text, NULL, 10) > 0;
+}
+
 /* What is left to go on with when the file is wrong: environment and flags. */
 static int without_file(int argc, char *argv[])
 {
@@ -192,9 +201,11 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     config = config_read(&request, argc, argv, status);
     if (!config)
         return NULL;
-    if (config_operands(config) > 0 || (section && !is_section(section))) {
+    if (config_operands(config) > 0 || (section && !is_section(section)) || (pid && !is_pid(pid))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, rotate, record or work" : "no argument");
+                config_operands(config) > 0 ? "no argument"
+                : pid && !is_pid(pid)       ? "the number of a process: --pid=1234"
+                                            : "--section=live, rotate, record or work");
         config_free(config);
         *status = 2;
         return NULL;
@@ -205,6 +216,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
         saw(patient, LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: defaults hold");
     request.section = section ? section : guess_section(config);
     patient->section = request.section;
+    patient->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     config_free(config);
     return config_read(&request, argc, argv, status);
 }

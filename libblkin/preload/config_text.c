@@ -1,0 +1,336 @@
+/*
+ * The text of a run-time configuration. Libc's string functions only: the command reads it, too.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "config.h"
+
+#include <string.h>
+
+#define BLANKS   " \t"
+#define PORT_MAX 65535
+
+static char *trimmed(char *text)
+{
+    size_t length;
+
+    text += strspn(text, BLANKS);
+    length = strlen(text);
+    while (length > 0 && strchr(BLANKS, text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
+/* ---- values ---- */
+
+static bool read_number(const char *text, unsigned max, unsigned *number)
+{
+    uint64_t value = 0;
+
+    if (!*text || strspn(text, "0123456789") != strlen(text))
+        return false;
+    for (; *text && value <= max; text++)
+        value = value * 10 + (unsigned)(*text - '0');
+    *number = (unsigned)value;
+    return value <= max;
+}
+
+/* Which of the words, which end in NULL; -1: none. */
+static int read_word(const char *text, const char *const words[])
+{
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Behind those that are there. It fits: all of them are parts of one text. */
+static bool add_glob(char globs[PRELOAD_CONFIG_MAX + 1], const char *glob)
+{
+    char *at = globs;
+
+    while (*at)
+        at += strlen(at) + 1;
+    if ((size_t)(at - globs) + strlen(glob) + 2 > PRELOAD_CONFIG_MAX + 1)
+        return false;
+    strcpy(at, glob);
+    at[strlen(glob) + 1] = '\0';
+    return true;
+}
+
+/* "*" stands for any text, also with slashes; "?" for any byte. */
+static bool fits(const char *glob, const char *text)
+{
+    const char *star = NULL; /* what follows the last one ... */
+    const char *from = text; /* ... and where that is tried */
+
+    while (*text) {
+        if (*glob == '*') {
+            star = ++glob;
+            from = text;
+        } else if (*glob == '?' || *glob == *text) {
+            glob++;
+            text++;
+        } else if (star) {
+            glob = star;
+            text = ++from;
+        } else {
+            return false;
+        }
+    }
+    return glob[strspn(glob, "*")] == '\0';
+}
+
+static bool fits_one_of(const char *globs, const char *text)
+{
+    bool does = !*globs;
+
+    for (; *globs && !does; globs += strlen(globs) + 1)
+        does = fits(globs, text);
+    return does;
+}
+
+/* ---- keys: each reads one value; those of a list are called for each item of it ---- */
+
+/* 6379 or 8000-8010 */
+static bool read_port(struct preload_config *config, char *item)
+{
+    char *dash = strchr(item, '-');
+    unsigned first, last;
+
+    if (dash)
+        *dash++ = '\0';
+    if (config->range_count == PRELOAD_RANGES_MAX ||
+        !read_number(trimmed(item), PORT_MAX, &first) ||
+        !read_number(dash ? trimmed(dash) : item, PORT_MAX, &last) || first == 0 || last < first)
+        return false;
+    config->ranges[config->range_count].first = (uint16_t)first;
+    config->ranges[config->range_count++].last = (uint16_t)last;
+    return true;
+}
+
+static bool read_program(struct preload_config *config, char *item)
+{
+    return !strchr(item, '/') && add_glob(config->programs, item);
+}
+
+static bool read_file(struct preload_config *config, char *item)
+{
+    return add_glob(config->files, item);
+}
+
+static bool read_file_calls(struct preload_config *config, char *item)
+{
+    static const char *const words[] = {"auto", "each", "totals", "off", NULL};
+    const int word = read_word(item, words);
+
+    config->file_calls = (uint8_t)word;
+    return word >= 0;
+}
+
+static bool read_min_us(struct preload_config *config, char *item)
+{
+    unsigned us = 0;
+    const bool is_right = read_number(item, 1000000000, &us);
+
+    config->least_ns = us * UINT64_C(1000);
+    return is_right;
+}
+
+static bool read_usage(struct preload_config *config, char *item)
+{
+    unsigned level = 0;
+    const bool is_right = read_number(item, 3, &level);
+
+    config->usage = (int8_t)level;
+    return is_right;
+}
+
+static bool read_guesses(struct preload_config *config, char *item)
+{
+    static const char *const words[] = {"mark", "link", NULL};
+    const int word = read_word(item, words);
+
+    config->guesses_are_linked = word == 1;
+    return word >= 0;
+}
+
+static bool read_payload(struct preload_config *config, char *item)
+{
+    unsigned bytes = 0;
+    const bool is_right = read_number(item, PRELOAD_PAYLOAD_MAX, &bytes);
+
+    config->payload = (uint8_t)bytes;
+    return is_right;
+}
+
+static bool read_service(struct preload_config *config, char *item)
+{
+    if (strlen(item) >= sizeof(config->service))
+        return false;
+    strcpy(config->service, item);
+    return true;
+}
+
+static void clear_ports(struct preload_config *config)
+{
+    config->range_count = 0;
+}
+
+static void clear_programs(struct preload_config *config)
+{
+    config->programs[0] = '\0';
+}
+
+static void clear_files(struct preload_config *config)
+{
+    config->files[0] = '\0';
+}
+
+static void clear_service(struct preload_config *config)
+{
+    config->service[0] = '\0';
+}
+
+static const struct key {
+    const char *name;
+    bool (*read)(struct preload_config *config, char *item);
+    void (*clear)(struct preload_config *config); /* NULL: there must be a value */
+    char between;                                 /* items of a list; '\0': it is none */
+    const char *expected;
+} keys[] = {
+    {"ports", read_port, clear_ports, ',',
+     "up to 64 ports or ranges of them, as in ports=6379,8000-8010"},
+    {"programs", read_program, clear_programs, ',',
+     "names of programs without their folder, as in programs=redis-server,nginx*"},
+    {"files", read_file, clear_files, ';', "paths, as in files=/var/lib/redis/*;/dev/nvme*"},
+    {"file-calls", read_file_calls, NULL, '\0', "file-calls=auto, each, totals or off"},
+    {"min-us", read_min_us, NULL, '\0', "microseconds, as in min-us=100"},
+    {"usage", read_usage, NULL, '\0', "usage=0, 1, 2 or 3"},
+    {"guesses", read_guesses, NULL, '\0', "guesses=mark or link"},
+    {"payload", read_payload, NULL, '\0', "bytes of each request, as in payload=0 to 64"},
+    {"service", read_service, clear_service, '\0',
+     "a name of less than 64 bytes, as in service=front"},
+};
+
+#define KEYS (sizeof(keys) / sizeof(keys[0]))
+
+static const struct key *find_key(const char *name, size_t length)
+{
+    for (unsigned i = 0; i < KEYS; i++) {
+        if (strlen(keys[i].name) == length && strncmp(keys[i].name, name, length) == 0)
+            return &keys[i];
+    }
+    return NULL;
+}
+
+/* ---- the text ---- */
+
+struct reading {
+    struct preload_config *config;
+    const struct key *key; /* whose list goes on after a comma; NULL: none */
+    const char *expected;
+};
+
+static bool read_items(struct reading *reading, char *value)
+{
+    const char between[2] = {reading->key->between, '\0'};
+    char *item;
+
+    while ((item = strsep(&value, between))) {
+        item = trimmed(item);
+        if (*item && !reading->key->read(reading->config, item))
+            return false;
+    }
+    return true;
+}
+
+/* key=value, or one more item of the list before. */
+static bool read_part(struct reading *reading, char *part)
+{
+    char *equals = strchr(part, '=');
+
+    if (equals) {
+        reading->key = find_key(part, strcspn(part, BLANKS "="));
+        part = trimmed(equals + 1);
+    } else if (reading->key && reading->key->between != ',') {
+        reading->key = NULL;
+    }
+    if (!reading->key)
+        return false;
+    reading->expected = reading->key->expected;
+    if (equals && reading->key->clear)
+        reading->key->clear(reading->config);
+    return (*part || reading->key->clear) && read_items(reading, part);
+}
+
+static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CONFIG_MAX])
+{
+    char *part;
+
+    line = trimmed(line);
+    reading->key = NULL;
+    if (*line == '#')
+        return true;
+    while ((part = strsep(&line, ","))) {
+        part = trimmed(part);
+        strcpy(wrong, part); /* before it is cut */
+        reading->expected = "one of ports=, programs=, files=, file-calls=, min-us=, usage=, "
+                            "guesses=, payload= and service=";
+        if (*part && !read_part(reading, part))
+            return false;
+    }
+    return true;
+}
+
+const char *preload_config_read(struct preload_config *config, const char *text,
+                                char wrong[PRELOAD_CONFIG_MAX], const char **expected)
+{
+    struct reading reading = {.config = config};
+    char copy[PRELOAD_CONFIG_MAX];
+    char *rest = copy, *line;
+
+    *expected = "a text of less than 1024 bytes";
+    if (strlen(text) >= sizeof(copy)) {
+        memcpy(wrong, text, 32);
+        strcpy(wrong + 32, "...");
+        return wrong;
+    }
+    strcpy(copy, text);
+    while ((line = strsep(&rest, "\r\n"))) {
+        if (!read_line(&reading, line, wrong)) {
+            *expected = reading.expected;
+            return wrong;
+        }
+    }
+    return NULL;
+}
+
+void preload_config_clear(struct preload_config *config)
+{
+    memset(config, 0, sizeof(*config));
+    config->usage = PRELOAD_USAGE_UNSET;
+}
+
+/* ---- what it says ---- */
+
+bool preload_config_has_port(const struct preload_config *config, unsigned port)
+{
+    bool has = config->range_count == 0;
+
+    for (unsigned i = 0; i < config->range_count && !has; i++)
+        has = port >= config->ranges[i].first && port <= config->ranges[i].last;
+    return has;
+}
+
+bool preload_config_has_program(const struct preload_config *config, const char *name)
+{
+    return fits_one_of(config->programs, name);
+}
+
+bool preload_config_has_file(const struct preload_config *config, const char *path)
+{
+    return fits_one_of(config->files, path);
+}

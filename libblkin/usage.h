@@ -1,0 +1,103 @@
+/*
+ * Usage: what a span's thread has used while it worked for it, as tags of the span: CPU time, time
+ * off the CPU, switches, faults, the wait for a CPU.
+ *
+ * A thread's meters only ever go up. What a span has used is the difference between two readings of
+ * them on one thread, or the sum of several; and no part of it is charged twice: the thread keeps
+ * the sum of what it has charged, and a reading is the meter without that ("free"). So a span's own
+ * usage is without that of the spans within it, and nothing has to be known of those at its end.
+ *
+ * The level is 0 as a rule. Then there is nothing to do but one test in blkin_set_current(): a
+ * span's begin finds out by way of the chores, which are always due while there is a level, and its
+ * end by the span's state.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_USAGE_H
+#define BLKIN_USAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct blkin_span;
+
+#define BLKIN_USAGE_LEVEL_MAX 3
+
+/* The level, in two bits, and above them how often it was changed: readings of two are no pair. */
+extern __attribute__((visibility("hidden"))) uint32_t blkin_usage_state;
+
+/* -DBLKIN_WITHOUT_USAGE: for the benchmark, what the test costs. */
+static inline bool blkin_usage_is_on(void)
+{
+#ifdef BLKIN_WITHOUT_USAGE
+    return false;
+#else
+    return __builtin_expect(
+        (__atomic_load_n(&blkin_usage_state, __ATOMIC_RELAXED) & BLKIN_USAGE_LEVEL_MAX) != 0, 0);
+#endif
+}
+
+/* Of 0 to BLKIN_USAGE_LEVEL_MAX. One thread at a time. */
+void blkin_usage_set(unsigned level);
+
+/* Readings, or differences of them. */
+enum blkin_usage_time { USAGE_WALL, USAGE_CPU, USAGE_RUN_DELAY, USAGE_TIMES };
+enum blkin_usage_count {
+    USAGE_SWITCHES,
+    USAGE_PREEMPTIONS,
+    USAGE_FAULTS,
+    USAGE_MAJOR_FAULTS,
+    USAGE_DIRTIED, /* in units of 512 bytes */
+    USAGE_COUNTS
+};
+
+struct blkin_usage {
+    uint64_t ns[USAGE_TIMES];
+    uint32_t counts[USAGE_COUNTS];
+};
+
+/* What a span with SPAN_CHARGED has at its very end, where the log does not come. */
+struct blkin_span_usage {
+    struct blkin_usage amount; /* free at its begin; once it was current: charged so far */
+    uintptr_t holder;    /* the thread that charges it as its current span; 0: none; 1: lost */
+    uint32_t generation; /* blkin_usage_state at its begin */
+    uint8_t level;       /* that all its readings had */
+    bool was_current;
+};
+
+/* The tags, as records of a log. */
+struct blkin_usage_tags {
+    size_t length;
+    char text[240];
+};
+
+/* The size of the first one, of the least of a tag. */
+size_t blkin_usage_tag_size(const char *tag);
+
+/*
+ * A span that has its ids begins: reads the meters, and returns the time to which they belong, its
+ * start; or 0: it has no usage, and must not get SPAN_CHARGED.
+ */
+uint64_t blkin_usage_begin(struct blkin_span *span);
+
+/*
+ * A span with SPAN_CHARGED ends now (or did so at another time: is_now is false), on whichever
+ * thread. No tags: it is not known what it has used.
+ */
+void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
+                     struct blkin_usage_tags *tags);
+
+/* A root that is not sampled begins: the thread turns to something that is not seen. */
+void blkin_usage_turn_away(void);
+
+/* This span, or none, is the thread's current one from now on. */
+void blkin_usage_switch(struct blkin_span *span);
+
+/* Makes room for what is kept of a thread, as its first record does. */
+void blkin_usage_thread_begin(void);
+
+/* In a child of fork(2), while it has one thread. */
+void blkin_usage_after_fork(void);
+
+#endif

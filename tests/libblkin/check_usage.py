@@ -1,0 +1,140 @@
+"""What usage.c has done, and whether its spans say so.
+
+usage: check_usage.py planted|charges|levels SPANS.json [OTLP]
+
+A name says what is expected: "nested 5", five units of page faults; "level 2", that level's tags; other names,
+no usage. OTLP: the same spans as one request.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import collections
+import json
+import os
+import re
+import statistics
+import sys
+
+PAGES = 200  # of one unit
+LEVELS = [
+    set(),
+    {"cpu_us", "off_cpu_us"},
+    {"cpu_us", "off_cpu_us", "switches", "preemptions", "faults", "major_faults", "dirtied_pages"},
+]
+LEVELS.append(LEVELS[2] | {"run_delay_us"})
+failures = 0
+
+
+def check(holds, what):
+    global failures
+    if not holds:
+        failures += 1
+        print(what)
+
+
+def near(got, expected, least=0.0):
+    """Within 5 %, or what is not to be told apart anyway."""
+    return abs(got - expected) <= max(0.05 * expected, least)
+
+
+def usage(span):
+    return {key[6:]: int(value) for key, value in span.get("tags", {}).items() if key.startswith("usage.")}
+
+
+def check_level(span, level):
+    check(set(usage(span)) == LEVELS[level], f"{span['name']}: at level {level} it has {usage(span)}")
+
+
+def check_times(span):
+    """All of a span's time is on a CPU or off it, and what is waited for one is a part of that."""
+    of = usage(span)
+    check(near(of["cpu_us"] + of["off_cpu_us"], span["duration"], 3), f"{span['name']}: {of}, in {span['duration']} us")
+    check(of["run_delay_us"] <= of["off_cpu_us"], f"{span['name']}: {of}")
+
+
+def check_planted(spans):
+    names = collections.defaultdict(list)
+    for span in spans:
+        if span["name"] != "first":
+            check_level(span, 3)
+            check_times(span)
+            names[span["name"]].append((usage(span), {key[9:]: int(value) for key, value in span["tags"].items()
+                                                      if key.startswith("expected.")}))
+    check(len(names["burns"]) == 300 and len(names["sleeps"]) == 10, "spans are missing")
+    burnt = statistics.median(of["cpu_us"] for of, _ in names["burns"])
+    check(near(burnt, 40), f"40 us of CPU time are {burnt}")
+    for of, expected in names["sleeps"]:
+        check(near(of["off_cpu_us"], expected["off_cpu_us"]), f"a sleep of {expected}: {of}")
+        check(of["switches"] == 1, f"a sleep: {of}")
+        check(of["off_cpu_us"] - of["run_delay_us"] >= 9500, f"10 ms blocked: {of}")
+        check(of["cpu_us"] < 500, f"a sleep: {of}")
+    of, _ = names["faults"][0]
+    check(near(of["faults"], 2 * PAGES), f"{2 * PAGES} faults are {of}")
+    of, expected = names["waits"][0]
+    check(near(of["cpu_us"], 60000), f"60 ms of CPU time: {of}")
+    check(near(of["run_delay_us"], expected["run_delay_us"]), f"a wait of {expected}: {of}")
+    check(of["run_delay_us"] > 20000 and of["preemptions"] >= 3, f"waiting for a CPU: {of}")
+    check(of["off_cpu_us"] - of["run_delay_us"] <= 0.05 * of["off_cpu_us"], f"not blocked: {of}")
+
+
+def check_charges(spans):
+    found = collections.Counter(span["name"] for span in spans)
+    stormed = wrong = 0
+    for span in spans:
+        name, of = span["name"], usage(span)
+        units = re.search(r" (\d+)$", name)
+        if not units:
+            check(not of, f"{name}: {of}")
+            continue
+        right = set(of) == LEVELS[3] and near(of["faults"], int(units[1]) * PAGES)
+        if name.startswith("stormed") or name.startswith("handler"):
+            # a handler that interrupts the reading itself has no usage: it is the interrupted span's
+            stormed += 1
+            wrong += not right
+            check(not of or right or of["faults"] > int(units[1]) * PAGES, f"{name}: {of}")
+        else:
+            check(right, f"{name}: {of}")
+            check(found[name] > 1 or of, f"{name}: {of}")
+    check(found["deep 1"] == 32 and found["in turns"] == 2 and found["current in turns 5"] == 2, found)
+    check(stormed >= 400 and wrong <= 0.05 * stormed, f"{wrong} of {stormed} spans in a storm of signals")
+    full = next(span for span in spans if span["name"] == "a full log 1")
+    check(len(full["localEndpoint"]["serviceName"]) == 72 and len(full["annotations"]) >= 10, full)
+
+
+def check_levels(spans):
+    levels = 0
+    for span in spans:
+        level = re.fullmatch(r"level (\d)", span["name"])
+        if level:
+            levels += 1
+            check_level(span, int(level[1]))
+        elif span["name"] != "waiting for the file":
+            check_level(span, 0)
+    check(levels >= 3, f"{levels} spans of a level")
+
+
+def check_otlp(spans, path):
+    """The same numbers, as integers."""
+    sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
+    import otlp
+    with open(path, "rb") as file:
+        request = otlp.CLASSES["ExportTraceServiceRequest"].FromString(file.read())
+    found = {span.span_id.hex(): {pair.key[6:]: pair.value for pair in span.attributes if pair.key.startswith("usage.")}
+             for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans}
+    check(len(found) == len(spans), "OTLP has other spans")
+    for span in spans:
+        values = found[span["id"]]
+        check(all(value.WhichOneof("value") == "int_value" for value in values.values()), f"OTLP: {values}")
+        check({key: value.int_value for key, value in values.items()} == usage(span), f"OTLP: {values}")
+
+
+def main():
+    mode, path = sys.argv[1:3]
+    with open(path, encoding="utf-8") as file:
+        spans = json.load(file)
+    {"planted": check_planted, "charges": check_charges, "levels": check_levels}[mode](spans)
+    if len(sys.argv) > 3:
+        check_otlp(spans, sys.argv[3])
+    sys.exit(1 if failures else 0)
+
+
+main()

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Usage: what a span's thread has used is told by the span's tags, each unit of it by one span, and
+# by none if it is not known by which.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+usage=$programs/usage
+export BLKIN_SAMPLING_FILE=$WORK/sampling LTTNG_UST_ALLOW_BLOCKING=1
+
+start_sessiond || exit 1
+
+# usage_of SESSION EVENT CHECK MODE [ARGUMENT]: one run in a session of its own; OTLP has the same
+usage_of() {
+    local name=$1 event=$2 check=$3
+    shift 3
+    rm -f "$BLKIN_SAMPLING_FILE"
+    session "$name" "$event"
+    timeout 60 "$usage" "$@" || fail "usage $*: status $?"
+    recorded "$name"
+    lost_nothing "$name"
+    babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$name" -c sink.blkin.otlp \
+        -p "endpoint=\"file:$WORK/$name.otlp\"" >"$WORK/otlp.log" 2>&1 || {
+        show_log otlp
+        fail "$name: no OTLP"
+    }
+    "$PYTHON" "$SRC/tests/libblkin/check_usage.py" "$check" "$WORK/$name.json" "$WORK/$name.otlp" ||
+        fail "$name: these spans have not used what they say"
+}
+
+usage_of planted blkin:span planted planted
+usage_of charges blkin:span charges charges
+usage_of streamed 'blkin:*' charges charges
+usage_of levels blkin:span levels levels
+usage_of file blkin:span levels file "$BLKIN_SAMPLING_FILE"
+usage_of off blkin:span levels off
+usage_of descriptors blkin:span levels descriptors "$WORK/other"

@@ -1,0 +1,706 @@
+/*
+ * Spans of which it is known what their threads have used, for test-usage.sh: needs a session that
+ * has blkin:span enabled. check_usage.py knows what each has to have.
+ *
+ *     usage planted      four that burn, sleep, fault and wait for a CPU, at level 3
+ *     usage charges      spans that are nested, current, handed over, overtaken
+ *     usage levels       each level, by call; and what is open while it changes
+ *     usage file PATH    each level, by the sampling file PATH, which it writes
+ *     usage off          level 0: no meter is read
+ *     usage descriptors  level 3: those of the threads, closed behind its back, over fork and exit
+ *
+ * What is charged are page faults, as those can be counted out. The tags "expected.*" are what the
+ * program has measured itself.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include "check.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE  4096
+#define PAGES 200 /* of one unit: next to it, what a record faults in does not count */
+
+/* ---- how often meters are read: in place of the C library's, for libblkin too ---- */
+
+static volatile long cpu_reads, count_reads;
+
+BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    if (clock == CLOCK_THREAD_CPUTIME_ID)
+        cpu_reads++;
+    return (int)syscall(SYS_clock_gettime, clock, time);
+}
+
+BLKIN_PUBLIC int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+    count_reads++;
+    return (int)syscall(SYS_getrusage, who, usage);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec time;
+
+    (void)syscall(SYS_clock_gettime, clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* ---- what spans do ---- */
+
+static void burn(uint64_t ns)
+{
+    const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+    while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+        continue;
+}
+
+static void fault(int units)
+{
+    const size_t size = (size_t)units * PAGES * PAGE;
+    char *area;
+
+    if (!units)
+        return;
+    area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (area == MAP_FAILED || madvise(area, size, MADV_NOHUGEPAGE) != 0)
+        abort();
+    for (size_t i = 0; i < size; i += PAGE)
+        area[i] = 1;
+    (void)munmap(area, size);
+}
+
+static void begin(struct blkin_span *span, const char *name, const struct blkin_span *parent)
+{
+    blkin_span_begin(span, name, BLKIN_INTERNAL, parent);
+}
+
+static void whole(const char *name, const struct blkin_span *parent, int units)
+{
+    struct blkin_span span;
+
+    begin(&span, name, parent);
+    fault(units);
+    blkin_span_end(&span);
+}
+
+static void set_level(int level)
+{
+    CHECK(blkin_set_usage(level) == 0);
+}
+
+/* On a thread of its own, to its end. */
+static void elsewhere(void *(*work)(void *), void *argument)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, work, argument) != 0)
+        abort();
+    (void)pthread_join(thread, NULL);
+}
+
+/* ---- four that differ ---- */
+
+static uint64_t run_delay_ns(void)
+{
+    char text[80] = "";
+    const int fd = open("/proc/thread-self/schedstat", O_RDONLY);
+    const char *second;
+
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || !(second = strchr(text, ' ')))
+        abort();
+    close(fd);
+    return strtoull(second, NULL, 10);
+}
+
+static void planted_burn(void)
+{
+    struct blkin_span span;
+
+    for (int i = 0; i < 300; i++) {
+        begin(&span, "burns", NULL);
+        burn(40000);
+        blkin_span_end(&span);
+    }
+}
+
+static void planted_sleep(void)
+{
+    struct blkin_span span;
+    uint64_t start;
+
+    for (int i = 0; i < 10; i++) {
+        begin(&span, "sleeps", NULL);
+        start = clock_ns(CLOCK_MONOTONIC);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        blkin_span_tag_uint64(&span, "expected.off_cpu_us",
+                              (clock_ns(CLOCK_MONOTONIC) - start) / 1000);
+        blkin_span_end(&span);
+    }
+}
+
+static volatile bool is_enough;
+
+static void *hog(void *unused)
+{
+    while (!is_enough)
+        continue;
+    return unused;
+}
+
+/* All of the process on one CPU: the span's thread has half of it. */
+static void planted_wait(void)
+{
+    struct blkin_span span;
+    pthread_t other;
+    cpu_set_t one;
+    uint64_t delay;
+
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
+    if (pthread_create(&other, NULL, hog, NULL) != 0)
+        abort();
+    begin(&span, "waits", NULL);
+    delay = run_delay_ns();
+    burn(60000000);
+    delay = run_delay_ns() - delay;
+    blkin_span_tag_uint64(&span, "expected.run_delay_us", delay / 1000);
+    blkin_span_end(&span);
+    is_enough = true;
+    (void)pthread_join(other, NULL);
+}
+
+static void planted(void)
+{
+    set_level(3);
+    planted_burn();
+    planted_sleep();
+    whole("faults", NULL, 2);
+    planted_wait();
+}
+
+/* ---- which span is charged ---- */
+
+/* A child's share is its own. */
+static void nested(void)
+{
+    struct blkin_span span;
+    struct blkin_context context;
+
+    begin(&span, "nested 5", NULL);
+    fault(1);
+    whole("nested child 2", &span, 2);
+    fault(4);
+    blkin_span_end(&span);
+
+    begin(&span, "around a step 5", NULL);
+    blkin_step_begin(&span, "step", BLKIN_INTERNAL);
+    fault(1);
+    blkin_step_context(&span, &context);
+    {
+        struct blkin_span child;
+
+        blkin_span_begin_remote(&child, "child of a step 2", BLKIN_CLIENT, &context);
+        fault(2);
+        blkin_span_end(&child);
+    }
+    blkin_step_end(&span);
+    fault(4);
+    blkin_span_end(&span);
+}
+
+static void current(void)
+{
+    struct blkin_span outer, span, child;
+
+    begin(&outer, "around all 11", NULL);
+    fault(1);
+    begin(&span, "current 5", &outer);
+    fault(8); /* the outer one's: it has its own only while it is current */
+    {
+        BLKIN_CURRENT_SCOPE(&span);
+        fault(1);
+        begin(&child, "current child 4", blkin_current());
+        {
+            BLKIN_CURRENT_SCOPE(&child);
+            whole("leaf of the child 1", blkin_current(), 1);
+            fault(4);
+        }
+        blkin_span_end(&child);
+        fault(4);
+    }
+    fault(2); /* likewise */
+    blkin_span_end(&span);
+    blkin_span_end(&outer);
+
+    begin(&span, "ended while current 3", NULL);
+    {
+        BLKIN_CURRENT_SCOPE(&span);
+        fault(3);
+        blkin_span_end(&span);
+        fault(4);
+    }
+    /* the struct's next life, while it still is the current one of its thread */
+    (void)blkin_set_current(&span);
+    whole("root within none 2", NULL, 2);
+    for (int i = 0; i < 2; i++) {
+        begin(&span, "again and again 2", NULL);
+        (void)blkin_set_current(&span);
+        fault(2);
+        blkin_span_end(&span);
+    }
+    (void)blkin_set_current(NULL);
+}
+
+static void *go_on_as_current(void *span)
+{
+    (void)blkin_set_current(span);
+    fault(2);
+    (void)blkin_set_current(NULL);
+    blkin_span_end(span);
+    return NULL;
+}
+
+static void *end_it(void *span)
+{
+    fault(2);
+    blkin_span_end(span);
+    return NULL;
+}
+
+static void *hold_it(void *span)
+{
+    (void)blkin_set_current(span);
+    fault(2);
+    (void)blkin_set_current(NULL);
+    return NULL;
+}
+
+static void handed_over(void)
+{
+    struct blkin_span span, child;
+
+    begin(&span, "current here and there 3", NULL);
+    (void)blkin_set_current(&span);
+    fault(1);
+    (void)blkin_set_current(NULL);
+    elsewhere(go_on_as_current, &span);
+
+    begin(&span, "wanders", NULL);
+    fault(1);
+    elsewhere(end_it, &span);
+
+    begin(&span, "handed over while current", NULL);
+    (void)blkin_set_current(&span);
+    fault(1);
+    elsewhere(end_it, &span);
+    (void)blkin_set_current(NULL);
+
+    begin(&span, "current in two threads", NULL);
+    (void)blkin_set_current(&span);
+    elsewhere(hold_it, &span);
+    (void)blkin_set_current(NULL);
+    blkin_span_end(&span);
+
+    begin(&span, "sends a child 5", NULL);
+    fault(1);
+    begin(&child, "sent child wanders", &span);
+    elsewhere(end_it, &child);
+    fault(4);
+    whole("next child 2", &span, 2);
+    blkin_span_end(&span);
+}
+
+/* One thread that has several requests at hand, and does not say for which it works. */
+static void in_turns(void)
+{
+    struct blkin_span a, b;
+
+    begin(&a, "in turns", NULL);
+    begin(&b, "in turns", NULL);
+    fault(1);
+    blkin_span_end(&a);
+    blkin_span_end(&b);
+
+    begin(&a, "overtaken", NULL);
+    whole("overtakes 2", NULL, 2);
+    blkin_span_end(&a);
+
+    begin(&a, "overtaken by one that is not sampled", NULL);
+    whole("unsampled", NULL, 1);
+    blkin_span_end(&a);
+
+    begin(&a, "overtaken by a current one", NULL);
+    begin(&b, "current one 1", NULL);
+    {
+        BLKIN_CURRENT_SCOPE(&b);
+        fault(1);
+    }
+    blkin_span_end(&b);
+    blkin_span_end(&a);
+
+    /* and one that does */
+    begin(&a, "current in turns 5", NULL);
+    begin(&b, "current in turns 5", NULL);
+    for (int i = 0; i < 2; i++) {
+        (void)blkin_set_current(&a);
+        fault(i ? 1 : 4);
+        (void)blkin_set_current(&b);
+        fault(i ? 4 : 1);
+    }
+    (void)blkin_set_current(NULL);
+    fault(2);
+    blkin_span_end(&a);
+    blkin_span_end(&b);
+}
+
+static void deep(const struct blkin_span *parent, int levels)
+{
+    struct blkin_span span;
+
+    begin(&span, "deep 1", parent);
+    if (levels > 1)
+        deep(&span, levels - 1);
+    fault(1);
+    blkin_span_end(&span);
+}
+
+/* Of neither end, or of none. */
+static void odd_ends(void)
+{
+    struct blkin_span span, child;
+    pid_t pid;
+
+    begin(&span, "ended in the past", NULL);
+    blkin_span_end_at(&span, clock_ns(CLOCK_MONOTONIC) - 1000000);
+
+    begin(&span, "around a dropped one 1", NULL);
+    begin(&child, "dropped", &span);
+    fault(2);
+    blkin_span_drop(&child);
+    fault(1);
+    blkin_span_end(&span);
+
+    begin(&span, "over fork", NULL);
+    pid = fork();
+    if (pid == 0) {
+        fault(1);
+        blkin_span_end(&span);
+        whole("child of fork 8", NULL, 8);
+        _exit(check_failures);
+    }
+    CHECK(waitpid(pid, NULL, 0) == pid);
+
+    begin(&span, "a full log 1", NULL);
+    blkin_span_set_service(&span, &(struct blkin_endpoint){
+                                      .ip = "2001:db8:1234:5678:9abc:def0:1234:5678",
+                                      .port = 1,
+                                      .name = "a service of a name that is as long as a service's "
+                                              "name can be, all in all"});
+    for (int i = 0; i < 20; i++)
+        blkin_span_annotate(&span, "a text that is thirty bytes...");
+    blkin_step_begin(&span, "step", BLKIN_INTERNAL);
+    blkin_span_tag_string(&span, "key", "value");
+    fault(1);
+    blkin_step_end(&span);
+    blkin_span_end(&span);
+}
+
+static void on_signal(int signal)
+{
+    struct blkin_span *before, span;
+
+    (void)signal;
+    begin(&span, "handler 2", NULL);
+    before = blkin_set_current(&span);
+    fault(2);
+    (void)blkin_set_current(before);
+    blkin_span_end(&span);
+}
+
+static void interrupted(void)
+{
+    struct blkin_span span;
+
+    CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
+    begin(&span, "interrupted 5", NULL);
+    {
+        BLKIN_CURRENT_SCOPE(&span);
+        fault(1);
+        CHECK(raise(SIGUSR1) == 0);
+        fault(4);
+    }
+    blkin_span_end(&span);
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int signal)
+{
+    signals++;
+    on_signal(signal);
+}
+
+/* Wherever the handler comes in between: what is said is said of the right one. */
+static void storm(void)
+{
+    const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
+    struct blkin_span span, child;
+
+    CHECK(signal(SIGALRM, count_signal) != SIG_ERR);
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    for (int i = 0; signals < 200 && i < 10000000; i++) {
+        begin(&span, "stormed 1", NULL);
+        (void)blkin_set_current(&span);
+        begin(&child, "stormed child 1", &span);
+        (void)blkin_set_current(&child);
+        fault(1);
+        (void)blkin_set_current(&span);
+        blkin_span_end(&child);
+        fault(1);
+        (void)blkin_set_current(NULL);
+        blkin_span_end(&span);
+    }
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    CHECK(signals >= 200);
+}
+
+static void charges(void)
+{
+    CHECK(blkin_set_sampling("always,unsampled:never,usage=3") == 0);
+    nested();
+    current();
+    handed_over();
+    in_turns();
+    deep(NULL, 32);
+    odd_ends();
+    interrupted();
+    storm();
+}
+
+/* ---- levels ---- */
+
+static void levels(void)
+{
+    static const char *const names[] = {"level 0", "level 1", "level 2", "level 3"};
+    struct blkin_span span;
+
+    CHECK(blkin_set_usage(-1) == -EINVAL);
+    CHECK(blkin_set_usage(4) == -EINVAL);
+    for (int level = 3; level >= 0; level--) {
+        set_level(level);
+        whole(names[level], NULL, 1);
+        begin(&span, "open while it changes", NULL);
+        (void)blkin_set_current(&span);
+        set_level(level ? 0 : 3);
+        set_level(level);
+        (void)blkin_set_current(NULL);
+        blkin_span_end(&span);
+    }
+    set_level(2);
+    CHECK(blkin_set_sampling("always,usage=1") == 0);
+    whole("level 1", NULL, 1);
+    set_level(3); /* the text goes before */
+    whole("level 1", NULL, 1);
+    CHECK(blkin_set_sampling("always,usage=4") == -EINVAL);
+    CHECK(blkin_set_sampling("always,usage=") == -EINVAL);
+    CHECK(blkin_set_sampling("always,usage=12") == -EINVAL);
+    CHECK(blkin_set_sampling("usage=1") == -EINVAL);
+    whole("level 1", NULL, 1);
+    CHECK(blkin_set_sampling("always") == 0); /* without it, the program's word counts */
+    whole("level 3", NULL, 1);
+    set_level(0);
+    whole("level 0", NULL, 1);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    if (!file || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0)
+        abort();
+}
+
+/* Until a span reads the meters, or does not. False: not within 20 s. */
+static bool reads_until(bool wanted)
+{
+    const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + UINT64_C(20000000000);
+    bool reads;
+
+    do {
+        const long before = cpu_reads;
+
+        whole("waiting for the file", NULL, 0);
+        reads = cpu_reads != before;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    } while (reads != wanted && clock_ns(CLOCK_MONOTONIC) < deadline);
+    return reads == wanted;
+}
+
+static void by_file(const char *path)
+{
+    CHECK(reads_until(false));
+    write_file(path, "always,usage=1");
+    CHECK(reads_until(true));
+    whole("level 1", NULL, 1);
+    write_file(path, "always");
+    CHECK(reads_until(false));
+    whole("level 0", NULL, 1);
+    write_file(path, "always, usage=3");
+    CHECK(reads_until(true));
+    whole("level 3", NULL, 1);
+}
+
+static void off(void)
+{
+    struct blkin_span root, span;
+
+    begin(&root, "root", NULL);
+    for (int i = 0; i < 1000; i++) {
+        begin(&span, "level 0", &root);
+        {
+            BLKIN_CURRENT_SCOPE(&span);
+            whole("level 0", &span, 0);
+        }
+        blkin_span_end(&span);
+    }
+    blkin_span_end(&root);
+    CHECK(cpu_reads == 0);
+    CHECK(count_reads == 0);
+    set_level(1);
+    whole("level 1", NULL, 0);
+    CHECK(cpu_reads == 2);
+    CHECK(count_reads == 0);
+}
+
+/* ---- descriptors ---- */
+
+/* How many of this process are schedstat files; *one is the last of them. */
+static int open_files(int *one)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int count = 0;
+
+    while (folder && (entry = readdir(folder))) {
+        char path[300], target[300] = "";
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+        if (readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, "schedstat")) {
+            *one = atoi(entry->d_name);
+            count++;
+        }
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+#define THREADS 20
+
+static pthread_barrier_t meet;
+
+static void *record_and_wait(void *unused)
+{
+    whole("level 3", NULL, 1);
+    (void)pthread_barrier_wait(&meet);
+    (void)pthread_barrier_wait(&meet);
+    return unused;
+}
+
+static void descriptors(const char *path)
+{
+    pthread_t threads[THREADS];
+    int fd = -1, other;
+    pid_t pid;
+
+    set_level(2);
+    whole("level 2", NULL, 1);
+    CHECK(open_files(&fd) == 0);
+    set_level(3);
+    whole("level 3", NULL, 1);
+    whole("level 3", NULL, 1);
+    CHECK(open_files(&fd) == 1);
+
+    (void)pthread_barrier_init(&meet, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, record_and_wait, NULL) == 0);
+    (void)pthread_barrier_wait(&meet);
+    CHECK(open_files(&other) == 1 + THREADS);
+    pid = fork();
+    if (pid == 0) {
+        CHECK(open_files(&other) == 0);
+        whole("level 3", NULL, 1);
+        CHECK(open_files(&other) == 1);
+        _exit(check_failures);
+    }
+    CHECK(waitpid(pid, &other, 0) == pid && other == 0);
+    (void)pthread_barrier_wait(&meet);
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    CHECK(open_files(&fd) == 1);
+
+    /* closed behind its back, and another file in its place */
+    CHECK(close(fd) == 0);
+    other = open(path, O_RDWR | O_CREAT, 0600);
+    CHECK(other == fd || dup2(other, fd) == fd);
+    CHECK(write(fd, "1 2 3\n", 6) == 6);
+    whole("level 3", NULL, 1);
+    CHECK(lseek(fd, 0, SEEK_CUR) == 6);
+    CHECK(open_files(&other) == 1 && other != fd);
+
+    /* none to be had: the rest is there all the same */
+    CHECK(close(other) == 0);
+    {
+        struct rlimit limit, none;
+
+        CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+        none = (struct rlimit){3, limit.rlim_max};
+        CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+        errno = 4711;
+        whole("level 2", NULL, 1);
+        CHECK(errno == 4711);
+        CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    (void)blkin_init();
+    whole("first", NULL, 0);
+    if (strcmp(mode, "planted") == 0)
+        planted();
+    else if (strcmp(mode, "charges") == 0)
+        charges();
+    else if (strcmp(mode, "levels") == 0)
+        levels();
+    else if (strcmp(mode, "file") == 0 && argc == 3)
+        by_file(argv[2]);
+    else if (strcmp(mode, "off") == 0)
+        off();
+    else if (strcmp(mode, "descriptors") == 0 && argc == 3)
+        descriptors(argv[2]);
+    else
+        return 2;
+    return check_status();
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# blkin run: the program is what runs, in the right environment; what cannot be traced is told.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+blkin=$BUILD/bin/blkin
+library=$(realpath "$BUILD/lib/libblkin-preload.so")
+work=$(mktemp -d "$TMPDIR/run.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+unset BLKIN_RUN BLKIN_RUN_FILE LD_PRELOAD
+cd "$work" || exit 1
+
+fail() {
+    echo "test-run.sh: $*" >&2
+    exit 1
+}
+
+# says STATUS PATTERN ARGUMENT...: blkin run ends so, and says something that fits.
+says() {
+    local status=$1 pattern=$2 said got
+    shift 2
+    said=$("$blkin" run "$@" 2>&1)
+    got=$?
+    [ $got -eq "$status" ] || fail "run $*: status $got, expected $status: $said"
+    # shellcheck disable=SC2053 # a pattern
+    [[ $said == $pattern ]] || fail "run $*: expected $pattern, but it said: $said"
+}
+
+# ---- the program is what runs: its arguments, status, signals and process
+
+says 0 'a  b' printf %s 'a  b'
+says 0 '-x' -- printf %s -x
+says 3 '' sh -c 'exit 3'
+"$blkin" run -- sh -c 'kill -KILL $$'
+[ $? -eq 137 ] || fail "a killed program's status"
+says 0 "$library" sh -c 'echo $LD_PRELOAD'
+[ "$(sh -c 'echo $$; exec "$0" run sh -c "echo \$\$"' "$blkin" | uniq | wc -l)" = 1 ] || fail "it is another process"
+"$blkin" run sh -c 'grep -c libblkin-preload /proc/self/maps' >maps || fail "a child is not preloaded"
+
+# ---- its environment
+
+says 0 'ports=1-2?usage=2' --ports=1-2 --usage=2 sh -c 'echo "$BLKIN_RUN"'
+[ "$(BLKIN_RUN=min-us=7 "$blkin" run --usage=1 sh -c 'echo $BLKIN_RUN')" = "min-us=7 usage=1" ] || fail "added to BLKIN_RUN"
+says 0 "$work/file" --run-file=file sh -c 'echo $BLKIN_RUN_FILE'
+says 0 '/a' --run-file=/a sh -c 'echo $BLKIN_RUN_FILE'
+[ "$(LD_PRELOAD=libm.so.6 "$blkin" run sh -c 'echo $LD_PRELOAD')" = "libm.so.6:$library" ] || fail "behind others"
+[ "$("$blkin" run "$blkin" run sh -c 'echo $LD_PRELOAD')" = "$library" ] || fail "twice"
+
+# ---- as a drop-in for a unit
+
+expected='[Service]
+Environment="LD_PRELOAD='$library'"
+Environment="BLKIN_RUN=files=/a\\b%%\"c,usage=1"
+Environment="BLKIN_RUN_FILE=/f"'
+[ "$("$blkin" run '--files=/a\b%"c' --usage=1 --run-file=/f --print)" = "$expected" ] || fail "--print"
+
+# ---- wrong usage
+
+says 2 '*expected a program to run*'
+says 2 '*expected no program with --print*' --print true
+says 2 '*"ports=x": expected up to 64 ports*' --ports=x true
+says 2 '*"usage=4": expected usage=0, 1, 2 or 3*' --usage=4 true
+says 2 '*one line*' --files=$'/a\nb' true
+says 2 '*unrecognized option*--nonsense*--help*' --nonsense true
+says 2 '*--run-file: expected*' --run-file= true
+[ "$("$blkin" run --help | head -n 1)" = "usage: blkin run [OPTION]... [--] PROGRAM [ARGUMENT]..." ] || fail "--help"
+
+# ---- what is not there, and what cannot be run
+
+says 127 '*no-such-program: not found' no-such-program
+says 127 '*no/such: not found' no/such
+says 126 '*Permission denied' /etc/passwd
+says 126 '*Permission denied' /tmp
+
+# ---- what cannot be traced: says why and what to do, and does not run
+
+cc=${CC:-cc}
+cat >program.c <<'TXT'
+#include <stdio.h>
+
+int main(void)
+{
+    return puts("it runs") < 0;
+}
+TXT
+# refused PATTERN PROGRAM
+refused() {
+    says 125 "*$1*" "$2"
+    [[ $("$blkin" run "$2" 2>/dev/null) != *"it runs"* ]] || fail "$2 was run"
+}
+if "$cc" -static -o static program.c 2>/dev/null; then
+    refused 'is linked statically' ./static
+    says 0 '*./static runs untraced*it runs' --anyway ./static
+fi
+if "$cc" -static-pie -fPIE -o static-pie program.c 2>/dev/null; then
+    refused 'is linked statically' ./static-pie
+fi
+"$cc" -o program program.c || fail "no compiler"
+says 0 'it runs' ./program
+cp program musl
+"$PYTHON" - musl <<'TXT'
+import sys
+data = open(sys.argv[1], "rb").read()
+name = b"/lib64/ld-linux-x86-64.so.2"
+if name in data:
+    open(sys.argv[1], "wb").write(data.replace(name, b"/lib/ld-musl-x86_64.so.1".ljust(len(name), b"\0")))
+TXT
+cmp -s program musl || refused 'musl' ./musl
+# of another class and processor: the bytes of its head
+for place in 4:1 18:250; do
+    cp program other
+    printf "%b" "\\x$(printf %x "${place#*:}")" | dd of=other bs=1 seek="${place%:*}" conv=notrunc status=none
+    refused 'is for another processor' ./other
+done
+# a section of Go's build
+echo x >note
+if objcopy --add-section .go.buildinfo=note program go 2>/dev/null; then
+    refused 'is a Go program' ./go
+fi
+# heads that are cut and lengths that are wrong are no reason to crash
+for length in 1 4 20 64 100; do
+    head -c $length program >"./cut" && chmod +x ./cut
+    "$blkin" run ./cut 2>/dev/null
+    [ $? -lt 128 ] || fail "a program cut to $length bytes"
+done
+cp program wild
+head -c 512 /dev/urandom | dd of=wild bs=1 seek=24 conv=notrunc status=none
+"$blkin" run --print >/dev/null && timeout 10 "$blkin" run ./wild >/dev/null 2>&1
+[ $? -ne 124 ] || fail "a program with a wild head hangs"
+
+# scripts: it is the interpreter that counts
+printf '#!%s\n' "$work/static" >script && chmod +x script
+[ ! -e static ] || refused 'static is linked statically' ./script
+printf '#!/usr/bin/env -S A=1 static -x\n' >script2 && chmod +x script2
+[ ! -e static ] || PATH=$work:$PATH refused 'static is linked statically' ./script2
+printf '#! /bin/sh\necho script $1\n' >script3 && chmod +x script3
+says 0 'script 7' ./script3 7
+printf 'echo plain $1\n' >script4 && chmod +x script4
+says 0 'plain 7' ./script4 7
+
+# set-user-ID: only for who gains by it
+if [ "$(id -u)" = 0 ] && type -P setpriv >/dev/null; then
+    chmod 755 "$work"
+    as_nobody() {
+        setpriv --reuid=65534 --regid=65534 --clear-groups "$blkin" run "$@" 2>&1
+    }
+    cp program setuid && chmod 4755 setuid
+    says 0 'it runs' ./setuid
+    if said=$(as_nobody ./program) && [ "$said" = "it runs" ]; then # else it cannot get there
+        [[ $(as_nobody ./setuid) == *"set-user-ID, for which ld.so ignores"* ]] || fail "set-user-ID"
+        cp program setgid && chmod 2755 setgid
+        [[ $(as_nobody ./setgid) == *"set-group-ID"* ]] || fail "set-group-ID"
+        cp program capable
+        if type -P setcap >/dev/null && setcap cap_net_raw+ep capable 2>/dev/null; then
+            [[ $(as_nobody ./capable) == *"file capabilities"* ]] || fail "capabilities"
+        fi
+    fi
+fi
+
+# ---- is a running program traced?
+
+# doctor PID ID LEVEL PATTERN
+doctor() {
+    local said
+    said=$("$blkin" doctor --json --pid="$1" | jq -r --arg id "$2" --arg level "$3" \
+        '.checks[] | select(.id == $id and .level == $level) | .saw + " " + .mend')
+    # shellcheck disable=SC2053 # a pattern
+    [[ $said == $4 ]] || fail "doctor --pid=$1: $2: expected $3 $4, but it said: $said"
+}
+echo 'usage=9' >run-file
+"$blkin" run --run-file=run-file sleep 100 &
+traced=$!
+sleep 100 &
+plain=$!
+trap 'kill $traced $plain; rm -rf "$work"' EXIT
+until [ "$(readlink /proc/$traced/exe)" = "$(readlink /proc/$plain/exe)" ] &&
+    grep -q libc.so /proc/$traced/maps /proc/$plain/maps; do
+    sleep 0.05
+done
+doctor $traced program.preloaded ok "process $traced (sleep) has *libblkin-preload.so*"
+doctor $traced run.text bad "$work/run-file: \"usage=9\"*expected usage=0, 1, 2 or 3"
+echo 'programs=nginx' >run-file
+doctor $traced run.text note "*sleep\) is none of its programs=*"
+echo 'usage=1' >run-file
+doctor $traced run.text ok "*run-file is right*"
+doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
+doctor 4194304 program.preloaded bad "there is no process 4194304*"
+[ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
+if [ -e static ]; then
+    printf '#include <unistd.h>\nint main(void) { return (int)sleep(100); }\n' >sleep.c
+    "$cc" -static -o sleeps sleep.c
+    LD_PRELOAD=$library ./sleeps &
+    static=$!
+    trap 'kill $traced $plain $static; rm -rf "$work"' EXIT
+    until [[ $(readlink /proc/$static/exe) == */sleeps ]]; do sleep 0.05; done
+    doctor $static program.preloaded bad "*is linked statically*"
+fi
+
+# ---- without the library
+
+mkdir -p "elsewhere/bin" && cp "$blkin" elsewhere/bin/
+said=$(elsewhere/bin/blkin run true 2>&1)
+status=$?
+if [ $status -ne 0 ]; then # else it is installed
+    [ $status = 125 ] && [[ $said == *"there is no libblkin-preload.so in "* ]] || fail "without the library: $said"
+fi
+mkdir -p elsewhere/lib/blkin && cp "$library" "${library%/*}/libblkin.so.1" elsewhere/lib/blkin/
+[ "$(elsewhere/bin/blkin run sh -c 'echo $LD_PRELOAD' 2>/dev/null)" = "$work/elsewhere/lib/blkin/libblkin-preload.so" ] ||
+    fail "beside an installed command"
+mv elsewhere 'else where'
+[[ $('else where/bin/blkin' run true 2>&1) == *"takes a blank or a colon for the end"* ]] || fail "a folder with a blank"
+exit 0

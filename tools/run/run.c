@@ -1,0 +1,309 @@
+/*
+ * blkin run: the environment in which a program is traced, and its exec.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "run.h"
+
+#include "error.h"
+#include "preload/config.h"
+#include "program.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: blkin run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
+    "       blkin run [OPTION]... --print\n"
+    "\n"
+    "Runs a server that nobody instrumented, so that its requests, its calls to other\n"
+    "servers and to files are recorded as spans, while a session of \"blkin live\" or\n"
+    "\"blkin record\" is there. What it starts is traced as well.\n"
+    "\n"
+    "  --ports=LIST         trace connections to these ports only: 6379,8000-8010\n"
+    "  --programs=GLOBS     trace only programs of these names: nginx*,redis-server\n"
+    "  --service=NAME       what the spans' service is called (the program's name)\n"
+    "  --files=GLOBS        trace only these files: /var/lib/redis/*;/dev/sd*\n"
+    "  --file-calls=HOW     each (a span), totals (of a request), off or auto\n"
+    "  --min-us=N           record no span that took less\n"
+    "  --usage=N            what requests cost: 1 CPU time, 2 switches, 3 run delay\n"
+    "  --guesses=mark|link  what to do with a parent that is guessed\n"
+    "  --payload=N          record the first N bytes of each request (0 to 64)\n"
+    "  --run-file=FILE      changes these while it runs (/run/blkin/run)\n"
+    "  --anyway             run the program untraced if it cannot be traced\n"
+    "  --print              print a drop-in for a unit of systemd, and run nothing\n"
+    "  -h, --help           print this\n"
+    "Exit status: the program's; 125: cannot be traced; 126: not run; 127: not found.\n";
+
+/* as env(1) and timeout(1) have them */
+enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
+
+#define PRELOAD_FILE "libblkin-preload.so"
+
+enum { RUN_FILE = 'f', ANYWAY = 'a', PRINT = 'p', HELP = 'h', KEY = 'k' };
+
+static const struct option options[] = {
+    {"ports", required_argument, NULL, KEY},
+    {"programs", required_argument, NULL, KEY},
+    {"service", required_argument, NULL, KEY},
+    {"files", required_argument, NULL, KEY},
+    {"file-calls", required_argument, NULL, KEY},
+    {"min-us", required_argument, NULL, KEY},
+    {"usage", required_argument, NULL, KEY},
+    {"guesses", required_argument, NULL, KEY},
+    {"payload", required_argument, NULL, KEY},
+    {"run-file", required_argument, NULL, RUN_FILE},
+    {"anyway", no_argument, NULL, ANYWAY},
+    {"print", no_argument, NULL, PRINT},
+    {"help", no_argument, NULL, HELP},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+    const char *command; /* how messages begin */
+    bool is_print, is_anyway, is_help;
+    char run_file[PATH_MAX]; /* "": the default */
+    /* of BLKIN_RUN: that of the environment, then the options */
+    char text[2 * PRELOAD_CONFIG_MAX];
+};
+
+/* ---- options ---- */
+
+/* One more key of the text; each is a line, which a value cannot end. */
+static bool add_key(struct request *request, const char *key, const char *value)
+{
+    const size_t length = strlen(request->text);
+    struct preload_config config;
+    char wrong[PRELOAD_CONFIG_MAX];
+    const char *expected;
+
+    if (strpbrk(value, "\r\n") ||
+        (size_t)snprintf(request->text + length, sizeof(request->text) - length, "%s%s=%s",
+                         length ? "\n" : "", key, value) >= sizeof(request->text) - length) {
+        fprintf(stderr, "%s: --%s: expected one line, and less than %d bytes of options\n",
+                request->command, key, PRELOAD_CONFIG_MAX);
+        return false;
+    }
+    preload_config_clear(&config);
+    if (!preload_config_read(&config, request->text, wrong, &expected))
+        return true;
+    fprintf(stderr, "%s: \"%s\": expected %s\n", request->command, wrong, expected);
+    return false;
+}
+
+/* A daemon goes to another folder. */
+static bool set_run_file(struct request *request, const char *path)
+{
+    char folder[PATH_MAX] = "";
+    int length;
+
+    if (*path && *path != '/' && !getcwd(folder, sizeof(folder))) {
+        fprintf(stderr, "%s: --run-file: the current folder: %s\n", request->command,
+                strerror(errno));
+        return false;
+    }
+    length = snprintf(request->run_file, sizeof(request->run_file), "%s%s%s", folder,
+                      *folder ? "/" : "", path);
+    if (*path && (size_t)length < sizeof(request->run_file))
+        return true;
+    fprintf(stderr, "%s: --run-file: expected the path of a file\n", request->command);
+    return false;
+}
+
+static bool read_option(struct request *request, int option, int index)
+{
+    switch (option) {
+    case KEY:
+        return add_key(request, options[index].name, optarg);
+    case RUN_FILE:
+        return set_run_file(request, optarg);
+    case ANYWAY:
+        request->is_anyway = true;
+        return true;
+    case PRINT:
+        request->is_print = true;
+        return true;
+    case HELP:
+        request->is_help = true;
+        return true;
+    default: /* getopt has said why */
+        return false;
+    }
+}
+
+static bool read_options(struct request *request, int argc, char *argv[])
+{
+    const char *inherited = getenv("BLKIN_RUN");
+    int option, index = 0;
+
+    if (inherited && strlen(inherited) < PRELOAD_CONFIG_MAX)
+        strcpy(request->text, inherited);
+    while ((option = getopt_long(argc, argv, "+h", options, &index)) != -1) {
+        if (!read_option(request, option, index)) {
+            fprintf(stderr, "%s: see --help\n", request->command);
+            return false;
+        }
+    }
+    if (request->is_help || request->is_print == (optind == argc))
+        return true;
+    fprintf(stderr, "%s: expected %s; see --help\n", request->command,
+            request->is_print ? "no program with --print" : "a program to run");
+    return false;
+}
+
+/* ---- the library ---- */
+
+/* The folder of this program, and what is beside it. */
+static bool find_beside(const char *beside, char path[PATH_MAX])
+{
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (length <= 0)
+        return false;
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    return (size_t)snprintf(path, PATH_MAX, "%s/%s/" PRELOAD_FILE, self, beside) < PATH_MAX &&
+           access(path, R_OK) == 0;
+}
+
+/* In the build tree, where it was installed, or where that folder was moved to. */
+static bool find_library(char path[PATH_MAX], struct error *error)
+{
+    char found[PATH_MAX];
+
+    if (!find_beside("../lib", found)) {
+        (void)snprintf(found, sizeof(found), "%s/" PRELOAD_FILE, PRELOAD_DIR);
+        if (access(found, R_OK) < 0 && !find_beside("../lib/blkin", found)) {
+            error_set(error, "there is no " PRELOAD_FILE " in " PRELOAD_DIR
+                             ": install package blkin, or \"make install\"");
+            return false;
+        }
+    }
+    if (!realpath(found, path)) {
+        error_set(error, "%s: %s", found, strerror(errno));
+        return false;
+    }
+    if (strpbrk(path, ": ")) {
+        error_set(
+            error,
+            "%s: ld.so takes a blank or a colon for the end of a path: move BlkKin to a folder "
+            "without",
+            path);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the environment ---- */
+
+/*
+ * Behind what is preloaded already: a sanitizer's library insists on being the first. Returns NULL
+ * without memory.
+ */
+static char *preload_list(const char *library)
+{
+    const char *others = getenv("LD_PRELOAD");
+    char *list = NULL;
+
+    if (!others || !*others)
+        return strdup(library);
+    if (strstr(others, library))
+        return strdup(others);
+    return asprintf(&list, "%s:%s", others, library) < 0 ? NULL : list;
+}
+
+/* As systemd.exec(5) takes it. */
+static void print_variable(const char *name, const char *value)
+{
+    printf("Environment=\"%s=", name);
+    for (; *value; value++) {
+        if (strchr("\"\\", *value))
+            putchar('\\');
+        if (*value == '%')
+            putchar('%');
+        putchar(*value == '\n' ? ',' : *value);
+    }
+    puts("\"");
+}
+
+static int print_variables(const struct request *request, const char *library)
+{
+    puts("[Service]");
+    print_variable("LD_PRELOAD", library);
+    if (request->text[0])
+        print_variable("BLKIN_RUN", request->text);
+    if (request->run_file[0])
+        print_variable("BLKIN_RUN_FILE", request->run_file);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static bool set_variables(const struct request *request, const char *library)
+{
+    char *list = preload_list(library);
+    const bool is_set =
+        list && setenv("LD_PRELOAD", list, 1) == 0 &&
+        (!request->text[0] || setenv("BLKIN_RUN", request->text, 1) == 0) &&
+        (!request->run_file[0] || setenv("BLKIN_RUN_FILE", request->run_file, 1) == 0);
+
+    free(list);
+    return is_set;
+}
+
+/* ---- */
+
+/* Returns the exit status, if it does return. */
+static int execute(const struct request *request, const char *path, char *argv[])
+{
+    (void)execvp(path, argv); /* a script may be without its first line */
+    fprintf(stderr, "%s: %s: %s\n", request->command, path, strerror(errno));
+    return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+}
+
+/* Returns 0, or the exit status after it has said why. */
+static int prepare(const struct request *request, const char *path)
+{
+    char library[PATH_MAX];
+    struct error error = {""};
+
+    if (!find_library(library, &error) || (path && !program_takes(path, library, &error))) {
+        fprintf(stderr, "%s: %s\n", request->command, error.text);
+        if (path && request->is_anyway)
+            fprintf(stderr, "%s: %s runs untraced\n", request->command, path);
+        return path && request->is_anyway ? 0 : STATUS_CANNOT;
+    }
+    if (!path)
+        return print_variables(request, library);
+    if (set_variables(request, library))
+        return 0;
+    fprintf(stderr, "%s: no memory\n", request->command);
+    return STATUS_CANNOT;
+}
+
+int run_command(int argc, char *argv[])
+{
+    static struct request request;
+    char path[PATH_MAX];
+    int status;
+
+    request.command = argv[0];
+    if (!read_options(&request, argc, argv))
+        return STATUS_USAGE;
+    if (request.is_help) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (request.is_print)
+        return prepare(&request, NULL);
+    if (!program_find(argv[optind], path)) {
+        fprintf(stderr, "%s: %s: %s\n", argv[0], argv[optind],
+                errno == ENOENT ? "not found" : strerror(errno));
+        return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
+    }
+    status = prepare(&request, path);
+    return status ? status : execute(&request, path, argv + optind);
+}
