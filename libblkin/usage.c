@@ -379,14 +379,18 @@ static uint64_t to_us(uint64_t ns)
     return (ns + 500) / 1000;
 }
 
-/* Times of two clocks: what is off by a little must not become negative. */
+/*
+ * Readings of two clocks, between which anything may happen: nothing takes more CPU time than time,
+ * nor waits longer than it is off the CPU.
+ */
 static void put_tags(struct blkin_usage_tags *tags, const struct blkin_span_usage *usage)
 {
     const uint64_t *ns = usage->amount.ns;
     const uint32_t *counts = usage->amount.counts;
-    const uint64_t off = ns[USAGE_WALL] > ns[USAGE_CPU] ? ns[USAGE_WALL] - ns[USAGE_CPU] : 0;
+    const uint64_t on = ns[USAGE_CPU] < ns[USAGE_WALL] ? ns[USAGE_CPU] : ns[USAGE_WALL];
+    const uint64_t off = ns[USAGE_WALL] - on;
 
-    put_tag(tags, "usage.cpu_us", to_us(ns[USAGE_CPU]));
+    put_tag(tags, "usage.cpu_us", to_us(on));
     put_tag(tags, "usage.off_cpu_us", to_us(off));
     if (usage->level >= 2) {
         put_tag(tags, "usage.switches", counts[USAGE_SWITCHES]);

