@@ -310,11 +310,17 @@ $(stage_bench): $(call obj,tests/scale/bench-stage.c tests/scale/traces.c $(filt
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-rotate_writers := $(patsubst %,$(BUILD)/tests/rotate/%,writer crossing)
+rotate_writers := $(patsubst %,$(BUILD)/tests/%,join/halves rotate/writer rotate/crossing)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+# servers and clients that know nothing of tracing
+preload_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/preload/*.c))
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(preload_tests)): flags = -D_GNU_SOURCE
+$(preload_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread
 record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
@@ -421,7 +427,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(preload_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 

@@ -25,7 +25,7 @@
 
 #include "span.h"
 
-#define JOIN_SETTLE_NS INT64_C(20000000)
+#define JOIN_SETTLE_NS INT64_C(100000000)
 
 /* More halves than these of one key within wait_ns are no halves of anything. */
 #define JOIN_CANDIDATES_MAX 64

@@ -21,7 +21,7 @@ _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
 static struct preload_config slots[SLOTS] = {
     {.usage = PRELOAD_USAGE_UNSET}};         /* nothing is traced */
 static struct preload_config of_environment; /* what the file changes a part of */
-static char program_name[64];
+static char program_name[64], default_service[PRELOAD_SERVICE_MAX];
 
 const struct preload_config *preload_config_in_force = &slots[0];
 uint64_t preload_config_due_ns;
@@ -40,6 +40,11 @@ static struct blkin_policy_source source = {
 
 static const char *environment; /* the variable's text */
 
+const char *preload_service_name(void)
+{
+    return preload_config()->service[0] ? preload_config()->service : default_service;
+}
+
 /* Borrowed by libblkin for as long as the process runs; a thread may be reading the one before. */
 static void set_service(const struct preload_config *config)
 {
@@ -47,7 +52,7 @@ static void set_service(const struct preload_config *config)
     struct blkin_endpoint *endpoint = &endpoints[config - slots];
 
     endpoint->ip = "";
-    endpoint->name = config->service[0] ? config->service : program_name;
+    endpoint->name = preload_service_name();
     blkin_set_service(endpoint);
 }
 
@@ -95,12 +100,15 @@ static void after_fork(void)
     blkin_policy_after_fork(&source);
 }
 
-/*
- * The name is kept, as programs write over their arguments, which it is a part of: nginx, postgres.
- */
+/* Names are kept, as programs write over their arguments, which they are a part of: nginx,
+ * postgres. */
 void preload_config_init(void)
 {
+    const char *service = secure_getenv("BLKIN_SERVICE");
+
     (void)snprintf(program_name, sizeof(program_name), "%s", program_invocation_short_name);
+    (void)snprintf(default_service, sizeof(default_service), "%s",
+                   service && service[0] ? service : program_name);
     environment = secure_getenv(source.variable);
     preload_config_clear(&of_environment);
     (void)take("");

@@ -80,6 +80,10 @@ static inline const struct preload_config *preload_config(void)
 /* Reads the environment and the file. Once, before main(). */
 void preload_config_init(void);
 
+/* Of services: that of the configuration, else BLKIN_SERVICE, else the program's name at the start.
+ */
+const char *preload_service_name(void);
+
 /* Takes the file over if it has changed; one thread at a time does it. */
 void preload_config_look(uint64_t now_ns);
 

@@ -1,5 +1,9 @@
 /*
- * File calls: spans below the request that they are made for, or totals of it.
+ * Calls on files: spans below the request that they are made for, or sums of it.
+ *
+ * A call is a span if it is known whose it is. Where a thread has taken several requests and not
+ * answered them, as in a group commit, the call is for all of them, and none's alone: it is added
+ * to what each of them has waited for ("file.shared_us"). The configuration may say otherwise.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,28 +12,53 @@
 
 #include "preload.h"
 
-/* What a thread has done so far. */
+enum file_kind {
+    FILE_READ,
+    FILE_WRITE, /* and what else changes the file */
+    FILE_SYNC,  /* waits for the disk */
+    FILE_KINDS
+};
+
+/* What a thread has done so far, beside the calls that were spans. */
+struct file_sums {
+    struct {
+        uint64_t calls, bytes, ns;
+    } own[FILE_KINDS]; /* while it had one request to answer */
+    struct {
+        uint64_t calls, syncs, ns;
+    } shared; /* while it had several */
+};
+
+/* An interaction's part of it: what was done between these. */
 struct file_totals {
-    uint64_t calls;
-    uint64_t ns;
+    struct file_sums at_begin, at_answer;
+};
+
+struct file_call {
+    const char *name;
+    uint64_t start_ns;
+    bool is_span;
+    struct blkin_span span; /* if so */
 };
 
 /*
- * A call on a descriptor that is not a traced socket: read, write, sendfile's source. begin returns
- * false if it is of no interest; then there is no end. name is a literal.
+ * A call on a descriptor that is not a traced socket: read, write, sendfile's source. Returns false
+ * if it is of no interest; then there is no end. name is a literal: the call's, as POSIX has it.
+ * Outside of preload_enter().
  */
-struct file_call {
-    uint64_t start_ns;
-    const char *name;
-    int fd;
-};
 bool file_call_begin(struct file_call *call, int fd, const char *name);
-/* offset: -1 if the call has none. Called after the real call, errno being what that has left. */
+
+/* Once the real call is done, errno being what that has left. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
-/* An interaction begins on this thread: what it has done so far is not the interaction's. */
-void file_interaction_begins(struct file_totals *at_begin);
-/* It ends on the same thread, and its span is recorded: for tags of the difference. */
-void file_interaction_ends(struct blkin_span *span, const struct file_totals *at_begin);
+/* An interaction begins on this thread: what the thread has done so far is not the interaction's.
+ */
+void file_interaction_begins(struct file_totals *totals);
+
+/* It has had its answer, or one more part of it, by the same thread, which goes on with others. */
+void file_interaction_answers(struct file_totals *totals);
+
+/* It is recorded: for tags of what was done meanwhile. By any thread. */
+void file_interaction_ends(struct blkin_span *span, const struct file_totals *totals);
 
 #endif

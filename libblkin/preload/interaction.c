@@ -218,7 +218,7 @@ static void record(struct interaction *interaction)
         return;
     }
     tag(interaction);
-    if (is_server && interaction->thread == preload_thread.thread)
+    if (is_server)
         file_interaction_ends(&interaction->span, &interaction->files);
     blkin_span_end_at(&interaction->span, last_ns);
 }
@@ -496,6 +496,8 @@ static void add_answer(struct interaction *interaction, size_t count)
 
     add_bytes(&interaction->answered, count);
     __atomic_store_n(&interaction->last_ns, preload_now_ns(), __ATOMIC_RELAXED);
+    if (interaction->thread == thread)
+        file_interaction_answers(&interaction->files);
     if (!becomes_answered(interaction))
         return;
     stop_waiting(interaction);

@@ -111,6 +111,7 @@ enum preload_kind {
 struct preload_slot {
     uintptr_t connection; /* a preload_kind, or a pointer: connection.h */
     uintptr_t file;       /* file.h's own; 0 again once the descriptor is closed or replaced */
+    void *file_memory;    /* file.h's own; stays */
 };
 
 /* The slot, or NULL if there is none yet. Any number may come. */
@@ -137,23 +138,21 @@ void connection_forget(int fd);
 
 /* ---- the process ---- */
 
-/* Of services: BLKIN_SERVICE, or the program's name as it was at the start. */
-const char *preload_service_name(void);
-
 /* False in a child of vfork(2), whose descriptors are not those of this memory. */
 bool preload_is_own_process(void);
 
 /* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
 enum preload_count {
-    PRELOAD_SERVED,     /* interactions where accepted */
-    PRELOAD_CALLED,     /* where connected */
-    PRELOAD_FILE_CALLS, /* spans of file calls */
-    PRELOAD_UNANSWERED, /* a request whose connection was closed without an answer: no span */
-    PRELOAD_UNASKED,    /* messages that no request came before, such as greetings: no span */
-    PRELOAD_LATE,       /* writes that came after their interaction was recorded */
-    PRELOAD_SHORT,      /* less than min-us: no span */
-    PRELOAD_OWNED,      /* causes of client interactions */
+    PRELOAD_SERVED,       /* interactions where accepted */
+    PRELOAD_CALLED,       /* where connected */
+    PRELOAD_FILE_CALLS,   /* spans of file calls */
+    PRELOAD_FILE_NOBODYS, /* that were for no request: no span */
+    PRELOAD_UNANSWERED,   /* a request whose connection was closed without an answer: no span */
+    PRELOAD_UNASKED,      /* messages that no request came before, such as greetings: no span */
+    PRELOAD_LATE,         /* writes that came after their interaction was recorded */
+    PRELOAD_SHORT,        /* less than min-us: no span */
+    PRELOAD_OWNED,        /* causes of client interactions */
     PRELOAD_ONLY,
     PRELOAD_BY_CONTENT,
     PRELOAD_GUESSED,

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -38,6 +39,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int fd, const char *path, int flags);
 int __openat64_2(int fd, const char *path, int flags);
 
+/* clang-format off */
 #define PRELOAD_REAL_SOCKETS(X)                                                                    \
     X(accept)                                                                                      \
     X(accept4)                                                                                     \
@@ -51,14 +53,14 @@ int __openat64_2(int fd, const char *path, int flags);
     X(epoll_pwait)            \
     X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect)
 
-#define PRELOAD_REAL_FILES(X)                                                                 \
-    X(open)                                                                                   \
-    X(open64)                                                                                 \
-    X(openat) X(openat64) X(creat) X(creat64) X(__open_2) X(__open64_2) X(__openat_2)         \
-        X(__openat64_2) X(pread) X(pread64) X(preadv) X(preadv64) X(preadv2) X(preadv64v2)    \
-            X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(pwritev) X(pwritev64)     \
-                X(pwritev2) X(pwritev64v2) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) \
-                    X(fallocate) X(fallocate64) X(copy_file_range)
+#define PRELOAD_REAL_FILES(X) \
+    X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) \
+    X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) X(fclose) X(freopen) X(freopen64) \
+    X(pread) X(pread64) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) \
+    X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(pwritev) X(pwritev64) \
+    X(pwritev2) X(pwritev64v2) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) \
+    X(fallocate) X(fallocate64) X(copy_file_range) X(ftruncate) X(ftruncate64)
+/* clang-format on */
 
 #define PRELOAD_REAL_POINTER(name) __typeof__(name) *name;
 struct preload_real {

@@ -9,18 +9,9 @@
 #include "interaction.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static char service_name[72];
-static struct blkin_endpoint service = {.ip = "", .name = service_name};
 static pid_t own_pid;
-
-const char *preload_service_name(void)
-{
-    return service_name;
-}
 
 bool preload_is_own_process(void)
 {
@@ -40,15 +31,9 @@ static void after_fork(void)
     thread_forget_all();
 }
 
-/* The name is copied: servers write their state over their arguments. */
 __attribute__((constructor(103))) static void start(void)
 {
-    const char *name = secure_getenv("BLKIN_SERVICE");
-
     own_pid = getpid();
-    strncpy(service_name, name && name[0] ? name : program_invocation_short_name,
-            sizeof(service_name) - 1);
-    blkin_set_service(&service);
     preload_config_init();
     (void)pthread_atfork(NULL, NULL, after_fork);
 }

@@ -43,13 +43,21 @@ static void move_counts(struct thread *thread)
 void thread_print_counts(void)
 {
     static const char *const names[PRELOAD_COUNTS] = {
-        [PRELOAD_SERVED] = "served",       [PRELOAD_CALLED] = "called",
-        [PRELOAD_FILE_CALLS] = "files",    [PRELOAD_UNANSWERED] = "unanswered",
-        [PRELOAD_UNASKED] = "unasked",     [PRELOAD_LATE] = "late",
-        [PRELOAD_SHORT] = "short",         [PRELOAD_OWNED] = "owner",
-        [PRELOAD_ONLY] = "only",           [PRELOAD_BY_CONTENT] = "prefix",
-        [PRELOAD_GUESSED] = "guess",       [PRELOAD_CAUSELESS] = "no-cause",
-        [PRELOAD_KEYLESS] = "keyless",     [PRELOAD_REPLACED] = "replaced",
+        [PRELOAD_SERVED] = "served",
+        [PRELOAD_CALLED] = "called",
+        [PRELOAD_FILE_CALLS] = "files",
+        [PRELOAD_FILE_NOBODYS] = "nobodys-files",
+        [PRELOAD_UNANSWERED] = "unanswered",
+        [PRELOAD_UNASKED] = "unasked",
+        [PRELOAD_LATE] = "late",
+        [PRELOAD_SHORT] = "short",
+        [PRELOAD_OWNED] = "owner",
+        [PRELOAD_ONLY] = "only",
+        [PRELOAD_BY_CONTENT] = "prefix",
+        [PRELOAD_GUESSED] = "guess",
+        [PRELOAD_CAUSELESS] = "no-cause",
+        [PRELOAD_KEYLESS] = "keyless",
+        [PRELOAD_REPLACED] = "replaced",
         [PRELOAD_NO_MEMORY] = "no-memory",
     };
     char text[1024];

@@ -2,6 +2,260 @@
  * Wrappers of the calls that are of files only. read(2), write(2) and their like, which are of
  * sockets too, are in wrap_socket.c.
  *
+ * Not here: msync(2), which tells no file; calls of paths, such as truncate(2); and asynchronous
+ * ones, aio(7) and io_uring(7), whose time is not the caller's.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "file.h"
+
+#include <stdarg.h>
+
+#define NO_OFFSET (-1)
+
+/* The body of a wrapper: `real_call` is what it would have been without. */
+#define FILE_CALL(fd, name, offset, real_call)                 \
+    struct file_call call;                                     \
+    __typeof__(real_call) result;                              \
+                                                               \
+    if (!preload_is_on() || !file_call_begin(&call, fd, name)) \
+        return real_call;                                      \
+    result = real_call;                                        \
+    file_call_end(&call, result, offset);                      \
+    return result
+
+/* ---- reading ---- */
+
+PRELOAD_PUBLIC ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+    FILE_CALL(fd, "pread", offset, real()->pread(fd, buffer, size, offset));
+}
+
+PRELOAD_PUBLIC ssize_t pread64(int fd, void *buffer, size_t size, off64_t offset)
+{
+    FILE_CALL(fd, "pread", offset, real()->pread64(fd, buffer, size, offset));
+}
+
+PRELOAD_PUBLIC ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room)
+{
+    FILE_CALL(fd, "pread", offset, real()->__pread_chk(fd, buffer, size, offset, room));
+}
+
+PRELOAD_PUBLIC ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room)
+{
+    FILE_CALL(fd, "pread", offset, real()->__pread64_chk(fd, buffer, size, offset, room));
+}
+
+PRELOAD_PUBLIC ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    FILE_CALL(fd, "preadv", offset, real()->preadv(fd, parts, count, offset));
+}
+
+PRELOAD_PUBLIC ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    FILE_CALL(fd, "preadv", offset, real()->preadv64(fd, parts, count, offset));
+}
+
+PRELOAD_PUBLIC ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset,
+                               int flags)
+{
+    FILE_CALL(fd, "preadv", offset, real()->preadv2(fd, parts, count, offset, flags));
+}
+
+PRELOAD_PUBLIC ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset,
+                                  int flags)
+{
+    FILE_CALL(fd, "preadv", offset, real()->preadv64v2(fd, parts, count, offset, flags));
+}
+
+/* ---- writing ---- */
+
+PRELOAD_PUBLIC ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
+{
+    FILE_CALL(fd, "pwrite", offset, real()->pwrite(fd, buffer, size, offset));
+}
+
+PRELOAD_PUBLIC ssize_t pwrite64(int fd, const void *buffer, size_t size, off64_t offset)
+{
+    FILE_CALL(fd, "pwrite", offset, real()->pwrite64(fd, buffer, size, offset));
+}
+
+PRELOAD_PUBLIC ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    FILE_CALL(fd, "pwritev", offset, real()->pwritev(fd, parts, count, offset));
+}
+
+PRELOAD_PUBLIC ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    FILE_CALL(fd, "pwritev", offset, real()->pwritev64(fd, parts, count, offset));
+}
+
+PRELOAD_PUBLIC ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset,
+                                int flags)
+{
+    FILE_CALL(fd, "pwritev", offset, real()->pwritev2(fd, parts, count, offset, flags));
+}
+
+PRELOAD_PUBLIC ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset,
+                                   int flags)
+{
+    FILE_CALL(fd, "pwritev", offset, real()->pwritev64v2(fd, parts, count, offset, flags));
+}
+
+/* It is the target's: what is written. */
+PRELOAD_PUBLIC ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset,
+                                       size_t length, unsigned flags)
+{
+    FILE_CALL(to, "copy_file_range", NO_OFFSET,
+              real()->copy_file_range(from, from_offset, to, to_offset, length, flags));
+}
+
+PRELOAD_PUBLIC int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    FILE_CALL(fd, "fallocate", offset, real()->fallocate(fd, mode, offset, length));
+}
+
+PRELOAD_PUBLIC int fallocate64(int fd, int mode, off64_t offset, off64_t length)
+{
+    FILE_CALL(fd, "fallocate", offset, real()->fallocate64(fd, mode, offset, length));
+}
+
+PRELOAD_PUBLIC int ftruncate(int fd, off_t length)
+{
+    FILE_CALL(fd, "ftruncate", length, real()->ftruncate(fd, length));
+}
+
+PRELOAD_PUBLIC int ftruncate64(int fd, off64_t length)
+{
+    FILE_CALL(fd, "ftruncate", length, real()->ftruncate64(fd, length));
+}
+
+/* ---- waiting for the disk ---- */
+
+PRELOAD_PUBLIC int fsync(int fd)
+{
+    FILE_CALL(fd, "fsync", NO_OFFSET, real()->fsync(fd));
+}
+
+PRELOAD_PUBLIC int fdatasync(int fd)
+{
+    FILE_CALL(fd, "fdatasync", NO_OFFSET, real()->fdatasync(fd));
+}
+
+PRELOAD_PUBLIC int syncfs(int fd)
+{
+    FILE_CALL(fd, "syncfs", NO_OFFSET, real()->syncfs(fd));
+}
+
+PRELOAD_PUBLIC int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
+{
+    FILE_CALL(fd, "sync_file_range", offset, real()->sync_file_range(fd, offset, length, flags));
+}
+
+/* ---- opening and closing: what was known of a descriptor of this number is over ---- */
+
+/* Also where nothing is recorded: that may begin at any time. */
+static void forget(int fd)
+{
+    int saved_errno;
+
+    if (fd < 0 || preload_thread.is_inside)
+        return;
+    saved_errno = preload_enter();
+    connection_forget(fd);
+    preload_leave(saved_errno);
+}
+
+/* It was closed behind our back if anything is known of it. */
+static int opened(int fd)
+{
+    forget(fd);
+    return fd;
+}
+
+/* The mode, which only some calls have. */
+static mode_t mode_of(int flags, va_list rest)
+{
+    return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(rest, mode_t) : 0;
+}
+
+#define READ_MODE                \
+    va_list rest;                \
+    mode_t mode;                 \
+                                 \
+    va_start(rest, flags);       \
+    mode = mode_of(flags, rest); \
+    va_end(rest)
+
+PRELOAD_PUBLIC int open(const char *path, int flags, ...)
+{
+    READ_MODE;
+    return opened(real()->open(path, flags, mode));
+}
+
+PRELOAD_PUBLIC int open64(const char *path, int flags, ...)
+{
+    READ_MODE;
+    return opened(real()->open64(path, flags, mode));
+}
+
+PRELOAD_PUBLIC int openat(int folder, const char *path, int flags, ...)
+{
+    READ_MODE;
+    return opened(real()->openat(folder, path, flags, mode));
+}
+
+PRELOAD_PUBLIC int openat64(int folder, const char *path, int flags, ...)
+{
+    READ_MODE;
+    return opened(real()->openat64(folder, path, flags, mode));
+}
+
+PRELOAD_PUBLIC int __open_2(const char *path, int flags)
+{
+    return opened(real()->__open_2(path, flags));
+}
+
+PRELOAD_PUBLIC int __open64_2(const char *path, int flags)
+{
+    return opened(real()->__open64_2(path, flags));
+}
+
+PRELOAD_PUBLIC int __openat_2(int folder, const char *path, int flags)
+{
+    return opened(real()->__openat_2(folder, path, flags));
+}
+
+PRELOAD_PUBLIC int __openat64_2(int folder, const char *path, int flags)
+{
+    return opened(real()->__openat64_2(folder, path, flags));
+}
+
+PRELOAD_PUBLIC int creat(const char *path, mode_t mode)
+{
+    return opened(real()->creat(path, mode));
+}
+
+PRELOAD_PUBLIC int creat64(const char *path, mode_t mode)
+{
+    return opened(real()->creat64(path, mode));
+}
+
+/* Closes by a function of libc's own. */
+PRELOAD_PUBLIC int fclose(FILE *stream)
+{
+    forget(stream ? fileno(stream) : -1);
+    return real()->fclose(stream);
+}
+
+PRELOAD_PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    forget(stream ? fileno(stream) : -1);
+    return real()->freopen(path, mode, stream);
+}
+
+PRELOAD_PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+    forget(stream ? fileno(stream) : -1);
+    return real()->freopen64(path, mode, stream);
+}

@@ -288,7 +288,7 @@ static void test_two_servers(void)
     join = begin(&options); /* the second one so late that the first is joined */
     give(join, SERVER(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
-    give_at(join, 100, SERVER(8, 81, 12, 15, 99));
+    give_at(join, 200, SERVER(8, 81, 12, 15, 99));
     join_advance(join, 3 * SECOND);
     CHECK_TEXT(out, "1/10<0 1/71<10 m8/81<0 ");
     CHECK(end(join).ambiguous == 1);

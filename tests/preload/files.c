@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -88,6 +89,9 @@ static void call(const char *line)
         result = pwrite(other, bytes, 1, 0) < 0 && errno == EBADF ? 0 : -1;
     else if (strcmp(name, "reopen") == 0 && sscanf(line, "%*s %255s", path) == 1)
         reopen(path);
+    else if (strcmp(name, "replace") == 0 && sscanf(line, "%*s %255s", path) == 1)
+        must(syscall(SYS_close, file) == 0 && syscall(SYS_openat, AT_FDCWD, path, O_RDWR) == file,
+             path);
     else if (strcmp(name, "close") == 0)
         must(close(file) == 0 && (file = open(file_name, O_RDWR)) >= 0, file_name);
     else if (strcmp(name, "none") != 0)

@@ -133,15 +133,18 @@ assert all("kind" not in c for request in requests for c in request["calls"])
 assert len({request["traceId"] for request in requests}) == len(requests) == 6
 TXT
 
-# ---- a descriptor that is another file: closed and opened, also behind the back of the preloaded library
+# ---- a descriptor that is another file: closed and opened; behind the library's back a sync finds it out
 
 mkdir -p "$WORK/data"
-traced names 1 -- "write 1" "/$WORK/other x" "reopen $WORK/other" "fsync" "write 2" "close" "write 3"
+traced names 1 -- "write 1" "/$WORK/other x" "/$WORK/third x" "reopen $WORK/other" "write 2" "replace $WORK/third" "fsync" \
+    "write 3" "close" "write 4"
 spans_are names <<'TXT'
 paths = [call(c)[:2] for request in requests for c in request["calls"]]
-other = path.replace("data/file", "other")
-assert paths == [("write", path), ("fsync", other), ("write", other), ("write", path)], paths
+other, third = (path.replace("data/file", name) for name in ("other", "third"))
+assert paths == [("write", path), ("write", other), ("fsync", third), ("write", third), ("write", path)], paths
 TXT
+
+grep -q ' replaced 1 ' "$WORK/server-names.log" || fail "names: what was found out is not counted"
 
 # ---- a group commit is none's alone
 

@@ -1,0 +1,104 @@
+"""What the preload has recorded: check_interactions.py SPANS.json EXPECTATION...
+
+Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Of the features,
+  joined   every span has a key, and a span of the other side has the same one and fits in time
+  keyless  no span has a key
+  below    every span has a parent, a server span of the same service, that encloses its begin
+  unique   below, and the parent's payload is the same
+  root     no span has a parent
+  guess    every span without a parent is tagged as a guess
+  error    spans may be wrong parents only where they are tagged as guesses (of links)
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import collections
+import json
+import sys
+
+SKEW = 1000  # us
+
+path, *expectations = sys.argv[1:]
+spans = json.load(open(path))
+by_id = {span["id"]: span for span in spans}
+groups = collections.defaultdict(list)
+keys = collections.defaultdict(list)
+for span in spans:
+    groups[span["localEndpoint"]["serviceName"], span.get("kind", "").lower()].append(span)
+    key = span.get("tags", {}).get("blkin.join")
+    if key:
+        keys[key, span["kind"]].append(span)
+
+problems = []
+
+
+def tag(span, key):
+    return span.get("tags", {}).get(key)
+
+
+def end(span):
+    return span["timestamp"] + span["duration"]
+
+
+def covers(client, server):
+    return client["timestamp"] <= server["timestamp"] + SKEW and end(client) >= end(server) - SKEW
+
+
+def show(span):
+    return {key: span.get(key) for key in ("name", "kind", "timestamp", "duration", "tags", "parentId")}
+
+
+def check(span, feature):
+    other = "CLIENT" if span["kind"] == "SERVER" else "SERVER"
+    parent = by_id.get(span.get("parentId"))
+    if feature == "joined":
+        matches = keys[tag(span, "blkin.join"), other]
+        fits = [m for m in matches if covers(m, span) or covers(span, m)]
+        if len(fits) != 1:
+            return f"{len(matches)} spans have its key, {len(fits)} fit in time"
+    elif feature == "keyless":
+        if tag(span, "blkin.join"):
+            return "it has a key"
+    elif feature == "root":
+        if span.get("parentId"):
+            return "it has a parent"
+    elif feature in ("below", "unique"):
+        if not parent or parent["kind"] != "SERVER":
+            return "it has no parent that serves"
+        if parent["localEndpoint"]["serviceName"] != span["localEndpoint"]["serviceName"]:
+            return "its parent is of another service"
+        if not parent["timestamp"] <= span["timestamp"] <= end(parent):
+            return f"its parent is at another time: {show(parent)}"
+        if feature == "unique" and tag(parent, "payload") != tag(span, "payload"):
+            return f"its parent is another request: {show(parent)}"
+    elif feature == "guess":
+        if tag(span, "blkin.cause") == "guess":
+            if parent or len(tag(span, "blkin.guess") or "") != 49:
+                return "a guess is linked, or does not say what it is"
+        elif not parent:
+            return "it is no guess and has no parent"
+    else:
+        sys.exit(f"no such feature: {feature}")
+    return None
+
+
+for expectation in expectations:
+    service, side, count, *features = expectation.split(":")
+    group = groups.pop((service, side), [])
+    if len(group) != int(count):
+        problems.append(f"{service}: {len(group)} {side} spans, expected {count}")
+    if len(by_id) != len(spans):
+        problems.append("two spans have one id")
+    for feature in features:
+        wrong = [(span, what) for span in group for what in [check(span, feature)] if what]
+        for span, what in wrong[:3]:
+            problems.append(f"{service}: {side}: {what}: {show(span)}")
+        if len(wrong) > 3:
+            problems.append(f"{service}: {side}: {feature}: {len(wrong)} in all")
+for (service, side), group in groups.items():
+    problems.append(f"{service}: {len(group)} {side} spans that nobody expected: {show(group[0])}")
+for problem in problems:
+    print(problem)
+print(len(spans), "spans")
+causes = collections.Counter(tag(span, "blkin.cause") for span in spans if span.get("kind") == "CLIENT")
+print(dict(causes))
+sys.exit(len(problems) > 0)

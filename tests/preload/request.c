@@ -1,0 +1,64 @@
+/*
+ * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH]]]
+ * Makes so many requests on each of so many connections at once, each with IN bytes sent and OUT
+ * returned; DEPTH of them at once as one message; ids from FIRST-ID on, or all 0 without one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "wire.h"
+
+#include <pthread.h>
+
+static const char *address;
+static unsigned requests, in, out = 8, first_id, depth = 1;
+static char body[BODY_MAX];
+
+static void *make_requests(void *number)
+{
+    const unsigned me = (unsigned)(long)number;
+    const int fd = connect_to(address, 0);
+    char line[LINE + 1];
+    char *message = malloc((LINE + in) * (size_t)depth), *answer = malloc(out * (size_t)depth + 1);
+
+    for (unsigned i = 0; i < requests; i += depth) {
+        for (unsigned k = 0; k < depth; k++) {
+            line_write(line, first_id ? first_id + me * requests + i + k : 0, in, out);
+            memcpy(message + (LINE + in) * k, line, LINE);
+            memcpy(message + (LINE + in) * k + LINE, body, in);
+        }
+        give_all(i, fd, message, (LINE + in) * (size_t)depth);
+        if (!take_all(i + 1, fd, answer, out * (size_t)depth))
+            fail("response");
+    }
+    close(fd);
+    free(message);
+    free(answer);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[64];
+    int connections;
+
+    if (argc < 4 || (connections = atoi(argv[2])) > 64)
+        return 2;
+    address = argv[1];
+    requests = (unsigned)atoi(argv[3]);
+    if (argc > 5) {
+        in = (unsigned)atoi(argv[4]);
+        out = (unsigned)atoi(argv[5]);
+    }
+    if (argc > 6)
+        first_id = (unsigned)atoi(argv[6]);
+    if (argc > 7)
+        depth = (unsigned)atoi(argv[7]);
+    memset(body, 'b', sizeof(body));
+    for (int i = 0; i < connections; i++) {
+        if (pthread_create(&threads[i], NULL, make_requests, (void *)(long)i) != 0)
+            fail("thread");
+    }
+    for (int i = 0; i < connections; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}

@@ -1,0 +1,50 @@
+# session.sh: programs below the preload, in a private LTTng session; to be sourced first.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+# shellcheck source=tests/libblkin/session.sh
+. "$SRC/tests/libblkin/session.sh"
+# shellcheck disable=SC2034 # for the caller
+programs=$BUILD/tests/preload
+preload=$BUILD/lib/libblkin-preload.so
+
+# traced SERVICE PROGRAM ARGUMENT...: below the preload, under that name. Its account is in
+# $WORK/account.log.
+traced() {
+    BLKIN_SERVICE=$1 BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD=${SANITIZER-}$preload \
+        timeout 60 "${@:2}" 2>>"$WORK/account.log"
+}
+
+# serves SERVICE ADDRESS WAY CONNECTIONS: in the background, its pid in $server.
+serves() {
+    traced "$1" "$programs/serve" "$2" "$3" "$4" &
+    server=$!
+    wait_for 20 - "$1 at $2" listening "$2" || exit 1
+}
+
+# listening ADDRESS: seen from outside, without a connection that the server would count.
+listening() {
+    case $1 in
+    */*) [ -S "$1" ] ;;
+    6:*) grep -qi ":$(printf %04X "${1#6:}") .* 0A " /proc/net/tcp6 ;;
+    *) grep -qi ":$(printf %04X "$1") .* 0A " /proc/net/tcp ;;
+    esac
+}
+
+# served SERVICE: it has ended well.
+served() {
+    wait "$server" || {
+        show_log account 40
+        fail "$1: status $?"
+    }
+}
+
+# found NAME EXPECTATION...: of check_interactions.py
+found() {
+    sunk "$1"
+    lost_nothing "$1"
+    "$PYTHON" "$SRC/tests/preload/check_interactions.py" "$WORK/$1.json" "${@:2}" || {
+        show_log account 60
+        fail "$1: see above"
+    }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Servers and clients that know nothing of tracing, below the preload: as many interactions on both sides as
+# there were requests, each with a key that exactly one of the other side has at that time. Servers of all
+# kinds: a thread or a process for each connection, epoll, poll, select, one thread that reads and another one
+# that answers; by every call that moves bytes; small and large, pipelined, in pieces.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/preload/session.sh"
+private_begin
+
+start_sessiond || exit 1
+session all blkin:span blkin:process
+
+expected=()
+# exchange NAME ADDRESS WAY CONNECTIONS REQUESTS [MORE OF REQUEST...]: INTERACTIONS are those expected
+exchange() {
+    serves "$1" "$2" "$3" "$4"
+    traced "$1-client" "$programs/request" "$2" "$4" "$5" "${@:6}" || fail "$1-client: status $?"
+    served "$1"
+    local count=${INTERACTIONS:-$(($4 * $5))}
+    expected+=("$1:server:$count:joined:root" "$1-client:client:$count:joined:root")
+}
+port=7000
+for way in threads fork epoll poll select pool; do
+    exchange "$way" $((++port)) $way 8 100
+done
+# responses that need many writes, requests that need many reads
+exchange big-threads $((++port)) threads 4 20 900000 900000
+exchange big-epoll $((++port)) epoll 4 20 900000 900000
+exchange big-select $((++port)) select 4 20 900000 900000
+# sixteen requests in one message are one interaction
+INTERACTIONS=100 exchange pipelined $((++port)) threads 4 400 0 8 0 16
+INTERACTIONS=100 exchange pipelined-epoll $((++port)) epoll 4 400 0 8 0 16
+exchange six 6:$((++port)) epoll 4 50
+exchange unix "$WORK/socket" epoll 4 50
+exchange unix-threads "$WORK/another" threads 4 50
+found all "${expected[@]}"
