@@ -126,7 +126,7 @@ start_wire() {
 named=0 planted=0
 # find_fault FAULT EXPECTED [NOT]: in the last line of each trace that fio's reads have made.
 find_fault() {
-    local fault=$1 expected=$2 unexpected=${3-^$} run trace line all good
+    local fault=$1 expected=$2 unexpected=${3-^$} run trace line="" all good
     for ((run = 1; run <= runs; run++)); do
         begin_record "$fault-$run"
         fio_with 3 --rw=randread
