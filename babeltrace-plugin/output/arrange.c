@@ -106,9 +106,9 @@ static bool sort(struct arranging *arranging)
     return true;
 }
 
-static void keep_order(struct batch *batch, const struct arranging *arranging)
+static void keep_order(struct batch *batch, const struct arranging *arranging, uint32_t keys)
 {
-    uint32_t *order = batch->order;
+    struct batch_order *order = batch->order;
 
     if (batch->order_capacity < arranging->count) {
         order = realloc(order, arranging->count * sizeof(*order));
@@ -117,9 +117,15 @@ static void keep_order(struct batch *batch, const struct arranging *arranging)
         batch->order = order;
         batch->order_capacity = arranging->count;
     }
-    for (uint32_t i = 0; i < arranging->count; i++)
-        order[i] = arranging->offsets[arranging->from[i]];
+    for (uint32_t i = 0; i < arranging->count; i++) {
+        const uint32_t index = arranging->from[i];
+
+        order[i] =
+            (struct batch_order){arranging->offsets[index], (uint32_t)arranging->values[index]};
+    }
     batch->ordered = arranging->count;
+    batch->keys = keys;
+    batch->span_size = (uint32_t)(batch->buffer.length / arranging->count);
 }
 
 static bool sort_by_endpoint(struct arranging *arranging, struct batch *batch)
@@ -144,7 +150,7 @@ static bool sort_by_key(struct arranging *arranging, struct batch *batch, batch_
     return sort(arranging);
 }
 
-void batch_arrange(struct batch *batch, batch_key_fn *key, void *context)
+void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32_t keys)
 {
     struct arranging arranging;
     bool is_sorted;
@@ -155,6 +161,6 @@ void batch_arrange(struct batch *batch, batch_key_fn *key, void *context)
     if (key)
         is_sorted |= sort_by_key(&arranging, batch, key, context);
     if (is_sorted)
-        keep_order(batch, &arranging);
+        keep_order(batch, &arranging, key ? keys : 0);
     free(arranging.values);
 }

@@ -534,10 +534,19 @@ static enum result deliver(struct courier *courier, struct run run)
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
-static bool add_span(struct courier *courier, const struct span *span, bool *cut)
+/* place: behind the span. */
+static bool add_span(struct courier *courier, const struct batch *batch,
+                     const struct batch_place *place, const struct span *span, bool *cut)
 {
-    if (courier->transport->post)
-        return parts_add(&courier->parts, &courier->body, courier->encoder, span, cut);
+    struct parts *parts = &courier->parts;
+
+    if (courier->transport->post) {
+        /* it was asked for before, unless there are other partitions by now */
+        const bool is_known = batch->keys && batch->keys == parts->partitions;
+
+        return parts_add(parts, &courier->body, courier->encoder, span,
+                         is_known ? place->key : parts_key(parts, span), cut);
+    }
     return body_add(&courier->body, courier->encoder, span, cut);
 }
 
@@ -557,7 +566,7 @@ static struct batch_place fill_body(struct courier *courier, struct batch *batch
     for (; (span = batch_span(batch, &next)); place = next) {
         bool cut = false;
 
-        if (!add_span(courier, span, &cut)) {
+        if (!add_span(courier, batch, &next, span, &cut)) {
             if (body->count) /* maybe there is memory when these are gone */
                 break;
             outbox_settle(courier->outbox, batch, OUTCOME_NO_MEMORY, 1);
@@ -634,9 +643,9 @@ static void arrange(struct courier *courier, struct batch *batch)
         const struct part_limits limits = limits_of(courier);
 
         parts_reset(&courier->parts, atomic_load(&courier->transport->partitions), &limits);
-        batch_arrange(batch, parts_key, &courier->parts);
+        batch_arrange(batch, parts_key, &courier->parts, courier->parts.partitions);
     } else if (courier->encoder->frame) {
-        batch_arrange(batch, NULL, NULL);
+        batch_arrange(batch, NULL, NULL, 0);
     }
 }
 

@@ -86,9 +86,9 @@ void parts_trim(struct parts *parts, const struct body *body)
 }
 
 bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
-               const struct span *span, bool *cut)
+               const struct span *span, uint32_t partition, bool *cut)
 {
-    struct part *part = part_for(parts, body, parts_key(parts, span));
+    struct part *part = part_for(parts, body, partition);
 
     if (!part || !body_add(body, encoder, span, cut)) {
         parts_trim(parts, body);

@@ -32,9 +32,9 @@ void parts_free(struct parts *parts);
 /* The partition of a span: also a batch_key_fn. */
 uint32_t parts_key(void *parts, const struct span *span);
 
-/* body_add(), which begins another part where that is needed. */
+/* body_add(), which begins another part where that is needed; of parts_key(). */
 bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
-               const struct span *span, bool *cut);
+               const struct span *span, uint32_t partition, bool *cut);
 
 /* After body_remove_last() or body_reset(). */
 void parts_trim(struct parts *parts, const struct body *body);

@@ -14,6 +14,7 @@
 struct batch_place {
     size_t offset;
     uint32_t index;
+    uint32_t key; /* of the span before, once they are in the order of keys: see batch_arrange() */
 };
 
 /*
@@ -31,9 +32,14 @@ struct batch {
 
     /* Where the spans lie, in the order in which they are sent, once that is another one than they
      * came in: see batch_arrange(). */
-    uint32_t *order;
+    struct batch_order {
+        uint32_t offset;
+        uint32_t key;
+    } * order;
     uint32_t order_capacity;
-    uint32_t ordered; /* how many; 0: it is as they came */
+    uint32_t ordered;   /* how many; 0: it is as they came */
+    uint32_t keys;      /* the key is one of so many; 0: there is none */
+    uint32_t span_size; /* the mean */
 };
 
 /* The span at the place, which moves on to the next. NULL: there is none. */
@@ -44,11 +50,11 @@ bool batch_has_more(const struct batch *batch);
 
 /*
  * Puts the spans in an order in which those of one endpoint are neighbours and, before that, those
- * of one key, if key is not NULL; the rest stays as it was. Only for a batch none of whose spans is
- * encoded. Without memory for it they stay as they are.
+ * of one key, if key is not NULL: one of `keys`; the rest stays as it was. Only for a batch none of
+ * whose spans is encoded. Without memory for it they stay as they are.
  */
 typedef uint32_t batch_key_fn(void *context, const struct span *span);
-void batch_arrange(struct batch *batch, batch_key_fn *key, void *context);
+void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32_t keys);
 
 struct queue {
     uint32_t batch_spans; /* a batch is full with this many spans */

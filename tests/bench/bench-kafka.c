@@ -3,7 +3,7 @@
  * the queue, the order of partitions, encoding, compression and sending, in all of its threads,
  * until the broker has acknowledged them. As OTLP; the anchor is the same as JSON.
  *
- *     bench-kafka BROKER OTLP-TOPIC JSON-TOPIC      (there, with some partitions)
+ *     bench-kafka BROKER OTLP-TOPIC [JSON-TOPIC]      (there, with some partitions)
  *
  * Prints "NAME LEAST P10 SPREAD" in ns per span.
  *
@@ -121,21 +121,26 @@ int main(int argc, char **argv)
                                 .per_batch = SPANS,
                                 .clock = CLOCK_PROCESS_CPUTIME_ID};
 
-    if (argc != 4)
-        fail("usage: bench-kafka BROKER OTLP-TOPIC JSON-TOPIC");
+    if (argc != 3 && argc != 4)
+        fail("usage: bench-kafka BROKER OTLP-TOPIC [JSON-TOPIC]");
     make_spans();
     otlp.context = open_exporter(argv[1], argv[2], FORMAT_OTLP);
-    json.context = open_exporter(argv[1], argv[3], FORMAT_ZIPKIN);
+    if (argc == 4)
+        json.context = open_exporter(argv[1], argv[3], FORMAT_ZIPKIN);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        bench_batch(&json);
+        if (json.context)
+            bench_batch(&json);
         bench_batch(&otlp);
         bench_batch(&otlp);
-        bench_batch(&json);
+        if (json.context)
+            bench_batch(&json);
     }
     bench_print(&otlp);
-    bench_print(&json);
     close_exporter(otlp.context);
-    close_exporter(json.context);
+    if (json.context) {
+        bench_print(&json);
+        close_exporter(json.context);
+    }
     for (unsigned i = 0; i < SPANS; i++)
         free(spans[i].log);
     return 0;

@@ -47,9 +47,14 @@ kill_when() {
 }
 
 private_begin
+without_java=$BUILD/tests/without-java
+rm -rf "$without_java"
+mkdir -p "$without_java" || exit 1
+ln -s /usr/bin/* /usr/sbin/* "$without_java/" 2>/dev/null
+rm -f "$without_java"/java*
 
 kill_when "waiting for Zipkin" "${demo[@]}"
-kill_when "starting gateway, mapper and two stores" "${demo[@]}"
+kill_when "starting gateway, mapper and two stores" env PATH="$without_java" "${demo[@]}"
 kill_when "starting gateway, mapper and two stores" "${make[@]}"
 
 SECONDS=0
@@ -73,11 +78,6 @@ wait_part demo 70 || fail "the demo at a terminal: status $?: $(show_log demo 60
 none_left || fail "something is left of the demo at a terminal: $(processes_left)"
 
 # Without Java, the spans are in a file that can be looked at. A fault is found.
-without_java=$BUILD/tests/without-java
-rm -rf "$without_java"
-mkdir -p "$without_java" || exit 1
-ln -s /usr/bin/* /usr/sbin/* "$without_java/" 2>/dev/null
-rm -f "$without_java"/java*
 start_part demo env -u ZIPKIN_JAR PATH="$without_java" FAULT=slow-journal "${demo[@]}"
 wait_part demo 60
 status=$?

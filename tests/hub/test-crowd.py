@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from parts import HubTest, SlowNetwork, wait_until  # noqa: E402
 
+IS_LONG = "HOSTS" in os.environ  # for figures
 HOSTS = int(os.environ.get("HOSTS", "200"))
 REQUESTS = int(os.environ.get("REQUESTS", "100"))
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -40,10 +41,10 @@ class Crowd(HubTest):
         wait_until(lambda: hub.metric("hosts") == HOSTS + 1, "all are there", 60)
         there_s = time.monotonic() - begin
         wait_until(lambda: len(asker.report()["hosts"]) == HOSTS + 1, "it knows them all")
-        time.sleep(2)  # all wait
+        wait_until(lambda: usage(hub.process.pid)[1] <= empty[1] + HOSTS + 10, "a connection for each, which waits")
         waiting = usage(hub.process.pid)
         begin = time.monotonic()
-        time.sleep(5)
+        time.sleep(5 if IS_LONG else 0.5)
         calm_cpu = (usage(hub.process.pid)[3] - waiting[3]) / (time.monotonic() - begin)
         before = usage(hub.process.pid)
         begin = time.monotonic()
@@ -65,7 +66,6 @@ class Crowd(HubTest):
               f"p99 {self.percentile(took, 0.99):.0f} ms")
         self.assertEqual(waiting[2], 1)
         self.assertLess(waiting[0] - empty[0], 0.05 * HOSTS)  # 50 KiB each would be too much
-        self.assertLessEqual(waiting[1], empty[1] + HOSTS + 10)
         crowd.kill()
         wait_until(lambda: usage(hub.process.pid)[1] < empty[1] + 10, "connections of the dead are closed")
 
@@ -99,7 +99,7 @@ class Crowd(HubTest):
         peers = [self.peers(network.url, name, "--answer") for name in names]
         for peer in peers:
             peer.wait_state(hosts=names)
-        for pause_s, rounds in [(0.4, 5), (0.02, REQUESTS // 2)]:
+        for pause_s, rounds in [(0.4, 5 if IS_LONG else 1), (0.02, REQUESTS // 2)]:
             requests, answers = [], []
             for peer in peers:
                 requests.append(len(peer.requests[peer.name]))
