@@ -5,6 +5,7 @@
  */
 #include "interaction.h"
 
+#include "../../tracepoints/join.h"
 #include "cause.h"
 #include "key.h"
 
@@ -50,7 +51,7 @@ static void check_forks(struct connection *connection)
 {
     if (__builtin_expect(connection->forks == preload_forks, 1))
         return;
-    connection->open = connection->opener = NULL;
+    connection->open = connection->opener = connection->passing = NULL;
     connection->forks = preload_forks;
 }
 
@@ -191,7 +192,7 @@ static void tag(struct interaction *interaction)
 
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
-        blkin_span_tag_string_n(span, "blkin.join", key, sizeof(key));
+        blkin_span_tag_string_n(span, JOIN_TAG, key, sizeof(key));
     } else {
         preload_count(PRELOAD_KEYLESS);
     }
@@ -413,6 +414,18 @@ static enum direction turn(struct connection *connection, enum direction directi
 
 /* ---- where accepted ---- */
 
+/* Who may find its client's half says so by the trace's id: see join.h. */
+static void begin_trace(struct interaction *interaction, bool has_key)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH, .flags = BLKIN_CONTEXT_RANDOM};
+
+    if (has_key)
+        root.trace_id = thread_random(interaction->thread);
+    blkin_span_begin_remote_n(&interaction->span, connection->name, connection->name_length,
+                              BLKIN_SERVER, has_key ? &root : NULL);
+}
+
 static struct interaction *begin_served(struct connection *connection, int fd, uint64_t offset)
 {
     struct thread *thread = thread_get();
@@ -424,15 +437,28 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
     interaction = make(connection, thread, offset);
     if (!interaction)
         return NULL;
-    blkin_span_begin_n(&interaction->span, connection->name, connection->name_length, BLKIN_SERVER,
-                       NULL);
+    begin_trace(interaction, connection_key(connection, fd) != 0);
     blkin_span_set_start(&interaction->span, interaction->start_ns);
     set_endpoints(interaction);
-    (void)connection_key(connection, fd);
     file_interaction_begins(&interaction->files);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
     (void)put_at_hand(interaction);
     return interaction;
+}
+
+/*
+ * Another thread is in the middle of sending the answer, and the peer has had it: the next request
+ * is here before that thread can say so.
+ */
+static void pass(struct connection *connection, struct interaction *answered)
+{
+    struct interaction *none = NULL;
+
+    interaction_hold(answered);
+    if (!__atomic_compare_exchange_n(&connection->passing, &none, answered, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        interaction_let_go(answered);
+    detach(answered);
 }
 
 /*
@@ -446,7 +472,11 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
     *is_beside = false;
     if (!own)
         return NULL;
-    if (interaction_phase(own) == PHASE_REQUEST) {
+    if (interaction_phase(own) == PHASE_REQUEST &&
+        __atomic_load_n(&own->writers, __ATOMIC_ACQUIRE)) {
+        pass(connection, own);
+        *is_beside = true;
+    } else if (interaction_phase(own) == PHASE_REQUEST) {
         if (own->thread == preload_thread.thread || own == preload_thread.work ||
             !__atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE))
             return own;
@@ -507,23 +537,46 @@ static void add_answer(struct interaction *interaction, size_t count)
     keep(thread, interaction, is_held_until(interaction));
 }
 
-static void response_sent(struct connection *connection, size_t count, size_t wanted)
+static pool_name before_response(struct connection *connection)
 {
     struct interaction *interaction = own_of(connection);
+    pool_name name;
+
+    if (!interaction)
+        return 0;
+    name = pool_name_of(&interaction->item);
+    (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    interaction_let_go(interaction);
+    return name;
+}
+
+static void response_sent(struct connection *connection, pool_name written, size_t count,
+                          size_t wanted)
+{
+    struct interaction *interaction = pool_find(&pool, written);
 
     if (count) {
         (void)turn(connection, DIRECTION_OUT);
         add_bytes(&connection->sent, count);
     }
-    if (!interaction) {
+    if (interaction)
+        (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    if (!interaction || interaction_phase(interaction) == PHASE_OVER) {
         if (count)
             preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
-        return;
+    } else {
+        work_for(interaction);
+        interaction->is_partial = count < wanted;
+        if (count)
+            add_answer(interaction, count);
     }
-    work_for(interaction);
-    interaction->is_partial = count < wanted;
-    if (count)
-        add_answer(interaction, count);
+    if (!interaction)
+        return;
+    if (__atomic_load_n(&connection->passing, __ATOMIC_ACQUIRE) == interaction) {
+        clear(&connection->passing, interaction);
+        if (interaction_phase(interaction) == PHASE_ANSWERED)
+            finish(interaction);
+    }
     interaction_let_go(interaction);
 }
 
@@ -586,11 +639,11 @@ static bool request_goes_on(struct connection *connection)
     return goes_on;
 }
 
-void interaction_before_write(struct connection *connection, int fd)
+static void before_request(struct connection *connection, int fd)
 {
     struct interaction *interaction;
 
-    if (connection->role != ROLE_CLIENT || request_goes_on(connection) ||
+    if (request_goes_on(connection) ||
         /* the middle of a message that began while nobody looked */
         __atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == DIRECTION_OUT)
         return;
@@ -728,21 +781,31 @@ void interaction_stops_sending(struct connection *connection)
     interaction_let_go(interaction);
 }
 
-void interaction_has_written(struct connection *connection, int fd, struct bytes head, size_t count,
-                             size_t wanted)
+pool_name interaction_before_write(struct connection *connection, int fd)
 {
-    (void)fd;
+    if (connection->role != ROLE_CLIENT)
+        return before_response(connection);
+    before_request(connection, fd);
+    return 0;
+}
+
+void interaction_has_written(struct connection *connection, pool_name written, struct bytes head,
+                             size_t count, size_t wanted)
+{
     if (connection->role == ROLE_CLIENT)
         request_sent(connection, head, count);
     else
-        response_sent(connection, count, wanted);
+        response_sent(connection, written, count, wanted);
 }
 
 void interaction_connection_ends(struct connection *connection)
 {
-    struct interaction *interaction = open_of(connection);
+    struct interaction *interaction = open_of(connection), *passing;
 
     forget_opener(connection);
+    passing = __atomic_exchange_n(&connection->passing, NULL, __ATOMIC_ACQ_REL);
+    if (passing)
+        interaction_let_go(passing);
     if (!interaction)
         return;
     if (interaction_phase(interaction) == PHASE_ANSWERED)

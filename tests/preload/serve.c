@@ -226,6 +226,8 @@ static void serve_by_epoll(bool is_pool)
                 continue;
             }
             client = &clients[events[i].data.fd];
+            if (client->fd < 0)
+                continue; /* closed while the other thread was still in its call */
             next = go_on(client);
             if (next)
                 watch(client->fd, next, EPOLL_CTL_MOD);
