@@ -488,6 +488,22 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
     return NULL;
 }
 
+static void request_received(struct connection *connection, int fd, struct bytes head,
+                             size_t count);
+
+/* The descriptor has turned out to be another connection's, which nobody has told us of. */
+static void received_by_another(const struct connection *connection, int fd, struct bytes head,
+                                size_t count)
+{
+    struct connection *another = connection_of(preload_slot(fd), 0);
+
+    if (!another)
+        return;
+    if (another != connection)
+        request_received(another, fd, head, count);
+    connection_let_go(another);
+}
+
 static void request_received(struct connection *connection, int fd, struct bytes head, size_t count)
 {
     const enum direction before = turn(connection, DIRECTION_IN);
@@ -500,8 +516,10 @@ static void request_received(struct connection *connection, int fd, struct bytes
         if (before == DIRECTION_IN && !is_beside)
             return;
         interaction = begin_served(connection, fd, offset);
-        if (!interaction)
+        if (!interaction) {
+            received_by_another(connection, fd, head, count);
             return;
+        }
     }
     add_head(interaction, head);
     add_bytes(&interaction->requested, count);
