@@ -379,6 +379,16 @@ $(lastword $(before)): $(call obj,$(before_dir)/blkin_events.c \
 		$(link_gcc_s) $(LDLIBS)
 $(bench_programs): | $(before)
 
+# another: the library without usage
+without := $(BUILD)/tests/bench/without/$(notdir $(lib))
+$(call obj,tests/bench/without/span.c): flags = $(internal) $(steady)
+$(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$(lib_src))) libblkin/libblkin.map
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
+		-o $@ $(filter %.o,$^) $(LDLIBS)
+	@ln -sf ../../../lib/$(notdir $(provider)) $(@D)
+$(bench_programs): | $(without)
+
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
 		$(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
