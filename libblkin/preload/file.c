@@ -44,11 +44,11 @@ static struct file *memory_of(struct preload_slot *slot)
     return there;
 }
 
-/* What the kernel makes up is no storage. */
+/* What the kernel makes up is none, and memory neither: LTTng has its buffers there. */
 static bool is_storage(const char *path)
 {
     return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
-           strncmp(path, "/memfd:", 7) != 0;
+           strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/shm/", 9) != 0;
 }
 
 /* Of a long one the end, which tells more. */
