@@ -3,7 +3,7 @@
 
     three_tiers.py whole SPANS   prints how many requests are one trace of all tiers; standard error says how the
                                  others are
-    three_tiers.py ids SPANS     prints the ids of these traces
+    three_tiers.py ids SPANS     prints the ids of these traces, and of those without a call on the file
 
 Such a trace is fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls on the
 file, each below the one before. NBD's negotiation reaches no file: it does not count.
@@ -41,10 +41,10 @@ def shape(trace, spans=None, depth=0):
 
 
 traces = [tiers.Trace(spans) for spans in tiers.read(sys.argv[2])]
-whole = [trace for trace in traces if is_whole(trace)]
 if sys.argv[1] == "ids":
-    print(*(trace.spans[0]["traceId"] for trace in whole), sep="\n")
+    print(*(trace.spans[0]["traceId"] for trace in traces if is_whole(trace, tuple(WANTED[:-1]))), sep="\n")
 else:
+    whole = [trace for trace in traces if is_whole(trace)]
     shapes = collections.Counter(shape(trace)[:300] for trace in traces)
     for text, count in shapes.most_common(8):
         print(count, text, file=sys.stderr)
