@@ -90,6 +90,7 @@ man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
+dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
@@ -233,6 +234,14 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 		$(call obj,$(example_common)) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+
+# records nothing itself
+all: $(dispatcher)
+dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
+$(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
+$(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,jansson) $(LDLIBS)
 
 # nbdkit itself has the functions that a filter calls: no -z defs
 link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
@@ -467,6 +476,12 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-sysprof
+bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
+
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
@@ -646,7 +661,7 @@ install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
