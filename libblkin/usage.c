@@ -320,7 +320,7 @@ static bool end_of_current(struct meter *meter, struct blkin_span *span, uint64_
 {
     struct blkin_span_usage *usage = span_usage(span);
 
-    if (meter->charging == span->context.span_id) {
+    if (meter->current == span && meter->charging == span->context.span_id) {
         const struct blkin_usage now = read_at_end(meter, now_ns);
 
         settle(meter, &now);
