@@ -49,7 +49,7 @@ def show(span):
 
 
 def check(span, feature):
-    other = "CLIENT" if span["kind"] == "SERVER" else "SERVER"
+    other = "CLIENT" if span.get("kind") == "SERVER" else "SERVER"
     parent = by_id.get(span.get("parentId"))
     if feature == "joined":
         matches = keys[tag(span, "blkin.join"), other]
@@ -63,7 +63,7 @@ def check(span, feature):
         if span.get("parentId"):
             return "it has a parent"
     elif feature in ("below", "unique"):
-        if not parent or parent["kind"] != "SERVER":
+        if not parent or parent.get("kind") != "SERVER":
             return "it has no parent that serves"
         if parent["localEndpoint"]["serviceName"] != span["localEndpoint"]["serviceName"]:
             return "its parent is of another service"
