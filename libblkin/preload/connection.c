@@ -426,13 +426,14 @@ static void check(struct connection *connection, const struct preload_config *co
     connection->checked_by = config->generation;
 }
 
-/* Closed behind our back: the descriptor is looked at anew at its next use. */
+/* Closed behind our back: the descriptor is looked at anew. */
 static void replaced(int fd, const struct connection *connection)
 {
     struct preload_slot *slot = preload_slot(fd);
 
     if (slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection)
         set_slot(slot, PRELOAD_UNKNOWN);
+    connection_adopt(fd);
     preload_count(PRELOAD_REPLACED);
 }
 

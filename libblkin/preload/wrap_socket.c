@@ -547,10 +547,14 @@ PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, 
     return accepted(real()->accept4(fd, address, length, flags));
 }
 
+/* Told afterwards, when the kernel has found that the address is one. */
 PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
-    connecting(fd, address, length);
-    return real()->connect(fd, address, length);
+    const int result = real()->connect(fd, address, length);
+
+    if (result == 0 || errno == EINPROGRESS || errno == EINTR)
+        connecting(fd, address, length);
+    return result;
 }
 
 /* What is known of descriptors that the kernel has given out is that of others, long closed. */

@@ -7,7 +7,7 @@ Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Of t
   unique   below, and the parent's payload is the same
   root     no span has a parent
   guess    every span without a parent is tagged as a guess
-  error    spans may be wrong parents only where they are tagged as guesses (of links)
+  true     the parent of every span that has one is the request with the same payload
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -77,6 +77,9 @@ def check(span, feature):
                 return "a guess is linked, or does not say what it is"
         elif not parent:
             return "it is no guess and has no parent"
+    elif feature == "true":
+        if parent and tag(parent, "payload") != tag(span, "payload"):
+            return f"its parent is another request: {show(parent)}"
     else:
         sys.exit(f"no such feature: {feature}")
     return None
