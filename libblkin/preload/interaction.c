@@ -555,6 +555,22 @@ static void add_answer(struct interaction *interaction, size_t count)
     keep(thread, interaction, is_held_until(interaction));
 }
 
+/*
+ * What this thread has used for it is settled once it has answered: another thread may be who
+ * records it, and cannot read this one's meters. What is sent after that counts, too.
+ */
+static void settle_usage(const struct interaction *interaction)
+{
+    if (blkin_current() == &interaction->span)
+        (void)blkin_set_current(NULL);
+}
+
+static void resume_usage(struct interaction *interaction)
+{
+    if (preload_thread.work == interaction && !blkin_current())
+        (void)blkin_set_current(&interaction->span);
+}
+
 static pool_name before_response(struct connection *connection)
 {
     struct interaction *interaction = own_of(connection);
@@ -564,6 +580,7 @@ static pool_name before_response(struct connection *connection)
         return 0;
     name = pool_name_of(&interaction->item);
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    resume_usage(interaction);
     interaction_let_go(interaction);
     return name;
 }
@@ -587,6 +604,8 @@ static void response_sent(struct connection *connection, pool_name written, size
         interaction->is_partial = count < wanted;
         if (count)
             add_answer(interaction, count);
+        if (count && !interaction->is_partial)
+            settle_usage(interaction);
     }
     if (!interaction)
         return;

@@ -35,6 +35,11 @@ export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
 BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocations || fail "allocations with alarms: status $?"
 unset BLKIN_SLOW
 
+# Nor do the meters of usage, once a thread has opened its own.
+for mode in allocations handler writes; do
+    BLKIN_SAMPLING=always,usage=3 "$cost" $mode || fail "$mode with usage: status $?"
+done
+
 # Of all threads: LTTng's have their part in the start of both.
 calls() {
     strace -f -c -o "$WORK/strace.log" "$cost" spans "$1" || fail "strace cost spans $1: status $?"
