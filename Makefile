@@ -436,7 +436,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_t
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work bench-work
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
