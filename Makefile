@@ -436,7 +436,7 @@ tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_t
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work bench-work
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -490,7 +490,7 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
 	@$(PYTHON) tests/bench/bench work
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory

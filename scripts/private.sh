@@ -172,7 +172,9 @@ sessiond_answers() {
     LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
 }
 
+# Programs wait for it as long as it takes to know them, not LTTng's 3 s: on a busy machine they would go on untraced.
 start_sessiond() {
+    export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
 }

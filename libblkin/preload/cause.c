@@ -17,10 +17,10 @@
 
 void cause_closes(struct thread *thread, struct interaction *interaction)
 {
-    const uint32_t at = interaction->open_at;
     struct interaction *last;
+    uint32_t at;
 
-    if (interaction->thread != thread || !at)
+    if (interaction->thread != thread || !(at = interaction->open_at))
         return;
     last = thread->open[--thread->open_count];
     thread->open[at - 1] = last;
@@ -42,9 +42,10 @@ static void tidy(struct thread *thread)
 
 void cause_opens(struct thread *thread, struct interaction *interaction)
 {
+    if (interaction->thread != thread)
+        return;
     interaction->round = preload_thread.round;
-    if (interaction->thread != thread || interaction->open_at ||
-        interaction_phase(interaction) != PHASE_REQUEST)
+    if (interaction->open_at || interaction_phase(interaction) != PHASE_REQUEST)
         return;
     if (thread->open_count == OPEN_MAX)
         tidy(thread);

@@ -736,7 +736,19 @@ static void request_sent(struct connection *connection, struct bytes head, size_
     interaction_let_go(interaction);
 }
 
-/* The thread goes on with the request that has caused the call. */
+/*
+ * Has the thread read for the request that has caused the call, and goes on with it? Not if it has
+ * one of its own to answer and another thread has taken that one: of threads that share a
+ * connection to the next server, one reads what all of them wait for.
+ */
+static bool has_read_for(const struct interaction *owner)
+{
+    const struct interaction *work = preload_thread.work;
+
+    return !work || interaction_phase(work) != PHASE_REQUEST ||
+           work->thread != preload_thread.thread || owner->thread == preload_thread.thread;
+}
+
 static void response_received(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = open_of(connection);
@@ -749,7 +761,7 @@ static void response_received(struct connection *connection, int fd, size_t coun
     }
     add_answer(interaction, count);
     (void)connection_key(connection, fd);
-    if (interaction->owner) {
+    if (interaction->owner && has_read_for(interaction->owner)) {
         work_for(interaction->owner);
         if (preload_thread.thread && !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
             cause_opens(preload_thread.thread, interaction->owner);

@@ -115,7 +115,7 @@ spans_are() {
 # ---- each call is a span of its request, with its path, offset and bytes
 
 traced each 1 -- "pread 4096 512" "pwrite 100 8192;fdatasync" "read 10;write 20;readv;writev;preadv 0 7;pwritev 0 8" \
-    "fallocate 1000 0;ftruncate 5000;sync_file_range 100 0;fsync" "bad" "none"
+    "fallocate 1000 0;ftruncate 5000;sync_file_range 100 0;fsync" "bad" "none" "sendfile 3000 100"
 spans_are each <<'TXT'
 calls = [[call(c) for c in request["calls"]] for request in requests]
 expected = [
@@ -126,11 +126,12 @@ expected = [
     [("fallocate", path, "0", None, None), ("ftruncate", path, "5000", None, None),
      ("sync_file_range", path, "0", None, None), ("fsync", path, None, None, None)],
     [("pwrite", path, "0", None, "EBADF")],
-    []]
+    [],
+    [("sendfile", path, "100", "3000", None)]]
 assert calls == expected, calls
 assert all(not numbers(request) for request in requests)
 assert all("kind" not in c for request in requests for c in request["calls"])
-assert len({request["traceId"] for request in requests}) == len(requests) == 6
+assert len({request["traceId"] for request in requests}) == len(requests) == 7
 TXT
 
 # ---- a descriptor that is another file: closed and opened; behind the library's back a sync finds it out
