@@ -2,9 +2,9 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import math
 from html import escape
 
-from plot_day import round_up
 from tiers import PARTS
 
 WIDTH, HEIGHT, LEFT, TOP, BAR = 760, 260, 70, 54, 62
@@ -46,13 +46,17 @@ def bar(x, parts, scale, used):
     return lines
 
 
+def round_up(value):
+    unit = 10 ** math.floor(math.log10(max(value, 1)))
+    return next(step * unit for step in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10) if step * unit >= value)
+
+
 def draw(title, rows):
     """rows: (number of clients, us by part) of each bar."""
     used = [part for part in PARTS
             if any(parts[part] > 0.005 * sum(parts.values()) for _, parts in rows)]
     highest = max(sum(parts.values()) for _, parts in rows)
-    unit = 10 ** (len(str(int(highest))) - 2) if highest >= 100 else 1
-    top = round_up(highest / unit) * unit
+    top = round_up(highest)
     scale = HEIGHT / top * 0.95
     step = (WIDTH - LEFT - 40) / len(rows)
     lines = [f'<text x="10" y="18" font-weight="bold">{escape(title)}</text>', *legend(used),

@@ -7,12 +7,12 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-requests=400
+requests=200
 
 found=$(REQUESTS=$requests RUNS=1 DELAY=400 SHORT=1 bash "$SRC/tests/zero/three-hosts.sh")
 status=$?
 printf '%s\n' "$found"
 [ $status -ne 77 ] || exit 77
 [ $status -eq 0 ] || fail "three-hosts.sh ended with status $status"
-awk '$2 == "whole" && $3 >= 0.995 && $4 > 700 { whole = 1 } $2 == "named" && $3 == 1 && $4 == 3 { named = 1 }
+awk '$2 == "whole" && $3 >= 0.995 && $4 > 350 { whole = 1 } $2 == "named" && $3 == 1 && $4 == 3 { named = 1 }
     END { exit !(whole && named) }' <<<"$found" || fail "see above"
