@@ -90,6 +90,7 @@ man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
+dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
@@ -109,7 +110,7 @@ tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
 comma := ,
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-asan check-fresh check-tsan install uninstall lint format clean help
+.PHONY: all deps demo check check-servers check-asan check-fresh check-tsan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -234,6 +235,14 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
+# records nothing itself
+all: $(dispatcher)
+dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
+$(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
+$(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,jansson) $(LDLIBS)
+
 # nbdkit itself has the functions that a filter calls: no -z defs
 link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 filter_obj := $(call obj,$(nbdkit_src))
@@ -306,12 +315,6 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-# servers and clients that know nothing of tracing
-preload_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/preload/*.c))
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(preload_tests)): flags = -D_GNU_SOURCE
-$(preload_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread
 record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
@@ -416,23 +419,24 @@ mortal = exec setpriv --pdeathsig TERM
 parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster; SERVERS=1: servers as they are
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all $(if $(SCALE),$(kafka_tests))
-	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' SERVERS='$(SERVERS)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
 	@scripts/fetch-zipkin >/dev/null
+	@scripts/fetch-servers redis-server redis-tools nginx >/dev/null || : # their test is skipped without
 	+@$(parallel) all tests
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(preload_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -472,10 +476,21 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-sysprof
+bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
+
+bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all
+	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) tests/bench/bench zero
+
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
 	@$(PYTHON) tests/bench/bench work
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
@@ -494,6 +509,13 @@ bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BE
 WORLDS ?= bookworm trixie sid
 check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root with debootstrap: half an hour
 	@$(mortal) tests/check-fresh $(WORLDS)
+
+MATRIX ?= --rounds 25
+check-servers: ## servers as Debian has them, under `blkin run`: each request counted, their own test suites: an hour
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all
+	@$(mortal) tests/zero/matrix $(MATRIX)
+	@$(mortal) tests/zero/suites $(SUITES)
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
@@ -615,7 +637,7 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
 		--suppress=pointerOutOfBoundsCond:libblkin/put.h --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -Ilibblkin $(public_flags) \
 			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 
@@ -639,7 +661,7 @@ install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)

@@ -63,10 +63,25 @@ show_log() {
     fi >&2
 }
 
+# Limits are those of a machine with nothing else to do. tests/run lets a busy one have so many times as long: that
+# costs nothing where all is well.
+PATIENCE=${PATIENCE:-1}
+
+# timeout [-k SECONDS] SECONDS COMMAND...: the command of this name, in the same way.
+timeout() {
+    local kill_after=()
+    if [ "$1" = -k ]; then
+        kill_after=(-k "$2")
+        shift 2
+    fi
+    command timeout "${kill_after[@]}" $(($1 * PATIENCE)) "${@:2}"
+}
+
 # wait_for SECONDS NAME WHAT COMMAND...: runs COMMAND until it succeeds. After SECONDS, or when the part
 # NAME has ended (-: no part), says that WHAT did not happen, shows the log of NAME and returns 1.
 wait_for() {
-    local deadline=$((SECONDS + $1)) limit=$1 name=$2 what=$3
+    local limit=$(($1 * PATIENCE)) name=$2 what=$3
+    local deadline=$((SECONDS + limit))
     shift 3
     until "$@"; do
         if [ "$name" != - ] && ! part_runs "$name"; then
@@ -107,10 +122,11 @@ part_runs() {
 
 # wait_part NAME SECONDS: until it ends by itself; its exit status, or 124 and a message if it does not.
 wait_part() {
-    local deadline=$((SECONDS + $2))
+    local limit=$(($2 * PATIENCE))
+    local deadline=$((SECONDS + limit))
     while part_runs "$1"; do
         if ((SECONDS >= deadline)); then
-            complain "$1 has not ended within $2 s"
+            complain "$1 has not ended within $limit s"
             show_log "$1"
             return 124
         fi
@@ -166,7 +182,9 @@ sessiond_answers() {
     LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
 }
 
+# Programs wait for it as long as it takes to know them, not LTTng's 3 s: on a busy machine they would go on untraced.
 start_sessiond() {
+    export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
 }

@@ -129,6 +129,15 @@ static void note_range(struct histogram *histogram, int64_t min, int64_t max)
         histogram->max = max;
 }
 
+void histogram_fetch(const struct histogram *histogram, int64_t value)
+{
+    const int slot = value > 0 ? slot_of(value) : 0;
+    const uint64_t *buckets = histogram->octaves[slot / SUBBUCKETS];
+
+    if (buckets)
+        __builtin_prefetch(&buckets[slot % SUBBUCKETS], 1);
+}
+
 bool histogram_add(struct histogram *histogram, int64_t value)
 {
     if (value > 0) {

@@ -241,16 +241,40 @@ bool statistics_add_calls(struct statistics *statistics, const struct trace_mode
     return true;
 }
 
+static bool count_linked(struct statistics *statistics, struct statistics_row *row,
+                         const struct trace_model *linked, uint32_t i)
+{
+    const struct trace_span *span = &linked->spans[i];
+
+    return count_span(row, span) &&
+           (!span->duration_ns || histogram_add(&row->self, linked->nodes[i].self_ns)) &&
+           add_calls_of(statistics, linked, i);
+}
+
+/* So many rows are found before the first of them is written to: till then all are in the cache. */
+#define ROWS_AHEAD 16U
+
 bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked)
 {
-    for (uint32_t i = 0; i < linked->count; i++) {
-        const struct trace_span *span = &linked->spans[i];
-        struct statistics_row *row = statistics_row_of(statistics, span->service, span->name);
+    struct statistics_row *rows[ROWS_AHEAD];
 
-        if (!row || !count_span(row, span) ||
-            (span->duration_ns && !histogram_add(&row->self, linked->nodes[i].self_ns)) ||
-            !add_calls_of(statistics, linked, i))
-            return false;
+    for (uint32_t first = 0; first < linked->count; first += ROWS_AHEAD) {
+        const uint32_t left = linked->count - first;
+        const uint32_t count = left < ROWS_AHEAD ? left : ROWS_AHEAD;
+
+        for (uint32_t i = 0; i < count; i++) {
+            const struct trace_span *span = &linked->spans[first + i];
+
+            rows[i] = statistics_row_of(statistics, span->service, span->name);
+            if (!rows[i])
+                return false;
+            histogram_fetch(&rows[i]->duration, span->duration_ns);
+            histogram_fetch(&rows[i]->self, linked->nodes[first + i].self_ns);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (!count_linked(statistics, rows[i], linked, first + i))
+                return false;
+        }
     }
     return true;
 }

@@ -125,7 +125,6 @@ static void keep_order(struct batch *batch, const struct arranging *arranging, u
     }
     batch->ordered = arranging->count;
     batch->keys = keys;
-    batch->span_size = (uint32_t)(batch->buffer.length / arranging->count);
 }
 
 static bool sort_by_endpoint(struct arranging *arranging, struct batch *batch)

@@ -58,22 +58,6 @@ static bool batch_add(struct batch *batch, const struct span *span)
     return true;
 }
 
-#define CACHE_LINE  64
-#define FETCHED_MAX 512 /* of one span */
-#define AHEAD       2
-
-/* What comes soon lies somewhere in the block, and another processor has written it. */
-static void fetch(const struct batch *batch, uint32_t index)
-{
-    const char *at;
-
-    if (index >= batch->ordered)
-        return;
-    at = batch->buffer.data + batch->order[index].offset;
-    for (uint32_t i = 0; i < batch->span_size && i < FETCHED_MAX; i += CACHE_LINE)
-        __builtin_prefetch(at + i);
-}
-
 const struct span *batch_span(struct batch *batch, struct batch_place *place)
 {
     struct span *span;
@@ -81,7 +65,6 @@ const struct span *batch_span(struct batch *batch, struct batch_place *place)
     if (place->index < batch->ordered) {
         place->offset = batch->order[place->index].offset;
         place->key = batch->order[place->index].key;
-        fetch(batch, place->index + AHEAD);
     } else if (batch->ordered) {
         return NULL;
     }

@@ -37,9 +37,8 @@ struct batch {
         uint32_t key;
     } * order;
     uint32_t order_capacity;
-    uint32_t ordered;   /* how many; 0: it is as they came */
-    uint32_t keys;      /* the key is one of so many; 0: there is none */
-    uint32_t span_size; /* the mean */
+    uint32_t ordered; /* how many; 0: it is as they came */
+    uint32_t keys;    /* the key is one of so many; 0: there is none */
 };
 
 /* The span at the place, which moves on to the next. NULL: there is none. */

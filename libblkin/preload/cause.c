@@ -17,10 +17,10 @@
 
 void cause_closes(struct thread *thread, struct interaction *interaction)
 {
-    const uint32_t at = interaction->open_at;
     struct interaction *last;
+    uint32_t at;
 
-    if (interaction->thread != thread || !at)
+    if (interaction->thread != thread || !(at = interaction->open_at))
         return;
     last = thread->open[--thread->open_count];
     thread->open[at - 1] = last;
@@ -42,9 +42,10 @@ static void tidy(struct thread *thread)
 
 void cause_opens(struct thread *thread, struct interaction *interaction)
 {
+    if (interaction->thread != thread)
+        return;
     interaction->round = preload_thread.round;
-    if (interaction->thread != thread || interaction->open_at ||
-        interaction_phase(interaction) != PHASE_REQUEST)
+    if (interaction->open_at || interaction_phase(interaction) != PHASE_REQUEST)
         return;
     if (thread->open_count == OPEN_MAX)
         tidy(thread);
@@ -139,9 +140,8 @@ static struct interaction *only_one(const struct thread *thread, const struct su
     if (thread->has_overflowed)
         return NULL;
     if (survey->count == 0) {
-        /* a second call beside the first one; or what comes after the response */
-        one = work ? work : preload_thread.round == 0 ? preload_thread.work : NULL;
-        return one && !one->is_ambiguous ? one : NULL;
+        /* a second call beside the first one; but what comes after the response may be anything */
+        return work && !work->is_ambiguous ? work : NULL;
     }
     if (survey->count > 1 || survey->in_round == 0)
         return NULL;
@@ -152,7 +152,7 @@ static struct interaction *only_one(const struct thread *thread, const struct su
 
 static struct interaction *best_guess(const struct survey *survey)
 {
-    struct interaction *work = preload_thread.work;
+    struct interaction *work = unanswered_work();
 
     if (survey->alike)
         return survey->alike;
@@ -216,11 +216,10 @@ struct interaction *cause_of_connect(void)
 /* Requests that were heard of in this round may share it, as in a group commit. */
 struct cause cause_of_file_call(void)
 {
-    struct interaction *work = preload_thread.work;
-
     if (is_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
-    return found(preload_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY, work);
+    return found(preload_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY,
+                 unanswered_work());
 }
 
 unsigned preload_sharers(void)

@@ -21,7 +21,7 @@ _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
 static struct preload_config slots[SLOTS] = {
     {.usage = PRELOAD_USAGE_UNSET}};         /* nothing is traced */
 static struct preload_config of_environment; /* what the file changes a part of */
-static char program_name[64], default_service[PRELOAD_SERVICE_MAX];
+static char program_name[64];
 
 const struct preload_config *preload_config_in_force = &slots[0];
 uint64_t preload_config_due_ns;
@@ -42,7 +42,7 @@ static const char *environment; /* the variable's text */
 
 const char *preload_service_name(void)
 {
-    return preload_config()->service[0] ? preload_config()->service : default_service;
+    return preload_config()->service[0] ? preload_config()->service : program_name;
 }
 
 /* Borrowed by libblkin for as long as the process runs; a thread may be reading the one before. */
@@ -104,11 +104,7 @@ static void after_fork(void)
  * postgres. */
 void preload_config_init(void)
 {
-    const char *service = secure_getenv("BLKIN_SERVICE");
-
     (void)snprintf(program_name, sizeof(program_name), "%s", program_invocation_short_name);
-    (void)snprintf(default_service, sizeof(default_service), "%s",
-                   service && service[0] ? service : program_name);
     environment = secure_getenv(source.variable);
     preload_config_clear(&of_environment);
     (void)take("");

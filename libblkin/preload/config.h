@@ -80,8 +80,7 @@ static inline const struct preload_config *preload_config(void)
 /* Reads the environment and the file. Once, before main(). */
 void preload_config_init(void);
 
-/* Of services: that of the configuration, else BLKIN_SERVICE, else the program's name at the start.
- */
+/* The configured one, or the program's name as it was at the start. */
 const char *preload_service_name(void);
 
 /* Takes the file over if it has changed; one thread at a time does it. */

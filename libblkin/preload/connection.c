@@ -416,31 +416,24 @@ void connection_adopt(int fd)
     errno = saved_errno;
 }
 
-static bool has_port(const struct preload_config *config, uint16_t port)
-{
-    for (unsigned i = 0; i < config->range_count; i++) {
-        if (port >= config->ranges[i].first && port <= config->ranges[i].last)
-            return true;
-    }
-    return config->range_count == 0;
-}
-
 /* UNIX sockets have no port: they are traced if no port is asked for. */
 static void check(struct connection *connection, const struct preload_config *config)
 {
-    connection->is_traced = connection->role != ROLE_NONE &&
-                            (connection->is_unix ? config->range_count == 0
-                                                 : has_port(config, server_port(connection)));
-    connection->checked_by = config;
+    connection->is_traced =
+        connection->role != ROLE_NONE &&
+        (connection->is_unix ? config->range_count == 0
+                             : preload_config_has_port(config, server_port(connection)));
+    connection->checked_by = config->generation;
 }
 
-/* Closed behind our back: the descriptor is looked at anew at its next use. */
+/* Closed behind our back: the descriptor is looked at anew. */
 static void replaced(int fd, const struct connection *connection)
 {
     struct preload_slot *slot = preload_slot(fd);
 
     if (slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection)
         set_slot(slot, PRELOAD_UNKNOWN);
+    connection_adopt(fd);
     preload_count(PRELOAD_REPLACED);
 }
 
@@ -454,7 +447,7 @@ bool connection_is_traced(struct connection *connection, int fd)
     }
     if (!__atomic_load_n(&connection->is_prepared, __ATOMIC_ACQUIRE) && !prepare(connection, fd))
         return false;
-    if (connection->checked_by != config)
+    if (connection->checked_by != config->generation)
         check(connection, config);
     return connection->is_traced;
 }

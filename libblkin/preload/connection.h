@@ -27,16 +27,17 @@ enum direction { DIRECTION_NONE, DIRECTION_IN, DIRECTION_OUT };
 struct interaction;
 
 struct connection {
-    struct pool_item item;    /* references: its slots, its interactions, who looks at it */
-    struct interaction *open; /* the one at hand; referenced */
+    struct pool_item item;       /* references: its slots, its interactions, who looks at it */
+    struct interaction *open;    /* the one at hand; referenced */
+    struct interaction *passing; /* whose answer is being sent while that is at hand; referenced */
     struct interaction
         *opener;             /* for which it was connected, until its first request; referenced */
     uint64_t received, sent; /* bytes */
     uint64_t cookie;         /* of the socket; 0: the kernel has none */
     uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
-    const struct preload_config *checked_by; /* is its port to be traced? */
-    uint32_t slots;                          /* descriptors */
-    uint32_t forks;                          /* preload_forks when open and opener were set */
+    unsigned checked_by;     /* generation of the configuration that has set is_traced */
+    uint32_t slots;          /* descriptors */
+    uint32_t forks;          /* preload_forks when open and opener were set */
     uint8_t role;
     uint8_t direction; /* of the last bytes */
     bool is_prepared;  /* what follows is known */

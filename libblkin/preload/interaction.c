@@ -5,6 +5,7 @@
  */
 #include "interaction.h"
 
+#include "../../tracepoints/join.h"
 #include "cause.h"
 #include "key.h"
 
@@ -50,7 +51,7 @@ static void check_forks(struct connection *connection)
 {
     if (__builtin_expect(connection->forks == preload_forks, 1))
         return;
-    connection->open = connection->opener = NULL;
+    connection->open = connection->opener = connection->passing = NULL;
     connection->forks = preload_forks;
 }
 
@@ -191,7 +192,7 @@ static void tag(struct interaction *interaction)
 
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
-        blkin_span_tag_string_n(span, "blkin.join", key, sizeof(key));
+        blkin_span_tag_string_n(span, JOIN_TAG, key, sizeof(key));
     } else {
         preload_count(PRELOAD_KEYLESS);
     }
@@ -413,6 +414,18 @@ static enum direction turn(struct connection *connection, enum direction directi
 
 /* ---- where accepted ---- */
 
+/* Who may find its client's half says so by the trace's id: see join.h. */
+static void begin_trace(struct interaction *interaction, bool has_key)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH, .flags = BLKIN_CONTEXT_RANDOM};
+
+    if (has_key)
+        root.trace_id = thread_random(interaction->thread);
+    blkin_span_begin_remote_n(&interaction->span, connection->name, connection->name_length,
+                              BLKIN_SERVER, has_key ? &root : NULL);
+}
+
 static struct interaction *begin_served(struct connection *connection, int fd, uint64_t offset)
 {
     struct thread *thread = thread_get();
@@ -424,15 +437,28 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
     interaction = make(connection, thread, offset);
     if (!interaction)
         return NULL;
-    blkin_span_begin_n(&interaction->span, connection->name, connection->name_length, BLKIN_SERVER,
-                       NULL);
+    begin_trace(interaction, connection_key(connection, fd) != 0);
     blkin_span_set_start(&interaction->span, interaction->start_ns);
     set_endpoints(interaction);
-    (void)connection_key(connection, fd);
     file_interaction_begins(&interaction->files);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
     (void)put_at_hand(interaction);
     return interaction;
+}
+
+/*
+ * Another thread is in the middle of sending the answer, and the peer has had it: the next request
+ * is here before that thread can say so.
+ */
+static void pass(struct connection *connection, struct interaction *answered)
+{
+    struct interaction *none = NULL;
+
+    interaction_hold(answered);
+    if (!__atomic_compare_exchange_n(&connection->passing, &none, answered, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        interaction_let_go(answered);
+    detach(answered);
 }
 
 /*
@@ -446,7 +472,11 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
     *is_beside = false;
     if (!own)
         return NULL;
-    if (interaction_phase(own) == PHASE_REQUEST) {
+    if (interaction_phase(own) == PHASE_REQUEST &&
+        __atomic_load_n(&own->writers, __ATOMIC_ACQUIRE)) {
+        pass(connection, own);
+        *is_beside = true;
+    } else if (interaction_phase(own) == PHASE_REQUEST) {
         if (own->thread == preload_thread.thread || own == preload_thread.work ||
             !__atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE))
             return own;
@@ -456,6 +486,22 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
     }
     interaction_let_go(own);
     return NULL;
+}
+
+static void request_received(struct connection *connection, int fd, struct bytes head,
+                             size_t count);
+
+/* The descriptor has turned out to be another connection's, which nobody has told us of. */
+static void received_by_another(const struct connection *connection, int fd, struct bytes head,
+                                size_t count)
+{
+    struct connection *another = connection_of(preload_slot(fd), 0);
+
+    if (!another)
+        return;
+    if (another != connection)
+        request_received(another, fd, head, count);
+    connection_let_go(another);
 }
 
 static void request_received(struct connection *connection, int fd, struct bytes head, size_t count)
@@ -470,8 +516,10 @@ static void request_received(struct connection *connection, int fd, struct bytes
         if (before == DIRECTION_IN && !is_beside)
             return;
         interaction = begin_served(connection, fd, offset);
-        if (!interaction)
+        if (!interaction) {
+            received_by_another(connection, fd, head, count);
             return;
+        }
     }
     add_head(interaction, head);
     add_bytes(&interaction->requested, count);
@@ -507,23 +555,65 @@ static void add_answer(struct interaction *interaction, size_t count)
     keep(thread, interaction, is_held_until(interaction));
 }
 
-static void response_sent(struct connection *connection, size_t count, size_t wanted)
+/*
+ * What this thread has used for it is settled once it has answered: another thread may be who
+ * records it, and cannot read this one's meters. What is sent after that counts, too.
+ */
+static void settle_usage(const struct interaction *interaction)
+{
+    if (blkin_current() == &interaction->span)
+        (void)blkin_set_current(NULL);
+}
+
+static void resume_usage(struct interaction *interaction)
+{
+    if (preload_thread.work == interaction && !blkin_current())
+        (void)blkin_set_current(&interaction->span);
+}
+
+static pool_name before_response(struct connection *connection)
 {
     struct interaction *interaction = own_of(connection);
+    pool_name name;
+
+    if (!interaction)
+        return 0;
+    name = pool_name_of(&interaction->item);
+    (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    resume_usage(interaction);
+    interaction_let_go(interaction);
+    return name;
+}
+
+static void response_sent(struct connection *connection, pool_name written, size_t count,
+                          size_t wanted)
+{
+    struct interaction *interaction = pool_find(&pool, written);
 
     if (count) {
         (void)turn(connection, DIRECTION_OUT);
         add_bytes(&connection->sent, count);
     }
-    if (!interaction) {
+    if (interaction)
+        (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    if (!interaction || interaction_phase(interaction) == PHASE_OVER) {
         if (count)
             preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
-        return;
+    } else {
+        work_for(interaction);
+        interaction->is_partial = count < wanted;
+        if (count)
+            add_answer(interaction, count);
+        if (count && !interaction->is_partial)
+            settle_usage(interaction);
     }
-    work_for(interaction);
-    interaction->is_partial = count < wanted;
-    if (count)
-        add_answer(interaction, count);
+    if (!interaction)
+        return;
+    if (__atomic_load_n(&connection->passing, __ATOMIC_ACQUIRE) == interaction) {
+        clear(&connection->passing, interaction);
+        if (interaction_phase(interaction) == PHASE_ANSWERED)
+            finish(interaction);
+    }
     interaction_let_go(interaction);
 }
 
@@ -586,11 +676,11 @@ static bool request_goes_on(struct connection *connection)
     return goes_on;
 }
 
-void interaction_before_write(struct connection *connection, int fd)
+static void before_request(struct connection *connection, int fd)
 {
     struct interaction *interaction;
 
-    if (connection->role != ROLE_CLIENT || request_goes_on(connection) ||
+    if (request_goes_on(connection) ||
         /* the middle of a message that began while nobody looked */
         __atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == DIRECTION_OUT)
         return;
@@ -646,7 +736,19 @@ static void request_sent(struct connection *connection, struct bytes head, size_
     interaction_let_go(interaction);
 }
 
-/* The thread goes on with the request that has caused the call. */
+/*
+ * Has the thread read for the request that has caused the call, and goes on with it? Not if it has
+ * one of its own to answer and another thread has taken that one: of threads that share a
+ * connection to the next server, one reads what all of them wait for.
+ */
+static bool has_read_for(const struct interaction *owner)
+{
+    const struct interaction *work = preload_thread.work;
+
+    return !work || interaction_phase(work) != PHASE_REQUEST ||
+           work->thread != preload_thread.thread || owner->thread == preload_thread.thread;
+}
+
 static void response_received(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = open_of(connection);
@@ -659,7 +761,7 @@ static void response_received(struct connection *connection, int fd, size_t coun
     }
     add_answer(interaction, count);
     (void)connection_key(connection, fd);
-    if (interaction->owner) {
+    if (interaction->owner && has_read_for(interaction->owner)) {
         work_for(interaction->owner);
         if (preload_thread.thread && !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
             cause_opens(preload_thread.thread, interaction->owner);
@@ -728,21 +830,31 @@ void interaction_stops_sending(struct connection *connection)
     interaction_let_go(interaction);
 }
 
-void interaction_has_written(struct connection *connection, int fd, struct bytes head, size_t count,
-                             size_t wanted)
+pool_name interaction_before_write(struct connection *connection, int fd)
 {
-    (void)fd;
+    if (connection->role != ROLE_CLIENT)
+        return before_response(connection);
+    before_request(connection, fd);
+    return 0;
+}
+
+void interaction_has_written(struct connection *connection, pool_name written, struct bytes head,
+                             size_t count, size_t wanted)
+{
     if (connection->role == ROLE_CLIENT)
         request_sent(connection, head, count);
     else
-        response_sent(connection, count, wanted);
+        response_sent(connection, written, count, wanted);
 }
 
 void interaction_connection_ends(struct connection *connection)
 {
-    struct interaction *interaction = open_of(connection);
+    struct interaction *interaction = open_of(connection), *passing;
 
     forget_opener(connection);
+    passing = __atomic_exchange_n(&connection->passing, NULL, __ATOMIC_ACQ_REL);
+    if (passing)
+        interaction_let_go(passing);
     if (!interaction)
         return;
     if (interaction_phase(interaction) == PHASE_ANSWERED)

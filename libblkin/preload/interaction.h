@@ -35,6 +35,7 @@ struct interaction {
     struct interaction *owner;     /* of a client's: what has certainly caused it; referenced */
     struct interaction *likely;    /* or perhaps; referenced */
     struct thread *thread;         /* that has begun it; only to be compared */
+    uint32_t writers;              /* threads that are sending the answer just now */
     uint32_t calls;                /* that it has made and that are not answered */
     uint32_t open_at;              /* where in the thread's list, plus 1; 0: it is not */
     uint8_t phase;
@@ -67,11 +68,14 @@ void interaction_has_read(struct connection *connection, int fd, struct bytes he
 /* The peer has closed its side, or the connection. */
 void interaction_has_read_end(struct connection *connection);
 
-/* A client's request is known before it is sent, as another thread may read the answer. */
-void interaction_before_write(struct connection *connection, int fd);
+/*
+ * A client's request is known before it is sent, as another thread may read the answer; and what a
+ * server answers, as another thread may read the next request. Returns what has_written is given.
+ */
+pool_name interaction_before_write(struct connection *connection, int fd);
 /* Of wanted bytes count were written; 0 if the call has failed. */
-void interaction_has_written(struct connection *connection, int fd, struct bytes head, size_t count,
-                             size_t wanted);
+void interaction_has_written(struct connection *connection, pool_name written, struct bytes head,
+                             size_t count, size_t wanted);
 /* No more will be written. */
 void interaction_stops_sending(struct connection *connection);
 

@@ -6,18 +6,20 @@
 #include "thread.h"
 
 #include "interaction.h"
+#include "key.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 __thread struct preload_thread preload_thread;
 
 static struct pool pool = {.size = sizeof(struct thread)};
-static pthread_key_t key;
+static pthread_key_t exit_key;
 static bool has_key;
 static uint64_t counts[PRELOAD_COUNTS]; /* of threads that have ended, or have no state */
 
@@ -111,10 +113,17 @@ struct thread *thread_get(void)
     if (!thread)
         return NULL;
     memset((char *)thread + sizeof(thread->item), 0, sizeof(*thread) - sizeof(thread->item));
+    if (getrandom(&thread->random, sizeof(thread->random), GRND_NONBLOCK) < 0)
+        thread->random = preload_now_ns() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)thread;
     if (has_key)
-        (void)pthread_setspecific(key, thread);
+        (void)pthread_setspecific(exit_key, thread);
     preload_thread.thread = thread;
     return thread;
+}
+
+uint64_t thread_random(struct thread *thread)
+{
+    return key_finish(thread->random += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* A destructor of the program's that runs after this one may make another one. */
@@ -154,5 +163,5 @@ void thread_forget_all(void)
 
 __attribute__((constructor(102))) static void follow_threads(void)
 {
-    has_key = pthread_key_create(&key, at_thread_exit) == 0;
+    has_key = pthread_key_create(&exit_key, at_thread_exit) == 0;
 }

@@ -32,11 +32,15 @@ struct thread {
     uint32_t held_first, held_end;
 
     struct interaction *lent; /* was current when the program set a span of its own; referenced */
+    uint64_t random;          /* the state of thread_random() */
     uint64_t counts[PRELOAD_COUNTS];
 } __attribute__((aligned(64)));
 
 /* The calling thread's, made at the first call; NULL: no memory. */
 struct thread *thread_get(void);
+
+/* 64 random bits, of splitmix64: not for secrets. */
+uint64_t thread_random(struct thread *thread);
 
 /* Calls a function for every thread of the process that has had an interaction, and still runs. */
 void thread_for_each(void (*look)(struct thread *thread));

@@ -67,11 +67,8 @@ static bool is_long(const struct timespec *timeout)
 
 static struct timespec rest_of(const struct timespec *timeout)
 {
-    struct timespec rest = {0};
+    struct timespec rest = *timeout;
 
-    if (!timeout)
-        return rest;
-    rest = *timeout;
     rest.tv_nsec -= hold_time.tv_nsec;
     if (rest.tv_nsec < 0) {
         rest.tv_nsec += 1000000000;
@@ -79,6 +76,9 @@ static struct timespec rest_of(const struct timespec *timeout)
     }
     return rest;
 }
+
+/* What the program points at is looked at only if the wait is split. */
+#define REST(timeout) ((timeout) ? (const struct timespec[]){rest_of(timeout)} : NULL)
 
 /* ---- the wrappers ---- */
 
@@ -113,14 +113,12 @@ PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int
 PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
                                 const struct timespec *timeout, const sigset_t *mask)
 {
-    const struct timespec rest = rest_of(timeout);
-
     if (!real()->epoll_pwait2) {
         errno = ENOSYS;
         return -1;
     }
     WAIT(waits(true) && is_long(timeout), real()->epoll_pwait2(fd, events, size, &hold_time, mask),
-         real()->epoll_pwait2(fd, events, size, timeout ? &rest : NULL, mask));
+         real()->epoll_pwait2(fd, events, size, REST(timeout), mask));
     return real()->epoll_pwait2(fd, events, size, timeout, mask);
 }
 
@@ -141,21 +139,17 @@ PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, siz
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask)
 {
-    const struct timespec rest = rest_of(timeout);
-
     WAIT(waits(count > 1) && is_long(timeout), real()->ppoll(fds, count, &hold_time, mask),
-         real()->ppoll(fds, count, timeout ? &rest : NULL, mask));
+         real()->ppoll(fds, count, REST(timeout), mask));
     return real()->ppoll(fds, count, timeout, mask);
 }
 
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                                const sigset_t *mask, size_t room)
 {
-    const struct timespec rest = rest_of(timeout);
-
     WAIT(waits(count > 1) && is_long(timeout),
          real()->__ppoll_chk(fds, count, &hold_time, mask, room),
-         real()->__ppoll_chk(fds, count, timeout ? &rest : NULL, mask, room));
+         real()->__ppoll_chk(fds, count, REST(timeout), mask, room));
     return real()->__ppoll_chk(fds, count, timeout, mask, room);
 }
 
@@ -227,13 +221,12 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
 PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set *failed,
                            const struct timespec *timeout, const sigset_t *mask)
 {
-    const struct timespec rest = rest_of(timeout);
     struct sets sets;
 
     if (!waits(true) || !is_long(timeout) || !keep_sets(&sets, count, readable, writable, failed))
         return real()->pselect(count, readable, writable, failed, timeout, mask);
     WAIT(true, real()->pselect(count, readable, writable, failed, &hold_time, mask),
          (ask_again(&sets),
-          real()->pselect(count, readable, writable, failed, timeout ? &rest : NULL, mask)));
+          real()->pselect(count, readable, writable, failed, REST(timeout), mask)));
     return -1; /* not reached */
 }

@@ -19,6 +19,7 @@ struct socket_call {
     int fd;
     uint32_t generation; /* of the connection; 0: there is none */
     bool is_on;
+    pool_name written; /* the interaction that is written to; 0: none */
 };
 
 /* Also while nobody looks: a message that is told later has its place among all bytes. */
@@ -70,12 +71,13 @@ static void begin_write(struct socket_call *call, int fd, bool is_on)
     int saved_errno;
 
     call->is_on = is_on;
+    call->written = 0;
     connection = connection_before(call, fd);
     if (!connection)
         return;
     if (is_on) {
         saved_errno = preload_enter();
-        interaction_before_write(connection, fd);
+        call->written = interaction_before_write(connection, fd);
         preload_leave(saved_errno);
     }
     connection_let_go(connection);
@@ -133,7 +135,7 @@ static ssize_t end_write(const struct socket_call *call, struct bytes head, size
     struct connection *connection;
     int saved_errno;
 
-    if (wanted == 0 || !(connection = connection_after(call)))
+    if (!(connection = connection_after(call)))
         return result;
     if (!call->is_on) {
         if (count)
@@ -142,7 +144,7 @@ static ssize_t end_write(const struct socket_call *call, struct bytes head, size
         saved_errno = preload_enter();
         if (head.length > count)
             head.length = count;
-        interaction_has_written(connection, call->fd, head, count, wanted);
+        interaction_has_written(connection, call->written, head, count, wanted);
         preload_leave(saved_errno);
     }
     connection_let_go(connection);
@@ -545,10 +547,14 @@ PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, 
     return accepted(real()->accept4(fd, address, length, flags));
 }
 
+/* Told afterwards, when the kernel has found that the address is one. */
 PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
-    connecting(fd, address, length);
-    return real()->connect(fd, address, length);
+    const int result = real()->connect(fd, address, length);
+
+    if (result == 0 || errno == EINPROGRESS || errno == EINTR)
+        connecting(fd, address, length);
+    return result;
 }
 
 /* What is known of descriptors that the kernel has given out is that of others, long closed. */

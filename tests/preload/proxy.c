@@ -10,12 +10,14 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 
+#define IN_MAX 64
+
 struct client {
     int fd;
     int upstream; /* -1: none */
-    char line[LINE];
-    size_t line_length;
-    unsigned out; /* bytes of the response still to come */
+    char request[LINE + IN_MAX];
+    size_t length;
+    unsigned in, out; /* bytes of the response still to come */
 };
 
 static struct client clients[65536];
@@ -38,11 +40,8 @@ static void watch(int fd, uint32_t events, int operation)
 
 static void pass_on(struct client *client)
 {
-    unsigned in;
-
-    line_read(client->line, &in, &client->out);
     of_upstream[client->upstream] = client->fd;
-    give_all(0, client->upstream, client->line, LINE);
+    give_all(0, client->upstream, client->request, LINE + client->in);
     watch(client->upstream, EPOLLIN, EPOLL_CTL_MOD);
 }
 
@@ -97,8 +96,9 @@ static void from_upstream(int fd)
 
 static void from_client(struct client *client)
 {
+    const size_t wanted = client->length < LINE ? LINE : LINE + client->in;
     const ssize_t count =
-        recv(client->fd, client->line + client->line_length, LINE - client->line_length, 0);
+        recv(client->fd, client->request + client->length, wanted - client->length, 0);
 
     if (count < 0 && errno == EAGAIN)
         return;
@@ -107,11 +107,16 @@ static void from_client(struct client *client)
         left--;
         return;
     }
-    client->line_length += (size_t)count;
-    if (client->line_length == LINE) {
-        client->line_length = 0;
-        find_upstream(client);
+    client->length += (size_t)count;
+    if (client->length == LINE) {
+        line_read(client->request, &client->in, &client->out);
+        if (client->in > IN_MAX)
+            exit(2);
     }
+    if (client->length < LINE || client->length < LINE + client->in)
+        return;
+    client->length = 0;
+    find_upstream(client);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
 /*
  * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH]]]
  * Makes so many requests on each of so many connections at once, each with IN bytes sent and OUT
- * returned; DEPTH of them at once as one message; ids from FIRST-ID on, or all 0 without one.
+ * returned; DEPTH of them at once as one message; ids from FIRST-ID on, or all 0 without one. What
+ * follows the line begins with a number of its own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,6 +26,10 @@ static void *make_requests(void *number)
             line_write(line, first_id ? first_id + me * requests + i + k : 0, in, out);
             memcpy(message + (LINE + in) * k, line, LINE);
             memcpy(message + (LINE + in) * k + LINE, body, in);
+            if (in >= 10) {
+                snprintf(line, sizeof(line), "%010u", me * requests + i + k);
+                memcpy(message + (LINE + in) * k + LINE, line, 10);
+            }
         }
         give_all(i, fd, message, (LINE + in) * (size_t)depth);
         if (!take_all(i + 1, fd, answer, out * (size_t)depth))

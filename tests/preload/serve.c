@@ -96,7 +96,7 @@ static int efd;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct client *queue[1024];
+static struct client queue[1024]; /* copies */
 static unsigned queue_first, queue_end;
 static bool has_ended;
 
@@ -104,7 +104,7 @@ static void *answer_queue(void *unused)
 {
     (void)unused;
     for (;;) {
-        struct client *client;
+        struct client client;
 
         pthread_mutex_lock(&lock);
         while (queue_first == queue_end && !has_ended)
@@ -113,7 +113,7 @@ static void *answer_queue(void *unused)
             break;
         client = queue[queue_first++ % 1024];
         pthread_mutex_unlock(&lock);
-        give_all(client->way++, client->fd, body, client->out);
+        give_all(client.way, client.fd, body, client.out);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -122,7 +122,7 @@ static void *answer_queue(void *unused)
 static void hand_over(struct client *client)
 {
     pthread_mutex_lock(&lock);
-    queue[queue_end++ % 1024] = client;
+    queue[queue_end++ % 1024] = *client;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
 }
@@ -226,6 +226,8 @@ static void serve_by_epoll(bool is_pool)
                 continue;
             }
             client = &clients[events[i].data.fd];
+            if (client->fd < 0)
+                continue; /* closed while the other thread was still in its call */
             next = go_on(client);
             if (next)
                 watch(client->fd, next, EPOLL_CTL_MOD);

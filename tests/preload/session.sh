@@ -11,7 +11,7 @@ preload=$BUILD/lib/libblkin-preload.so
 # traced SERVICE PROGRAM ARGUMENT...: below the preload, under that name. Its account is in
 # $WORK/account.log.
 traced() {
-    BLKIN_SERVICE=$1 BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD=${SANITIZER-}$preload \
+    BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD=${SANITIZER-}$preload \
         timeout 60 "${@:2}" 2>>"$WORK/account.log"
 }
 

@@ -1,11 +1,12 @@
 #!/bin/bash
-# blkin graph and blkin report of a recorded trace, of a file and of Zipkin's API say what Zipkin says of the same spans: its
-# dependencies (who calls whom, how often, with how many errors), spans, durations, the slowest traces.
+# blkin stat, graph and report of a recorded trace, of a file and of Zipkin's API say what Zipkin says of the same spans: its
+# dependencies (who calls whom, how often, with how many errors), spans, durations, self times, the slowest traces.
+# timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-requests=60
+requests=400
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 
 private_begin
@@ -57,6 +58,14 @@ zipkin_get "api/v2/traces?serviceName=client&limit=10000&lookback=86400000" >"$W
     zipkin_get "api/v2/dependencies?endTs=$(date +%s)000&lookback=86400000" >"$WORK/recorded-calls.json" &&
     zipkin_get "api/v2/dependencies?$window" >"$WORK/made-calls.json" || exit 1
 
+# of the same time, and not in what was asked above: errors of steps
+start_collector "$ZIPKIN_URL/api/v2/spans" "$SRC/tests/plugin/traces/steps"
+wait_part collector 60 || fail "babeltrace2 of steps"
+steps_are_there() {
+    zipkin_get "api/v2/traces?serviceName=osd&$window&limit=1000" >"$WORK/steps.json" && grep -q '"error"' "$WORK/steps.json"
+}
+wait_for 30 - "the spans with an error in Zipkin" steps_are_there || exit 1
+
 # blkin COMMAND SOURCE FILE
 blkin() {
     # shellcheck disable=SC2086 # the command has options
@@ -69,13 +78,20 @@ blkin "graph -f json" "$WORK/trace" "$WORK/recorded-folder.graph"
 blkin "graph -f json" "$WORK/recorded.json" "$WORK/recorded-file.graph"
 blkin "graph -f json" "$WORK/made.json" "$WORK/made-file.graph"
 blkin "graph -f json" "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&$window" "$WORK/made-url.graph"
+blkin "stat --json" "$WORK/trace" "$WORK/recorded-folder.stat"
+blkin "stat --json" "$WORK/recorded.json" "$WORK/recorded-file.stat"
+blkin "stat --json" "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&lookback=86400000" "$WORK/recorded-url.stat"
+blkin "stat --json" "$SRC/tests/plugin/traces/steps" "$WORK/steps-folder.stat"
 blkin report "$WORK/trace" "$WORK/recorded-folder.html"
 blkin report "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&$window" "$WORK/made-url.html"
 
-"$PYTHON" - "$WORK" <<'PY' || fail "Zipkin says otherwise"
-import collections, json, re, sys
+PYTHONPATH="$SRC/tests/stat" "$PYTHON" - "$WORK" "$spans" <<'PY' || fail "Zipkin says otherwise"
+import collections, json, re, sys, unittest
+from expected import check
 
-folder = sys.argv[1]
+folder, spans = sys.argv[1], int(sys.argv[2])
+test = unittest.TestCase()
+test.maxDiff = None
 
 
 def load(name):
@@ -99,6 +115,16 @@ for name, of in (("recorded-folder", "recorded"), ("recorded-file", "recorded"),
     assert got == wanted and wanted, (name, "only here", got - wanted, "only in Zipkin", wanted - got)
     assert {s["name"]: (s["spans"], s["errors"]) for s in graph["services"] if s["spans"]} == services_of(traces), name
     print(f"{name}: {graph['spans']} spans, {len(got)} ways of calls, {sum(c[3] for c in got)} errors: as Zipkin says")
+
+assert sum(map(len, load("recorded.json"))) == spans, spans
+for name, of in (("recorded-folder", "recorded"), ("recorded-file", "recorded"), ("recorded-url", "recorded"), ("steps-folder", "steps")):
+    report = load(f"{name}.stat")
+    check(test, report, load(f"{of}.json"))
+    print(f"{name}.stat: {report['spans']} spans, {len(report['rows'])} rows: as Zipkin says")
+# the same figures in the same order, however they come
+for name in ("file", "url"):
+    test.assertEqual(load("recorded-folder.stat")["rows"], load(f"recorded-{name}.stat")["rows"])
+assert sum(row["errors"] for row in load("steps-folder.stat")["rows"]) == 2
 
 for name, of in (("recorded-folder", "recorded"), ("made-url", "made")):
     with open(f"{folder}/{name}.html", encoding="utf-8") as file:

@@ -18,6 +18,7 @@ import check
 import kafka
 import otlp
 from broker import ENVIRONMENT, free_port
+from common import PATIENCE
 from kafka import Failed
 
 BUILD = pathlib.Path(os.environ["BUILD"])
@@ -30,6 +31,7 @@ FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # not for a quick start, as 
 
 
 def wait_until(condition, what, limit_s, every_s=0.3):
+    limit_s *= PATIENCE
     deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:

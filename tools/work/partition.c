@@ -149,27 +149,44 @@ void assembly_close(struct assembly *assembly)
 /* ---- the table: open addressing, at most half full ------------------------------------------- */
 
 struct table_place {
-    uint64_t low; /* of the trace's id: so few traces are looked at */
+    uint64_t hash; /* of the trace's id: so few traces are looked at */
     struct held_trace *trace;
 };
 
-static uint32_t hash_of(const struct partition *partition, uint64_t high, uint64_t low)
+static uint64_t hash_of(const struct partition *partition, uint64_t high, uint64_t low)
 {
-    return (uint32_t)hash_mix(low ^ hash_mix(high ^ partition->assembly->seed));
+    return hash_mix(low ^ hash_mix(high ^ partition->assembly->seed));
 }
 
-static uint32_t home_of(const struct partition *partition, uint64_t high, uint64_t low)
+/* Where it is first looked for. */
+static struct table_place *home_of(const struct partition *partition, uint64_t hash)
 {
-    return hash_of(partition, high, low) & partition->table_mask;
+    return &partition->table[(uint32_t)hash & partition->table_mask];
+}
+
+static bool has_ids(const struct held_trace *trace, uint64_t high, uint64_t low)
+{
+    return trace->low == low && trace->high == high;
 }
 
 /* Where it is, or would be. */
-static struct table_place *find(const struct partition *partition, uint64_t high, uint64_t low)
+static struct table_place *find(const struct partition *partition, uint64_t hash, uint64_t high,
+                                uint64_t low)
 {
-    uint32_t i = home_of(partition, high, low);
+    uint32_t i = (uint32_t)hash & partition->table_mask;
 
     while (partition->table[i].trace &&
-           (partition->table[i].low != low || partition->table[i].trace->high != high))
+           (partition->table[i].hash != hash || !has_ids(partition->table[i].trace, high, low)))
+        i = (i + 1) & partition->table_mask;
+    return &partition->table[i];
+}
+
+/* A free one, for one that is not there. */
+static struct table_place *find_free(const struct partition *partition, uint64_t hash)
+{
+    uint32_t i = (uint32_t)hash & partition->table_mask;
+
+    while (partition->table[i].trace)
         i = (i + 1) & partition->table_mask;
     return &partition->table[i];
 }
@@ -187,7 +204,7 @@ static bool set_table(struct partition *partition, uint32_t places)
     partition->table_mask = places - 1;
     for (uint32_t i = 0; i < old_places; i++) {
         if (old[i].trace)
-            *find(partition, old[i].trace->high, old[i].low) = old[i];
+            *find_free(partition, old[i].hash) = old[i];
     }
     free(old);
     return true;
@@ -205,7 +222,7 @@ static void remove_place(struct partition *partition, struct table_place *place)
         i = (i + 1) & partition->table_mask;
         if (!partition->table[i].trace)
             break;
-        home = home_of(partition, partition->table[i].trace->high, partition->table[i].low);
+        home = (uint32_t)partition->table[i].hash & partition->table_mask;
         /* does it lie between the gap and here, where it is found from? */
         if (((i - home) & partition->table_mask) < ((i - gap) & partition->table_mask))
             continue;
@@ -320,8 +337,13 @@ static void decide(struct partition *partition, struct held_trace *trace)
 static void close_first(struct partition *partition)
 {
     struct held_trace *trace = take_first(&partition->open_traces);
+    const struct held_trace *next = partition->open_traces.first;
     struct work_counts *counts = partition->assembly->counts;
 
+    if (next) { /* it is closed soon, and the one after it */
+        __builtin_prefetch(next->first);
+        __builtin_prefetch(next->next, 1);
+    }
     partition->assembly->close(partition->assembly->context, trace);
     counts->traces_closed++;
     counts->spans_counted += trace->spans;
@@ -333,12 +355,23 @@ static void close_first(struct partition *partition)
     decide(partition, trace);
 }
 
+/* What is forgotten next was last touched long ago, as was the one after it. */
+static void fetch_forgotten(const struct partition *partition, const struct held_trace *trace)
+{
+    if (!trace)
+        return;
+    __builtin_prefetch(trace->next, 1);
+    __builtin_prefetch(home_of(partition, hash_of(partition, trace->high, trace->low)), 1);
+}
+
 static void forget_first(struct partition *partition)
 {
     struct held_trace *trace = take_first(&partition->decided);
 
+    fetch_forgotten(partition, trace->next);
     if (!trace->is_forgotten)
-        remove_place(partition, find(partition, trace->high, trace->low));
+        remove_place(partition, find(partition, hash_of(partition, trace->high, trace->low),
+                                     trace->high, trace->low));
     free_trace(partition->assembly, trace);
 }
 
@@ -399,7 +432,7 @@ bool partition_relieve(struct partition *partition)
 
 struct waiting {
     struct otlp_span span;
-    uint32_t hash;
+    uint64_t hash;
 };
 
 struct reading {
@@ -416,7 +449,7 @@ struct reading {
 };
 
 static struct held_trace *begin_trace(const struct reading *reading, struct table_place *place,
-                                      const struct otlp_span *span)
+                                      const struct waiting *waiting)
 {
     struct partition *partition = reading->partition;
     struct held_trace *trace = new_trace(partition->assembly);
@@ -424,8 +457,8 @@ static struct held_trace *begin_trace(const struct reading *reading, struct tabl
     if (!trace)
         return NULL;
     *trace = (struct held_trace){
-        .high = span->trace_id_high,
-        .low = span->trace_id,
+        .high = waiting->span.trace_id_high,
+        .low = waiting->span.trace_id,
         .first_offset = reading->message->offset,
         .first_ms = partition->time_ms,
     };
@@ -433,7 +466,7 @@ static struct held_trace *begin_trace(const struct reading *reading, struct tabl
         place->trace->is_forgotten = true;
     else
         partition->table_used++;
-    *place = (struct table_place){trace->low, trace};
+    *place = (struct table_place){waiting->hash, trace};
     if (reading->is_back) {
         decide(partition, trace);
     } else {
@@ -444,26 +477,22 @@ static struct held_trace *begin_trace(const struct reading *reading, struct tabl
     return trace;
 }
 
-static bool is_of(const struct held_trace *trace, const struct otlp_span *span)
+static struct held_trace *find_trace(const struct reading *reading, const struct waiting *waiting)
 {
-    return trace && trace->low == span->trace_id && trace->high == span->trace_id_high;
-}
-
-static struct held_trace *find_trace(const struct reading *reading, const struct otlp_span *span)
-{
+    const uint64_t high = waiting->span.trace_id_high, low = waiting->span.trace_id;
     struct partition *partition = reading->partition;
     struct table_place *place;
 
-    if (is_of(reading->trace, span))
+    if (reading->trace && has_ids(reading->trace, high, low))
         return reading->trace;
     if (2 * (partition->table_used + 1) > partition->table_mask &&
         !set_table(partition, 2 * (partition->table_mask + 1)) &&
         partition->table_used >= partition->table_mask)
         return NULL;
-    place = find(partition, span->trace_id_high, span->trace_id);
+    place = find(partition, waiting->hash, high, low);
     if (!place->trace ||
         (place->trace->is_decided && !is_remembered(partition, place->trace, partition->time_ms)))
-        return begin_trace(reading, place, span);
+        return begin_trace(reading, place, waiting);
     return place->trace;
 }
 
@@ -505,7 +534,8 @@ static bool take_origin(struct reading *reading, const struct otlp_origin *origi
     return true;
 }
 
-/* Field by field, here and below: as one it becomes a loop, which takes longer than all of these. */
+/* Field by field, here and below: as one it becomes a loop, which takes longer than all of these.
+ */
 static void describe(const struct reading *reading, const struct otlp_span *span,
                      struct trace_span *described)
 {
@@ -576,9 +606,10 @@ static void take_decided(const struct reading *reading, const struct held_trace 
     assembly->late(assembly->context, &described);
 }
 
-static void take_one(struct reading *reading, const struct otlp_span *span)
+static void take_one(struct reading *reading, const struct waiting *waiting)
 {
-    struct held_trace *trace = find_trace(reading, span);
+    struct held_trace *trace = find_trace(reading, waiting);
+    const struct otlp_span *span = &waiting->span;
 
     reading->trace = trace;
     if (!trace) {
@@ -595,30 +626,24 @@ static void take_one(struct reading *reading, const struct otlp_span *span)
     hold(reading, trace, span);
 }
 
-/* The trace that is probably the span's. */
-static const struct held_trace *guess(const struct partition *partition, uint32_t hash)
-{
-    return partition->table[hash & partition->table_mask].trace;
-}
-
 static void take_waiting(struct reading *reading)
 {
     const struct partition *partition = reading->partition;
 
     for (uint32_t i = 0; i < reading->count; i++) {
-        const char *trace = (const char *)guess(partition, reading->waiting[i].hash);
+        const struct held_trace *trace = home_of(partition, reading->waiting[i].hash)->trace;
 
         __builtin_prefetch(trace, 1);
-        __builtin_prefetch(trace + CACHE_LINE, 1);
+        __builtin_prefetch((const char *)trace + CACHE_LINE, 1);
     }
     for (uint32_t i = 0; i < reading->count; i++) {
-        const struct held_trace *trace = guess(partition, reading->waiting[i].hash);
+        const struct held_trace *trace = home_of(partition, reading->waiting[i].hash)->trace;
 
         if (trace)
             __builtin_prefetch(trace->last, 1);
     }
     for (uint32_t i = 0; i < reading->count; i++)
-        take_one(reading, &reading->waiting[i].span);
+        take_one(reading, &reading->waiting[i]);
     reading->count = 0;
 }
 
@@ -638,7 +663,7 @@ static void take_span(void *context, const struct otlp_origin *origin, const str
     waiting = &reading->waiting[reading->count++];
     waiting->span = *span;
     waiting->hash = hash_of(partition, span->trace_id_high, span->trace_id);
-    __builtin_prefetch(&partition->table[waiting->hash & partition->table_mask], 1);
+    __builtin_prefetch(home_of(partition, waiting->hash), 1);
     if (reading->count == WAITING)
         take_waiting(reading);
 }

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Servers and clients built with AddressSanitizer and ThreadSanitizer, below the preload, which is built so, too:
+# no report, and every interaction.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
+set -u
+. "$SRC/tests/preload/session.sh"
+private_begin
+
+start_sessiond || exit 1
+port=7500
+# sanitized NAME FLAGS RUNTIME
+sanitized() {
+    local name=$1 build=$BUILD/$1 way
+    local relative=${build#"$SRC/"}
+    make -s -C "$SRC" BUILD="$relative" SANITIZE="$2" "$relative/lib/libblkin-preload.so" \
+        "$relative"/tests/preload/{serve,request,tricks} >"$WORK/make.log" 2>&1 || {
+        show_log make
+        fail "the build with SANITIZE=$2"
+    }
+    programs=$build/tests/preload
+    preload=$build/lib/libblkin-preload.so
+    SANITIZER=$("${CC:-cc}" -print-file-name="$3"):
+    [[ $SANITIZER == /* ]] || skip "no $3"
+    session "$name" blkin:span blkin:process
+    expected=()
+    for way in threads epoll poll pool fork; do
+        serves "$way" $((++port)) $way 8
+        traced "$way-client" "$programs/request" $port 8 40 100 100 || fail "$name: $way-client: status $?"
+        wait "$server" || {
+            show_log account 400
+            fail "$name: $way: status $?"
+        }
+        expected+=("$way:server:320:joined" "$way-client:client:320:joined")
+    done
+    for way in dups cancelling signalling files; do
+        traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
+    done
+    expected+=(dups:server:4 dups:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
+        signalling:client:1 files:server:3 files:client:3)
+    if grep -qE 'ERROR: |WARNING: |runtime error' "$WORK/account.log"; then
+        show_log account 400
+        fail "$name: see above"
+    fi
+    found "$name" "${expected[@]}"
+}
+skip() {
+    echo "$*"
+    exit 77
+}
+# LTTng's own headers are not clean: the provider is the plain one
+export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
+export ASAN_OPTIONS=exitcode=66:detect_leaks=0 TSAN_OPTIONS=exitcode=66
+sanitized asan address,undefined libasan.so
+sanitized tsan thread libtsan.so

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# What programs do with descriptors, below the preload: closed behind its back, doubled, passed on, inherited by
+# fork and exec; in a child of vfork; threads cancelled in a read, signals in it; what is no request. All results
+# and errors are what they are without it, and the interactions are as many as there were requests, with keys that
+# the other side has, or none where the preload cannot know them. CONNECTIONS=10000: so many at once.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/preload/session.sh"
+private_begin
+
+start_sessiond || exit 1
+session tricks blkin:span blkin:process
+
+port=7300
+# trick NAME SERVED FEATURES-SERVED CALLED FEATURES-CALLED
+trick() {
+    local name=$1
+    timeout 20 "$programs/tricks" "$name" $((++port)) >"$WORK/$name.plain" || fail "$name alone: status $?"
+    traced "$name" "$programs/tricks" "$name" $((++port)) >"$WORK/$name.traced" || {
+        show_log account 40
+        fail "$name: status $?"
+    }
+    cmp "$WORK/$name.plain" "$WORK/$name.traced" || {
+        diff "$WORK/$name.plain" "$WORK/$name.traced"
+        fail "$name: other results than without the preload"
+    }
+    expected+=("$name:server:$2$3" "$name:client:$4$5")
+}
+expected=()
+trick raw-close 2 :joined 2 :joined
+trick raw-reuse 5 '' 5 ''
+trick dups 4 :joined 4 :joined
+trick dup-over 3 :joined 3 :joined
+trick passing 3 :keyless 3 ''
+trick exec-over 3 '' 3 ''
+trick fork-over 3 :joined 3 :joined
+trick vfork-close 3 :joined 3 :joined
+trick cancelling 2 :joined 2 :joined
+trick signalling 1 :joined 1 :joined
+trick greeting 2 :joined 2 :joined
+trick nothing 0 '' 0 ''
+trick files 3 :joined 3 :joined
+expected+=(files::1:below) # sendfile; what splice reads is not seen
+trick results 1 '' 0 ''
+trick many "${CONNECTIONS:-1000}" :joined "${CONNECTIONS:-1000}" :joined
+grep -q 'raw-close .* replaced 1 ' "$WORK/account.log" ||
+    fail "what was closed behind its back is not counted: $(grep raw-close "$WORK/account.log")"
+grep -q 'nothing .* unanswered [12] ' "$WORK/account.log" ||
+    fail "what is not answered is not counted: $(grep nothing "$WORK/account.log")"
+found tricks "${expected[@]}"

@@ -1,0 +1,604 @@
+/*
+ * What programs do with descriptors that nobody who watches them expects: tricks NAME PORT
+ * Each trick makes the requests that its comment says, of a client thread or process to a server in
+ * the same program, and prints what calls return where that must be the same without the preload.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "wire.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#define OUT 8
+
+static const char *port;
+static char body[BODY_MAX];
+static int listener;
+
+/* ---- both sides ---- */
+
+static void ask(int fd)
+{
+    char line[LINE + 1], answer[OUT];
+
+    line_write(line, 1, 0, OUT);
+    give_all(0, fd, line, LINE);
+    if (!take_all(0, fd, answer, OUT))
+        fail("answer");
+}
+
+/* The client: so many requests on one connection, in a process of its own. */
+static pid_t asks(int requests)
+{
+    const pid_t pid = fork();
+    int fd;
+
+    if (pid)
+        return pid;
+    fd = connect_to(port, 0);
+    while (requests-- > 0)
+        ask(fd);
+    close(fd);
+    exit(0);
+}
+
+static void has_asked(pid_t pid)
+{
+    int status;
+
+    if (waitpid(pid, &status, 0) != pid || status)
+        fail("client");
+}
+
+static int taken(void)
+{
+    const int fd = accept(listener, NULL, NULL);
+
+    if (fd < 0)
+        fail("accept");
+    return fd;
+}
+
+/* One request. */
+static void serve(int fd)
+{
+    char line[LINE];
+
+    if (!take_all(0, fd, line, LINE))
+        fail("request");
+    give_all(0, fd, body, OUT);
+}
+
+static void expect_end(int fd)
+{
+    char byte;
+
+    if (read(fd, &byte, 1) != 0)
+        fail("end");
+    close(fd);
+}
+
+/* ---- tricks ---- */
+
+/* 2 requests. Then the number is a pipe's, of which nobody was told. */
+static void raw_close(void)
+{
+    const pid_t client = asks(2);
+    const int fd = taken();
+    char line[LINE + 1];
+    int ends[2];
+
+    serve(fd);
+    serve(fd);
+    syscall(SYS_close, fd);
+    has_asked(client);
+    line_write(line, 1, 0, OUT);
+    if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
+        fail("pipe");
+    for (int i = 0; i < 10; i++) {
+        give_all(0, ends[1], line, LINE);
+        if (!take_all(0, ends[0], line, LINE))
+            fail("pipe");
+    }
+}
+
+/* 2 + 3 requests: a connection is closed without a word, and the next one has its number. */
+static void raw_reuse(void)
+{
+    pid_t client = asks(2);
+    int fd = taken(), before = fd;
+
+    serve(fd);
+    serve(fd);
+    syscall(SYS_close, fd);
+    has_asked(client);
+    client = asks(3);
+    fd = (int)syscall(SYS_accept4, listener, NULL, NULL, 0);
+    if (fd != before)
+        fail("raw accept");
+    serve(fd);
+    serve(fd);
+    serve(fd);
+    has_asked(client);
+    expect_end(fd);
+}
+
+/* 4 requests on four numbers of one connection. */
+static void dups(void)
+{
+    const pid_t client = asks(4);
+    const int fd = taken();
+    int other;
+
+    serve(fd);
+    other = dup(fd);
+    close(fd);
+    serve(other);
+    if (dup2(other, 200) != 200)
+        fail("dup2");
+    close(other);
+    serve(200);
+    other = fcntl(200, F_DUPFD_CLOEXEC, 300);
+    close_range(200, 200, 0);
+    serve(other);
+    has_asked(client);
+    expect_end(other);
+}
+
+/* 1 + 2 requests: the second connection takes the number of the first one, which is open still. */
+static void dup_over(void)
+{
+    const pid_t first = asks(1);
+    const int fd = taken();
+    pid_t second;
+    int other;
+
+    serve(fd);
+    second = asks(2);
+    other = taken();
+    serve(other);
+    if (dup3(other, fd, O_CLOEXEC) != fd)
+        fail("dup3");
+    close(other);
+    serve(fd);
+    has_asked(first);
+    has_asked(second);
+    expect_end(fd);
+}
+
+static void pass_descriptor(int to, int fd)
+{
+    char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec byte = {"", 1};
+    struct msghdr message = {.msg_iov = &byte,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    if (sendmsg(to, &message, 0) != 1)
+        fail("sendmsg");
+}
+
+static int passed_descriptor(int from)
+{
+    char control[CMSG_SPACE(sizeof(int))], byte;
+    struct iovec vector = {&byte, 1};
+    struct msghdr message = {.msg_iov = &vector,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
+    int fd;
+
+    if (recvmsg(from, &message, 0) != 1)
+        fail("recvmsg");
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+    return fd;
+}
+
+/* 3 requests, taken by one process and served by another one. */
+static void passing(void)
+{
+    int ends[2], fd;
+    pid_t server, client;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        fail("socketpair");
+    server = fork();
+    if (server == 0) {
+        fd = passed_descriptor(ends[1]);
+        for (int i = 0; i < 3; i++)
+            serve(fd);
+        expect_end(fd);
+        exit(0);
+    }
+    client = asks(3);
+    fd = taken();
+    pass_descriptor(ends[0], fd);
+    close(fd);
+    has_asked(client);
+    has_asked(server);
+}
+
+/* 1 + 2 requests: another program takes the connection over. */
+static void exec_over(void)
+{
+    const pid_t client = asks(3);
+    const int fd = taken();
+    char number[12];
+    pid_t server;
+
+    serve(fd);
+    server = fork();
+    if (server == 0) {
+        snprintf(number, sizeof(number), "%d", fd);
+        execl("/proc/self/exe", "tricks", "serve-2", number, NULL);
+        fail("exec");
+    }
+    close(fd);
+    has_asked(client);
+    has_asked(server);
+}
+
+/* 1 + 2 requests: a child goes on with the connection. */
+static void fork_over(void)
+{
+    const pid_t client = asks(3);
+    const int fd = taken();
+    pid_t server;
+
+    serve(fd);
+    server = fork();
+    if (server == 0) {
+        serve(fd);
+        serve(fd);
+        expect_end(fd);
+        _exit(0);
+    }
+    close(fd);
+    has_asked(client);
+    has_asked(server);
+}
+
+/* 3 requests: a child of vfork(2) closes what is its own, in our memory. */
+static void vfork_close(void)
+{
+    const pid_t client = asks(3);
+    const int fd = taken();
+
+    serve(fd);
+    if (vfork() == 0) {
+        close(fd);
+        dup2(2, fd);
+        closefrom(3);
+        _exit(0);
+    }
+    serve(fd);
+    serve(fd);
+    has_asked(client);
+    expect_end(fd);
+}
+
+static void was_cancelled(void *count)
+{
+    ++*(int *)count;
+}
+
+static int cancelled;
+
+static void *read_for_ever(void *fd)
+{
+    char line[LINE];
+
+    pthread_cleanup_push(was_cancelled, &cancelled);
+    if (read((int)(long)fd, line, LINE) >= 0)
+        fail("not cancelled");
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+/* 2 requests; between them a thread that waits for the second one is cancelled. */
+static void cancelling(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    char line[LINE + 1], answer[OUT];
+    pthread_t thread;
+    void *how;
+
+    for (int i = 0; i < 2; i++) {
+        line_write(line, 1, 0, OUT);
+        give_all(0, ours, line, LINE);
+        serve(fd);
+        if (!take_all(0, ours, answer, OUT))
+            fail("answer");
+        if (i)
+            break;
+        if (pthread_create(&thread, NULL, read_for_ever, (void *)(long)fd) != 0)
+            fail("thread");
+        usleep(20000);
+        pthread_cancel(thread);
+        pthread_join(thread, &how);
+        printf("cancelled %d %d\n", how == PTHREAD_CANCELED, cancelled);
+    }
+    close(ours);
+    expect_end(fd);
+}
+
+static int signalled;
+
+static void on_signal(int number)
+{
+    static const char text[] = "x";
+
+    (void)number;
+    if (write(signalled, text, 1) != 1)
+        _exit(3);
+}
+
+/* 1 request, of which a signal handler sends a byte of the answer while its thread waits to read.
+ */
+static void signalling(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    struct sigaction action = {.sa_handler = on_signal};
+    struct itimerval soon = {.it_value.tv_usec = 20000};
+    char line[LINE + 1], byte;
+    ssize_t result;
+
+    signalled = fd;
+    sigaction(SIGALRM, &action, NULL);
+    line_write(line, 1, 0, 1);
+    give_all(0, ours, line, LINE);
+    if (!take_all(0, fd, line, LINE))
+        fail("request");
+    setitimer(ITIMER_REAL, &soon, NULL);
+    result = read(fd, &byte, 1);
+    printf("interrupted %zd %d\n", result, errno);
+    if (!take_all(0, ours, &byte, 1))
+        fail("answer");
+    close(ours);
+    expect_end(fd);
+}
+
+/* 2 requests after a greeting; the client closes its side before the answer of the second one. */
+static void greeting(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    char line[LINE + 1], answer[OUT];
+
+    give_all(0, fd, "hello", 5);
+    if (!take_all(0, ours, answer, 5))
+        fail("greeting");
+    line_write(line, 1, 0, OUT);
+    give_all(0, ours, line, LINE);
+    serve(fd);
+    if (!take_all(0, ours, answer, OUT))
+        fail("answer");
+    give_all(0, ours, line, LINE);
+    shutdown(ours, SHUT_WR);
+    serve(fd);
+    if (!take_all(0, ours, answer, OUT))
+        fail("answer");
+    close(ours);
+    expect_end(fd);
+}
+
+/* No interaction: a request that is not answered; and datagrams, a pipe, a pair. */
+static void nothing(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    const int from = socket(AF_INET, SOCK_DGRAM, 0), to = socket(AF_INET, SOCK_DGRAM, 0);
+    union address address;
+    socklen_t length = address_of(&address, port);
+    char line[LINE + 1];
+    int pair[2];
+
+    line_write(line, 1, 0, OUT);
+    give_all(0, ours, line, LINE);
+    if (!take_all(0, fd, line, LINE))
+        fail("request");
+    close(fd);
+    close(ours);
+    if (bind(to, &address.any, length) < 0 || connect(from, &address.any, length) < 0)
+        fail("bind");
+    for (unsigned way = 0; way < 12; way++) {
+        if (give_by(way, from, line, LINE) != LINE || take_by(way, to, line, LINE) != LINE)
+            fail("datagram");
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        fail("pair");
+    for (unsigned way = 0; way < 12; way++) {
+        if (give_by(way, pair[0], line, LINE) != LINE || take_by(way, pair[1], line, LINE) != LINE)
+            fail("pair");
+    }
+}
+
+/* 3 requests, answered by a file: sendfile(2), splice(2). */
+static void files(void)
+{
+    const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
+    char line[LINE + 1], answer[1000];
+    off_t offset = 0;
+    int ends[2];
+
+    if (pipe(ends) < 0)
+        fail("pipe");
+    line_write(line, 1, 0, sizeof(answer));
+    for (int i = 0; i < 3; i++) {
+        give_all(0, ours, line, LINE);
+        if (!take_all(0, fd, answer, LINE))
+            fail("request");
+        if (i == 0 && sendfile(fd, file, &offset, sizeof(answer)) != sizeof(answer))
+            fail("sendfile");
+        if (i == 1 && (splice(file, NULL, ends[1], NULL, sizeof(answer), 0) != sizeof(answer) ||
+                       splice(ends[0], NULL, fd, NULL, sizeof(answer), 0) != sizeof(answer)))
+            fail("splice");
+        if (i == 2)
+            give_all(0, fd, answer, sizeof(answer));
+        if (!take_all(0, ours, answer, sizeof(answer)))
+            fail("answer");
+    }
+    close(ours);
+    expect_end(fd);
+}
+
+#define SHOW(call)                                                                  \
+    do {                                                                            \
+        errno = 77;                                                                 \
+        const long result = (long)(call);                                           \
+        printf("%-40.40s %ld, errno %d\n", #call, result < 0 ? -1 : result, errno); \
+    } while (0)
+
+/* No interaction, and all that calls may return: to be the same as without the preload. */
+static void results(void)
+{
+    const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
+    const int none = 5000;
+    void *volatile nowhere = (void *)8, *volatile null = NULL; /* for the kernel to find out */
+    volatile int minus = -1;
+    struct iovec bad = {nowhere, 10};
+    struct msghdr bad_message = {.msg_iov = &bad, .msg_iovlen = 1};
+    struct pollfd many[2] = {{ours, POLLIN, 0}, {fd, POLLIN, 0}};
+    struct timespec no_time = {0};
+    struct timeval short_time = {.tv_usec = 1000};
+    struct epoll_event event;
+    char bytes[64];
+    fd_set set;
+
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    SHOW(read(fd, bytes, sizeof(bytes)));
+    SHOW(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT));
+    SHOW(write(ours, "abc", 3));
+    usleep(10000);
+    SHOW(recv(fd, bytes, sizeof(bytes), MSG_PEEK));
+    SHOW(read(fd, nowhere, 10));
+    SHOW(readv(fd, &bad, 1));
+    SHOW(readv(fd, null, 1));
+    SHOW(readv(fd, &bad, minus));
+    SHOW(recvmsg(fd, &bad_message, 0));
+    SHOW(recvmsg(fd, null, 0));
+    SHOW(read(fd, bytes, 0));
+    SHOW(recv(fd, bytes, sizeof(bytes), 0));
+    SHOW(write(fd, nowhere, 10));
+    SHOW(writev(fd, &bad, 1));
+    SHOW(writev(fd, null, 1));
+    SHOW(sendmsg(fd, &bad_message, 0));
+    SHOW(sendmsg(fd, null, 0));
+    SHOW(send(ours, nowhere, 10, 0));
+    SHOW(write(fd, "", 0));
+    SHOW(write(fd, "def", 3));
+    SHOW(poll(many, 2, 0));
+    SHOW(poll(many, 1, 100));
+    SHOW(poll(null, 1, 0));
+    SHOW(ppoll(many, 2, &no_time, NULL));
+    SHOW(select(fd + 1, &set, NULL, NULL, &short_time));
+    SHOW(select(-1, NULL, NULL, NULL, &short_time));
+    SHOW(epoll_wait(none, &event, 1, 0));
+    SHOW(epoll_wait(listener, &event, 1, 0));
+    SHOW(read(none, bytes, 1));
+    SHOW(write(none, bytes, 1));
+    SHOW(recv(1, bytes, 1, 0));
+    SHOW(send(-1, bytes, 1, 0));
+    SHOW(close(none));
+    SHOW(close(-1));
+    SHOW(dup(none));
+    SHOW(dup2(none, 100));
+    SHOW(dup2(fd, -1));
+    SHOW(dup2(fd, fd) == fd);
+    SHOW(fcntl(none, F_GETFD));
+    SHOW(fcntl(fd, F_GETFD));
+    SHOW(accept(fd, NULL, NULL));
+    SHOW(accept(none, NULL, NULL));
+    SHOW(connect(fd, NULL, 0));
+    SHOW(connect(ours, nowhere, 16));
+    SHOW(connect(none, nowhere, 16));
+    SHOW(socket(1000, 1000, 1000));
+    SHOW(shutdown(none, SHUT_WR));
+    SHOW(sendfile(fd, none, NULL, 10));
+    SHOW(splice(none, NULL, fd, NULL, 10, 0));
+    SHOW(close_range(10, 5, 0));
+    SHOW(shutdown(ours, SHUT_WR));
+    usleep(10000);
+    SHOW(read(fd, bytes, 1));
+    SHOW(close(ours));
+    usleep(10000);
+    SHOW(send(fd, bytes, 1, MSG_NOSIGNAL));
+    usleep(10000);
+    SHOW(send(fd, bytes, 1, MSG_NOSIGNAL));
+    SHOW(close(fd));
+}
+
+/* As many connections at once as there are descriptors for, one request each. */
+static void many(void)
+{
+    const char *text = getenv("CONNECTIONS");
+    const int count = text ? atoi(text) : 1000;
+    struct rlimit limit = {(rlim_t)count * 2 + 100, (rlim_t)count * 2 + 100};
+    int *ours = calloc((size_t)count, sizeof(int)), *theirs = calloc((size_t)count, sizeof(int));
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        fail("RLIMIT_NOFILE");
+    for (int i = 0; i < count; i++) {
+        ours[i] = connect_to(port, 0);
+        theirs[i] = taken();
+    }
+    for (int i = 0; i < count; i++) {
+        char line[LINE + 1], answer[OUT];
+
+        line_write(line, 1, 0, OUT);
+        give_all(0, ours[i], line, LINE);
+        serve(theirs[i]);
+        if (!take_all(0, ours[i], answer, OUT))
+            fail("answer");
+    }
+    for (int i = 0; i < count; i++) {
+        close(ours[i]);
+        close(theirs[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*play)(void);
+    } tricks[] = {
+        {"raw-close", raw_close},   {"raw-reuse", raw_reuse},     {"dups", dups},
+        {"dup-over", dup_over},     {"passing", passing},         {"exec-over", exec_over},
+        {"fork-over", fork_over},   {"vfork-close", vfork_close}, {"cancelling", cancelling},
+        {"signalling", signalling}, {"greeting", greeting},       {"nothing", nothing},
+        {"files", files},           {"results", results},         {"many", many}};
+
+    if (argc != 3)
+        return 2;
+    if (strcmp(argv[1], "serve-2") == 0) {
+        serve(atoi(argv[2]));
+        serve(atoi(argv[2]));
+        expect_end(atoi(argv[2]));
+        return 0;
+    }
+    port = argv[2];
+    listener = listen_at(port);
+    for (size_t i = 0; i < sizeof(tricks) / sizeof(*tricks); i++) {
+        if (strcmp(argv[1], tricks[i].name) == 0) {
+            tricks[i].play();
+            return 0;
+        }
+    }
+    return 2;
+}

@@ -1,0 +1,351 @@
+"""What the tests of servers that nobody instrumented start: real servers under `blkin run`, and a session of LTTng's.
+
+To be used under scripts/isolate. Each server has a name of the test's, which is what its spans have as their service.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import glob
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from load import Failed
+
+SRC = pathlib.Path(os.environ["SRC"])
+BUILD = pathlib.Path(os.environ["BUILD"])
+BLKIN = BUILD / "bin/blkin"
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # for what refuses to be root
+LIMIT_S = 30
+
+
+def fetch(*packages):
+    """The folder of Debian's packages; Failed if they cannot be had."""
+    done = subprocess.run([SRC / "scripts/fetch-servers", *packages], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(done.stderr.strip().splitlines()[-1])
+    return pathlib.Path(done.stdout.strip())
+
+
+def wait_until(condition, what, limit_s=LIMIT_S):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Failed(f"{what}: not within {limit_s} s")
+        time.sleep(0.02)
+
+
+def listens(port):
+    wanted = f":{port:04X} "
+    return any(wanted in line.split(" rem")[0] and " 0A " in line
+               for path in ("/proc/net/tcp", "/proc/net/tcp6")
+               for line in pathlib.Path(path).read_text(encoding="ascii").splitlines())
+
+
+class World:
+    """A folder, and what runs; all of it goes at the end."""
+
+    def __init__(self, packages=()):
+        self.servers_folder = fetch(*packages) if packages else None
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.folder.chmod(0o711)  # for what refuses to be root
+        self.running = {}  # name -> process
+        self.ends_at = {}  # name -> the signal at which it ends in good order
+        self.ports = set()
+        self.sessions = 0
+        self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
+                            "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
+        libraries = glob.glob(f"{self.servers_folder}/usr/lib/*-linux-gnu") if packages else []
+        if libraries:
+            self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
+
+    def path(self):
+        """Postgres' own programs before the wrappers that Debian has for them."""
+        roots = ([str(self.servers_folder)] if self.servers_folder else []) + [""]
+        places = [place for root in roots for place in (
+            *glob.glob(f"{root}/usr/lib/postgresql/*/bin"), f"{root}/usr/sbin", f"{root}/usr/bin")]
+        return ":".join((*places, os.environ["PATH"]))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for name in reversed(list(self.running)):
+            self.end(name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def program(self, name):
+        found = shutil.which(name, path=self.environment["PATH"])
+        if not found:
+            raise Failed(f"there is no {name} here")
+        return found
+
+    def port(self):
+        """One that nobody uses, below those that the kernel gives to connections."""
+        for candidate in range(21000 + os.getpid() % 5000, 32000):
+            if candidate not in self.ports and not listens(candidate):
+                self.ports.add(candidate)
+                return candidate
+        raise Failed("no port is free")
+
+    def make(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o644)
+        return path
+
+    def log(self, name):
+        path = self.folder / f"{name}.log"
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+    def start(self, name, *command, port=None, environment=None):
+        """In the background; waits until it listens."""
+        with open(self.folder / f"{name}.log", "ab") as log:
+            self.running[name] = subprocess.Popen(
+                [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=self.folder, env=environment or self.environment)
+        if port:
+            def is_ready():
+                if self.running[name].poll() is not None:
+                    raise Failed(f"{name} has ended: {self.log(name)[-2000:]}")
+                return listens(port)
+            wait_until(is_ready, f"{name} listens at port {port}")
+        return self.running[name]
+
+    def serve(self, name, port, program, *arguments, options=(), before=(), traced=True, ends_at=signal.SIGTERM):
+        """A server under `blkin run`, whose service is the name."""
+        self.ends_at[name] = ends_at
+        run = (BLKIN, "run", f"--service={name}", *options, "--") if traced else ()
+        return self.start(name, *before, *run, self.program(program), *arguments, port=port)
+
+    def end(self, name):
+        process = self.running.pop(name)
+        process.send_signal(self.ends_at.get(name, signal.SIGTERM))
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise Failed(f"{name} does not end in good order") from None
+        if process.returncode < 0:
+            raise Failed(f"{name} was killed by signal {-process.returncode}")
+
+    def end_servers(self):
+        """All but the session daemon, and the sessions."""
+        for name in [name for name in reversed(self.running) if name != "sessiond"]:
+            self.end(name)
+        self.lttng("destroy", "--all")
+
+    def run(self, *command, limit_s=300):
+        """To its end; what it says."""
+        done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              cwd=self.folder, env=self.environment, timeout=limit_s, check=False)
+        if done.returncode != 0:
+            raise Failed(f"{command[0]}: status {done.returncode}: {done.stderr[-2000:]}{done.stdout[-500:]}")
+        return done.stdout
+
+    # ---- LTTng -------------------------------------------------------------------------------------
+
+    def lttng(self, *command, check=True):
+        done = subprocess.run(["timeout", "-k", "2", "30", "lttng", "--no-sessiond", *map(str, command)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if check and done.returncode != 0:
+            raise Failed(f"lttng {' '.join(map(str, command))}: {done.stderr.strip()}")
+        return done.returncode
+
+    def start_sessiond(self):
+        self.start("sessiond", "lttng-sessiond", "--no-kernel")
+        wait_until(lambda: self.lttng("list", check=False) == 0, "the session daemon's answer")
+
+    def record(self):
+        """A session that loses nothing: programs wait for room. Returns it, to be given to read()."""
+        self.sessions += 1
+        name = f"zero{self.sessions}"
+        self.lttng("create", name, f"--output={self.folder / name}")
+        self.lttng("enable-channel", "-s", name, "-u", "--buffers-uid", "--subbuf-size=4M", "--num-subbuf=4",
+                   "--blocking-timeout=inf", "all")
+        self.lttng("enable-event", "-s", name, "-u", "-c", "all", "blkin:span,blkin:process")
+        self.lttng("add-context", "-s", name, "-u", "-c", "all", "-t", "vpid", "-t", "vtid")
+        self.lttng("start", name)
+        return name
+
+    def read(self, session, *params):
+        """Ends the session: the sink's spans, as Zipkin gets them; nothing was lost."""
+        self.lttng("destroy", session)
+        path = self.folder / f"{session}.json"
+        done = subprocess.run(
+            ["babeltrace2", f"--plugin-path={BUILD / 'plugins'}", str(self.folder / session), "-c", "sink.blkin.zipkin",
+             "-p", ",".join((f'endpoint="file:{path}"', *params))],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+        if os.environ.get("VERBOSE"):
+            print(done.stderr, file=sys.stderr)
+        if done.returncode != 0 or "account does not add up" in done.stderr:
+            raise Failed(f"the sink: status {done.returncode}: {done.stderr[-2000:]}")
+        if "missing: 0 events" not in done.stderr or "lost before by LTTng: 0 events" not in done.stderr:
+            raise Failed(f"events are missing: {done.stderr[-2000:]}")
+        shutil.rmtree(self.folder / session)
+        spans = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size else []
+        keep = os.environ.get("KEEP_SPANS")
+        if keep:
+            shutil.copy(path, keep)
+        path.unlink()
+        return spans
+
+
+# ---- the servers --------------------------------------------------------------------------------------
+
+# Nginx gives its workers an environment of its own, in which LTTng finds neither its daemon nor what to do when its
+# buffers are full.
+NGINX = """
+daemon off;
+pid {folder}/{name}.pid;
+error_log stderr error;
+{user}
+env HOME; env LTTNG_HOME; env LTTNG_UST_ALLOW_BLOCKING;
+events {{ worker_connections 1024; }}
+http {{
+    {paths}
+    log_format ids '$remote_port $http_x_id';
+    access_log {access};
+    keepalive_requests 1000000;
+    {upstream}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{ {location} }}
+    }}
+}}
+"""
+NGINX_PATHS = "client_body", "proxy", "fastcgi", "uwsgi", "scgi"
+
+
+def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
+    """Of a file; or in front of the port behind, with new connections or pooled ones."""
+    port = world.port()
+    upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
+    if behind:
+        upstream = f"upstream behind {{ server 127.0.0.1:{behind}; {'keepalive 64;' if pooled else ''} }}"
+        location = "proxy_pass http://behind; " + (
+            'proxy_http_version 1.1; proxy_set_header Connection "";' if pooled else "")
+    if not (world.folder / "file").exists():
+        world.make("file", "x" * 4096)
+    config = world.make(f"{name}.conf", NGINX.format(
+        folder=world.folder, name=name, port=port, upstream=upstream, location=location,
+        user="user root;" if os.getuid() == 0 else "",
+        access="off" if behind else f"{world.folder}/{name}.access ids",
+        paths=" ".join(f"{path}_temp_path {world.folder}/{name}.{path};" for path in NGINX_PATHS)))
+    world.serve(name, port, "nginx", "-p", world.folder, "-c", config, traced=traced, options=options)
+    return port
+
+
+def served(world, name):
+    """The numbers that the server's own log has of each port of its clients, in their order."""
+    found = {}
+    for line in (world.folder / f"{name}.access").read_text(encoding="ascii").splitlines():
+        port, number = line.split()
+        found.setdefault(int(port), []).append(int(number))
+    return found
+
+
+HAPROXY = """
+global
+    maxconn 1000
+defaults
+    mode http
+    timeout connect 20s
+    timeout client 20s
+    timeout server 20s
+    {reuse}
+frontend front
+    bind 127.0.0.1:{port}
+    default_backend back
+backend back
+    server one 127.0.0.1:{behind}
+"""
+
+
+def haproxy(world, name, behind, pooled=True, traced=True):
+    port = world.port()
+    config = world.make(f"{name}.conf", HAPROXY.format(
+        port=port, behind=behind, reuse="http-reuse always" if pooled else "option http-server-close"))
+    # at SIGTERM it drops what it has at hand
+    world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced, ends_at=signal.SIGUSR1)
+    return port
+
+
+def lighttpd(world, name):
+    port = world.port()
+    world.make("file", "x" * 4096)
+    config = world.make(f"{name}.conf", f'server.port = {port}\nserver.bind = "127.0.0.1"\n'
+                        f'server.document-root = "{world.folder}"\nserver.max-keep-alive-requests = 1000000\n')
+    modules = [f"{root}/usr/lib/lighttpd" for root in (world.servers_folder, "")
+               if os.path.isdir(f"{root}/usr/lib/lighttpd")]
+    world.serve(name, port, "lighttpd", "-D", "-f", config, *(["-m", modules[0]] if modules else []))
+    return port
+
+
+def redis(world, name, *arguments, traced=True, options=()):
+    """Each write is on disk before it is answered, if it is not said otherwise."""
+    port = world.port()
+    folder = world.folder / f"{name}.data"
+    folder.mkdir(exist_ok=True)
+    world.serve(name, port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
+                *(arguments or ("--appendonly", "yes", "--appendfsync", "always")), traced=traced, options=options)
+    return port
+
+
+def memcached(world, name):
+    port = world.port()
+    world.serve(name, port, "memcached", "-t", 4, "-l", "127.0.0.1", "-p", port,
+                *(["-u", "root"] if os.getuid() == 0 else []))
+    return port
+
+
+def postgres(world, name):
+    port = world.port()
+    folder = world.folder / f"{name}.data"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    before = NOBODY if os.getuid() == 0 else ()
+    if before:
+        shutil.chown(folder, "nobody", "nogroup")
+    world.run(*before, world.program("initdb"), "-D", folder, "-A", "trust", "-U", "postgres", "--no-sync",
+              "--locale=C", "-E", "UTF8")
+    # what its background processes write to the log would not be there for a commit to write
+    settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "autovacuum": "off",
+                "wal_writer_delay": "10s", "fsync": "on", "synchronous_commit": "on", "wal_sync_method": "fdatasync"}
+    world.serve(name, port, "postgres", "-D", folder, *(word for key, value in settings.items()
+                                                        for word in ("-c", f"{key}={value}")), before=before)
+    wait_until(lambda: "ready to accept connections" in world.log(name), "postgres is ready")
+    return port
+
+
+def sql(world, port, text):
+    world.run("psql", "-h", "127.0.0.1", "-p", port, "-U", "postgres", "-qc", text)
+
+
+def nbdkit_file(world, name, traced=True, options=()):
+    port = world.port()
+    disk = world.folder / f"{name}.disk"
+    with open(disk, "wb") as file:
+        file.truncate(64 << 20)
+    world.serve(name, port, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "file", disk, traced=traced, options=options)
+    return port
+
+
+def nbdkit_nbd(world, name, behind, traced=True):
+    port = world.port()
+    world.serve(name, port, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "nbd", "hostname=127.0.0.1", f"port={behind}",
+                traced=traced)
+    return port
+
+
+def fio(world, port, requests, depth):
+    world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri=nbd://127.0.0.1:{port}", "--rw=randrw", "--bs=4k",
+              "--size=64M", f"--number_ios={requests}", f"--iodepth={depth}")

@@ -1,0 +1,112 @@
+"""What servers that nobody instrumented have recorded, against what their clients and their own logs say.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import collections
+
+from load import Failed
+
+
+class Spans:
+    def __init__(self, spans):
+        self.all = spans
+        self.by_id = {}
+        self.below = collections.defaultdict(list)
+        self.of = collections.defaultdict(list)  # (service, kind)
+        for span in spans:
+            self.by_id[span["traceId"], span["id"]] = span
+            if "parentId" in span:
+                self.below[span["traceId"], span["parentId"]].append(span)
+            self.of[span["localEndpoint"]["serviceName"], span.get("kind")].append(span)
+        if len(self.by_id) != len(spans):
+            raise Failed(f"{len(spans) - len(self.by_id)} spans of {len(spans)} have the ids of another one")
+
+    def servers(self, service):
+        return self.of[service, "SERVER"]
+
+    def clients(self, service):
+        return self.of[service, "CLIENT"]
+
+    def services(self):
+        return sorted({service for service, _ in self.of})
+
+    def parent(self, span):
+        return self.by_id.get((span["traceId"], span.get("parentId")))
+
+    def children(self, span):
+        return self.below[span["traceId"], span["id"]]
+
+    def below_all(self, span):
+        """All spans below it."""
+        found = list(self.children(span))
+        for one in found:
+            found += self.children(one)
+        return found
+
+    def first_above(self, span, service):
+        """The nearest SERVER span of the service that it is below."""
+        while span is not None:
+            span = self.parent(span)
+            if span and span.get("kind") == "SERVER" and span["localEndpoint"]["serviceName"] == service:
+                return span
+        return None
+
+
+def tag(span, name, default=None):
+    return span.get("tags", {}).get(name, default)
+
+
+def numbered(spans, numbers, what):
+    """By the span's id: the number of the request that a SERVER span is. The numbers that each port of a client has
+    sent, or that the server has logged, are in their order, and so are the spans of its connections, one after the
+    other."""
+    by_port = collections.defaultdict(list)
+    for span in spans:
+        by_port[span["remoteEndpoint"]["port"]].append(span)
+    found = {}
+    for port, sent in numbers.items():
+        got = sorted(by_port.pop(port, []), key=lambda span: span["timestamp"])
+        if len(got) != len(sent):
+            raise Failed(f"{what}: {len(got)} SERVER spans for the {len(sent)} requests from port {port}")
+        found.update(((span["traceId"], span["id"]), number) for span, number in zip(got, sent))
+    if by_port:
+        raise Failed(f"{what}: SERVER spans from ports that have sent nothing: {sorted(by_port)[:10]}")
+    return found
+
+
+Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses alone")
+
+
+def parents(spans, front, sent, back, seen):
+    """Of the requests through front to back, by numbers: how many traces have both, of the same request (whole); of
+    two different ones (wrong), not counting those that say that it is a guess; guesses, linked or not, and how many
+    of them are wrong; the rest is alone."""
+    of_front = numbered(spans.servers(front), sent, front)
+    of_back = numbered(spans.servers(back), seen, back)
+    whole = wrong = guesses = wrong_guesses = alone = 0
+    for span in spans.servers(back):
+        number = of_back[span["traceId"], span["id"]]
+        client = spans.parent(span)
+        guess = client is not None and tag(client, "blkin.cause") == "guess"
+        above = spans.first_above(span, front)
+        if above is None and guess:
+            trace, _, one = tag(client, "blkin.guess", "").replace("-", "/").partition("/")
+            above = spans.by_id.get((trace, one))
+        right = above is not None and of_front[above["traceId"], above["id"]] == number
+        if guess:
+            guesses += 1
+            wrong_guesses += not right
+        elif above is None:
+            alone += 1
+        else:
+            whole += right
+            wrong += not right
+    return Parents(whole, wrong, guesses, wrong_guesses, alone)
+
+
+def outside(spans, span, slack_us=1):
+    """Is a span not within its parent in time?"""
+    above = spans.parent(span)
+    return above is not None and (
+        span["timestamp"] + slack_us < above["timestamp"] or
+        span["timestamp"] + span.get("duration", 0) > above["timestamp"] + above.get("duration", 0) + 1 + slack_us)

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# Real servers that nobody instrumented, under `blkin run`: redis, nginx in front of nginx, and nbdkit. All requests of
+# their clients are counted, one by one and 16 at once, and belong to the right ones. All the others: tests/zero/matrix.
+# SPDX-License-Identifier: BSD-2-Clause
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cases import CASES, packages  # noqa: E402
+from load import Failed  # noqa: E402
+from parts import World, fetch  # noqa: E402
+
+NAMES = "redis", "nginx-pooled", "nbdkit"
+REQUESTS = 400
+
+
+def main():
+    try:
+        fetch("--cached", *packages(NAMES))
+    except Failed as failure:
+        print(failure)
+        return 77
+    with World(packages(NAMES)) as world:
+        world.start_sessiond()
+        for name in NAMES:
+            for connections in (1, 16):
+                print(f"{name}, {connections}: {CASES[name](world, REQUESTS, connections)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failed as failure:
+        sys.exit(f"FAILED: {failure}")
