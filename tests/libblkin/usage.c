@@ -346,6 +346,18 @@ static void in_turns(void)
     whole("overtakes 2", NULL, 2);
     blkin_span_end(&a);
 
+    {
+        struct blkin_span parent;
+
+        begin(&parent, "has siblings 3", NULL);
+        begin(&a, "overtaken by a sibling", &parent);
+        whole("overtaking sibling 2", &parent, 2);
+        fault(1);
+        blkin_span_end(&a);
+        fault(2);
+        blkin_span_end(&parent);
+    }
+
     begin(&a, "overtaken by one that is not sampled", NULL);
     whole("unsampled", NULL, 1);
     blkin_span_end(&a);
@@ -402,10 +414,14 @@ static void odd_ends(void)
     blkin_span_end(&span);
 
     begin(&span, "over fork", NULL);
+    begin(&child, "once current, over fork", NULL);
+    (void)blkin_set_current(&child);
+    (void)blkin_set_current(NULL);
     pid = fork();
     if (pid == 0) {
         fault(1);
         blkin_span_end(&span);
+        blkin_span_end(&child);
         whole("child of fork 8", NULL, 8);
         _exit(check_failures);
     }
@@ -515,6 +531,12 @@ static void levels(void)
         set_level(level ? 0 : 3);
         set_level(level);
         (void)blkin_set_current(NULL);
+        blkin_span_end(&span);
+        begin(&span, "was current before it changes", NULL);
+        (void)blkin_set_current(&span);
+        (void)blkin_set_current(NULL);
+        set_level(level ? 0 : 3);
+        set_level(level);
         blkin_span_end(&span);
     }
     set_level(2);
@@ -660,14 +682,16 @@ static void descriptors(const char *path)
         (void)pthread_join(threads[i], NULL);
     CHECK(open_files(&fd) == 1);
 
-    /* closed behind its back, and another file in its place */
-    CHECK(close(fd) == 0);
-    other = open(path, O_RDWR | O_CREAT, 0600);
-    CHECK(other == fd || dup2(other, fd) == fd);
-    CHECK(write(fd, "1 2 3\n", 6) == 6);
-    whole("level 3", NULL, 1);
-    CHECK(lseek(fd, 0, SEEK_CUR) == 6);
-    CHECK(open_files(&other) == 1 && other != fd);
+    /* closed behind its back, and another file in its place, of another file system or of /proc */
+    for (int i = 0; i < 2; i++) {
+        CHECK(close(fd) == 0);
+        other = open(i ? "/proc/self/stat" : path, O_RDONLY | O_CREAT, 0600);
+        CHECK(other == fd || dup2(other, fd) == fd);
+        whole("level 3", NULL, 1);
+        CHECK(fcntl(fd, F_GETFD) >= 0);
+        CHECK(open_files(&other) == 1 && other != fd);
+        fd = other;
+    }
 
     /* none to be had: the rest is there all the same */
     CHECK(close(other) == 0);
