@@ -30,7 +30,8 @@ struct histogram {
 /* A value below 0 counts as 0. Out of memory: returns false, and it is as it was. */
 bool histogram_add(struct histogram *histogram, int64_t value);
 
-/* Fetches into the cache what adding the value will write to: for who can say so some time before. */
+/* Fetches into the cache what adding the value will write to: for who can say so some time before.
+ */
 void histogram_fetch(const struct histogram *histogram, int64_t value);
 
 /* Out of memory: returns false, and only a part is added. */

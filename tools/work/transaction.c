@@ -101,7 +101,8 @@ static bool write_deltas(struct worker *worker)
     (void)snprintf(head.instance, sizeof(head.instance), "%s", worker->instance);
     (void)snprintf(head.group, sizeof(head.group), "%s", worker->group);
     head.counts = work_counts_since(&worker->stage.counts, &worker->committed);
-    return deltas_write(&head, worker->stage.statistics, &worker->deltas_buffer, emit_deltas, worker);
+    return deltas_write(&head, worker->stage.statistics, &worker->deltas_buffer, emit_deltas,
+                        worker);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
