@@ -41,6 +41,16 @@ static struct back_end *back_of(struct choice *choice, const char *service)
     return NULL;
 }
 
+/* `blkin run` calls requests "serve :PORT": the port is the back end's own. */
+static bool is_same_name(const char *one, const char *other)
+{
+    const char *port = strstr(one, " :"), *other_port = strstr(other, " :");
+    const size_t length = port ? (size_t)(port - one) : strlen(one);
+
+    return length == (other_port ? (size_t)(other_port - other) : strlen(other)) &&
+           memcmp(one, other, length) == 0;
+}
+
 /* Returns the back end, or NULL if the row is none of a back end's. */
 static struct back_end *read_row(struct choice *choice, const json_t *json, struct row *row)
 {
@@ -72,7 +82,7 @@ static const char *requests_name(struct choice *choice, const json_t *rows)
 
         if (!read_row(choice, json, &row))
             continue;
-        while (at < count && strcmp(totals[at].name, row.name) != 0)
+        while (at < count && !is_same_name(totals[at].name, row.name))
             at++;
         if (at == sizeof(totals) / sizeof(totals[0]))
             continue;
@@ -100,7 +110,7 @@ static void try_again(struct back_end *back, uint64_t least_ns)
 static void use_rows(struct choice *choice, const json_t *rows)
 {
     const char *name = requests_name(choice, rows);
-    bool is_told[BACK_ENDS_MAX] = {false};
+    struct row sums[BACK_ENDS_MAX] = {{0}};
     uint64_t least_ns = UINT64_MAX;
     const json_t *json;
     struct row row;
@@ -108,18 +118,24 @@ static void use_rows(struct choice *choice, const json_t *rows)
 
     json_array_foreach(rows, i, json)
     {
-        struct back_end *back = read_row(choice, json, &row);
-        uint64_t wait_ns;
+        const struct back_end *back = read_row(choice, json, &row);
 
-        if (!back || strcmp(row.name, name) != 0)
-            continue;
-        wait_ns = 1 + (uint64_t)(row.sum_us * 1000 / row.spans);
-        least_ns = wait_ns < least_ns ? wait_ns : least_ns;
-        is_told[back - choice->back] = true;
-        atomic_store(&back->wait_ns, wait_ns);
+        if (back && is_same_name(row.name, name)) {
+            sums[back - choice->back].spans += row.spans;
+            sums[back - choice->back].sum_us += row.sum_us;
+        }
+    }
+    for (i = 0; i < choice->count; i++) {
+        const uint64_t wait_ns =
+            sums[i].spans > 0 ? 1 + (uint64_t)(sums[i].sum_us * 1000 / sums[i].spans) : 0;
+
+        if (wait_ns) {
+            least_ns = wait_ns < least_ns ? wait_ns : least_ns;
+            atomic_store(&choice->back[i].wait_ns, wait_ns);
+        }
     }
     for (i = 0; name && i < choice->count; i++) {
-        if (!is_told[i])
+        if (!(sums[i].spans > 0))
             try_again(&choice->back[i], least_ns);
     }
 }
