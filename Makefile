@@ -90,6 +90,7 @@ man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
+dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
@@ -234,6 +235,14 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
+# records nothing itself
+all: $(dispatcher)
+dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
+$(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
+$(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,jansson) $(LDLIBS)
+
 # nbdkit itself has the functions that a filter calls: no -z defs
 link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 filter_obj := $(call obj,$(nbdkit_src))
@@ -370,6 +379,16 @@ $(lastword $(before)): $(call obj,$(before_dir)/blkin_events.c \
 		$(link_gcc_s) $(LDLIBS)
 $(bench_programs): | $(before)
 
+# another: the library without usage
+without := $(BUILD)/tests/bench/without/$(notdir $(lib))
+$(call obj,tests/bench/without/span.c): flags = $(internal) $(steady)
+$(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$(lib_src))) libblkin/libblkin.map
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
+		-o $@ $(filter %.o,$^) $(LDLIBS)
+	@ln -sf ../../../lib/$(notdir $(provider)) $(@D)
+$(bench_programs): | $(without)
+
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
 		$(call obj,$(core_src) $(output_src))
 	@mkdir -p $(@D)
@@ -457,6 +476,12 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-sysprof
+bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
+
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
@@ -465,7 +490,7 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
+	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
 	@$(PYTHON) tests/bench/bench work
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
@@ -636,7 +661,7 @@ install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)

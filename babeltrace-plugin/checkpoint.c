@@ -30,6 +30,7 @@ struct checkpoint {
     struct checkpoint_file file;
     struct checkpoint_callbacks callbacks;
     struct assembler *assembler;
+    struct join *join;
     struct hold *hold; /* NULL: a live session */
     bool is_done;
     bool is_last;
@@ -90,6 +91,7 @@ static void save(void *context, struct state_writer *writer)
     if (checkpoint->hold) {
         assembler_save(checkpoint->assembler, writer);
         hold_save(checkpoint->hold, writer);
+        join_save(checkpoint->join, checkpoint->assembler, writer);
     } else {
         assembler_save_live(checkpoint->assembler, writer);
     }
@@ -281,6 +283,8 @@ static bool restore(struct checkpoint *checkpoint, struct error *error)
     assembler_restore(checkpoint->assembler, &reader);
     if (checkpoint->hold)
         hold_restore(checkpoint->hold, &reader);
+    if (checkpoint->hold && reader.left.length) /* else it is of a version that did not join */
+        join_restore(checkpoint->join, checkpoint->assembler, &reader);
     if (state_is_good(&reader) && reader.left.length)
         state_set_damaged(&reader);
     state_reader_free(&reader);
@@ -388,7 +392,8 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
 
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
                                    const struct checkpoint_callbacks *callbacks,
-                                   struct assembler *assembler, struct error *error)
+                                   struct assembler *assembler, struct join *join,
+                                   struct error *error)
 {
     struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
 
@@ -400,6 +405,7 @@ struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
     checkpoint->file.fd = -1;
     checkpoint->callbacks = *callbacks;
     checkpoint->assembler = assembler;
+    checkpoint->join = join;
     checkpoint->is_last = options->flush;
     checkpoint->period_ms = options->period_ms;
     if (set_up(checkpoint, options, error))

@@ -26,8 +26,9 @@ struct sink {
     struct checkpoint *checkpoint; /* NULL: none is asked for */
     struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;     /* NULL: there is nothing to do */
-    struct join *join;             /* NULL: none is wanted */
-    struct sampler *sampler;       /* NULL: all traces are delivered */
+    struct join *join;
+    bool joins;              /* else it has what earlier traces have left there, at most */
+    struct sampler *sampler; /* NULL: all traces are delivered */
     struct account *account;
     int64_t until_ns; /* the trace's end, as we were told */
     bool flushes;     /* no other trace follows: what is open at the end is given out */
@@ -84,7 +85,7 @@ static void export_span(void *context, struct span *span)
 
     if (sink->input.only)
         keep(sink, span);
-    if (sink->join && join_add(sink->join, span, assembler_now(sink->assembler)))
+    if (sink->joins && join_add(sink->join, span, assembler_now(sink->assembler)))
         exporter_hold(sink->exporter);
     else
         pass_on(sink, span, false);
@@ -169,17 +170,30 @@ static bool open_only(struct sink *sink, const struct params *params, struct err
     return sink->input.only != NULL;
 }
 
+static bool open_join(struct sink *sink, const struct params *params, struct error *error)
+{
+    sink->joins = params->join_wait_ms > 0;
+    sink->join = join_new(&(struct join_options){.wait_ns = params->join_wait_ms * 1000000,
+                                                 .root_wait_ns = params->open_timeout_ms * 1000000,
+                                                 .skew_ns = params->join_skew_us * 1000,
+                                                 .max_bytes = (uint64_t)params->join_max_bytes},
+                          pass_on_joined, sink);
+    if (!sink->join)
+        error_set(error, "out of memory");
+    return sink->join != NULL;
+}
+
 /* Returns true also if there is none. */
 static bool open_checkpoint(struct sink *sink, const struct params *params, struct error *error)
 {
     if (!params->checkpoint)
         return true;
-    sink->checkpoint =
-        checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
-                                                     .trace = params->checkpoint_trace,
-                                                     .flush = params->checkpoint_flush,
-                                                     .period_ms = params->stats_period_ms},
-                        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, error);
+    sink->checkpoint = checkpoint_open(
+        &(struct checkpoint_options){.path = params->checkpoint,
+                                     .trace = params->checkpoint_trace,
+                                     .flush = params->checkpoint_flush,
+                                     .period_ms = params->stats_period_ms},
+        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, sink->join, error);
     if (!sink->checkpoint)
         return false;
     sink->hold = checkpoint_hold(sink->checkpoint);
@@ -192,28 +206,18 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
 {
     if (sink->hold && checkpoint_is_done(sink->checkpoint)) {
         inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
+        (void)join_hand_over(sink->join);
         return true;
     }
     sink->exporter = exporter_new(
         &params->exporter,
         &(struct exporter_callbacks){is_interrupted, warn, sink, sink->hold ? note_settled : NULL},
         error);
-    return sink->exporter != NULL;
-}
-
-/* Returns true also if there is none. */
-static bool open_join(struct sink *sink, const struct params *params, struct error *error)
-{
-    if (!params->join_wait_ms || !sink->exporter)
-        return true;
-    sink->join = join_new(&(struct join_options){.wait_ns = params->join_wait_ms * 1000000,
-                                                 .root_wait_ns = params->open_timeout_ms * 1000000,
-                                                 .skew_ns = params->join_skew_us * 1000,
-                                                 .max_bytes = (uint64_t)params->join_max_bytes},
-                          pass_on_joined, sink);
-    if (!sink->join)
-        error_set(error, "out of memory");
-    return sink->join != NULL;
+    if (!sink->exporter)
+        return false;
+    for (uint64_t held = join_counts(sink->join).spans_held; held; held--)
+        exporter_hold(sink->exporter); /* what earlier traces have left */
+    return true;
 }
 
 /* Returns true also if there is none: what only-traces names is wanted. */
@@ -263,14 +267,14 @@ static bool set_up(struct sink *sink, enum format format, const bt_value *map, s
         return false;
     }
     sink->flushes = true;
-    if (!open_checkpoint(sink, &params, error))
+    if (!open_join(sink, &params, error) || !open_checkpoint(sink, &params, error))
         return false;
     sink->input.assembler = sink->assembler;
     sink->input.hold = sink->hold;
     sink->input.warn = warn;
     sink->input.context = sink;
-    return open_exporter(sink, &params, error) && open_join(sink, &params, error) &&
-           open_sampler(sink, &params, error) && open_account(sink, &params, error);
+    return open_exporter(sink, &params, error) && open_sampler(sink, &params, error) &&
+           open_account(sink, &params, error);
 }
 
 static bt_component_class_initialize_method_status
@@ -379,12 +383,6 @@ static void look_at_sampler(struct sink *sink)
     counts->held_bytes = sampler.held_bytes;
 }
 
-static void look_at_join(struct sink *sink)
-{
-    if (sink->join)
-        sink->input.counts.join = join_counts(sink->join);
-}
-
 static void look_at_checkpoint(struct sink *sink)
 {
     struct checkpoint_counts counts;
@@ -405,7 +403,7 @@ static void look_at_checkpoint(struct sink *sink)
 static void look_at_all(struct sink *sink)
 {
     look_at_checkpoint(sink);
-    look_at_join(sink);
+    sink->input.counts.join = join_counts(sink->join);
     look_at_sampler(sink);
 }
 
@@ -425,7 +423,7 @@ static void publish_now(struct sink *sink)
 
 static void flush_join(struct sink *sink)
 {
-    while (sink->join && join_flush_some(sink->join, FLUSH_STEP))
+    while (join_flush_some(sink->join, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
 }
 
@@ -528,6 +526,16 @@ static bool tell_found(struct sink *sink)
     return false;
 }
 
+/* What waits to be joined. */
+static void leave_to_next(struct sink *sink)
+{
+    if (sink->joins)
+        join_advance(sink->join, assembler_now(sink->assembler));
+    else
+        flush_join(sink);
+    exporter_hand_over(sink->exporter, join_hand_over(sink->join));
+}
+
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
 {
     bool has_told;
@@ -540,7 +548,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
     if (sink->flushes)
         flush(sink);
     else
-        flush_join(sink); /* the next trace's halves are not these */
+        leave_to_next(sink);
     has_told = tell_found(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
@@ -592,7 +600,7 @@ static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
     input_use(&sink->input, messages, count);
-    if (sink->join)
+    if (sink->joins)
         join_advance(sink->join, assembler_now(sink->assembler));
     if (sink->sampler)
         sampler_advance(sink->sampler);

@@ -32,18 +32,24 @@ static bool has_key;
 
 /* ---- the table ---- */
 
+/* Or none, if it is negative. */
+static int fd_of(const struct file *file)
+{
+    return __atomic_load_n(&file->fd_plus_1, __ATOMIC_RELAXED) - 1;
+}
+
 static bool is_still_ours(const struct file *file)
 {
     struct stat status;
 
-    return file->fd_plus_1 > 0 && fstat(file->fd_plus_1 - 1, &status) == 0 &&
-           status.st_dev == file->device && status.st_ino == file->inode;
+    return fd_of(file) >= 0 && fstat(fd_of(file), &status) == 0 && status.st_dev == file->device &&
+           status.st_ino == file->inode;
 }
 
 static void give_back(struct file *file)
 {
     if (is_still_ours(file))
-        close(file->fd_plus_1 - 1);
+        close(fd_of(file));
     __atomic_store_n(&file->fd_plus_1, 0, __ATOMIC_RELEASE);
 }
 
@@ -97,7 +103,7 @@ static bool second_number(const char *text, const char *end, uint64_t *number)
 static bool read_file(const struct file *file, uint64_t *ns)
 {
     char text[80];
-    const ssize_t length = pread(file->fd_plus_1 - 1, text, sizeof(text), 0);
+    const ssize_t length = pread(fd_of(file), text, sizeof(text), 0);
 
     return length > 0 && second_number(text, text + length, ns);
 }

@@ -355,7 +355,7 @@ __attribute__((noinline)) static void record_charged_span(struct blkin_span *spa
 
     if (inside->failed & ~SPAN_KEEP)
         inside->event.flags |= BLKIN_SPAN_ERROR;
-    finish_event(false, span, end_ns, blkin_this_thread());
+    finish_event(blkin_has_pdep, span, end_ns, blkin_this_thread());
     at = blkin_put_bytes(payload, &inside->event, inside->used);
     at = blkin_put_bytes(at, tags->text, tags->length);
     at = blkin_put_bytes(at, service->text, service->length);
@@ -460,6 +460,6 @@ struct blkin_span *blkin_set_current(struct blkin_span *span)
 
     blkin_thread.current = span; /* first: a signal handler puts back what it has found */
     if (blkin_usage_is_on())
-        blkin_usage_switch(span);
+        return blkin_usage_switch(span, before);
     return before;
 }

@@ -288,14 +288,14 @@ static void charge(struct meter *meter, struct blkin_span *span, const struct bl
     meter->since = *now;
 }
 
-void blkin_usage_switch(struct blkin_span *span)
+struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before)
 {
     struct meter *meter = enter();
     struct blkin_usage now;
     bool is_charged;
 
     if (!meter)
-        return;
+        return before;
     is_charged = span && __atomic_load_n(&span->state_, __ATOMIC_RELAXED) & SPAN_CHARGED &&
                  span_usage(span)->generation == meter->generation;
     if (!(is_charged && meter->charging == span->context.span_id) &&
@@ -311,6 +311,7 @@ void blkin_usage_switch(struct blkin_span *span)
     if (span && !is_charged)
         (void)turn_to(meter, 0);
     leave(meter);
+    return before;
 }
 
 /* ---- end ---- */
@@ -319,7 +320,7 @@ static bool end_of_current(struct meter *meter, struct blkin_span *span, uint64_
 {
     struct blkin_span_usage *usage = span_usage(span);
 
-    if (meter->charging == span->context.span_id) {
+    if (meter->current == span && meter->charging == span->context.span_id) {
         const struct blkin_usage now = read_at_end(meter, now_ns);
 
         settle(meter, &now);
@@ -355,23 +356,22 @@ static bool end_of_open(struct meter *meter, struct blkin_span *span, uint64_t n
 
 /* ---- tags ---- */
 
-#define TAG_SIZE(key_length) (14 + (key_length))
+/* As they are in the log, with zeros for the numbers: only those have to be put. */
+#define TAG(length, key) "I" length "000000000000" key
 
-static void put_tag(struct blkin_usage_tags *tags, const char *key, uint64_t value)
-{
-    const size_t key_length = strlen(key);
-    char *at = tags->text + tags->length;
+static const char all_tags[] =                                      /* of level: */
+    TAG("<", "usage.cpu_us") TAG("@", "usage.off_cpu_us")           /* 1 */
+    TAG(">", "usage.switches") TAG("A", "usage.preemptions")        /* 2 */
+    TAG("<", "usage.faults") TAG("B", "usage.major_faults")         /* 2 */
+    TAG("C", "usage.dirtied_pages") TAG("B", "usage.run_delay_us"); /* 2, 3 */
+static const uint8_t tags_of_level[BLKIN_USAGE_LEVEL_MAX + 1] = {0, 2, 7, 8};
 
-    *at++ = 'I';
-    at = blkin_put_length(at, key_length);
-    at = blkin_put_long(at, value);
-    (void)blkin_put_bytes(at, key, key_length);
-    tags->length += TAG_SIZE(key_length);
-}
+_Static_assert(sizeof(all_tags) <= sizeof(((struct blkin_usage_tags *)0)->text),
+               "no room for the tags");
 
 size_t blkin_usage_tag_size(const char *tag)
 {
-    return TAG_SIZE((size_t)blkin_number_at(tag + 1, 2));
+    return 14 + (size_t)blkin_number_at(tag + 1, 2);
 }
 
 static uint64_t to_us(uint64_t ns)
@@ -389,19 +389,24 @@ static void put_tags(struct blkin_usage_tags *tags, const struct blkin_span_usag
     const uint32_t *counts = usage->amount.counts;
     const uint64_t on = ns[USAGE_CPU] < ns[USAGE_WALL] ? ns[USAGE_CPU] : ns[USAGE_WALL];
     const uint64_t off = ns[USAGE_WALL] - on;
+    const uint64_t values[] = {
+        to_us(on),
+        to_us(off),
+        counts[USAGE_SWITCHES],
+        counts[USAGE_PREEMPTIONS],
+        counts[USAGE_FAULTS],
+        counts[USAGE_MAJOR_FAULTS],
+        counts[USAGE_DIRTIED] / (4096 / 512),
+        to_us(ns[USAGE_RUN_DELAY] < off ? ns[USAGE_RUN_DELAY] : off),
+    };
+    char *at = tags->text;
 
-    put_tag(tags, "usage.cpu_us", to_us(on));
-    put_tag(tags, "usage.off_cpu_us", to_us(off));
-    if (usage->level >= 2) {
-        put_tag(tags, "usage.switches", counts[USAGE_SWITCHES]);
-        put_tag(tags, "usage.preemptions", counts[USAGE_PREEMPTIONS]);
-        put_tag(tags, "usage.faults", counts[USAGE_FAULTS]);
-        put_tag(tags, "usage.major_faults", counts[USAGE_MAJOR_FAULTS]);
-        put_tag(tags, "usage.dirtied_pages", counts[USAGE_DIRTIED] / (4096 / 512));
+    memcpy(tags->text, all_tags, sizeof(all_tags));
+    for (unsigned i = 0; i < tags_of_level[usage->level]; i++) {
+        (void)blkin_put_long(at + 3, values[i]);
+        at += blkin_usage_tag_size(at);
     }
-    if (usage->level >= 3)
-        put_tag(tags, "usage.run_delay_us",
-                to_us(ns[USAGE_RUN_DELAY] < off ? ns[USAGE_RUN_DELAY] : off));
+    tags->length = (size_t)(at - tags->text);
 }
 
 void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,

@@ -91,8 +91,8 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
 /* A root that is not sampled begins: the thread turns to something that is not seen. */
 void blkin_usage_turn_away(void);
 
-/* This span, or none, is the thread's current one from now on. */
-void blkin_usage_switch(struct blkin_span *span);
+/* This span, or none, is the thread's current one from now on. Returns `before`, for the caller. */
+struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before);
 
 /* Makes room for what is kept of a thread, as its first record does. */
 void blkin_usage_thread_begin(void);

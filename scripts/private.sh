@@ -67,6 +67,16 @@ show_log() {
 # costs nothing where all is well.
 PATIENCE=${PATIENCE:-1}
 
+# timeout [-k SECONDS] SECONDS COMMAND...: the command of this name, in the same way.
+timeout() {
+    local kill_after=()
+    if [ "$1" = -k ]; then
+        kill_after=(-k "$2")
+        shift 2
+    fi
+    command timeout "${kill_after[@]}" $(($1 * PATIENCE)) "${@:2}"
+}
+
 # wait_for SECONDS NAME WHAT COMMAND...: runs COMMAND until it succeeds. After SECONDS, or when the part
 # NAME has ended (-: no part), says that WHAT did not happen, shows the log of NAME and returns 1.
 wait_for() {
@@ -165,14 +175,16 @@ free_port() {
 
 # The client; never starts a session daemon by itself, never hangs.
 lttng() {
-    timeout -k 2 "$((${LTTNG_LIMIT:-20} * PATIENCE))" lttng --no-sessiond "$@" </dev/null
+    timeout -k 2 "${LTTNG_LIMIT:-20}" lttng --no-sessiond "$@" </dev/null
 }
 
 sessiond_answers() {
     LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
 }
 
+# Programs wait for it as long as it takes to know them, not LTTng's 3 s: on a busy machine they would go on untraced.
 start_sessiond() {
+    export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
 }

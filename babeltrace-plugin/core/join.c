@@ -3,82 +3,17 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "join.h"
+#include "join_parts.h"
 
 #include "hash.h"
 #include "hex.h"
-#include "table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <urcu/list.h>
 
 /* On the root of a trace that was joined: the id that it had before, as its program knows it. */
-#define JOINED_TAG  "blkin.joined"
-#define JOINED_ROOM 80U /* an entry of a log for it */
-
-/* All that waits is in one of these, the first in first. What is nearer to a decision comes first:
- * so it is flushed. */
-enum queue_kind {
-    SETTLING, /* traces whose root has found a client's half */
-    WAITING,  /* those whose root has not */
-    OPEN,     /* those whose root has not come yet; by the last span */
-    DECIDED,  /* those that were given out, for what comes later */
-    CLIENTS,  /* clients' halves */
-    QUEUES
-};
-
-struct queued {
-    struct cds_list_head link;
-    int64_t since_ns;
-};
-
-struct half {
-    struct cds_hlist_node in_table;
-    bool is_client;
-    bool is_taken; /* a client's: it is a parent */
-    bool is_late;  /* a server's: it was counted as such */
-    uint64_t key;
-    uint64_t trace_id_high;
-    uint64_t trace_id;
-    uint64_t span_id;
-    int64_t start_ns;
-    int64_t end_ns;
-};
-
-struct client {
-    struct queued queued;
-    struct half half;
-};
-
-/* A trace whose id is marked. */
-struct group {
-    struct queued queued;
-    struct cds_hlist_node in_table;
-    uint64_t id;
-    enum queue_kind kind;       /* of the queue; without meaning if it is below another one */
-    struct group *above;        /* the one whose spans it has become part of; NULL: none */
-    struct cds_list_head below; /* of the topmost one: all that have come below it */
-    struct cds_list_head in_below;
-    struct kept_span *first, *last; /* of the topmost one */
-    struct kept_span *root;         /* NULL: not come, or given out */
-    bool has_half;
-    bool is_unjoined;
-    struct half half;               /* the root's */
-    uint64_t final_high, final_low; /* the trace's id, once it is decided */
-};
-
-struct join {
-    struct join_options options;
-    join_deliver_fn *deliver;
-    void *context;
-    int64_t now_ns;
-    struct cds_list_head queues[QUEUES];
-    struct table groups;
-    struct table halves;
-    struct join_counts counts;
-};
+#define JOINED_TAG "blkin.joined"
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -95,10 +30,11 @@ static void set_kind(struct join *join, struct group *group, enum queue_kind kin
     queue_up(join, kind, &group->queued);
 }
 
-static struct queued *first_of(const struct join *join, enum queue_kind kind)
+struct queued *join_first_of(const struct join *join, enum queue_kind kind)
 {
     struct cds_list_head *first = join->queues[kind].next;
 
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is out of the list before */
     return first == &join->queues[kind] ? NULL : cds_list_entry(first, struct queued, link);
 }
 
@@ -128,7 +64,7 @@ static uint64_t hash_of_half(uint64_t seed, const struct cds_hlist_node *link)
     return hash_of_number(seed, cds_hlist_entry(link, struct half, in_table)->key);
 }
 
-static struct group *find_group(const struct join *join, uint64_t id)
+struct group *join_find_group(const struct join *join, uint64_t id)
 {
     struct group *group;
 
@@ -141,7 +77,7 @@ static struct group *find_group(const struct join *join, uint64_t id)
     return NULL;
 }
 
-static void add_half(struct join *join, struct half *half)
+void join_add_half(struct join *join, struct half *half)
 {
     table_add(&join->halves, &half->in_table, hash_of_number(join->halves.seed, half->key));
 }
@@ -153,10 +89,14 @@ static bool is_before(int64_t a, int64_t b, int64_t skew_ns)
     return a <= b || (uint64_t)a - (uint64_t)b <= (uint64_t)skew_ns;
 }
 
+/*
+ * Its end tells nothing: a server that has to wait for a CPU after its last write may see that
+ * return long after the client has read what was written.
+ */
 static bool covers(const struct join *join, const struct half *client, const struct half *server)
 {
     return is_before(client->start_ns, server->start_ns, join->options.skew_ns) &&
-           is_before(server->end_ns, client->end_ns, join->options.skew_ns);
+           is_before(server->start_ns, client->end_ns, join->options.skew_ns);
 }
 
 /* Those of the half's key on the other side that fit it; to be asked with one by one. */
@@ -243,12 +183,7 @@ static struct group *topmost(struct group *group)
     return top;
 }
 
-static size_t bytes_of(const struct kept_span *kept)
-{
-    return sizeof(*kept) + kept->span.log_capacity;
-}
-
-static void append(struct group *top, struct kept_span *first, struct kept_span *last)
+void join_append(struct group *top, struct kept_span *first, struct kept_span *last)
 {
     if (!first)
         return;
@@ -273,7 +208,7 @@ static void give_out(struct join *join, struct group *top, uint64_t high, uint64
     for (; kept; kept = next) {
         next = kept->next;
         join->counts.spans_held--;
-        join->counts.held_bytes -= bytes_of(kept);
+        join->counts.held_bytes -= kept_bytes(kept);
         set_trace(&kept->span, high, low);
         join->deliver(join->context, &kept->span);
         free(kept);
@@ -325,7 +260,7 @@ static void tag_root(struct group *group)
 static void put_below(struct group *group, struct group *top)
 {
     cds_list_del(&group->queued.link);
-    append(top, group->first, group->last);
+    join_append(top, group->first, group->last);
     group->first = group->last = NULL;
     cds_list_splice(&group->below, &top->below);
     CDS_INIT_LIST_HEAD(&group->below);
@@ -336,7 +271,8 @@ static void put_below(struct group *group, struct group *top)
 /* The group of the client's trace, if that is one that is held or was. */
 static struct group *group_of(const struct join *join, const struct half *client)
 {
-    return client->trace_id_high == JOIN_TRACE_HIGH ? find_group(join, client->trace_id) : NULL;
+    return client->trace_id_high == JOIN_TRACE_HIGH ? join_find_group(join, client->trace_id)
+                                                    : NULL;
 }
 
 /* Returns false if that would make a circle. */
@@ -426,7 +362,7 @@ static void end_waits(struct join *join, enum queue_kind kind)
     const uint64_t wait_ns = (uint64_t)wait_of(join, kind);
     struct queued *first;
 
-    while ((first = first_of(join, kind)) &&
+    while ((first = join_first_of(join, kind)) &&
            (uint64_t)join->now_ns - (uint64_t)first->since_ns >= wait_ns)
         end_wait(join, kind, first);
 }
@@ -444,7 +380,7 @@ bool join_flush_some(struct join *join, unsigned traces)
     struct queued *first = NULL;
 
     for (enum queue_kind kind = SETTLING; kind <= OPEN; kind++) {
-        while ((first = first_of(join, kind)) && traces) {
+        while ((first = join_first_of(join, kind)) && traces) {
             end_wait(join, kind, first);
             traces--;
         }
@@ -462,7 +398,7 @@ static void make_room(struct join *join, size_t bytes)
         enum queue_kind kind = QUEUES;
 
         for (enum queue_kind i = 0; i < QUEUES; i++) {
-            struct queued *first = first_of(join, i);
+            struct queued *first = join_first_of(join, i);
 
             if (first && (!oldest || first->since_ns < oldest->since_ns)) {
                 oldest = first;
@@ -561,7 +497,7 @@ static void add_client(struct join *join, const struct span *span, uint64_t key)
     client->half = half;
     join->counts.held_bytes += sizeof(*client);
     queue_up(join, CLIENTS, &client->queued);
-    add_half(join, &client->half);
+    join_add_half(join, &client->half);
     find_servers(join, &client->half);
 }
 
@@ -572,7 +508,7 @@ static void add_server(struct join *join, struct group *group, struct kept_span 
     group->root = root;
     group->has_half = true;
     group->half = half_of(&root->span, key);
-    add_half(join, &group->half);
+    join_add_half(join, &group->half);
     join->counts.halves++;
     join->counts.waiting++;
     set_kind(join, group, count_found(join, &group->half, &client) == ALONE ? WAITING : SETTLING);
@@ -580,18 +516,27 @@ static void add_server(struct join *join, struct group *group, struct kept_span 
 
 /* ---- spans of marked traces ------------------------------------------------------------------ */
 
-static struct group *new_group(struct join *join, uint64_t id)
+struct group *join_new_group(struct join *join, uint64_t id)
 {
     struct group *group = calloc(1, sizeof(*group));
 
     if (!group)
         return NULL;
     group->id = id;
-    group->kind = OPEN;
     CDS_INIT_LIST_HEAD(&group->below);
     table_add(&join->groups, &group->in_table, hash_of_number(join->groups.seed, id));
-    queue_up(join, OPEN, &group->queued);
     join->counts.held_bytes += sizeof(*group);
+    return group;
+}
+
+static struct group *begin_group(struct join *join, uint64_t id)
+{
+    struct group *group = join_new_group(join, id);
+
+    if (!group)
+        return NULL;
+    group->kind = OPEN;
+    queue_up(join, OPEN, &group->queued);
     return group;
 }
 
@@ -616,9 +561,9 @@ static bool hold(struct join *join, struct group *group, const struct span *span
         join->counts.unheld++;
         return false;
     }
-    append(topmost(group), kept, kept);
+    join_append(topmost(group), kept, kept);
     join->counts.spans_held++;
-    join->counts.held_bytes += bytes_of(kept);
+    join->counts.held_bytes += kept_bytes(kept);
     if (is_half)
         add_server(join, group, kept, key);
     else if (!group->above && group->kind == OPEN)
@@ -633,9 +578,9 @@ static bool take_marked(struct join *join, struct span *span, uint64_t key, bool
     struct group *group;
 
     make_room(join, sizeof(*group) + sizeof(struct kept_span) + span->log_length + JOINED_ROOM);
-    group = find_group(join, span->trace_id);
+    group = join_find_group(join, span->trace_id);
     if (!group)
-        group = new_group(join, span->trace_id);
+        group = begin_group(join, span->trace_id);
     if (!group) {
         join->counts.unheld++;
         return false;
@@ -712,7 +657,7 @@ void join_free(struct join *join)
 
     if (!join)
         return;
-    while ((client = first_of(join, CLIENTS)))
+    while ((client = join_first_of(join, CLIENTS)))
         forget_client(join, cds_list_entry(&client->link, struct client, queued.link));
     table_destroy(&join->halves, NULL);
     table_destroy(&join->groups, free_group);

@@ -4,7 +4,7 @@
  *
  * Both halves have a tag of the same key (tracepoints/join.h). The server's begins a trace of its
  * own, whose id is marked; all spans of such a trace are held until it is known whose it is. A
- * client's span of the same key that covers the server's in time is its parent, and the trace gets
+ * client's span of the same key during which the server's began is its parent, and the trace gets
  * the client's trace id: if that one is held itself, when it is known whose that is, so that a
  * chain of programs becomes one trace, in which each span is renamed once. Where no client's half
  * comes, or more than one could be it, the trace is given out as it is. Spans of other traces are
@@ -24,6 +24,7 @@
 #include "../../tracepoints/join.h"
 
 #include "span.h"
+#include "state.h"
 
 #define JOIN_SETTLE_NS INT64_C(100000000)
 
@@ -86,5 +87,19 @@ void join_advance(struct join *join, int64_t now_ns);
 bool join_flush_some(struct join *join, unsigned traces);
 
 struct join_counts join_counts(const struct join *join);
+
+/*
+ * Of a recording in several traces: what waits at a trace's end waits for the next one. It is not
+ * counted here any more, but where it is restored. Returns how many spans; only join_save() and
+ * join_free() may follow.
+ */
+uint64_t join_hand_over(struct join *join);
+
+struct assembler;
+
+void join_save(const struct join *join, struct assembler *assembler, struct state_writer *writer);
+
+/* Into a new one; the assembler is restored already. */
+void join_restore(struct join *join, struct assembler *assembler, struct state_reader *reader);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define END_OF_LOG UINT64_C(255) /* in place of an entry's type */
 
-static void save_log(const struct span *span, struct state_writer *writer)
+void span_save_log(const struct span *span, struct state_writer *writer)
 {
     state_put_text(writer, span_name(span));
     SPAN_FOR_EACH_ENTRY(span, entry)
@@ -32,7 +32,7 @@ static bool is_entry(uint64_t type, struct text key, struct text value)
 }
 
 /* What there is no room for says so: it had room before. */
-static void restore_log(struct span *span, struct state_reader *reader)
+void span_restore_log(struct span *span, struct state_reader *reader)
 {
     const struct text name = state_get_text(reader);
     uint64_t type;
@@ -100,7 +100,7 @@ static void save_open(struct assembler *assembler, const struct open_span *open,
     state_put_signed(writer, open->pid);
     state_put_number(writer, open->events);
     state_put_number(writer, open->steps_given);
-    save_log(span, writer);
+    span_save_log(span, writer);
 }
 
 /* What finishes a span relies on. */
@@ -166,7 +166,7 @@ static void restore_open(struct assembler *assembler, struct queue *queue,
         return;
     }
     restore_fields(assembler, open, reader);
-    restore_log(&open->span, reader);
+    span_restore_log(&open->span, reader);
     if (state_is_good(reader) && open_spans_put(&assembler->open, open)) {
         queue_append(queue, open, open->last_event_ns);
         assembler->counts.open_bytes += sizeof(*open) + open->span.log_capacity;

@@ -25,6 +25,10 @@ void assembler_save(struct assembler *assembler, struct state_writer *writer);
  */
 void assembler_save_live(struct assembler *assembler, struct state_writer *writer);
 
+/* The name and the log of a span, for who saves one; and back, into one without a log. */
+void span_save_log(const struct span *span, struct state_writer *writer);
+void span_restore_log(struct span *span, struct state_reader *reader);
+
 /* Into a new assembler, which is to be thrown away if the reader tells that it has failed. */
 void assembler_restore(struct assembler *assembler, struct state_reader *reader);
 

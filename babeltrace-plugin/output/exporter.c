@@ -463,6 +463,11 @@ void exporter_release(struct exporter *exporter, uint32_t spans)
     outbox_release(exporter->outbox, spans);
 }
 
+void exporter_hand_over(struct exporter *exporter, uint64_t spans)
+{
+    outbox_hand_over(exporter->outbox, spans);
+}
+
 void exporter_sample_out(struct exporter *exporter, uint32_t spans)
 {
     outbox_sample_out(exporter->outbox, spans);

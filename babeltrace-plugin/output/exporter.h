@@ -84,10 +84,12 @@ void exporter_skip(struct exporter *exporter);
 
 /*
  * For who holds spans back until their trace is decided on: each one is counted when it is held;
- * once so many are released, the next ones that are added or left out are these.
+ * once so many are released, the next ones that are added or left out are these. What is handed
+ * over to another run is counted there.
  */
 void exporter_hold(struct exporter *exporter);
 void exporter_release(struct exporter *exporter, uint32_t spans);
+void exporter_hand_over(struct exporter *exporter, uint64_t spans);
 void exporter_sample_out(struct exporter *exporter, uint32_t spans);
 
 /*

@@ -359,6 +359,13 @@ void outbox_release(struct outbox *outbox, uint32_t spans)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+void outbox_hand_over(struct outbox *outbox, uint64_t spans)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->counts.held -= spans;
+    pthread_mutex_unlock(&outbox->lock);
+}
+
 void outbox_sample_out(struct outbox *outbox, uint32_t spans)
 {
     pthread_mutex_lock(&outbox->lock);

@@ -59,6 +59,7 @@ void outbox_skip(struct outbox *outbox);
 /* See exporter.h. */
 void outbox_hold(struct outbox *outbox);
 void outbox_release(struct outbox *outbox, uint32_t spans);
+void outbox_hand_over(struct outbox *outbox, uint64_t spans);
 void outbox_sample_out(struct outbox *outbox, uint32_t spans);
 
 enum outbox_state {

@@ -62,11 +62,11 @@ static void keep_path(struct file *file, const char *path, size_t length)
 
 static void read_path(struct file *file, int fd)
 {
-    char link[32], path[1024];
+    char own[32], path[1024];
     ssize_t length;
 
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    length = readlink(link, path, sizeof(path) - 1);
+    (void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+    length = readlink(own, path, sizeof(path) - 1);
     path[length > 0 ? length : 0] = '\0';
     keep_path(file, path, strlen(path));
     file->config = preload_config()->generation;
@@ -249,8 +249,8 @@ static void tag_error(struct blkin_span *span, int error)
     static const struct {
         int number;
         char name[8];
-    } errors[] = {{EAGAIN, "EAGAIN"}, {EBADF, "EBADF"},   {EDQUOT, "EDQUOT"}, {EFBIG, "EFBIG"},
-                  {EINTR, "EINTR"},   {EINVAL, "EINVAL"}, {EIO, "EIO"},       {ENOSPC, "ENOSPC"},
+    } errors[] = {{EBADF, "EBADF"},   {EDQUOT, "EDQUOT"}, {EFBIG, "EFBIG"},
+                  {EINVAL, "EINVAL"}, {EIO, "EIO"},       {ENOSPC, "ENOSPC"},
                   {EPERM, "EPERM"},   {EROFS, "EROFS"},   {ESTALE, "ESTALE"}};
     char text[24];
 
@@ -280,7 +280,11 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
     const uint64_t ns = preload_now_ns() - call->start_ns;
     const int saved_errno = preload_enter();
 
-    if (call->is_span && ns >= preload_config()->least_ns) {
+    if (result < 0 && (saved_errno == EAGAIN || saved_errno == EINTR)) {
+        /* nothing was done, as by sendfile(2) to a socket that takes no more; it is tried again */
+        if (call->is_span)
+            blkin_span_drop(&call->span);
+    } else if (call->is_span && ns >= preload_config()->least_ns) {
         end_span(&call->span, result, offset, saved_errno);
     } else {
         if (call->is_span) {

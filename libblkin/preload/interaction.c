@@ -555,6 +555,22 @@ static void add_answer(struct interaction *interaction, size_t count)
     keep(thread, interaction, is_held_until(interaction));
 }
 
+/*
+ * What this thread has used for it is settled once it has answered: another thread may be who
+ * records it, and cannot read this one's meters. What is sent after that counts, too.
+ */
+static void settle_usage(const struct interaction *interaction)
+{
+    if (blkin_current() == &interaction->span)
+        (void)blkin_set_current(NULL);
+}
+
+static void resume_usage(struct interaction *interaction)
+{
+    if (preload_thread.work == interaction && !blkin_current())
+        (void)blkin_set_current(&interaction->span);
+}
+
 static pool_name before_response(struct connection *connection)
 {
     struct interaction *interaction = own_of(connection);
@@ -564,6 +580,7 @@ static pool_name before_response(struct connection *connection)
         return 0;
     name = pool_name_of(&interaction->item);
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    resume_usage(interaction);
     interaction_let_go(interaction);
     return name;
 }
@@ -587,6 +604,8 @@ static void response_sent(struct connection *connection, pool_name written, size
         interaction->is_partial = count < wanted;
         if (count)
             add_answer(interaction, count);
+        if (count && !interaction->is_partial)
+            settle_usage(interaction);
     }
     if (!interaction)
         return;
@@ -717,7 +736,19 @@ static void request_sent(struct connection *connection, struct bytes head, size_
     interaction_let_go(interaction);
 }
 
-/* The thread goes on with the request that has caused the call. */
+/*
+ * Has the thread read for the request that has caused the call, and goes on with it? Not if it has
+ * one of its own to answer and another thread has taken that one: of threads that share a
+ * connection to the next server, one reads what all of them wait for.
+ */
+static bool has_read_for(const struct interaction *owner)
+{
+    const struct interaction *work = preload_thread.work;
+
+    return !work || interaction_phase(work) != PHASE_REQUEST ||
+           work->thread != preload_thread.thread || owner->thread == preload_thread.thread;
+}
+
 static void response_received(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = open_of(connection);
@@ -730,7 +761,7 @@ static void response_received(struct connection *connection, int fd, size_t coun
     }
     add_answer(interaction, count);
     (void)connection_key(connection, fd);
-    if (interaction->owner) {
+    if (interaction->owner && has_read_for(interaction->owner)) {
         work_for(interaction->owner);
         if (preload_thread.thread && !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
             cause_opens(preload_thread.thread, interaction->owner);

@@ -131,6 +131,24 @@ static void run_bare_span(unsigned calls)
     }
 }
 
+/* The thread's current one for its time. */
+static void run_current_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+        FORGET();
+        {
+            BLKIN_CURRENT_SCOPE(&span);
+            FORGET();
+        }
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
 /* The same with steps of the same name: half of what its log has room for. */
 static void run_stepped_span(unsigned calls)
 {
@@ -502,6 +520,54 @@ static void mode_rules(void)
     MEASURE(subjects);
 }
 
+static void run_at_level(int level, unsigned calls)
+{
+    if (calls == 0)
+        (void)blkin_set_usage(level);
+    run_bare_span(calls);
+}
+
+static void run_level0_span(unsigned calls)
+{
+    run_at_level(0, calls);
+}
+
+static void run_level1_span(unsigned calls)
+{
+    run_at_level(1, calls);
+}
+
+static void run_level2_span(unsigned calls)
+{
+    run_at_level(2, calls);
+}
+
+static void run_level3_span(unsigned calls)
+{
+    run_at_level(3, calls);
+}
+
+static void mode_usage(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},    {"level0", run_level0_span}, {"level1", run_level1_span},
+        {"level2", run_level2_span}, {"level3", run_level3_span},
+    };
+
+    MEASURE(subjects);
+}
+
+/* What is compared with the library without usage, in processes that take turns. */
+static void mode_current(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"current_span", run_current_span},
+    };
+
+    MEASURE(subjects);
+}
+
 /* What is compared with the library of the format before, in processes that take turns. */
 static void mode_format(void)
 {
@@ -558,25 +624,23 @@ static int usage(void)
             "  unsampled         the same\n"
             "  format            the same: only what another library is compared by\n"
             "  rules             the same, and one with blkin:slow\n"
+            "  usage             the same\n"
+            "  current           the same: only what another library is compared by\n"
             "  filter            the same: only what filters of other sessions add to\n"
             "  streaming         a session with blkin:* and bench:*\n"
             "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
-            "                    stepped, annotation or original\n");
+            "                    stepped, current, annotation or original\n");
     return 2;
 }
 
 static int mode_count(const char *kind, unsigned calls)
 {
     static const struct subject kinds[] = {
-        {"empty", run_empty},
-        {"root", run_root_span},
-        {"child", run_child_span},
-        {"remote", run_remote_span},
-        {"bare", run_bare_span},
-        {"stepped", run_stepped_span},
-        {"integer", run_integer},
-        {"annotation", run_annotation},
-        {"original", run_original_span},
+        {"empty", run_empty},           {"root", run_root_span},
+        {"child", run_child_span},      {"remote", run_remote_span},
+        {"bare", run_bare_span},        {"stepped", run_stepped_span},
+        {"current", run_current_span},  {"integer", run_integer},
+        {"annotation", run_annotation}, {"original", run_original_span},
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -623,6 +687,10 @@ int main(int argc, char **argv)
             mode_format();
         else if (strcmp(mode, "rules") == 0)
             mode_rules();
+        else if (strcmp(mode, "usage") == 0)
+            mode_usage();
+        else if (strcmp(mode, "current") == 0)
+            mode_current();
         else if (strcmp(mode, "filter") == 0)
             mode_filter();
         else if (strcmp(mode, "streaming") == 0)

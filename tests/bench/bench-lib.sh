@@ -23,6 +23,18 @@ formats() {
     bench_lib format && bench_lib_before && bench_lib_before && bench_lib format
 }
 
+# The library and that without usage, in turns.
+currents() {
+    bench_lib current && bench_lib_without && bench_lib_without && bench_lib current
+}
+
+bench_lib_without() {
+    (
+        set -o pipefail
+        as_without bench_lib current | sed 's/^/without_/'
+    )
+}
+
 bench_lib_before() {
     (
         set -o pipefail
@@ -77,7 +89,7 @@ runs() {
             }
         done | combine >"$WORK/$mode.out"
         [ "${PIPESTATUS[0]}" -eq 0 ] || exit 1
-        if awk -v limit="$limit" '$1 ~ /^(before_)?(integer|empty)$/ && $4 > limit { noisy = 1 }
+        if awk -v limit="$limit" '$1 ~ /^(before_|without_)?(integer|empty)$/ && $4 > limit { noisy = 1 }
                 END { exit noisy }' "$WORK/$mode.out"; then
             sed "s/^/$mode /" "$WORK/$mode.out"
             return
@@ -124,7 +136,10 @@ bench_session alarm 'blkin:slow' || exit 1
 runs rules bench_lib rules
 end_session alarm
 runs filter filters
-counts format child bare stepped
+runs usage bench_lib usage
+processes=10 runs current currents
+counts format child bare stepped current
+as_without counts without child current
 as_before counts before child bare
 if [ -x "$bench/bench-free" ]; then
     processes=1 runs free timeout 300 "$bench/bench-free"

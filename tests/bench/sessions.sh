@@ -29,16 +29,27 @@ end_session() {
     lttng destroy "$1" >/dev/null
 }
 
-# as_before COMMAND...: with the library as of the format before, as it is in tests/bench/before.
-as_before() {
-    local before=$BUILD/tests/bench/before
-    local LD_LIBRARY_PATH=$before${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# as_in FOLDER COMMAND...: with the library that is there.
+as_in() {
+    local folder=$1
+    local LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
-    [[ $(ldd "$BUILD/tests/bench/bench-lib") == *"$before/libblkin.so.1 "* ]] || {
-        complain "programs do not load the library of $before"
+    shift
+    [[ $(ldd "$BUILD/tests/bench/bench-lib") == *"$folder/libblkin.so.1 "* ]] || {
+        complain "programs do not load the library of $folder"
         return 1
     }
     "$@"
+}
+
+# as_before COMMAND...: with the library as of the format before, as it is in tests/bench/before.
+as_before() {
+    as_in "$BUILD/tests/bench/before" "$@"
+}
+
+# as_without COMMAND...: with the library that knows no usage.
+as_without() {
+    as_in "$BUILD/tests/bench/without" "$@"
 }
 
 # record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind

@@ -76,8 +76,8 @@ C
 
     # shellcheck disable=SC2016 # for the inner sh
     said=$("$prefix/bin/blkin" run sh -c 'echo "$LD_PRELOAD"; cat /proc/self/maps' 2>&1)
-    [[ $said == "$prefix/lib/blkin/libblkin-preload.so"*" $prefix/lib/blkin/libblkin-preload.so"*" $prefix/lib/libblkin.so.1"* ]] ||
-        fail "$prefix: blkin run: $said"
+    [[ $said == "$prefix/lib/blkin/libblkin-preload.so"$'\n'* && $said == *" $prefix/lib/blkin/libblkin-preload.so"* &&
+        $said == *" $prefix/lib/libblkin.so.1"* ]] || fail "$prefix: blkin run: $said"
     if type -P nbdkit >/dev/null && [ -n "$(find "$INSTALLED" -name 'nbdkit-blkin-filter.so')" ]; then
         nbdkit --filter=blkin --dump-plugin null >/dev/null || fail "$prefix: nbdkit does not find the filter"
     fi

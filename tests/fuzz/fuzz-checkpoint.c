@@ -44,7 +44,8 @@ static struct event take_event(struct input *source)
         .kind = (enum event_kind)(choice % (EVENT_PROCESS + 1)),
         .time_ns = (int64_t)(take(source, 1) * 10000000),
         .origin = {.host = choice & 16 ? text_of("near") : text_of("far"), .pid = 7},
-        .trace_id = 1,
+        .trace_id_high = choice & 8 ? JOIN_TRACE_HIGH : 0,
+        .trace_id = 1 + (choice >> 7 & 1),
         .span_id = 1 + take(source, 1) % 4,
         .parent_id = choice & 1,
         .span_name = text_of("write"),
@@ -53,7 +54,7 @@ static struct event take_event(struct input *source)
         .port = 6800,
         .key = text_of("key"),
         .value = take_text(source),
-        .log = text_of(choice & 64 ? "s1010kv" : ""),
+        .log = text_of(choice & 64 ? "s:0@0blkin.join0123456789abcdef" : ""),
         .duration_ns = choice,
         .thread = 1 + (choice & 1),
         .sequence = take_number(source),
@@ -78,10 +79,13 @@ static void note_loss(struct input *source, struct hold *hold)
 /* ---- what comes out -------------------------------------------------------------------------- */
 
 static struct checkpoint *checkpoint; /* of this execution, or NULL */
+static struct assembler *assembling;
+static struct join *join;
 static uint64_t spans;
+static uint64_t spans_before; /* that the one before has held */
 static uint64_t checksum;
 
-static void take_span(void *context, struct span *span)
+static void take_joined(void *context, struct span *span)
 {
     (void)context;
     spans++;
@@ -109,8 +113,17 @@ static void take_span(void *context, struct span *span)
         checksum += checkpoint_skips(checkpoint, span);
 }
 
+static void take_span(void *context, struct span *span)
+{
+    if (!join_add(join, span, assembler_now(assembling)))
+        take_joined(context, span);
+}
+
+/* And what joins its spans. */
 static struct assembler *new_assembler(void)
 {
+    const struct join_options join_options = {
+        .wait_ns = 300000000, .root_wait_ns = 1000000000, .skew_ns = 1000000, .max_bytes = 8000};
     const struct assembler_options options = {
         .idle_timeout_ns = 500000000,
         .end_timeout_ns = 50000000,
@@ -121,7 +134,10 @@ static struct assembler *new_assembler(void)
     };
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
 
-    REQUIRE(assembler);
+    join = join_new(&join_options, take_joined, NULL);
+    assembling = assembler;
+    spans_before = 0;
+    REQUIRE(assembler && join);
     return assembler;
 }
 
@@ -143,11 +159,14 @@ static void check_end(struct assembler *assembler, struct hold *hold)
     hold_flush(hold);
     REQUIRE(hold_events(hold) == 0);
     assembler_flush(assembler);
+    while (join_flush_some(join, 3))
+        ;
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
                                   counts->events_duplicate + counts->events_process);
-    REQUIRE(counts->spans_finished == spans);
+    REQUIRE(counts->spans_finished + spans_before == spans);
+    REQUIRE(join_counts(join).spans_held == 0 && join_counts(join).waiting == 0);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
 }
 
@@ -170,6 +189,7 @@ static struct buffer save(struct assembler *assembler, struct hold *hold)
 
     assembler_save(assembler, &writer);
     hold_save(hold, &writer);
+    join_save(join, assembler, &writer);
     REQUIRE(!writer.has_failed);
     return buffer;
 }
@@ -198,6 +218,8 @@ static void restore_and_go_on(struct input *source, struct text state)
     spans = 0;
     assembler_restore(assembler, &reader);
     hold_restore(hold, &reader);
+    join_restore(join, assembler, &reader);
+    spans_before = join_counts(join).spans_held;
     if (state_is_good(&reader)) {
         struct buffer again = save(assembler, hold);
 
@@ -209,6 +231,7 @@ static void restore_and_go_on(struct input *source, struct text state)
     }
     state_reader_free(&reader);
     hold_free(hold);
+    join_free(join);
     assembler_free(assembler);
 }
 
@@ -235,7 +258,8 @@ static void open_file(struct input *source, bool is_live)
     struct error error;
 
     spans = 0;
-    checkpoint = checkpoint_open(&options, &callbacks, assembler, &error);
+    checkpoint = checkpoint_open(&options, &callbacks, assembler, join, &error);
+    spans_before = join_counts(join).spans_held;
     if (checkpoint && checkpoint_hold(checkpoint) && !checkpoint_is_done(checkpoint)) {
         struct hold *hold = checkpoint_hold(checkpoint);
 
@@ -249,6 +273,7 @@ static void open_file(struct input *source, bool is_live)
     }
     checkpoint_free(checkpoint);
     checkpoint = NULL;
+    join_free(join);
     assembler_free(assembler);
 }
 
@@ -318,6 +343,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     state = save(assembler, hold);
     check_end(assembler, hold);
     hold_free(hold);
+    join_free(join);
     assembler_free(assembler);
     change(&source, state.data, state.length);
     length = take(&source, 1) == 255 ? take(&source, 2) % state.length : state.length;

@@ -82,6 +82,28 @@ static void await(rd_kafka_queue_t *queue)
     rd_kafka_event_destroy(event);
 }
 
+/* Until the broker tells others of a new topic: it may have made it and not know it yet. */
+static void await_leaders(rd_kafka_t *handle, const char *topic)
+{
+    rd_kafka_topic_t *one = rd_kafka_topic_new(handle, topic, NULL);
+    bool are_there = false;
+
+    for (int i = 0; i < LIMIT_MS / 20 && !are_there; i++) {
+        const struct rd_kafka_metadata *metadata;
+
+        if (rd_kafka_metadata(handle, 0, one, &metadata, LIMIT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            fail(topic, "no answer in time");
+        are_there = !metadata->topics[0].err && metadata->topics[0].partition_cnt > 0;
+        for (int j = 0; j < metadata->topics[0].partition_cnt; j++)
+            are_there = are_there && metadata->topics[0].partitions[j].leader >= 0;
+        rd_kafka_metadata_destroy(metadata);
+        (void)usleep(are_there ? 0 : 20000);
+    }
+    if (!are_there)
+        fail(topic, "made, and not known");
+    rd_kafka_topic_destroy(one);
+}
+
 static void administer(const char *brokers, const char *what, const char *topic, char **args)
 {
     rd_kafka_t *handle = open_handle(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), brokers);
@@ -106,6 +128,7 @@ static void administer(const char *brokers, const char *what, const char *topic,
         }
         rd_kafka_CreateTopics(handle, &new_topic, 1, options, queue);
         await(queue);
+        await_leaders(handle, topic);
         rd_kafka_NewTopic_destroy(new_topic);
     } else if (strcmp(what, "delete") == 0) {
         rd_kafka_DeleteTopic_t *old = rd_kafka_DeleteTopic_new(topic);

@@ -46,7 +46,10 @@ sunk() {
     lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
     start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \
         -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\""
-    wait_part "$1-sink" 60 || fail "$1: the sink ended with status $?"
+    wait_part "$1-sink" 60 || {
+        show_log "$1-sink"
+        fail "$1: the sink has failed"
+    }
 }
 
 # lost_nothing NAME: nor did LTTng discard anything.

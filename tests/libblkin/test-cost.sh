@@ -35,6 +35,18 @@ export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
 BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocations || fail "allocations with alarms: status $?"
 unset BLKIN_SLOW
 
+# Nor do the meters of usage, once a thread has opened its own.
+export BLKIN_SAMPLING=always,usage=3
+for mode in allocations handler; do
+    "$cost" $mode || fail "$mode with usage: status $?"
+done
+# on a busy machine these take longer than until the chores come due, and those do write
+for try in 1 2 3 4 5 6; do
+    "$cost" writes && break
+    [ "$try" -lt 6 ] || fail "writes with usage: status $?"
+done
+unset BLKIN_SAMPLING
+
 # Of all threads: LTTng's have their part in the start of both.
 calls() {
     strace -f -c -o "$WORK/strace.log" "$cost" spans "$1" || fail "strace cost spans $1: status $?"

@@ -4,6 +4,7 @@
  *
  *     usage planted      four that burn, sleep, fault and wait for a CPU, at level 3
  *     usage charges      spans that are nested, current, handed over, overtaken
+ *     usage storm        the same while signal handlers have spans of their own
  *     usage levels       each level, by call; and what is open while it changes
  *     usage file PATH    each level, by the sampling file PATH, which it writes
  *     usage off          level 0: no meter is read
@@ -39,7 +40,7 @@
 
 /* ---- how often meters are read: in place of the C library's, for libblkin too ---- */
 
-static volatile long cpu_reads, count_reads;
+static _Atomic long cpu_reads, count_reads;
 
 BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -466,6 +467,7 @@ static void storm(void)
     const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
     struct blkin_span span, child;
 
+    set_level(3);
     CHECK(signal(SIGALRM, count_signal) != SIG_ERR);
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
     for (int i = 0; signals < 200 && i < 10000000; i++) {
@@ -494,7 +496,6 @@ static void charges(void)
     deep(NULL, 32);
     odd_ends();
     interrupted();
-    storm();
 }
 
 /* ---- levels ---- */
@@ -693,6 +694,8 @@ int main(int argc, char **argv)
         planted();
     else if (strcmp(mode, "charges") == 0)
         charges();
+    else if (strcmp(mode, "storm") == 0)
+        storm();
     else if (strcmp(mode, "levels") == 0)
         levels();
     else if (strcmp(mode, "file") == 0 && argc == 3)

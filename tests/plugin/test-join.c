@@ -4,7 +4,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "buffer.h"
 #include "check.h"
+#include "core/assembler_parts.h"
+#include "core/save.h"
 #include "join_spans.h"
 
 #include <string.h>
@@ -222,8 +225,8 @@ static void test_times(void)
     static const struct {
         int64_t from_ms, to_ms;
         bool fits;
-    } clients[] = {{10, 20, true}, {11, 19, true},  {12, 20, false}, {10, 18, false},
-                   {0, 9, false},  {21, 30, false}, {12, 18, false}, {0, 500, true}};
+    } clients[] = {{10, 20, true}, {11, 19, true},  {12, 20, false}, {10, 18, true}, {0, 9, true},
+                   {0, 8, false},  {21, 30, false}, {12, 18, false}, {0, 500, true}};
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
         struct join *join = begin(&options);
@@ -392,12 +395,12 @@ static void test_circle(void)
 
 /* ---- many, at random: what is joined is the truth */
 
-static uint64_t state = 17;
+static uint64_t dice_state = 17;
 
 static uint64_t dice(uint64_t sides)
 {
-    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
-    return (state >> 33) % sides;
+    dice_state = dice_state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (dice_state >> 33) % sides;
 }
 
 struct arrival {
@@ -460,13 +463,56 @@ static void deliver_and_check(void *context, struct span *span)
     check_request(span);
 }
 
-static void test_random(void)
+static bool write_state(void *context, const void *data, size_t length)
 {
+    struct buffer *buffer = context;
+
+    if (!buffer_reserve(buffer, length))
+        return false;
+    memcpy(buffer->data + buffer->length, data, length);
+    buffer->length += length;
+    return true;
+}
+
+/* From one trace of a recording to the next. What was counted is added up. */
+static struct join *move(struct join *join, struct assembler **assembler,
+                         struct join_counts *counted)
+{
+    struct buffer state = {.length = 0};
+    struct state_writer writer = {.write = write_state, .context = &state};
+    struct state_reader reader;
+
+    CHECK(join_hand_over(join) == held);
+    counted->halves += join_counts(join).halves;
+    counted->joined += join_counts(join).joined;
+    assembler_save(*assembler, &writer);
+    join_save(join, *assembler, &writer);
+    CHECK(!writer.has_failed);
+    join_free(join);
+    assembler_free(*assembler);
+    *assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
+    join = join_new(&options, deliver_and_check, NULL);
+    reader = (struct state_reader){.left = {state.data, state.length}};
+    assembler_restore(*assembler, &reader);
+    join_restore(join, *assembler, &reader);
+    CHECK(state_is_good(&reader) && reader.left.length == 0);
+    CHECK(join_counts(join).spans_held == held);
+    state_reader_free(&reader);
+    buffer_free(&state);
+    return join;
+}
+
+/* parts: of so many spans each. */
+static void test_random(size_t parts)
+{
+    struct assembler *assembler =
+        assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
     struct join *join = join_new(&options, deliver_and_check, NULL);
-    struct join_counts counts;
+    struct join_counts counts, before = {.halves = 0};
     uint64_t servers = 0;
 
-    out_count = held = 0;
+    out_count = held = wrong = arrivals_count = 0;
+    next_id = 1;
     for (uint64_t request = 1; arrivals_count < 19000; request++) {
         const int64_t from = (int64_t)request * 3, to = from + 20 + (int64_t)dice(3000);
         const uint64_t key = next_id++;
@@ -481,6 +527,9 @@ static void test_random(void)
         servers += arrivals[i].made.kind == SPAN_SERVER;
         request_of[arrivals[i].made.id] = arrivals[i].request;
         CHECK(make_span(&span, &arrivals[i].made));
+        if (i % parts == parts - 1)
+            join = move(join, &assembler, &before);
+        span.endpoint = endpoint_get(assembler->endpoints, text_of("s"), text_of(""), 0);
         if (join_add(join, &span, arrivals[i].at_ms * MS))
             held++;
         else
@@ -488,8 +537,11 @@ static void test_random(void)
         free(span.log);
     }
     counts = end(join);
+    counts.halves += before.halves;
+    counts.joined += before.joined;
     CHECK(servers > 4000 && counts.halves == servers && counts.joined == servers);
     CHECK(wrong == 0 && out_count == arrivals_count);
+    assembler_free(assembler);
 }
 
 /* ---- who wants to do harm */
@@ -566,7 +618,8 @@ int main(void)
     test_chain();
     test_chain_of_its_own();
     test_circle();
-    test_random();
+    test_random(SIZE_MAX);
+    test_random(100);
     test_floods();
     return check_status();
 }

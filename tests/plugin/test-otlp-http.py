@@ -181,7 +181,7 @@ def spool_of_services():
 def spool_of_another_format():
     with http.tempfile.TemporaryDirectory() as folder:
         spool = folder + "/spool"
-        away = "http://127.0.0.1:%d" % http.closed_port()
+        away = "http://127.0.0.1:%d" % http.free_port()
         drive(away, "add:100", "close", require_collector="no", spool=spool, flush_timeout_ms=300, format="zipkin")
         run = http.refuses_to_start(away, "holds 100 spans", 'another format than "otlp"', spool=spool)
         expect("another folder" in run.messages, run.messages)
@@ -417,7 +417,7 @@ for odd, odd_body in {
 
 @scenario
 def start_without_collector():
-    http.refuses_to_start("http://127.0.0.1:%d" % http.closed_port(), "no collector is there")
+    http.refuses_to_start("http://127.0.0.1:%d" % http.free_port(), "no collector is there")
 
 
 @scenario

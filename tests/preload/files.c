@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -51,7 +52,7 @@ static void reopen(const char *path)
     must(file == before, "the same descriptor");
 }
 
-static void call(const char *line)
+static void call(int client, const char *line)
 {
     char name[32] = "", path[256] = "";
     long size = 0, offset = 0;
@@ -85,6 +86,8 @@ static void call(const char *line)
         result = fallocate(file, 0, offset, size);
     else if (strcmp(name, "ftruncate") == 0)
         result = ftruncate(file, size);
+    else if (strcmp(name, "sendfile") == 0)
+        result = sendfile(client, file, &offset, (size_t)size);
     else if (strcmp(name, "bad") == 0)
         result = pwrite(other, bytes, 1, 0) < 0 && errno == EBADF ? 0 : -1;
     else if (strcmp(name, "reopen") == 0 && sscanf(line, "%*s %255s", path) == 1)
@@ -115,7 +118,7 @@ static void serve(int client, char *line)
     }
     if (sscanf(line, "gather %d", &gathered) != 1) {
         while ((part = strsep(&rest, ";")))
-            call(part);
+            call(client, part);
     }
     answer(client);
 }

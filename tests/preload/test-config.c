@@ -145,7 +145,7 @@ static void test_lengths(void)
 static void write_file(const char *path, const char *text)
 {
     static time_t changed = 1000000000;
-    const struct timespec times[2] = {{.tv_sec = ++changed}, {.tv_sec = changed}};
+    const struct timespec time = {.tv_sec = ++changed}, times[2] = {time, time};
     FILE *file = fopen(path, "w");
 
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);

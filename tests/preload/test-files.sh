@@ -12,11 +12,12 @@ unset BLKIN_RUN
 export BLKIN_RUN_FILE=$WORK/run BLKIN_SAMPLING_FILE=$WORK/none BLKIN_DEBUG=1
 
 start_sessiond || exit 1
+session files blkin:span blkin:process
 
 cat >"$WORK/client.py" <<'TXT'
 # client.py PORT LINE...: one request after the other; "commits N" by N clients at once; "/FILE TEXT"
-# writes a file, and waits until it has been looked at
-import socket, sys, time
+# writes a file; of the run file, waits until it is to be looked at
+import os, socket, sys, time
 
 def connect():
     return socket.create_connection(("127.0.0.1", int(sys.argv[1])))
@@ -44,7 +45,7 @@ for line in sys.argv[2:]:
     elif line.startswith("/"):
         path, _, text = line.partition(" ")
         open(path, "w").write(text)
-        end = time.monotonic() + 1.3
+        end = time.monotonic() + (1.1 if path == os.environ["BLKIN_RUN_FILE"] else 0)
         while time.monotonic() < end:
             ask([one], "none")
             time.sleep(0.02)
@@ -53,7 +54,7 @@ for line in sys.argv[2:]:
 one.close()
 TXT
 
-# traced NAME CLIENTS OPTION... -- LINE...: the server does these in a session of this name
+# traced NAME CLIENTS OPTION... -- LINE...: the server does these, as the service of this name
 traced() {
     local name=$1 clients=$2 options=() port
     shift 2
@@ -65,23 +66,20 @@ traced() {
     free_port port
     mkdir -p "$WORK/data"
     rm -f "$WORK"/data/*
-    session "$name" blkin:span blkin:process
-    start_part server-"$name" "$BUILD/bin/blkin" run "${options[@]}" -- "$server" "$port" "$WORK/data/file" "$clients"
+    start_part server-"$name" "$BUILD/bin/blkin" run --service="$name" "${options[@]}" -- "$server" "$port" "$WORK/data/file" "$clients"
     wait_for 20 server-"$name" "its start" grep -q listens "$WORK/server-$name.log" || exit 1
     timeout 60 "$PYTHON" "$WORK/client.py" "$port" "$@" || {
         show_log "server-$name"
         fail "$name: the client has failed"
     }
     wait_part server-"$name" 20 || fail "$name: the server ended with status $?"
-    sunk "$name"
-    lost_nothing "$name"
 }
 
-# spans_are NAME <<PYTHON: with `spans`, and `requests`: SERVER spans by start, each with its `calls`
+# spans_are NAME <<PYTHON: of this service: with `spans`, and `requests`: SERVER spans by start, each with its `calls`
 cat >"$WORK/spans.py" <<'TXT'
 import json, sys
-spans = json.load(open(sys.argv[1]))
-path = sys.argv[2]
+spans = [s for s in json.load(open(sys.argv[1])) if s["localEndpoint"]["serviceName"] == sys.argv[2]]
+path = sys.argv[3]
 by_id = {span["id"]: span for span in spans}
 for span in spans:
     span.setdefault("tags", {})
@@ -109,13 +107,27 @@ except AssertionError:
     raise
 TXT
 spans_are() {
-    "$PYTHON" "$WORK/spans.py" "$WORK/$1.json" "$WORK/data/file" || fail "$1: the spans are not as expected"
+    "$PYTHON" "$WORK/spans.py" "$WORK/files.json" "$1" "$WORK/data/file" || fail "$1: the spans are not as expected"
 }
+
+# ---- all that is done: in one session, each as a service of its own
+
+traced each 1 -- "pread 4096 512" "pwrite 100 8192;fdatasync" "read 10;write 20;readv;writev;preadv 0 7;pwritev 0 8" \
+    "fallocate 1000 0;ftruncate 5000;sync_file_range 100 0;fsync" "bad" "none" "sendfile 3000 100"
+traced names 1 -- "write 1" "/$WORK/other x" "/$WORK/third x" "reopen $WORK/other" "write 2" "replace $WORK/third" "fsync" \
+    "write 3" "close" "write 4"
+traced group 9 -- "write 1" "commits 8" "fsync"
+traced totals 4 --file-calls=totals -- "read 1;read 2;pread 40 0" "write 5;fsync;fdatasync;pwrite 50 1" "commits 3"
+traced cost 1 --usage=1 -- "none" "write 100;fdatasync" "pread 100 0"
+traced short 1 --min-us=60000000 "--files=*/file" -- "write 7"
+traced others 1 "--files=/nowhere/*" -- "write 7"
+traced changed 1 --file-calls=off -- "write 1" "$BLKIN_RUN_FILE file-calls=each" "write 2" \
+    "$BLKIN_RUN_FILE file-calls=every" "write 3" "$BLKIN_RUN_FILE " "write 4"
+sunk files
+lost_nothing files
 
 # ---- each call is a span of its request, with its path, offset and bytes
 
-traced each 1 -- "pread 4096 512" "pwrite 100 8192;fdatasync" "read 10;write 20;readv;writev;preadv 0 7;pwritev 0 8" \
-    "fallocate 1000 0;ftruncate 5000;sync_file_range 100 0;fsync" "bad" "none"
 spans_are each <<'TXT'
 calls = [[call(c) for c in request["calls"]] for request in requests]
 expected = [
@@ -126,18 +138,16 @@ expected = [
     [("fallocate", path, "0", None, None), ("ftruncate", path, "5000", None, None),
      ("sync_file_range", path, "0", None, None), ("fsync", path, None, None, None)],
     [("pwrite", path, "0", None, "EBADF")],
-    []]
+    [],
+    [("sendfile", path, "100", "3000", None)]]
 assert calls == expected, calls
 assert all(not numbers(request) for request in requests)
 assert all("kind" not in c for request in requests for c in request["calls"])
-assert len({request["traceId"] for request in requests}) == len(requests) == 6
+assert len({request["traceId"] for request in requests}) == len(requests) == 7
 TXT
 
 # ---- a descriptor that is another file: closed and opened; behind the library's back a sync finds it out
 
-mkdir -p "$WORK/data"
-traced names 1 -- "write 1" "/$WORK/other x" "/$WORK/third x" "reopen $WORK/other" "write 2" "replace $WORK/third" "fsync" \
-    "write 3" "close" "write 4"
 spans_are names <<'TXT'
 paths = [call(c)[:2] for request in requests for c in request["calls"]]
 other, third = (path.replace("data/file", name) for name in ("other", "third"))
@@ -148,7 +158,6 @@ grep -q ' replaced 1 ' "$WORK/server-names.log" || fail "names: what was found o
 
 # ---- a group commit is none's alone
 
-traced group 9 -- "write 1" "commits 8" "fsync"
 spans_are group <<'TXT'
 commits = [r for r in requests if "file.shared_calls" in r["tags"]]
 assert len(commits) == 8 and len(requests) == 19, (len(commits), len(requests))
@@ -163,7 +172,6 @@ TXT
 
 # ---- sums of the request instead
 
-traced totals 4 --file-calls=totals -- "read 1;read 2;pread 40 0" "write 5;fsync;fdatasync;pwrite 50 1" "commits 3"
 spans_are totals <<'TXT'
 own = [numbers(r) for r in requests if numbers(r) and "file.shared_calls" not in r["tags"]]
 assert len(own) == 2 and len(requests) == 9, requests
@@ -176,21 +184,28 @@ assert us.keys() == {"file.write_us", "file.sync_us"} and sum(us.values()) <= re
 assert all(len(r["calls"]) == 0 for r in requests) and len(spans) == len(requests)
 TXT
 
+# ---- what a call has cost
+
+spans_are cost <<'TXT'
+for request in requests[1:]: # in the first one LTTng is loaded
+    for c in request["calls"] + [request]:
+        used = int(c["tags"]["usage.cpu_us"]) + int(c["tags"]["usage.off_cpu_us"])
+        own = c["duration"] - sum(inner["duration"] for inner in c["calls"])
+        assert abs(used - own) <= 3 + len(c["calls"]) * 3 + own // 10, (used, own, c)
+assert [len(request["calls"]) for request in requests] == [0, 2, 1]
+TXT
+
 # ---- what is not wanted: other files, short calls (which are summed up), none at all
 
-traced short 1 --min-us=1000000 "--files=*/file" -- "write 7"
 spans_are short <<'TXT'
 assert not spans, spans
 TXT
-traced others 1 "--files=/nowhere/*" -- "write 7"
 spans_are others <<'TXT'
 assert len(spans) == 1 and not numbers(spans[0]), spans
 TXT
 
 # ---- changed while it runs; a text that is wrong is told, once, and changes nothing
 
-traced changed 1 --file-calls=off -- "write 1" "$BLKIN_RUN_FILE file-calls=each" "write 2" \
-    "$BLKIN_RUN_FILE file-calls=every" "write 3" "$BLKIN_RUN_FILE " "write 4"
 spans_are changed <<'TXT'
 calls = [c["tags"]["bytes"] for r in requests for c in r["calls"]]
 assert calls == ["2", "3"], calls

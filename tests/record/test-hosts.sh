@@ -49,8 +49,9 @@ for steps in 0 1; do
     run_load seed=$((steps + 1)) rate=500 seconds=4 slow=100 failed=200 late=5 steps=$steps
     result=$(check_hosts --linger 0.7 --seed $((steps + 1)) --wait 30)
     echo "steps=$steps: $result"
-    [ "$(jq .planted <<<"$result")" -ge 10 ] || fail "the load has planted nothing"
-    must complete "$(jq .planted <<<"$result")"
+    # a load that a busy machine makes fall behind has not made them all at all hosts
+    [ "$(jq .judged <<<"$result")" -ge 10 ] || fail "the load has planted nothing"
+    must complete "$(jq .judged <<<"$result")"
     for what in tagged late untagged silent fast doubles false_tags without_why; do
         must $what 0
     done
@@ -62,7 +63,7 @@ run_load seed=3 rate=500 seconds=4 slow=100 failed=200
 result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
 echo "without one recorder: $result"
 must complete 0
-must tagged "$(jq .planted <<<"$result")"
+must tagged "$(jq .judged <<<"$result")"
 for what in fast doubles; do
     must $what 0
 done
@@ -72,7 +73,7 @@ start_agent 2
 wait_agent 2 || exit 1
 all_are_complete() {
     result=$(check_hosts --seed 3 2>/dev/null)
-    [ "$(jq .complete <<<"$result")" = "$(jq .planted <<<"$result")" ]
+    [ "$(jq .complete <<<"$result")" = "$(jq .judged <<<"$result")" ]
 }
 wait_for 30 record-2 "the rest of these traces" all_are_complete || fail "$result"
 must doubles 0

@@ -137,11 +137,34 @@ static void test_others(void)
     CHECK(!otlp_decode((struct text){"", 0}, on_span, &fast).is_broken);
 }
 
+/* A name, a time and flags that are longer than their span has room for: the next one's bytes are
+ * not theirs. */
+static void test_overlap(void)
+{
+    const struct text requests[] = {
+        BYTES(0x0a, 64, 0x12, 62, 0x12, 30, IDS, 0x2a, 5, 0x12, 28, IDS),
+        BYTES(0x0a, 64, 0x12, 62, 0x12, 30, IDS, 0x39, 5, 0x12, 28, IDS),
+        BYTES(0x0a, 65, 0x12, 63, 0x12, 31, IDS, 0x85, 1, 1, 0x12, 28, IDS),
+    };
+    const struct text whole = BYTES(0x0a, 64, 0x12, 62, 0x12, 30, IDS, 0x30, 3, 0x12, 28, IDS);
+    struct otlp_decoded decoded;
+    struct otlp_span fast;
+
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        calls = 0;
+        decoded = otlp_decode(requests[i], on_span, &fast);
+        CHECK(decoded.is_broken && decoded.spans == 0 && calls == 0);
+    }
+    decoded = otlp_decode(whole, on_span, &fast);
+    CHECK(!decoded.is_broken && decoded.spans == 2 && calls == 2);
+}
+
 int main(void)
 {
     endpoints = endpoint_table_new();
     test_own();
     test_others();
+    test_overlap();
     endpoint_table_free(endpoints);
     free(read_back.log);
     return check_status();

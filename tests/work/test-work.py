@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -59,6 +60,20 @@ class Work(unittest.TestCase):
         self.assertLessEqual(page["blkin_work_busy_ratio"], 1)
         run.end_workers()
         self.check(run, expected)
+
+    def test_some_end_as_they_begin(self):
+        """While the group shares its partitions: Worker.stop() fails for one that is aborted."""
+        run = self.run_of("early")
+        first = run.worker()
+        wait_until(lambda: first.page().get("blkin_work_partitions", 0) == 12, "the first has partitions", 60)
+        others = [run.worker() for _ in range(6)]
+        for number, worker in enumerate(others):
+            time.sleep(0.1 * number)  # they are at different points
+            worker.stop()
+        run.workers = [first]
+        wait_until(lambda: run.keep_up() or first.page().get("blkin_work_partitions", 0) == 12,
+                   "the first has them again", 60)
+        run.end_workers()
 
     def test_kept_by_an_exporter(self):
         """Another format or cluster than the input's: the sink's exporter."""

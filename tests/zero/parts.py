@@ -57,7 +57,7 @@ class World:
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.folder.chmod(0o711)  # for what refuses to be root
         self.running = {}  # name -> process
-        self.ends_at = {}  # name -> the signal at which it ends in good order, if not SIGTERM
+        self.ends_at = {}  # name -> the signal at which it ends in good order
         self.ports = set()
         self.sessions = 0
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
@@ -119,8 +119,9 @@ class World:
             wait_until(is_ready, f"{name} listens at port {port}")
         return self.running[name]
 
-    def serve(self, name, port, program, *arguments, options=(), before=(), traced=True):
+    def serve(self, name, port, program, *arguments, options=(), before=(), traced=True, ends_at=signal.SIGTERM):
         """A server under `blkin run`, whose service is the name."""
+        self.ends_at[name] = ends_at
         run = (BLKIN, "run", f"--service={name}", *options, "--") if traced else ()
         return self.start(name, *before, *run, self.program(program), *arguments, port=port)
 
@@ -273,8 +274,8 @@ def haproxy(world, name, behind, pooled=True, traced=True):
     port = world.port()
     config = world.make(f"{name}.conf", HAPROXY.format(
         port=port, behind=behind, reuse="http-reuse always" if pooled else "option http-server-close"))
-    world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced)
-    world.ends_at[name] = signal.SIGUSR1  # at SIGTERM it drops what it has at hand
+    # at SIGTERM it drops what it has at hand
+    world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced, ends_at=signal.SIGUSR1)
     return port
 
 

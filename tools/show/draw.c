@@ -6,6 +6,7 @@
 #include "draw.h"
 
 #include "../text.h"
+#include "thread_time.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ struct chart {
     size_t width;
     size_t label; /* columns of tree, service and name */
     size_t bar;
+    bool has_usage;  /* some span tells what its thread did */
     uint32_t levels; /* that are indented: fewer where there is no room for names otherwise */
 };
 
@@ -232,6 +234,11 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     put_label(chart, i);
     put_time(span->start_ns - chart->trace->start_ns, span->start_ns != 0);
     put_time(span->duration_ns, span->duration_ns != 0);
+    if (chart->has_usage) {
+        const struct thread_time time = thread_time_of(span);
+
+        thread_time_put(&time);
+    }
     putchar(' ');
     if (span->start_ns)
         put_bar(chart, span);
@@ -248,15 +255,18 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
 
 static struct chart layout(const struct trace *trace, const struct trace_model *model, size_t width)
 {
-    struct chart chart = {trace, model, width, LABEL_MIN, BAR_MIN, DEPTH_MAX};
-    const size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* the times, a space, the bar's ends */
-    const size_t limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
+    struct chart chart = {trace, model, width, LABEL_MIN, BAR_MIN, false, DEPTH_MAX};
+    size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* the times, a space, the bar's ends */
+    size_t limit;
 
     for (uint32_t i = 0; i < model->count; i++) {
         const size_t wanted = label_columns(&chart, i);
 
         chart.label = wanted > chart.label ? wanted : chart.label;
+        chart.has_usage = chart.has_usage || thread_time_of(span_of(model, i)).is_known;
     }
+    fixed += chart.has_usage ? THREAD_TIME_COLUMNS : 0;
+    limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
     if (chart.label > limit) {
         chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
         chart.levels = (uint32_t)(chart.label - LABEL_MIN) / INDENT;
@@ -291,6 +301,31 @@ static const char *other_side(const struct trace_model *model, uint32_t i)
                : NULL;
 }
 
+/* What that time was; of a step, or another child without usage: what is known of the span around.
+ */
+static void explain(const struct trace_model *model, uint32_t longest)
+{
+    const uint32_t service = model->spans[longest].service;
+    struct thread_time time = thread_time_of(span_of(model, longest));
+    uint32_t i = longest;
+
+    if (time.is_known) {
+        fputs(": ", stdout);
+        thread_time_explain(&time, model->nodes[longest].self_ns / 1000);
+        return;
+    }
+    do {
+        i = model->nodes[i].parent;
+        if (i == TRACE_NONE || model->spans[i].service != service)
+            return;
+        time = thread_time_of(span_of(model, i));
+    } while (!time.is_known);
+    fputs("; all of ", stdout);
+    put(span_of(model, i)->name, SIZE_MAX);
+    fputs(": ", stdout);
+    thread_time_explain(&time, 0);
+}
+
 /* Where to look first: whole, whatever the width, for a name that is cut is no answer. */
 static void put_longest(const struct trace *trace, const struct trace_model *model)
 {
@@ -313,6 +348,7 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
         put(other, SIZE_MAX);
         putchar(')');
     }
+    explain(model, longest);
     putchar('\n');
 }
 
@@ -330,7 +366,10 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
         printf(", %zu with an error", trace->errors);
     fputs("\n\n", stdout);
     put_spaces(chart.label - put("service: span", chart.label));
-    printf(" %*s %*s\n", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
+    printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
+    if (chart.has_usage)
+        thread_time_put_heads();
+    putchar('\n');
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);
     put_longest(trace, model);

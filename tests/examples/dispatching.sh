@@ -1,0 +1,48 @@
+# dispatching.sh: three stores with the same objects, one of which is slow, statistics of them, and the
+# dispatcher in front; for the test and the benchmark of it, to be sourced after lib.sh.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+read_load=$SRC/tests/examples/read_load.py
+
+# start_store NAME OPTION...
+start_store() {
+    start_server "$1" "$BUILD/examples/store" --name "$1" --dir "$WORK/$1" "${@:2}"
+}
+
+# start_stores DISK SLOW: a live session, and what reads of it; how long disks take, and that of store-3.
+start_stores() {
+    tap=$WORK/tap
+    start_sessiond && start_relayd && start_live_session live || return
+    start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
+        --component=sink.blkin.zipkin --params="endpoint=\"file:/dev/null\",tap=\"$tap\""
+    wait_attached || return
+    start_store store-3 --fault "slow-disk=$2" && start_store store-2 --fault "slow-disk=$1" &&
+        start_store store-1 --fault "slow-disk=$1" --secondary "$(part_address store-2)" \
+            --secondary "$(part_address store-3)" || return
+    "$PYTHON" "$read_load" fill "$(part_address store-1)"
+}
+
+# shellcheck disable=SC2034 # DISPATCHER is for the caller
+# start_dispatcher POLICY: in DISPATCHER is where clients connect to.
+start_dispatcher() {
+    local store backs=()
+    for store in store-1 store-2 store-3; do
+        backs+=(--back "$store=$(part_address "$store")")
+    done
+    # shellcheck disable=SC2016 # for that shell
+    start_server dispatcher bash -c 'exec "${@:3}" < <(exec "$1" stat --json --interval=1 "$2")' - \
+        "$BUILD/bin/blkin" "$tap" "$BUILD/examples/dispatcher" --policy "$1" --verbose "${backs[@]}" || return
+    DISPATCHER=$(part_address dispatcher)
+}
+
+# got STORE: how many requests, by the end of the dispatcher.
+got() {
+    sed -n "s/^$1 has got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
+}
+
+# waits STORE: its last known time in us; 0: not known yet
+waits() {
+    sed -n "s/.*$1: [0-9]* requests, \([0-9]*\) us.*/\1/p" "$WORK/dispatcher.log" | tail -n 1
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# fio, a proxy and a back end, of nbdkit, on three hosts, none of them instrumented: requests are one trace of all tiers,
+# and what is slow is named. `make bench-sysprof` has it longer.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+requests=200
+
+found=$(REQUESTS=$requests RUNS=1 DELAY=400 SHORT=1 bash "$SRC/tests/zero/three-hosts.sh")
+status=$?
+printf '%s\n' "$found"
+[ $status -ne 77 ] || exit 77
+[ $status -eq 0 ] || fail "three-hosts.sh ended with status $status"
+awk '$2 == "whole" && $3 >= 0.995 && $4 > 350 { whole = 1 } $2 == "named" && $3 == 1 && $4 == 3 { named = 1 }
+    END { exit !(whole && named) }' <<<"$found" || fail "see above"
