@@ -272,9 +272,9 @@ static uint16_t server_port(const struct connection *connection)
 static void name_by_port(struct connection *connection)
 {
     char text[8];
+    const int length = snprintf(text, sizeof(text), ":%u", (unsigned)server_port(connection));
 
-    set_name(connection, text,
-             (size_t)snprintf(text, sizeof(text), ":%u", server_port(connection)));
+    set_name(connection, text, (size_t)length);
 }
 
 /* The file's name; an abstract one begins with an @, as ss(8) shows it. */
@@ -454,33 +454,29 @@ bool connection_is_traced(struct connection *connection, int fd)
 
 /* ---- keys ---- */
 
-static uint64_t hash_of_text(const char *text, int length)
-{
-    return key_add(KEY_BEGIN, text, (size_t)length);
-}
-
 static uint64_t key_by_addresses(const struct connection *connection)
 {
-    const bool is_server = connection->role == ROLE_SERVER;
+    const char *ips[] = {connection->ip, connection->peer_ip};
+    const unsigned ports[] = {connection->port, connection->peer_port};
+    const int client = connection->role == ROLE_SERVER;
     char text[2 * INET6_ADDRSTRLEN + 32];
+    const int length = snprintf(text, sizeof(text), "tcp %s:%u %s:%u ", ips[client], ports[client],
+                                ips[!client], ports[!client]);
 
-    return hash_of_text(text, snprintf(text, sizeof(text), "tcp %s:%u %s:%u ",
-                                       is_server ? connection->peer_ip : connection->ip,
-                                       is_server ? connection->peer_port : connection->port,
-                                       is_server ? connection->ip : connection->peer_ip,
-                                       is_server ? connection->port : connection->peer_port));
+    return key_add(KEY_BEGIN, text, (size_t)length);
 }
 
 static uint64_t key_by_inodes(const struct connection *connection, int fd)
 {
-    const bool is_server = connection->role == ROLE_SERVER;
-    uint32_t own, peer;
+    const int client = connection->role == ROLE_SERVER;
+    uint32_t inodes[2];
     char text[32];
+    int length;
 
-    if (unix_peer(fd, &own, &peer) < 0)
+    if (unix_peer(fd, &inodes[0], &inodes[1]) < 0)
         return 0;
-    return hash_of_text(text, snprintf(text, sizeof(text), "unix %u %u ", is_server ? peer : own,
-                                       is_server ? own : peer));
+    length = snprintf(text, sizeof(text), "unix %u %u ", inodes[client], inodes[!client]);
+    return key_add(KEY_BEGIN, text, (size_t)length);
 }
 
 uint64_t connection_key(struct connection *connection, int fd)

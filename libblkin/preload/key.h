@@ -55,8 +55,9 @@ static inline size_t key_decimal(char text[20], uint64_t number)
 static inline uint64_t key_of(uint64_t hash, uint64_t offset)
 {
     char text[20];
+    const size_t length = key_decimal(text, offset);
 
-    return key_finish(key_add(hash, text, key_decimal(text, offset)));
+    return key_finish(key_add(hash, text, length));
 }
 
 #endif

@@ -21,10 +21,14 @@
 #include <unistd.h>
 
 /* Not in every glibc's headers, or only where _FORTIFY_SOURCE is set. */
+#if !__GLIBC_PREREQ(2, 34)
 int close_range(unsigned first, unsigned last, int flags);
 void closefrom(int first);
+#endif
+#if !__GLIBC_PREREQ(2, 35)
 int epoll_pwait2(int fd, struct epoll_event *events, int size, const struct timespec *timeout,
                  const sigset_t *mask);
+#endif
 ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,

@@ -171,11 +171,6 @@ static size_t length_of(const struct iovec *vector, size_t count)
     return length;
 }
 
-static inline size_t at_least_0(int count)
-{
-    return count > 0 ? (size_t)count : 0;
-}
-
 #define NO_BYTES           ((struct bytes){NULL, 0})
 #define HEAD(buffer, size) ((struct bytes){(buffer), (size)})
 

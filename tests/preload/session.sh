@@ -11,13 +11,18 @@ preload=$BUILD/lib/libblkin-preload.so
 # traced SERVICE PROGRAM ARGUMENT...: below the preload, under that name. Its account is in
 # $WORK/account.log.
 traced() {
-    BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD=${SANITIZER-}$preload \
-        timeout 60 "${@:2}" 2>>"$WORK/account.log"
+    ${in_background:+exec} env BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 \
+        LD_PRELOAD="${SANITIZER-}$preload" timeout 60 "${@:2}" 2>>"$WORK/account.log"
+}
+
+# begins SERVICE PROGRAM ARGUMENT...: the same in the background: $! is what to wait for, and to kill.
+begins() {
+    in_background=1 traced "$@" &
 }
 
 # serves SERVICE ADDRESS WAY CONNECTIONS: in the background, its pid in $server.
 serves() {
-    traced "$1" "$programs/serve" "$2" "$3" "$4" &
+    begins "$1" "$programs/serve" "$2" "$3" "$4"
     server=$!
     wait_for 20 - "$1 at $2" listening "$2" || exit 1
 }
