@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define JOIN_TAG        "blkin.join" /* its value: the key, in 16 hex digits */
+#define JOIN_TAG        "blkin.join"                 /* its value: the key, in 16 hex digits */
 #define JOIN_TRACE_HIGH UINT64_C(0x626c6b2d6a6f696e) /* "blk-join" */
 
 #endif

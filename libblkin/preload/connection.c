@@ -9,11 +9,13 @@
 #include "key.h"
 #include "unix_peer.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -454,6 +456,36 @@ bool connection_is_traced(struct connection *connection, int fd)
 
 /* ---- keys ---- */
 
+/* Inodes are the same on all hosts, loopback addresses in all network namespaces, too. */
+static uint64_t hash_of_place(bool has_namespace)
+{
+    static uint64_t known[2];
+    uint64_t hash = __atomic_load_n(&known[has_namespace], __ATOMIC_RELAXED);
+    struct stat status;
+    char text[64];
+    int fd;
+
+    if (hash)
+        return hash;
+    hash = KEY_BEGIN;
+    fd = real()->open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        const ssize_t length = real()->read(fd, text, sizeof(text));
+
+        hash = key_add(hash, text, length > 0 ? (size_t)length : 0);
+        (void)real()->close(fd);
+    }
+    if (has_namespace && stat("/proc/self/ns/net", &status) == 0)
+        hash = key_add(hash, (const char *)&status.st_ino, sizeof(status.st_ino));
+    __atomic_store_n(&known[has_namespace], hash, __ATOMIC_RELAXED);
+    return hash;
+}
+
+static bool is_loopback(const char *ip)
+{
+    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
+}
+
 static uint64_t key_by_addresses(const struct connection *connection)
 {
     const char *ips[] = {connection->ip, connection->peer_ip};
@@ -463,7 +495,8 @@ static uint64_t key_by_addresses(const struct connection *connection)
     const int length = snprintf(text, sizeof(text), "tcp %s:%u %s:%u ", ips[client], ports[client],
                                 ips[!client], ports[!client]);
 
-    return key_add(KEY_BEGIN, text, (size_t)length);
+    return key_add(is_loopback(connection->ip) ? hash_of_place(true) : KEY_BEGIN, text,
+                   (size_t)length);
 }
 
 static uint64_t key_by_inodes(const struct connection *connection, int fd)
@@ -476,7 +509,7 @@ static uint64_t key_by_inodes(const struct connection *connection, int fd)
     if (unix_peer(fd, &inodes[0], &inodes[1]) < 0)
         return 0;
     length = snprintf(text, sizeof(text), "unix %u %u ", inodes[client], inodes[!client]);
-    return key_add(KEY_BEGIN, text, (size_t)length);
+    return key_add(hash_of_place(false), text, (size_t)length);
 }
 
 uint64_t connection_key(struct connection *connection, int fd)

@@ -1,8 +1,8 @@
 /*
  * Fuzzes joining: spans of any halves, traces and times, in any order. Each comes out once, with
  * its own id; only a marked trace's are held, and get another trace's id; the sums hold and memory
- * is bounded; a joined half has a parent whose key it has and during which it begins; and no span has to
- * wait longer than it may.
+ * is bounded; a joined half has a parent whose key it has and during which it begins; and no span
+ * has to wait longer than it may.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -108,7 +108,8 @@ json_t *request_json(const struct request *request)
         failed = json_object_set_new(json, "traces", traces_json(request));
     }
     if (json && request->left_out)
-        failed |= json_object_set_new(json, "left_out", json_integer((json_int_t)request->left_out));
+        failed |=
+            json_object_set_new(json, "left_out", json_integer((json_int_t)request->left_out));
     if (!failed)
         return json;
     json_decref(json);

@@ -245,8 +245,7 @@ static size_t list_rests(const char *place, struct rest rests[RESTS_MAX])
     while (folder && count < RESTS_MAX && (entry = readdir(folder)) != NULL) {
         const int age = age_of(entry->d_name);
 
-        if (age < 0 ||
-            snprintf(rests[count].name, CHUNK_MAX, "%s", entry->d_name) >= CHUNK_MAX)
+        if (age < 0 || snprintf(rests[count].name, CHUNK_MAX, "%s", entry->d_name) >= CHUNK_MAX)
             continue;
         rests[count++].age = age;
     }
