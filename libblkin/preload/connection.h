@@ -26,10 +26,13 @@ enum direction { DIRECTION_NONE, DIRECTION_IN, DIRECTION_OUT };
 
 struct interaction;
 
+#define PASSING_MAX 4 /* threads that answer on one connection, each in the middle of it */
+
 struct connection {
-    struct pool_item item;       /* references: its slots, its interactions, who looks at it */
-    struct interaction *open;    /* the one at hand; referenced */
-    struct interaction *passing; /* whose answer is being sent while that is at hand; referenced */
+    struct pool_item item;    /* references: its slots, its interactions, who looks at it */
+    struct interaction *open; /* the one at hand; referenced */
+    /* whose answers are being sent while that is at hand; referenced */
+    struct interaction *passing[PASSING_MAX];
     struct interaction
         *opener;             /* for which it was connected, until its first request; referenced */
     uint64_t received, sent; /* bytes */

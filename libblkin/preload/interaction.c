@@ -51,7 +51,8 @@ static void check_forks(struct connection *connection)
 {
     if (__builtin_expect(connection->forks == preload_forks, 1))
         return;
-    connection->open = connection->opener = connection->passing = NULL;
+    connection->open = connection->opener = NULL;
+    memset(connection->passing, 0, sizeof(connection->passing));
     connection->forks = preload_forks;
 }
 
@@ -446,18 +447,36 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
     return interaction;
 }
 
+/* Records it if its answer was being sent while the next request came, and is. The caller has a
+ * reference. */
+static void passed(struct connection *connection, struct interaction *answered)
+{
+    if (interaction_phase(answered) == PHASE_REQUEST)
+        return;
+    for (unsigned i = 0; i < PASSING_MAX; i++) {
+        if (__atomic_load_n(&connection->passing[i], __ATOMIC_ACQUIRE) != answered)
+            continue;
+        finish(answered);
+        clear(&connection->passing[i], answered);
+    }
+}
+
 /*
  * Another thread is in the middle of sending the answer, and the peer has had it: the next request
- * is here before that thread can say so.
+ * is here, or the connection's end, before that thread can say so.
  */
 static void pass(struct connection *connection, struct interaction *answered)
 {
-    struct interaction *none = NULL;
+    for (unsigned i = 0; i < PASSING_MAX; i++) {
+        struct interaction *none = NULL;
 
-    interaction_hold(answered);
-    if (!__atomic_compare_exchange_n(&connection->passing, &none, answered, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
+        interaction_hold(answered);
+        if (__atomic_compare_exchange_n(&connection->passing[i], &none, answered, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            break;
         interaction_let_go(answered);
+    }
+    passed(connection, answered); /* meanwhile */
     detach(answered);
 }
 
@@ -594,8 +613,6 @@ static void response_sent(struct connection *connection, pool_name written, size
         (void)turn(connection, DIRECTION_OUT);
         add_bytes(&connection->sent, count);
     }
-    if (interaction)
-        (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
     if (!interaction || interaction_phase(interaction) == PHASE_OVER) {
         if (count)
             preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
@@ -609,11 +626,9 @@ static void response_sent(struct connection *connection, pool_name written, size
     }
     if (!interaction)
         return;
-    if (__atomic_load_n(&connection->passing, __ATOMIC_ACQUIRE) == interaction) {
-        clear(&connection->passing, interaction);
-        if (interaction_phase(interaction) == PHASE_ANSWERED)
-            finish(interaction);
-    }
+    /* answered before that, for who reads the next request */
+    (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    passed(connection, interaction);
     interaction_let_go(interaction);
 }
 
@@ -847,17 +862,29 @@ void interaction_has_written(struct connection *connection, pool_name written, s
         response_sent(connection, written, count, wanted);
 }
 
-void interaction_connection_ends(struct connection *connection)
+void interaction_has_written_last(pool_name written, size_t count, size_t wanted)
 {
-    struct interaction *interaction = open_of(connection), *passing;
+    struct interaction *interaction = pool_find(&pool, written);
 
-    forget_opener(connection);
-    passing = __atomic_exchange_n(&connection->passing, NULL, __ATOMIC_ACQ_REL);
-    if (passing)
-        interaction_let_go(passing);
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_ANSWERED)
+    response_sent(interaction->connection, written, count, wanted);
+    interaction_let_go(interaction);
+}
+
+/* Whose answer is being sent is recorded by who sends it: the peer may have closed at its last
+ * byte. */
+void interaction_connection_ends(struct connection *connection)
+{
+    struct interaction *interaction = open_of(connection);
+
+    forget_opener(connection);
+    if (!interaction)
+        return;
+    if (interaction_phase(interaction) == PHASE_REQUEST &&
+        __atomic_load_n(&interaction->writers, __ATOMIC_ACQUIRE))
+        pass(connection, interaction);
+    else if (interaction_phase(interaction) == PHASE_ANSWERED)
         finish(interaction);
     else
         abandon(interaction);

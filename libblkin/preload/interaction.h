@@ -76,6 +76,8 @@ pool_name interaction_before_write(struct connection *connection, int fd);
 /* Of wanted bytes count were written; 0 if the call has failed. */
 void interaction_has_written(struct connection *connection, pool_name written, struct bytes head,
                              size_t count, size_t wanted);
+/* The same, but another thread has closed the connection meanwhile. */
+void interaction_has_written_last(pool_name written, size_t count, size_t wanted);
 /* No more will be written. */
 void interaction_stops_sending(struct connection *connection);
 

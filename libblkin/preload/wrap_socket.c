@@ -135,8 +135,14 @@ static ssize_t end_write(const struct socket_call *call, struct bytes head, size
     struct connection *connection;
     int saved_errno;
 
-    if (!(connection = connection_after(call)))
+    if (!(connection = connection_after(call))) {
+        if (call->is_on && call->written) {
+            saved_errno = preload_enter();
+            interaction_has_written_last(call->written, count, wanted);
+            preload_leave(saved_errno);
+        }
         return result;
+    }
     if (!call->is_on) {
         if (count)
             only_count(connection, DIRECTION_OUT, count);
