@@ -89,7 +89,8 @@ static inline int64_t read_time(const unsigned char *at)
 {
     uint64_t value;
 
-    (void)pb_get_fixed64(at, at + sizeof(value), &value);
+    memcpy(&value, at, sizeof(value));
+    value = le64toh(value);
     return value <= INT64_MAX ? (int64_t)value : 0;
 }
 

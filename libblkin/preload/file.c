@@ -62,11 +62,11 @@ static void keep_path(struct file *file, const char *path, size_t length)
 
 static void read_path(struct file *file, int fd)
 {
-    char own[32], path[1024];
+    char link[32], path[1024];
     ssize_t length;
 
-    (void)snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
-    length = readlink(own, path, sizeof(path) - 1);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    length = readlink(link, path, sizeof(path) - 1);
     path[length > 0 ? length : 0] = '\0';
     keep_path(file, path, strlen(path));
     file->config = preload_config()->generation;

@@ -38,7 +38,7 @@ sanitized() {
         traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
     done
     expected+=(dups:server:4 dups:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
-        signalling:client:1 files:server:3 files:client:3)
+        signalling:client:1 files:server:3 files:client:3 files::1)
     if grep -qE 'ERROR: |WARNING: |runtime error' "$WORK/account.log"; then
         show_log account 400
         fail "$name: see above"
