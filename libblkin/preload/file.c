@@ -62,16 +62,16 @@ static void keep_path(struct file *file, const char *path, size_t length)
 
 static void read_path(struct file *file, int fd)
 {
-    char link[32], path[1024];
+    char link[32], target[1024];
     ssize_t length;
 
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    length = readlink(link, path, sizeof(path) - 1);
-    path[length > 0 ? length : 0] = '\0';
-    keep_path(file, path, strlen(path));
+    length = readlink(link, target, sizeof(target) - 1);
+    target[length > 0 ? length : 0] = '\0';
+    keep_path(file, target, strlen(target));
     file->config = preload_config()->generation;
-    file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), path)
-                                                 : is_storage(path);
+    file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), target)
+                                                 : is_storage(target);
 }
 
 /* What the slot is to have. Another thread that looks at the same time finds the same. */
