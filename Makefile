@@ -533,9 +533,9 @@ check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 build-unit-tests: $(unit_tests) $(plugin)
 build-tsan-tests: $(filter $(BUILD)/%,$(tsan_tests)) $(BUILD)/tests/plugin/exporter-driver
 run-unit-tests:
-	@$(mortal) scripts/isolate tests/run $(unit_tests)
+	@$(mortal) env LANES=$${LANES:-2} scripts/isolate tests/run $(unit_tests)
 run-tsan-tests:
-	@$(mortal) env TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
+	@$(mortal) env LANES=$${LANES:-2} TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
 
 # libFuzzer, each target for FUZZ_RUNS executions; what it learns and finds stays in build/fuzz.
 # A few of them only: FUZZERS=fuzz-json

@@ -218,12 +218,12 @@ def several_requests_at_once():
 
 @scenario
 def one_asks_while_it_is_away():
-    """Eight senders do not knock at once."""
+    """Eight senders do not knock at once: each would do so some ten times."""
     with folder() as spool:
         fill(spool, 10000)
         run = Run(AWAY, "sleep:2000", "interrupt", "close", spool=spool)
         run.has(spool_waiting=10000)
-        expect(run.counts["requests"] < 25, run.explain())
+        expect(run.counts["requests"] < 50, run.explain())
 
 
 @scenario
