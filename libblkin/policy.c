@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define DIGITS "0123456789"
-#define BLANKS " \t"
 
 int blkin_policy_set(struct blkin_policy_source *source, const char *text)
 {
@@ -104,18 +103,6 @@ void blkin_policy_init(struct blkin_policy_source *source)
 }
 
 /* ---- parts of texts ---- */
-
-char *blkin_policy_trimmed(char *text)
-{
-    size_t length;
-
-    text += strspn(text, BLANKS);
-    length = strlen(text);
-    while (length > 0 && strchr(BLANKS, text[length - 1]))
-        length--;
-    text[length] = '\0';
-    return text;
-}
 
 bool blkin_policy_number(const char *text, double *number, const char **end)
 {

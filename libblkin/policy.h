@@ -53,9 +53,6 @@ void blkin_policy_after_fork(struct blkin_policy_source *source);
 
 /* ---- parts of texts ---- */
 
-/* A text without the blanks around it, which are cut off. */
-char *blkin_policy_trimmed(char *text);
-
 /*
  * Reads digits and perhaps a fraction: *end is what follows them. Returns false if there are none.
  * Not strtod(3): what it reads depends on the program's locale.

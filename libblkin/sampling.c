@@ -12,6 +12,7 @@
 #include "blkin.h"
 #include "clock.h"
 #include "policy.h"
+#include "text.h"
 #include "usage.h"
 
 #include <errno.h>
@@ -98,14 +99,14 @@ static bool parse_rule(char *text, struct rule *rule)
     if (!colon)
         return false;
     *colon = '\0';
-    text = blkin_policy_trimmed(text);
+    text = blkin_trimmed(text);
     length = strlen(text);
     rule->is_prefix = length > 0 && text[length - 1] == '*';
     length -= rule->is_prefix;
     if (length >= sizeof(rule->name) || (length == 0 && !rule->is_prefix))
         return false;
     memcpy(rule->name, text, length);
-    return parse_mode(blkin_policy_trimmed(colon + 1), rule);
+    return parse_mode(blkin_trimmed(colon + 1), rule);
 }
 
 /* The name of a severity, as syslog.conf(5) has it. */
@@ -154,10 +155,10 @@ static bool parse(const char *text, struct policy *policy)
     policy->severity = BLKIN_DEBUG;
     policy->usage = -1;
     part = strsep(&rest, ",");
-    if (!parse_mode(blkin_policy_trimmed(part), &policy->otherwise))
+    if (!parse_mode(blkin_trimmed(part), &policy->otherwise))
         return false;
     while ((part = strsep(&rest, ","))) {
-        if (!parse_part(blkin_policy_trimmed(part), policy))
+        if (!parse_part(blkin_trimmed(part), policy))
             return false;
     }
     return true;

@@ -5,6 +5,8 @@
  */
 #include "slow_rules.h"
 
+#include "text.h"
+
 #include <string.h>
 
 #define CAP_MIN 1e-3 /* alarms per second */
@@ -42,10 +44,10 @@ static bool parse_globs(char *text, struct blkin_slow_rule *rule)
     rule->service = "*";
     if (colon) {
         *colon = '\0';
-        rule->service = blkin_policy_trimmed(text);
+        rule->service = blkin_trimmed(text);
         text = colon + 1;
     }
-    rule->name = blkin_policy_trimmed(text);
+    rule->name = blkin_trimmed(text);
     return rule->service[0] && rule->name[0];
 }
 
@@ -56,7 +58,7 @@ static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
     rule->service = rule->name = "*";
     if (!*text || strchr(text, ':'))
         return !*text || parse_globs(text, rule);
-    rule->service = blkin_policy_trimmed(text);
+    rule->service = blkin_trimmed(text);
     return rule->service[0] != '\0';
 }
 
@@ -67,7 +69,7 @@ static bool parse_rule(char *text, struct blkin_slow_rule *rule)
 
     if (strcmp(text, "error") == 0)
         return parse_error_rule(text + strlen(text), rule);
-    if (last && strcmp(blkin_policy_trimmed(last + 1), "error") == 0) {
+    if (last && strcmp(blkin_trimmed(last + 1), "error") == 0) {
         *last = '\0';
         return last != text && parse_error_rule(text, rule);
     }
@@ -75,7 +77,7 @@ static bool parse_rule(char *text, struct blkin_slow_rule *rule)
         return false;
     *above = '\0';
     return parse_globs(text, rule) &&
-           parse_duration(blkin_policy_trimmed(above + 1), &rule->least_ns);
+           parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
 }
 
 /* 50/s */
@@ -119,40 +121,17 @@ const char *blkin_slow_parse(struct blkin_slow_rules *rules, const char *text)
         return text;
     strcpy(rules->texts, text);
     strcpy(rules->globs, text);
-    if (!blkin_policy_trimmed(rules->globs)[0])
+    if (!blkin_trimmed(rules->globs)[0])
         return NULL;
     while ((part = strsep(&texts, ","))) {
-        part = blkin_policy_trimmed((char *)part);
-        if (!parse_part(rules, part, blkin_policy_trimmed(strsep(&globs, ","))))
+        part = blkin_trimmed((char *)part);
+        if (!parse_part(rules, part, blkin_trimmed(strsep(&globs, ","))))
             return part;
     }
     return NULL;
 }
 
 /* ---- matching ---- */
-
-/* "*" stands for any text, "?" for any byte. */
-static bool fits(const char *glob, const char *text)
-{
-    const char *star = NULL; /* what follows the last one ... */
-    const char *from = text; /* ... and where that is tried */
-
-    while (*text) {
-        if (*glob == '*') {
-            star = ++glob;
-            from = text;
-        } else if (*glob == '?' || *glob == *text) {
-            glob++;
-            text++;
-        } else if (star) {
-            glob = star;
-            text = ++from;
-        } else {
-            return false;
-        }
-    }
-    return glob[strspn(glob, "*")] == '\0';
-}
 
 unsigned blkin_slow_find(const struct blkin_slow_rules *rules, const char *service,
                          const char *name, uint64_t duration_ns, bool has_failed)
@@ -162,8 +141,8 @@ unsigned blkin_slow_find(const struct blkin_slow_rules *rules, const char *servi
     for (unsigned i = 0; i < rules->count; i++) {
         const struct blkin_slow_rule *rule = &rules->rules[i];
 
-        if ((rule->is_of_error ? !has_failed : is_decided) || !fits(rule->service, service) ||
-            !fits(rule->name, name))
+        if ((rule->is_of_error ? !has_failed : is_decided) ||
+            !blkin_glob_fits(rule->service, service) || !blkin_glob_fits(rule->name, name))
             continue;
         if (rule->is_of_error || duration_ns >= rule->least_ns)
             return i;

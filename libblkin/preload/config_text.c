@@ -5,22 +5,11 @@
  */
 #include "config.h"
 
+#include "../text.h"
+
 #include <string.h>
 
-#define BLANKS   " \t"
 #define PORT_MAX 65535
-
-static char *trimmed(char *text)
-{
-    size_t length;
-
-    text += strspn(text, BLANKS);
-    length = strlen(text);
-    while (length > 0 && strchr(BLANKS, text[length - 1]))
-        length--;
-    text[length] = '\0';
-    return text;
-}
 
 /* ---- values ---- */
 
@@ -60,35 +49,12 @@ static bool add_glob(char globs[PRELOAD_CONFIG_MAX + 1], const char *glob)
     return true;
 }
 
-/* "*" stands for any text, also with slashes; "?" for any byte. */
-static bool fits(const char *glob, const char *text)
-{
-    const char *star = NULL; /* what follows the last one ... */
-    const char *from = text; /* ... and where that is tried */
-
-    while (*text) {
-        if (*glob == '*') {
-            star = ++glob;
-            from = text;
-        } else if (*glob == '?' || *glob == *text) {
-            glob++;
-            text++;
-        } else if (star) {
-            glob = star;
-            text = ++from;
-        } else {
-            return false;
-        }
-    }
-    return glob[strspn(glob, "*")] == '\0';
-}
-
 static bool fits_one_of(const char *globs, const char *text)
 {
     bool does = !*globs;
 
     for (; *globs && !does; globs += strlen(globs) + 1)
-        does = fits(globs, text);
+        does = blkin_glob_fits(globs, text);
     return does;
 }
 
@@ -103,8 +69,9 @@ static bool read_port(struct preload_config *config, char *item)
     if (dash)
         *dash++ = '\0';
     if (config->range_count == PRELOAD_RANGES_MAX ||
-        !read_number(trimmed(item), PORT_MAX, &first) ||
-        !read_number(dash ? trimmed(dash) : item, PORT_MAX, &last) || first == 0 || last < first)
+        !read_number(blkin_trimmed(item), PORT_MAX, &first) ||
+        !read_number(dash ? blkin_trimmed(dash) : item, PORT_MAX, &last) || first == 0 ||
+        last < first)
         return false;
     config->ranges[config->range_count].first = (uint16_t)first;
     config->ranges[config->range_count++].last = (uint16_t)last;
@@ -240,7 +207,7 @@ static bool read_items(struct reading *reading, char *value)
     char *item;
 
     while ((item = strsep(&value, between))) {
-        item = trimmed(item);
+        item = blkin_trimmed(item);
         if (*item && !reading->key->read(reading->config, item))
             return false;
     }
@@ -253,8 +220,8 @@ static bool read_part(struct reading *reading, char *part)
     char *equals = strchr(part, '=');
 
     if (equals) {
-        reading->key = find_key(part, strcspn(part, BLANKS "="));
-        part = trimmed(equals + 1);
+        reading->key = find_key(part, strcspn(part, BLKIN_BLANKS "="));
+        part = blkin_trimmed(equals + 1);
     } else if (reading->key && reading->key->between != ',') {
         reading->key = NULL;
     }
@@ -270,12 +237,12 @@ static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CO
 {
     char *part;
 
-    line = trimmed(line);
+    line = blkin_trimmed(line);
     reading->key = NULL;
     if (*line == '#')
         return true;
     while ((part = strsep(&line, ","))) {
-        part = trimmed(part);
+        part = blkin_trimmed(part);
         strcpy(wrong, part); /* before it is cut */
         reading->expected = "one of ports=, programs=, files=, file-calls=, min-us=, usage=, "
                             "guesses=, payload= and service=";

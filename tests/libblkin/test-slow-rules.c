@@ -160,7 +160,7 @@ static void test_globs(void)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        if (fits(cases[i].glob, cases[i].text) != cases[i].fits) {
+        if (blkin_glob_fits(cases[i].glob, cases[i].text) != cases[i].fits) {
             fprintf(stderr, "%s: %s\n", cases[i].glob, cases[i].text);
             check_failures++;
         }
@@ -174,7 +174,7 @@ static void test_hard_glob(void)
 
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    CHECK(!fits("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text));
+    CHECK(!blkin_glob_fits("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text));
 }
 
 #define MS UINT64_C(1000000)

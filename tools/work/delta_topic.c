@@ -117,8 +117,12 @@ static void set_problem(struct delta_topic *topic, rd_kafka_resp_err_t code, con
 
 static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
 {
+    struct delta_topic *topic = context;
+
     (void)handle;
-    set_problem(context, (rd_kafka_resp_err_t)code, reason);
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && topic->problem.text[0])
+        return; /* why there is none, was said */
+    set_problem(topic, (rd_kafka_resp_err_t)code, reason);
 }
 
 const char *delta_topic_problem(const struct delta_topic *topic)
@@ -164,6 +168,12 @@ static bool start(struct delta_topic *topic, int32_t partition, int limit_ms)
     return true;
 }
 
+static bool is_of_no_broker(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__TIMED_OUT ||
+           code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+}
+
 /* How many partitions there are; -1 with the problem set. */
 static int32_t ask_partitions(struct delta_topic *topic, int limit_ms)
 {
@@ -176,7 +186,7 @@ static int32_t ask_partitions(struct delta_topic *topic, int limit_ms)
         code = metadata->topics[0].err;
     if (!code && metadata->topic_cnt == 1)
         count = metadata->topics[0].partition_cnt;
-    else if (code && !(code == RD_KAFKA_RESP_ERR__TRANSPORT && topic->problem.text[0]))
+    else if (code && !(is_of_no_broker(code) && topic->problem.text[0]))
         set_problem(topic, code, rd_kafka_err2str(code)); /* why there is no broker, was said */
     if (metadata)
         rd_kafka_metadata_destroy(metadata);
