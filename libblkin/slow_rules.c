@@ -76,8 +76,7 @@ static bool parse_rule(char *text, struct blkin_slow_rule *rule)
     if (!above)
         return false;
     *above = '\0';
-    return parse_globs(text, rule) &&
-           parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
+    return parse_globs(text, rule) && parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
 }
 
 /* 50/s */
