@@ -140,7 +140,7 @@ static bool put_group(struct reading *reading, struct slot *slot)
     for (int file = 0; file < GROUP_FILES; file++) {
         if (slot->fds[file] < 0)
             continue;
-        lines_begin(&host->lines, slot->fds[file], true);
+        lines_begin(&host->lines, slot->fds[file], RECORD_WHOLE);
         put_file(reading, file);
         if (!host->lines.error)
             continue;
@@ -155,22 +155,16 @@ static bool put_group(struct reading *reading, struct slot *slot)
 void read_cgroups(struct reading *reading)
 {
     struct host *const host = reading->host;
-    size_t first;
-    size_t count;
+    struct each each = each_of(host, HOST_CGROUP);
 
-    slots_of(HOST_CGROUP, &first, &count);
-    for (size_t i = first; i < first + count; i++) {
-        struct slot *const slot = &host->slots[i];
-
-        if (!slot->is_used)
-            continue;
+    for (struct slot *slot; (slot = each_next(host, &each));) {
         reading->monotonic = now_ns();
         if (put_group(reading, slot)) {
             give(reading, slot);
             continue;
         }
         reading->present = 0;
-        slot_release(host, slot);
+        slot_release(host, HOST_CGROUP, slot);
         host->has_ended = true;
     }
 }
@@ -188,13 +182,11 @@ struct walk {
 
 static struct slot *slot_of_path(struct host *host, const char *path)
 {
-    size_t first;
-    size_t count;
+    struct each each = each_of(host, HOST_CGROUP);
 
-    slots_of(HOST_CGROUP, &first, &count);
-    for (size_t i = first; i < first + count; i++)
-        if (host->slots[i].is_used && strcmp(host->slots[i].name, path) == 0)
-            return &host->slots[i];
+    for (struct slot *slot; (slot = each_next(host, &each));)
+        if (strcmp(slot->name, path) == 0)
+            return slot;
     return NULL;
 }
 
@@ -210,7 +202,7 @@ static void add_group(struct host *host, int folder, const char *path)
     for (int file = 0; file < GROUP_FILES; file++)
         slot->fds[file] = open_at(folder, group_files[file], false);
     if (slot->fds[GROUP_CPU] < 0)
-        slot_release(host, slot);
+        slot_release(host, HOST_CGROUP, slot);
 }
 
 static void add_processes(struct host *host, int folder)
@@ -223,7 +215,7 @@ static void add_processes(struct host *host, int folder)
 
     if (fd < 0)
         return;
-    lines_begin(&host->lines, fd, false);
+    lines_begin(&host->lines, fd, RECORD_ANY);
     while (count < sizeof(pids) / sizeof(pids[0]) && lines_next(&host->lines, &line))
         if (text_next_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
             pids[count++] = (uint32_t)pid;

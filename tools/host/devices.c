@@ -6,6 +6,7 @@
 #include "parts.h"
 
 #define SECTOR_BYTES 512
+#define NOTHING_DONE " 0 0 0 0 0 0 0 0 0 0 0"
 
 /* ---- disks: the numbers of a line of /proc/diskstats, after the name */
 
@@ -94,14 +95,17 @@ static void put_disk(struct reading *reading, struct slot *slot, const uint64_t 
 static void read_disk(struct reading *reading, struct text line)
 {
     uint64_t fields[FIELDS_MOST];
-    uint64_t number;
     struct text name;
     struct slot *slot;
     size_t count;
 
-    if (!text_next_number(&line, &number) || !text_next_number(&line, &number) ||
-        !text_word(&line, &name) ||
-        (count = text_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
+    if (text_numbers(&line, fields, 2) < 2 || !text_word(&line, &name)) {
+        reading->host->counts.not_understood++;
+        return;
+    }
+    if (TEXT_BEGINS(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
+        return; /* many loop devices are so */
+    if ((count = text_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -117,7 +121,7 @@ void read_disks(struct reading *reading)
     struct host *const host = reading->host;
     struct text line;
 
-    if (!begin_file(host, FILE_DISKSTATS, false))
+    if (!begin_file(host, FILE_DISKSTATS, RECORD_ANY))
         return;
     while (lines_next(&host->lines, &line))
         read_disk(reading, line);
@@ -166,7 +170,7 @@ void read_networks(struct reading *reading)
     size_t number = 0;
     struct text line;
 
-    if (!begin_file(host, FILE_NET_DEV, false))
+    if (!begin_file(host, FILE_NET_DEV, RECORD_LINE))
         return;
     while (lines_next(&host->lines, &line))
         if (++number > HEADING_LINES)

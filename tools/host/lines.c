@@ -6,13 +6,22 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define PAGE_LEAST 4096       /* of the kernel */
 #define FILE_BYTES (16 << 20) /* no file of /proc that is read is so long: it has no end */
 
-void lines_begin(struct lines *lines, int fd, bool is_whole)
+void lines_begin(struct lines *lines, int fd, size_t record)
 {
     char *const buffer = lines->buffer;
 
-    *lines = (struct lines){.buffer = buffer, .fd = fd, .is_whole = is_whole};
+    *lines = (struct lines){.buffer = buffer, .fd = fd, .record = record};
+}
+
+/* Saves a read that would give nothing. */
+static bool is_last(const struct lines *lines, size_t got, size_t room)
+{
+    if (lines->record == RECORD_WHOLE)
+        return got < room;
+    return lines->record < PAGE_LEAST && got < room && got < PAGE_LEAST - lines->record;
 }
 
 /* More bytes behind those that are there. Returns false if there are none, or no room. */
@@ -29,6 +38,9 @@ static bool fill(struct lines *lines)
     room = LINES_BYTES - lines->end;
     if (room == 0)
         return false;
+    if (lines->ask > 0 && lines->ask < room)
+        room = lines->ask;
+    lines->ask = 0;
     got = pread(lines->fd, lines->buffer + lines->end, room, lines->offset);
     if (got < 0)
         lines->error = errno;
@@ -38,7 +50,7 @@ static bool fill(struct lines *lines)
     }
     lines->end += (size_t)got;
     lines->offset += got;
-    lines->is_end = (lines->is_whole && (size_t)got < room) || lines->offset > FILE_BYTES;
+    lines->is_end = is_last(lines, (size_t)got, room) || lines->offset > FILE_BYTES;
     return true;
 }
 

@@ -13,11 +13,13 @@
 #include <sys/types.h>
 
 #define LINES_BYTES 65536 /* of a line, with its \n */
+#define DIGITS_SAFE 20    /* so many may not fit into 64 bits */
 
 struct lines {
     char *buffer; /* LINES_BYTES */
     int fd;
-    bool is_whole; /* the kernel gives the whole file to one read, if it fits */
+    size_t record; /* of the file, at most */
+    size_t ask;    /* so many bytes first, as the rest may not be needed; 0: all */
     bool is_end;
     bool is_cut;     /* what comes next is the rest of a line that was too long */
     int error;       /* errno of a read that failed; after that there are no lines */
@@ -27,7 +29,15 @@ struct lines {
     size_t end;
 };
 
-void lines_begin(struct lines *lines, int fd, bool is_whole);
+/*
+ * record: how long the pieces are at most that the kernel writes such a file from. A read gives a
+ * page of them; with less than that was room for another piece, and there is none. WHOLE: the
+ * file is one piece.
+ */
+#define RECORD_WHOLE 0
+#define RECORD_LINE  256
+#define RECORD_ANY   SIZE_MAX
+void lines_begin(struct lines *lines, int fd, size_t record);
 
 /* A piece of text: not ended by \0, and any bytes but that of the line's end. */
 struct text {
@@ -37,6 +47,12 @@ struct text {
 
 /* It is in the buffer until the next call. */
 bool lines_next(struct lines *lines, struct text *line);
+
+/* Bytes of the file before the next line. */
+static inline size_t lines_offset(const struct lines *lines)
+{
+    return (size_t)lines->offset - (lines->end - lines->begin);
+}
 
 static inline size_t text_length(struct text text)
 {
@@ -87,21 +103,36 @@ static inline bool text_number(struct text text, uint64_t *number)
     return true;
 }
 
-static inline bool text_next_number(struct text *line, uint64_t *number)
-{
-    struct text word;
-
-    return text_word(line, &word) && text_number(word, number);
-}
-
-/* The numbers that the line goes on with, at most `most`. */
+/* The numbers that the line goes on with, at most `most`, which are taken off it. This is what most
+ * of the reading costs. */
 static inline size_t text_numbers(struct text *line, uint64_t *numbers, size_t most)
 {
+    const char *const end = line->end;
+    const char *at = line->at;
     size_t count = 0;
 
-    while (count < most && text_next_number(line, &numbers[count]))
-        count++;
+    while (count < most) {
+        uint64_t value = 0;
+        const char *digits;
+        unsigned digit;
+
+        while (at < end && (*at == ' ' || *at == '\t'))
+            at++;
+        for (digits = at; at < end && (digit = (unsigned)(unsigned char)*at - '0') <= 9; at++)
+            value = value * 10 + digit;
+        if (at == digits || (at < end && *at != ' ' && *at != '\t'))
+            break;
+        if (at - digits >= DIGITS_SAFE && !text_number((struct text){digits, at}, &value))
+            break;
+        line->at = at;
+        numbers[count++] = value;
+    }
     return count;
+}
+
+static inline bool text_next_number(struct text *line, uint64_t *number)
+{
+    return text_numbers(line, number, 1) == 1;
 }
 
 #endif

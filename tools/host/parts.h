@@ -65,8 +65,10 @@ struct host {
     struct lines lines;
     /* by place in the file: the slot that was there last time */
     uint16_t order[HOST_KINDS][HOST_SLOTS];
+    size_t used[HOST_KINDS]; /* slots that are used: the first of the kind's are taken first */
     int tcp_metrics[HOST_METRICS_MAX]; /* of the columns of Tcp in /proc/net/snmp; -1: none */
     size_t tcp_count;                  /* 0: not looked at yet */
+    size_t vmstat_ask; /* bytes of /proc/vmstat that hold all that is needed of it; 0: not known */
     struct {
         uint64_t tick;
         uint64_t monotonic;
@@ -91,6 +93,7 @@ struct reading {
     enum host_kind kind;
     uint64_t monotonic;
     size_t position; /* the next instance's, in the file */
+    size_t seen;     /* instances */
     uint64_t values[HOST_METRICS_MAX];
     uint64_t present;
     host_sampled_fn *sampled;
@@ -105,7 +108,16 @@ struct slot *slot_find(struct reading *reading, struct text name, bool matters);
 struct slot *slot_single(struct reading *reading);
 /* NULL: no room, counted. Its files are -1. */
 struct slot *slot_take(struct host *host, enum host_kind kind, struct text name);
-void slot_release(struct host *host, struct slot *slot);
+void slot_release(struct host *host, enum host_kind kind, struct slot *slot);
+
+/* Those that are used; the one that is given may be released. */
+struct each {
+    size_t at;
+    size_t left;
+};
+struct each each_of(const struct host *host, enum host_kind kind);
+struct slot *each_next(struct host *host, struct each *each); /* NULL: no more */
+
 /* Those of the kind that this reading did not see ended. */
 void slots_sweep(const struct reading *reading);
 
@@ -119,7 +131,7 @@ static inline void put_value(struct reading *reading, size_t i, uint64_t value)
 void give(struct reading *reading, const struct slot *slot);
 
 /* Begins with a file of the host. Returns false if it is not there. */
-bool begin_file(struct host *host, enum file file, bool is_whole);
+bool begin_file(struct host *host, enum file file, size_t record);
 /* Counts what was wrong with the file that was just read. Returns false if it could not be read. */
 bool end_file(struct host *host);
 

@@ -125,7 +125,7 @@ static void put_io(struct reading *reading, struct slot *slot)
 
     if (slot->fds[PID_IO] < 0)
         return;
-    lines_begin(&host->lines, slot->fds[PID_IO], true);
+    lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
     while (next < sizeof(fields) / sizeof(fields[0]) && lines_next(&host->lines, &line)) {
         if (!text_word(&line, &name) ||
             !text_is(name, fields[next].name, strlen(fields[next].name)))
@@ -179,22 +179,16 @@ static void put_descriptors(struct reading *reading, struct slot *slot)
 void read_processes(struct reading *reading)
 {
     struct host *const host = reading->host;
-    size_t first;
-    size_t count;
+    struct each each = each_of(host, HOST_PROCESS);
 
-    slots_of(HOST_PROCESS, &first, &count);
-    for (size_t i = first; i < first + count; i++) {
-        struct slot *const slot = &host->slots[i];
-
-        if (!slot->is_used)
-            continue;
+    for (struct slot *slot; (slot = each_next(host, &each));) {
         reading->monotonic = now_ns();
         if (put_stat(reading, slot)) {
             put_io(reading, slot);
             put_descriptors(reading, slot);
             give(reading, slot);
         } else {
-            slot_release(host, slot);
+            slot_release(host, HOST_PROCESS, slot);
             host->has_ended = true;
         }
     }
@@ -204,13 +198,11 @@ void read_processes(struct reading *reading)
 
 static struct slot *slot_of_pid(struct host *host, uint32_t pid)
 {
-    size_t first;
-    size_t count;
+    struct each each = each_of(host, HOST_PROCESS);
 
-    slots_of(HOST_PROCESS, &first, &count);
-    for (size_t i = first; i < first + count; i++)
-        if (host->slots[i].is_used && host->slots[i].pid == pid)
-            return &host->slots[i];
+    for (struct slot *slot; (slot = each_next(host, &each));)
+        if (slot->pid == pid)
+            return slot;
     return NULL;
 }
 
@@ -222,7 +214,6 @@ static int open_of_pid(const struct host *host, uint32_t pid, const char *file, 
     return open_at(host->proc, path, is_folder);
 }
 
-/* comm: what it has to be called to be wanted, or NULL. */
 static void watch(struct host *host, uint32_t pid, bool by_name)
 {
     const int fd = slot_of_pid(host, pid) ? -1 : open_of_pid(host, pid, "stat", false);
@@ -297,6 +288,8 @@ void find_processes(struct host *host)
         .now = &host->pids[~host->find_turn & 1],
     };
 
+    if (host->period[HOST_PROCESS] == 0)
+        return;
     for (size_t i = 0; i < patterns->count; i++)
         if (patterns->list[i].kind == PATTERN_PID && !patterns->list[i].takes_away)
             process_add(host, patterns->list[i].pid);

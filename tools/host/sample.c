@@ -67,6 +67,25 @@ static bool slot_is(const struct slot *slot, struct text name)
            memcmp(slot->name, name.at, text_length(name)) == 0 && !slot->name[text_length(name)];
 }
 
+struct each each_of(const struct host *host, enum host_kind kind)
+{
+    struct each each = {.left = host->used[kind]};
+    size_t count;
+
+    slots_of(kind, &each.at, &count);
+    return each;
+}
+
+struct slot *each_next(struct host *host, struct each *each)
+{
+    if (each->left == 0)
+        return NULL;
+    each->left--;
+    while (!host->slots[each->at].is_used)
+        each->at++;
+    return &host->slots[each->at++];
+}
+
 struct slot *slot_take(struct host *host, enum host_kind kind, struct text name)
 {
     const size_t length = text_length(name);
@@ -80,6 +99,7 @@ struct slot *slot_take(struct host *host, enum host_kind kind, struct text name)
         if (slot->is_used)
             continue;
         slot->is_used = true;
+        host->used[kind]++;
         slot->pid = 0;
         slot->generation++;
         slot->seen = 0;
@@ -95,8 +115,9 @@ struct slot *slot_take(struct host *host, enum host_kind kind, struct text name)
     return NULL;
 }
 
-void slot_release(struct host *host, struct slot *slot)
+void slot_release(struct host *host, enum host_kind kind, struct slot *slot)
 {
+    host->used[kind]--;
     for (size_t file = 0; file < SLOT_FILES; file++)
         if (slot->fds[file] >= 0)
             close(slot->fds[file]);
@@ -151,6 +172,7 @@ struct slot *slot_find(struct reading *reading, struct text name, bool matters)
         return NULL;
     }
     slot->seen = host->tick;
+    reading->seen++;
     if (reading->position < count)
         order[reading->position++] = (uint16_t)((size_t)(slot - host->slots) - first);
     return slot;
@@ -158,13 +180,16 @@ struct slot *slot_find(struct reading *reading, struct text name, bool matters)
 
 void slots_sweep(const struct reading *reading)
 {
+    struct host *const host = reading->host;
     size_t first;
     size_t count;
 
     slots_of(reading->kind, &first, &count);
+    if (reading->seen == host->used[reading->kind])
+        return; /* as nearly always */
     for (size_t i = first; i < first + count; i++)
-        if (reading->host->slots[i].is_used && reading->host->slots[i].seen != reading->host->tick)
-            slot_release(reading->host, &reading->host->slots[i]);
+        if (host->slots[i].is_used && host->slots[i].seen != host->tick)
+            slot_release(host, reading->kind, &host->slots[i]);
 }
 
 /* ---- files */
@@ -202,11 +227,11 @@ void entries(int folder, entry_fn *entry, void *context)
     }
 }
 
-bool begin_file(struct host *host, enum file file, bool is_whole)
+bool begin_file(struct host *host, enum file file, size_t record)
 {
     if (host->files[file] < 0)
         return false;
-    lines_begin(&host->lines, host->files[file], is_whole);
+    lines_begin(&host->lines, host->files[file], record);
     return true;
 }
 
@@ -304,9 +329,12 @@ void host_close(struct host *host)
 {
     if (!host)
         return;
-    for (size_t i = 0; i < HOST_SLOTS; i++)
-        if (host->slots[i].is_used)
-            slot_release(host, &host->slots[i]);
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        struct each each = each_of(host, (enum host_kind)kind);
+
+        for (struct slot *slot; (slot = each_next(host, &each));)
+            slot_release(host, (enum host_kind)kind, slot);
+    }
     for (int file = 0; file < FILES; file++)
         if (host->files[file] >= 0)
             close(host->files[file]);

@@ -5,7 +5,8 @@
  */
 #include "parts.h"
 
-#define CPU_TIMES (CPU_STEAL + 1)
+#define CPU_TIMES   (CPU_STEAL + 1)
+#define VMSTAT_MORE 32 /* bytes that what is needed of the file may grow by until the next time */
 
 /* ---- /proc/stat: of two groups, read once */
 
@@ -74,7 +75,7 @@ static bool read_stat(struct reading *reading)
     host->stat.tick = host->tick;
     host->stat.monotonic = reading->monotonic;
     host->stat.present = 0;
-    if (!begin_file(host, FILE_STAT, true))
+    if (!begin_file(host, FILE_STAT, RECORD_WHOLE))
         return false;
     while (lines_next(&host->lines, &line)) {
         if (!text_word(&line, &name))
@@ -115,7 +116,7 @@ static void read_load(struct reading *reading)
     struct text word;
     uint64_t load;
 
-    if (!begin_file(host, FILE_LOADAVG, true))
+    if (!begin_file(host, FILE_LOADAVG, RECORD_WHOLE))
         return;
     lines_next(&host->lines, &line);
     for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
@@ -188,7 +189,7 @@ static void read_meminfo(struct reading *reading)
     struct text name;
     uint64_t kb;
 
-    if (!begin_file(host, FILE_MEMINFO, true))
+    if (!begin_file(host, FILE_MEMINFO, RECORD_WHOLE))
         return;
     while (left > 0 && lines_next(&host->lines, &line)) {
         if (!text_word(&line, &name) || !(field = field_find(FIELDS(memory_fields), name)))
@@ -205,29 +206,38 @@ static void read_meminfo(struct reading *reading)
 static void read_vmstat(struct reading *reading)
 {
     struct host *const host = reading->host;
-    const struct field *field;
+    const struct field *field = NULL;
     uint64_t stalls = 0;
+    size_t left = sizeof(event_fields) / sizeof(event_fields[0]);
     bool has_stalls = false;
     struct text line;
     struct text name;
     uint64_t count;
 
-    if (!begin_file(host, FILE_VMSTAT, false))
+    if (!begin_file(host, FILE_VMSTAT, RECORD_LINE))
         return;
-    while (lines_next(&host->lines, &line)) {
-        if (line.at == line.end || (*line.at != 'p' && *line.at != 'a' && *line.at != 'o') ||
-            !text_word(&line, &name))
+    host->lines.ask = host->vmstat_ask;
+    while (left > 0 && lines_next(&host->lines, &line)) {
+        const bool is_stalls = TEXT_BEGINS(line, "allocstall");
+
+        /* of the hundreds of lines */
+        if (!is_stalls && !TEXT_BEGINS(line, "pswp") && !TEXT_BEGINS(line, "pgmajf") &&
+            !TEXT_BEGINS(line, "oom_"))
             continue;
-        if (TEXT_BEGINS(name, "allocstall") && text_next_number(&line, &count)) {
+        if (!text_word(&line, &name) ||
+            (!is_stalls && !(field = field_find(FIELDS(event_fields), name))))
+            continue;
+        if (!text_next_number(&line, &count)) {
+            host->counts.not_understood++;
+        } else if (is_stalls) {
             stalls += count; /* one of each zone */
             has_stalls = true;
-        } else if ((field = field_find(FIELDS(event_fields), name))) {
-            if (text_next_number(&line, &count))
-                put_value(reading, field->i, count);
-            else
-                host->counts.not_understood++;
+        } else {
+            put_value(reading, field->i, count);
+            left--;
         }
     }
+    host->vmstat_ask = left > 0 ? 0 : lines_offset(&host->lines) + VMSTAT_MORE;
     if (has_stalls)
         put_value(reading, MEMORY_STALLS, stalls);
     end_file(host);
@@ -285,7 +295,7 @@ void read_pressure(struct reading *reading)
     };
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (!begin_file(reading->host, files[i].file, true))
+        if (!begin_file(reading->host, files[i].file, RECORD_WHOLE))
             continue;
         read_pressure_lines(reading, files[i].first);
         end_file(reading->host);
@@ -338,7 +348,7 @@ void read_tcp(struct reading *reading)
     struct text line;
     struct text word;
 
-    if (!begin_file(host, FILE_NET_SNMP, false))
+    if (!begin_file(host, FILE_NET_SNMP, RECORD_WHOLE))
         return;
     while (lines_next(&host->lines, &line)) {
         if (!TEXT_BEGINS(line, "Tcp: ") || !text_word(&line, &word))
