@@ -21,8 +21,8 @@
 #define DAY_MS  INT64_C(86400000)
 
 static const char *const sections[KEY_SECTIONS] = {"",    "live", "rotate", "record",
-                                                   "hub", "stat", "work"};
-enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK };
+                                                   "hub", "stat", "work",   "host"};
+enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -88,6 +88,16 @@ static const struct key own[] = {
     A_TEXT(WORK, "instance", 200, ""),
     AN_INTEGER(WORK, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, "commit-ms", 10, 8000, 1000),
+    A_TEXT(HOST, "cpu", 1023, NULL), /* as of host/settings.h, all up to "cgroup" */
+    A_TEXT(HOST, "memory", 1023, NULL),
+    A_TEXT(HOST, "pressure", 1023, NULL),
+    A_TEXT(HOST, "run-queue", 1023, NULL),
+    A_TEXT(HOST, "disk", 1023, NULL),
+    A_TEXT(HOST, "network", 1023, NULL),
+    A_TEXT(HOST, "tcp", 1023, NULL),
+    A_TEXT(HOST, "process", 1023, NULL),
+    A_TEXT(HOST, "cgroup", 1023, NULL),
+    A_TEXT(HOST, "host-filters", 4000, ""),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
     A_TEXT(ALL, "hub-ca-file", 4000, ""),
     A_TEXT(ALL, "hub-cert-file", 4000, ""),
