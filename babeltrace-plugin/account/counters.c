@@ -33,6 +33,8 @@ const struct counter counters[] = {
      "Streaming events of spans that were over already, or whose begin was not seen."},
     {"events_of_processes", COUNTER, SECTION_EVENTS, "of processes", AT(core.events_process),
      "Events about a process, not about a span."},
+    {"events_of_hosts", COUNTER, SECTION_EVENTS, "of hosts", AT(core.events_metric),
+     "Events about a host, not about a span: samples of its metrics."},
     {"events_of_alarms", COUNTER, SECTION_EVENTS, "alarms", AT(input.alarms),
      "Events that a span was slow: they tell of it to who watches, and add nothing to the span."},
     {"events_unwanted", COUNTER, SECTION_EVENTS, "unwanted", AT(input.unwanted),
@@ -40,6 +42,8 @@ const struct counter counters[] = {
 
     {"events_missing", COUNTER, SECTION_MISSING, "events", AT(core.events_missing),
      "Events that were recorded and never came: gaps in sequence numbers."},
+    {"metrics_missing", COUNTER, SECTION_MISSING, "metrics", AT(core.metrics_missing),
+     "Samples of hosts' metrics that were recorded and never came: gaps in sequence numbers."},
     {"annotations_lost", COUNTER, SECTION_MISSING, "annotations and tags", AT(core.log_errors),
      "Annotations, tags and steps lost for want of room, or unreadable."},
     {"spans_cut", COUNTER, SECTION_MISSING, "spans cut short", AT(output.cut),
@@ -249,7 +253,7 @@ bool counts_add_up(const struct counts *counts)
 }
 
 /* Most have nothing to join, no spool, no Kafka, no run before, least of all one that was killed,
- * and no alarms, and want all traces. */
+ * and no alarms or metrics, and want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
@@ -257,6 +261,7 @@ static bool is_rare(const struct counter *counter, const struct counts *counts)
         counter->offset == AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
+        counter->offset == AT(core.events_metric) || counter->offset == AT(core.metrics_missing) ||
         counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
     if (counter->section == SECTION_JOINS)

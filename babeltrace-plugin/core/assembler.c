@@ -141,7 +141,9 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api && !assembler->options.is_choice)
         assembler_note_sequence(assembler, event);
-    if (event->kind == EVENT_PROCESS) {
+    if (event->kind == EVENT_METRIC) {
+        assembler->counts.events_metric++;
+    } else if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
         note_clock(assembler, event);
     } else if (!has_ids(event)) {

@@ -55,6 +55,8 @@ struct assembler_counts {
     uint64_t events_late;      /* of a streamed span that has ended, or whose begin was not seen */
     uint64_t events_duplicate; /* of a span that was given out already, see below */
     uint64_t events_process;   /* about a process, not about a span */
+    uint64_t events_metric;    /* about a host, not about a span */
+    uint64_t metrics_missing;  /* never seen: gaps in the sequence numbers of metrics */
     uint64_t events_missing;   /* never seen: gaps in sequence numbers */
     uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
     uint64_t spans_open;

@@ -72,7 +72,7 @@ void sequence_table_free(struct sequence_table *table);
 void sequence_table_save(const struct sequence_table *table, struct state_writer *writer);
 void sequence_table_restore(struct sequence_table *table, struct state_reader *reader);
 
-/* Counts and notes events of its thread that are missing before this event of the span API. */
+/* Counts and notes events of its thread that are missing before this event of the span API, or of a host. */
 void assembler_note_sequence(struct assembler *assembler, const struct event *event);
 
 /* Tags a span with what was lost while it was open, if anything: of itself, or of spans below. */

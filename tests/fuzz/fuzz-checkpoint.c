@@ -41,7 +41,7 @@ static struct event take_event(struct input *source)
     const uint64_t choice = take(source, 1);
 
     return (struct event){
-        .kind = (enum event_kind)(choice % (EVENT_PROCESS + 1)),
+        .kind = (enum event_kind)(choice % (EVENT_METRIC + 1)),
         .time_ns = (int64_t)(take(source, 1) * 10000000),
         .origin = {.host = choice & 16 ? text_of("near") : text_of("far"), .pid = 7},
         .trace_id_high = choice & 8 ? JOIN_TRACE_HIGH : 0,
@@ -164,7 +164,8 @@ static void check_end(struct assembler *assembler, struct hold *hold)
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
-                                  counts->events_duplicate + counts->events_process);
+                                  counts->events_duplicate + counts->events_process +
+                                  counts->events_metric);
     REQUIRE(counts->spans_finished + spans_before == spans);
     REQUIRE(join_counts(join).spans_held == 0 && join_counts(join).waiting == 0);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
