@@ -569,7 +569,8 @@ $(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
 $(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
-	$(addprefix tools/config/,config.c file.c keys.c)
+	$(addprefix tools/config/,config.c file.c keys.c) tools/duration.c \
+	$(addprefix tools/host/,definitions.c settings.c)
 $(BUILD)/fuzz/fuzz-config: included = %/config.c
 $(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)

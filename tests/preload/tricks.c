@@ -543,33 +543,67 @@ static void results(void)
     SHOW(close(fd));
 }
 
-/* As many connections at once as there are descriptors for, one request each. */
+static void need_descriptors(int count)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        fail("RLIMIT_NOFILE");
+    limit.rlim_cur = (rlim_t)count + 100;
+    if (limit.rlim_max < limit.rlim_cur)
+        limit.rlim_max = limit.rlim_cur; /* root may */
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        fail("RLIMIT_NOFILE");
+}
+
+/* The client: a request on each of so many connections, all of them before the first answer. */
+static void ask_on_many(int count)
+{
+    int *ours = calloc((size_t)count, sizeof(int));
+    char line[LINE + 1], answer[OUT];
+
+    line_write(line, 1, 0, OUT);
+    for (int i = 0; i < count; i++)
+        ours[i] = connect_to(port, 0);
+    for (int i = 0; i < count; i++)
+        give_all(0, ours[i], line, LINE);
+    for (int i = 0; i < count; i++) {
+        if (!take_all(0, ours[i], answer, OUT))
+            fail("answer");
+    }
+    for (int i = 0; i < count; i++)
+        close(ours[i]);
+}
+
+/*
+ * So many connections at once, one request each. The server reads all of them before it answers the
+ * first one.
+ */
 static void many(void)
 {
     const char *text = getenv("CONNECTIONS");
     const int count = text ? atoi(text) : 1000;
-    struct rlimit limit = {(rlim_t)count * 2 + 100, (rlim_t)count * 2 + 100};
-    int *ours = calloc((size_t)count, sizeof(int)), *theirs = calloc((size_t)count, sizeof(int));
+    int *theirs = calloc((size_t)count, sizeof(int));
+    char line[LINE];
+    pid_t client;
 
-    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        fail("RLIMIT_NOFILE");
-    for (int i = 0; i < count; i++) {
-        ours[i] = connect_to(port, 0);
+    need_descriptors(count);
+    client = fork();
+    if (client == 0) {
+        ask_on_many(count);
+        exit(0);
+    }
+    for (int i = 0; i < count; i++)
         theirs[i] = taken();
-    }
     for (int i = 0; i < count; i++) {
-        char line[LINE + 1], answer[OUT];
-
-        line_write(line, 1, 0, OUT);
-        give_all(0, ours[i], line, LINE);
-        serve(theirs[i]);
-        if (!take_all(0, ours[i], answer, OUT))
-            fail("answer");
+        if (!take_all(0, theirs[i], line, LINE))
+            fail("request");
     }
-    for (int i = 0; i < count; i++) {
-        close(ours[i]);
-        close(theirs[i]);
-    }
+    for (int i = 0; i < count; i++)
+        give_all(0, theirs[i], body, OUT);
+    has_asked(client);
+    for (int i = 0; i < count; i++)
+        expect_end(theirs[i]);
 }
 
 int main(int argc, char **argv)

@@ -23,6 +23,7 @@ BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # for what refuses to be root
 LIMIT_S = 30
+DESCRIPTORS = 12000  # that a server may have: nginx closes waiting clients when few are left
 
 
 def fetch(*packages):
@@ -209,7 +210,8 @@ pid {folder}/{name}.pid;
 error_log stderr error;
 {user}
 env HOME; env LTTNG_HOME; env LTTNG_UST_ALLOW_BLOCKING;
-events {{ worker_connections 1024; }}
+worker_rlimit_nofile {descriptors};
+events {{ worker_connections {descriptors}; }}
 http {{
     {paths}
     log_format ids '$remote_port $http_x_id';
@@ -236,7 +238,7 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     if not (world.folder / "file").exists():
         world.make("file", "x" * 4096)
     config = world.make(f"{name}.conf", NGINX.format(
-        folder=world.folder, name=name, port=port, upstream=upstream, location=location,
+        folder=world.folder, name=name, port=port, descriptors=DESCRIPTORS, upstream=upstream, location=location,
         user="user root;" if os.getuid() == 0 else "",
         access="off" if behind else f"{world.folder}/{name}.access ids",
         paths=" ".join(f"{path}_temp_path {world.folder}/{name}.{path};" for path in NGINX_PATHS)))
@@ -296,13 +298,14 @@ def redis(world, name, *arguments, traced=True, options=()):
     folder = world.folder / f"{name}.data"
     folder.mkdir(exist_ok=True)
     world.serve(name, port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
+                "--maxclients", DESCRIPTORS - 100,
                 *(arguments or ("--appendonly", "yes", "--appendfsync", "always")), traced=traced, options=options)
     return port
 
 
 def memcached(world, name):
     port = world.port()
-    world.serve(name, port, "memcached", "-t", 4, "-l", "127.0.0.1", "-p", port,
+    world.serve(name, port, "memcached", "-t", 4, "-c", DESCRIPTORS, "-l", "127.0.0.1", "-p", port,
                 *(["-u", "root"] if os.getuid() == 0 else []))
     return port
 

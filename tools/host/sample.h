@@ -35,7 +35,7 @@ enum host_kind {
 };
 
 #define HOST_METRICS_MAX 32  /* of a group; all values are in arrays of so many */
-#define HOST_SLOTS       512 /* instances of all groups at a time; more are counted */
+#define HOST_SLOTS       1024 /* instances of all groups at a time; more are counted */
 #define HOST_NAME_BYTES  192 /* of an instance, with its \0 */
 
 #define HOST_PERIOD_MIN_MS 100
@@ -71,8 +71,8 @@ struct host_wanted {
      *   disk     names of disks and partitions; those that matter have done something
      *   network  names of interfaces
      *   process  NAME (of the command), pid:NUMBER, unit:NAME.service; those that matter: none
-     *   cgroup   paths below the root of cgroups: "system.slice/redis.service", "system.slice/(*)"
-     *            without the parentheses; those that matter: none
+     *   cgroup   paths below the root of cgroups: "system.slice/redis.service", "*.slice"; those
+     *            that matter: none
      */
     const char *instances;
 };
