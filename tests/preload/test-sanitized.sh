@@ -15,11 +15,17 @@ sanitized() {
     local name=$1 build=$BUILD/$1 way
     local relative=${build#"$SRC/"}
     make -s -C "$SRC" BUILD="$relative" SANITIZE="$2" "$relative/lib/libblkin-preload.so" \
-        "$relative"/tests/preload/{serve,request,tricks} >"$WORK/make.log" 2>&1 || {
+        "$relative"/tests/preload/{serve,request,test-cause,test-pool,tricks} >"$WORK/make.log" 2>&1 || {
         show_log make
         fail "the build with SANITIZE=$2"
     }
     programs=$build/tests/preload
+    for way in test-cause test-pool; do
+        "$programs/$way" 2>"$WORK/$way.log" || {
+            show_log $way 100
+            fail "$name: $way"
+        }
+    done
     preload=$build/lib/libblkin-preload.so
     SANITIZER=$("${CC:-cc}" -print-file-name="$3"):
     [[ $SANITIZER == /* ]] || skip "no $3"

@@ -1,0 +1,249 @@
+/*
+ * Interactions: their references, their begin, their end.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../../tracepoints/join.h"
+#include "cause.h"
+#include "interaction_parts.h"
+#include "key.h"
+
+#include <string.h>
+
+static struct pool pool = {.size = sizeof(struct interaction)};
+
+/* ---- references ---- */
+
+static void discard(struct interaction *interaction);
+
+void interaction_hold(struct interaction *interaction)
+{
+    pool_hold(&interaction->item);
+}
+
+void interaction_let_go(struct interaction *interaction)
+{
+    if (!pool_let_go(&interaction->item))
+        return;
+    if (interaction_phase(interaction) != PHASE_OVER)
+        discard(interaction); /* nobody can answer it any more */
+    if (interaction->owner)
+        interaction_let_go(interaction->owner);
+    if (interaction->likely)
+        interaction_let_go(interaction->likely);
+    connection_let_go(interaction->connection);
+    pool_give(&pool, interaction);
+}
+
+struct interaction *interaction_find(pool_name name)
+{
+    return pool_find(&pool, name);
+}
+
+void interaction_clear(struct interaction **place, struct interaction *interaction)
+{
+    struct interaction *expected = interaction;
+
+    if (__atomic_compare_exchange_n(place, &expected, NULL, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED))
+        interaction_let_go(interaction);
+}
+
+/* In a child of fork(2), what was at hand is the parent's. */
+static void check_forks(struct connection *connection)
+{
+    if (__builtin_expect(connection->forks == preload_forks, 1))
+        return;
+    connection->open = connection->opener = NULL;
+    memset(connection->passing, 0, sizeof(connection->passing));
+    connection->forks = preload_forks;
+}
+
+struct interaction *interaction_at_hand(struct connection *connection)
+{
+    struct interaction *open;
+
+    check_forks(connection);
+    while ((open = __atomic_load_n(&connection->open, __ATOMIC_ACQUIRE))) {
+        if (!pool_try(&open->item, pool_generation(&open->item)))
+            continue; /* another thread has ended it just now */
+        if (__atomic_load_n(&connection->open, __ATOMIC_ACQUIRE) == open)
+            return open;
+        interaction_let_go(open);
+    }
+    return NULL;
+}
+
+/* ---- the begin ---- */
+
+struct interaction *interaction_make(struct connection *connection, struct thread *thread,
+                                     uint64_t offset)
+{
+    struct interaction *interaction = thread ? pool_take(&pool) : NULL;
+
+    if (!interaction) {
+        preload_count(PRELOAD_NO_MEMORY);
+        return NULL;
+    }
+    memset((char *)interaction + sizeof(interaction->item), 0,
+           offsetof(struct interaction, span) - sizeof(interaction->item));
+    pool_hold(&connection->item);
+    interaction->connection = connection;
+    interaction->thread = thread;
+    interaction->offset = offset;
+    interaction->span.state_ = 0;
+    interaction->start_ns = interaction->last_ns = preload_now_ns();
+    return interaction;
+}
+
+bool interaction_put_at_hand(struct interaction *interaction)
+{
+    struct interaction *none = NULL;
+
+    interaction_hold(interaction);
+    if (__atomic_compare_exchange_n(&interaction->connection->open, &none, interaction, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return true;
+    interaction_let_go(interaction);
+    return false;
+}
+
+void interaction_set_endpoints(struct interaction *interaction)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_endpoint own = {
+        .ip = connection->ip, .port = (int16_t)connection->port, .name = preload_service_name()};
+    struct blkin_endpoint peer = {
+        .ip = connection->peer_ip, .port = (int16_t)connection->peer_port, .name = ""};
+
+    if (connection->is_unix || !blkin_span_is_recorded(&interaction->span))
+        return;
+    blkin_span_set_service(&interaction->span, &own);
+    blkin_span_set_remote(&interaction->span, &peer);
+}
+
+void interaction_add_head(struct interaction *interaction, struct bytes head)
+{
+    const unsigned wanted =
+        preload_config()->payload > PREFIX_KEPT ? preload_config()->payload : PREFIX_KEPT;
+    size_t room = wanted > interaction->head_length ? wanted - interaction->head_length : 0;
+
+    if (!head.first || !room)
+        return;
+    if (head.length < room)
+        room = head.length;
+    memcpy(interaction->head + interaction->head_length, head.first, room);
+    interaction->head_length = (uint8_t)(interaction->head_length + room);
+}
+
+/* ---- the end ---- */
+
+/* True for the one who ends it. */
+static bool end_once(struct interaction *interaction)
+{
+    return __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) != PHASE_OVER;
+}
+
+void interaction_stop_waiting(struct interaction *interaction)
+{
+    if (interaction->owner)
+        (void)__atomic_sub_fetch(&interaction->owner->calls, 1, __ATOMIC_ACQ_REL);
+}
+
+void interaction_detach(struct interaction *interaction)
+{
+    if (preload_thread.work == interaction)
+        interaction_stop_work();
+    if (preload_thread.thread)
+        cause_closes(preload_thread.thread, interaction);
+    interaction_clear(&interaction->connection->open, interaction);
+}
+
+static void tag(struct interaction *interaction)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_span *span = &interaction->span;
+    char key[16];
+
+    if (connection->key) {
+        key_digits(key, key_of(connection->key, interaction->offset));
+        blkin_span_tag_string_n(span, JOIN_TAG, key, sizeof(key));
+    } else {
+        preload_count(PRELOAD_KEYLESS);
+    }
+    blkin_span_tag_uint64(span, "request.bytes", interaction->requested);
+    blkin_span_tag_uint64(span, "response.bytes", interaction->answered);
+    if (preload_config()->payload)
+        blkin_span_tag_string_n(span, "payload", interaction->head,
+                                interaction->head_length < preload_config()->payload
+                                    ? interaction->head_length
+                                    : preload_config()->payload);
+}
+
+static void record(struct interaction *interaction)
+{
+    const uint64_t last_ns = __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED);
+    const bool is_server = interaction->connection->role == ROLE_SERVER;
+
+    preload_count(is_server ? PRELOAD_SERVED : PRELOAD_CALLED);
+    if (!blkin_span_is_recorded(&interaction->span))
+        return;
+    if (last_ns - interaction->start_ns < preload_config()->least_ns) {
+        preload_count(PRELOAD_SHORT);
+        blkin_span_drop(&interaction->span);
+        return;
+    }
+    tag(interaction);
+    if (is_server)
+        file_interaction_ends(&interaction->span, &interaction->files);
+    blkin_span_end_at(&interaction->span, last_ns);
+}
+
+void interaction_finish(struct interaction *interaction)
+{
+    if (preload_thread.work == interaction)
+        interaction_stop_work();
+    if (end_once(interaction))
+        record(interaction);
+    interaction_detach(interaction);
+}
+
+/*
+ * Without an answer there is no interaction: a farewell, or a client that has given up. But what a
+ * request has caused needs it.
+ */
+static void discard(struct interaction *interaction)
+{
+    const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
+
+    if (before == PHASE_OVER || before == PHASE_NEW)
+        return;
+    if (before == PHASE_REQUEST)
+        interaction_stop_waiting(interaction);
+    preload_count(PRELOAD_UNANSWERED);
+    if (interaction->has_called && blkin_is_on()) {
+        blkin_span_tag_bool(&interaction->span, "blkin.unanswered", 1);
+        tag(interaction);
+        blkin_span_end(&interaction->span);
+    } else {
+        blkin_span_drop(&interaction->span);
+    }
+}
+
+void interaction_give_up(struct interaction *interaction)
+{
+    discard(interaction);
+    interaction_detach(interaction);
+}
+
+void interaction_forget_all(void)
+{
+    const struct blkin_span *current = blkin_current();
+    const struct interaction *work = preload_thread.work;
+    const struct interaction *lent = preload_thread.thread ? preload_thread.thread->lent : NULL;
+
+    if (current && ((work && current == &work->span) || (lent && current == &lent->span)))
+        (void)blkin_set_current(NULL);
+    preload_thread.work = NULL;
+    pool_forget(&pool);
+}

@@ -1,0 +1,192 @@
+/*
+ * Interactions where the connection was accepted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "../../tracepoints/join.h"
+#include "cause.h"
+#include "interaction_parts.h"
+
+/* Who may find its client's half says so by the trace's id: see join.h. */
+static void begin_trace(struct interaction *interaction, bool has_key)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH, .flags = BLKIN_CONTEXT_RANDOM};
+
+    if (has_key)
+        root.trace_id = thread_random(interaction->thread);
+    blkin_span_begin_remote_n(&interaction->span, connection->name, connection->name_length,
+                              BLKIN_SERVER, has_key ? &root : NULL);
+}
+
+static struct interaction *begin_served(struct connection *connection, int fd, uint64_t offset)
+{
+    struct thread *thread = thread_get();
+    struct interaction *interaction;
+
+    preload_config_refresh(preload_now_ns());
+    if (!connection_is_traced(connection, fd) || connection->role != ROLE_SERVER)
+        return NULL;
+    interaction = interaction_make(connection, thread, offset);
+    if (!interaction)
+        return NULL;
+    begin_trace(interaction, connection_key(connection, fd) != 0);
+    blkin_span_set_start(&interaction->span, interaction->start_ns);
+    interaction_set_endpoints(interaction);
+    file_interaction_begins(&interaction->files);
+    __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
+    (void)interaction_put_at_hand(interaction);
+    return interaction;
+}
+
+/* Records it if its answer was being sent while the next request came, and is. The caller has a
+ * reference. */
+static void passed(struct connection *connection, struct interaction *answered)
+{
+    if (interaction_phase(answered) == PHASE_REQUEST)
+        return;
+    for (unsigned i = 0; i < PASSING_MAX; i++) {
+        if (__atomic_load_n(&connection->passing[i], __ATOMIC_ACQUIRE) != answered)
+            continue;
+        interaction_finish(answered);
+        interaction_clear(&connection->passing[i], answered);
+    }
+}
+
+void served_pass(struct connection *connection, struct interaction *answered)
+{
+    for (unsigned i = 0; i < PASSING_MAX; i++) {
+        struct interaction *none = NULL;
+
+        interaction_hold(answered);
+        if (__atomic_compare_exchange_n(&connection->passing[i], &none, answered, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            break;
+        interaction_let_go(answered);
+    }
+    passed(connection, answered); /* meanwhile */
+    interaction_detach(answered);
+}
+
+/*
+ * What this read goes on with, with a reference, or NULL. A request that another thread has read
+ * and works for is not that: this one is read beside it.
+ */
+static struct interaction *goes_on_with(struct connection *connection, bool *is_beside)
+{
+    struct interaction *own = interaction_own(connection);
+
+    *is_beside = false;
+    if (!own)
+        return NULL;
+    if (interaction_phase(own) == PHASE_REQUEST &&
+        __atomic_load_n(&own->writers, __ATOMIC_ACQUIRE)) {
+        served_pass(connection, own);
+        *is_beside = true;
+    } else if (interaction_phase(own) == PHASE_REQUEST) {
+        if (own->thread == preload_thread.thread || own == preload_thread.work ||
+            !__atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE))
+            return own;
+        *is_beside = true;
+    } else if (interaction_phase(own) == PHASE_ANSWERED) {
+        interaction_finish(own);
+    }
+    interaction_let_go(own);
+    return NULL;
+}
+
+/* The descriptor has turned out to be another connection's, which nobody has told us of. */
+static void received_by_another(const struct connection *connection, int fd, struct bytes head,
+                                size_t count)
+{
+    struct connection *another = connection_of(preload_slot(fd), 0);
+
+    if (!another)
+        return;
+    if (another != connection)
+        served_has_read(another, fd, head, count);
+    connection_let_go(another);
+}
+
+void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
+{
+    const enum direction before = turn(connection, DIRECTION_IN);
+    const uint64_t offset = add_bytes(&connection->received, count);
+    bool is_beside;
+    struct interaction *interaction = goes_on_with(connection, &is_beside);
+
+    if (!interaction) {
+        /* the middle of a message that began while nobody looked */
+        if (before == DIRECTION_IN && !is_beside)
+            return;
+        interaction = begin_served(connection, fd, offset);
+        if (!interaction) {
+            received_by_another(connection, fd, head, count);
+            return;
+        }
+    }
+    interaction_add_head(interaction, head);
+    add_bytes(&interaction->requested, count);
+    interaction_work_for(interaction);
+    if (preload_thread.thread)
+        cause_opens(preload_thread.thread, interaction);
+    interaction_let_go(interaction);
+}
+
+/*
+ * What this thread has used for it is settled once it has answered: another thread may be who
+ * records it, and cannot read this one's meters. What is sent after that counts, too.
+ */
+static void settle_usage(const struct interaction *interaction)
+{
+    if (blkin_current() == &interaction->span)
+        (void)blkin_set_current(NULL);
+}
+
+static void resume_usage(struct interaction *interaction)
+{
+    if (preload_thread.work == interaction && !blkin_current())
+        (void)blkin_set_current(&interaction->span);
+}
+
+pool_name served_before_write(struct connection *connection)
+{
+    struct interaction *interaction = interaction_own(connection);
+    pool_name name;
+
+    if (!interaction)
+        return 0;
+    name = pool_name_of(&interaction->item);
+    (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    resume_usage(interaction);
+    interaction_let_go(interaction);
+    return name;
+}
+
+void served_has_written(struct connection *connection, pool_name written, size_t count,
+                        size_t wanted)
+{
+    struct interaction *interaction = interaction_find(written);
+
+    if (count) {
+        (void)turn(connection, DIRECTION_OUT);
+        add_bytes(&connection->sent, count);
+    }
+    if (!interaction || interaction_phase(interaction) == PHASE_OVER) {
+        if (count)
+            preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
+    } else {
+        interaction_work_for(interaction);
+        interaction->is_partial = count < wanted;
+        if (count)
+            interaction_add_answer(interaction, count);
+        if (count && !interaction->is_partial)
+            settle_usage(interaction);
+    }
+    if (!interaction)
+        return;
+    /* answered before that, for who reads the next request */
+    (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    passed(connection, interaction);
+    interaction_let_go(interaction);
+}

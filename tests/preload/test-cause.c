@@ -1,0 +1,326 @@
+/*
+ * What has caused a call: each step of the rule, and where it has to say that it does not know.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "preload/cause.h"
+#include "preload/interaction_parts.h"
+
+#include <stdlib.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static struct connection server = {.item = {.word = UINT64_C(1) << 32 | 1000000}};
+static struct connection client = {.item = {.word = UINT64_C(1) << 32 | 1000000}};
+
+static struct bytes bytes(const char *text)
+{
+    return (struct bytes){text, strlen(text)};
+}
+
+/* A request that this thread has taken now, begun so long ago. */
+static struct interaction *request_of_before(const char *text, uint64_t age_ns)
+{
+    struct interaction *request = interaction_make(&server, thread_get(), 0);
+
+    request->phase = PHASE_REQUEST;
+    request->start_ns -= age_ns;
+    interaction_add_head(request, bytes(text));
+    cause_opens(preload_thread.thread, request);
+    return request;
+}
+
+static struct interaction *request(const char *text)
+{
+    return request_of_before(text, 0);
+}
+
+static void is_over(struct interaction *interaction)
+{
+    __atomic_store_n(&interaction->phase, PHASE_OVER, __ATOMIC_RELEASE);
+    cause_closes(preload_thread.thread, interaction);
+    if (preload_thread.work == interaction)
+        interaction_stop_work();
+    interaction_let_go(interaction);
+}
+
+/* It has called, and waits for the answer. */
+static void waits(struct interaction *interaction)
+{
+    interaction->calls++;
+    cause_closes(preload_thread.thread, interaction);
+}
+
+static void wait_for_events(void)
+{
+    (void)interaction_waits_for_events(true);
+}
+
+static bool is_caused(const char *head, enum preload_cause how, const struct interaction *by)
+{
+    const struct cause cause = cause_of_call(&client, head ? bytes(head) : (struct bytes){NULL, 0});
+
+    if (cause.how != how || cause.interaction != by)
+        fprintf(stderr, "\"%s\": cause %d by %p\n", head ? head : "", cause.how,
+                (void *)cause.interaction);
+    return cause.how == how && cause.interaction == by;
+}
+
+/* Nothing of one test is left to the next. */
+static void begin(void)
+{
+    CHECK(!preload_thread.thread || preload_thread.thread->open_count == 0);
+    CHECK(preload_thread.work == NULL && blkin_current() == NULL);
+    preload_thread.round = 1;
+}
+
+static void test_none(void)
+{
+    struct interaction *one;
+
+    begin();
+    CHECK(preload_thread.thread == NULL);
+    CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL) && cause_of_connect() == NULL);
+    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && preload_sharers() == 0);
+    CHECK(thread_get() != NULL);
+    CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL) && cause_of_connect() == NULL);
+    one = request("get");
+    is_over(one);
+    CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL));
+}
+
+static void test_owner(void)
+{
+    struct interaction *one, *other;
+
+    begin();
+    one = request("get a of ten bytes");
+    other = request("get b of ten bytes");
+    client.opener = one;
+    CHECK(is_caused("get b of ten bytes", PRELOAD_BY_OWNER, one));
+    one->phase = PHASE_ANSWERED; /* who has opened it is done: the connection is anybody's */
+    CHECK(is_caused("get b of ten bytes", PRELOAD_BY_BEING_ONLY, other));
+    client.opener = NULL;
+    is_over(one);
+    is_over(other);
+}
+
+static void test_only(void)
+{
+    struct interaction *one, *other;
+
+    begin();
+    one = request("get a");
+    CHECK(is_caused("nothing alike", PRELOAD_BY_BEING_ONLY, one));
+    CHECK(is_caused(NULL, PRELOAD_BY_BEING_ONLY, one) && cause_of_connect() == one);
+    /* who waits for an answer cannot be the one who calls */
+    other = request("get b");
+    waits(one);
+    CHECK(is_caused("get a", PRELOAD_BY_BEING_ONLY, other));
+    is_over(other);
+    is_over(one);
+}
+
+/* After the thread has waited, what it does may be for something that is not seen, such as a timer.
+ */
+static void test_rounds(void)
+{
+    struct interaction *one;
+
+    begin();
+    one = request("get a");
+    wait_for_events();
+    CHECK(is_caused("ping", PRELOAD_BY_GUESS, one) && cause_of_connect() == NULL);
+    CHECK(one->is_ambiguous);
+    is_over(one);
+
+    one = request("get a");
+    wait_for_events();
+    cause_opens(preload_thread.thread, one); /* heard of again */
+    CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
+    is_over(one);
+}
+
+static void test_prefix(void)
+{
+    static const char long_one[] = "0123456789012345678901234567890123456789 of one";
+    static const char long_two[] = "0123456789012345678901234567890123456789 of two";
+    struct interaction *one, *two;
+
+    begin();
+    CHECK(sizeof(long_one) > PREFIX_KEPT);
+    one = request("GET /abc/1");
+    two = request("GET /xyz/2");
+    CHECK(is_caused("GET /abc", PRELOAD_BY_PREFIX, one));
+    CHECK(is_caused("GET /xyz/22", PRELOAD_BY_PREFIX, two));
+    CHECK(!one->is_ambiguous && !two->is_ambiguous && cause_of_connect() == NULL);
+    CHECK(is_caused("GET /ab", PRELOAD_BY_GUESS, one)); /* 7 bytes */
+    is_over(one);
+    is_over(two);
+
+    /* as many bytes are the same, or all that are kept of both */
+    one = request("GET /abc/1");
+    two = request("GET /abc/2");
+    CHECK(is_caused("GET /abc/3", PRELOAD_BY_GUESS, one));
+    is_over(one);
+    is_over(two);
+    one = request(long_one);
+    two = request(long_two);
+    CHECK(is_caused(long_two, PRELOAD_BY_GUESS, one));
+    is_over(one);
+    is_over(two);
+}
+
+/* One of them has called: which one is not known, so that none is certain by elimination. */
+static void test_guess(void)
+{
+    struct interaction *one, *two;
+
+    begin();
+    one = request_of_before("a", SECOND);
+    two = request("b");
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, one)); /* the eldest */
+    CHECK(one->is_ambiguous && two->is_ambiguous);
+    is_over(one);
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, two) && cause_of_connect() == NULL);
+    is_over(two);
+    /* and what comes after them is certain again */
+    one = request("a");
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    is_over(one);
+}
+
+static void test_work(void)
+{
+    struct interaction *one, *two;
+
+    begin();
+    one = request("a");
+    interaction_work_for(one);
+    waits(one);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* a second call beside the first */
+    two = request("b");
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or is it that of the one just taken? */
+    is_over(two);
+    one->is_ambiguous = true;
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
+    /* another thread has heard the answer: it is open again, though not in the list */
+    one->is_ambiguous = false;
+    one->calls = 0;
+    CHECK(one->open_at == 0 && is_caused("x", PRELOAD_BY_BEING_ONLY, one) && one->open_at == 1);
+    is_over(one);
+}
+
+static void test_stale(void)
+{
+    struct interaction *feed, *one;
+
+    begin();
+    feed = request_of_before("subscribe", 11 * SECOND);
+    wait_for_events();
+    one = request("get a");
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    feed->start_ns += 2 * SECOND; /* but one of 9 s may still be answered */
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, feed));
+    is_over(feed);
+    is_over(one);
+}
+
+/* Another thread has answered it, or has found the connection closed. */
+static void test_answered_elsewhere(void)
+{
+    struct interaction *one, *two;
+
+    begin();
+    one = request("a");
+    two = request("b");
+    one->phase = PHASE_ANSWERED;
+    CHECK(is_caused("a", PRELOAD_BY_BEING_ONLY, two) && preload_thread.thread->open_count == 1);
+    is_over(one);
+    is_over(two);
+}
+
+static void test_overflow(void)
+{
+    static struct interaction *all[OPEN_MAX + 1];
+    struct thread *thread = preload_thread.thread;
+    char text[32];
+
+    begin();
+    for (int i = 0; i <= OPEN_MAX; i++) {
+        snprintf(text, sizeof(text), "number %05d", i);
+        all[i] = request(text);
+    }
+    CHECK(thread->has_overflowed && thread->open_count == OPEN_MAX);
+    CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7])); /* it may be the one without room */
+    for (int i = 1; i <= OPEN_MAX; i++)
+        is_over(all[i]);
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, all[0]));
+    is_over(all[0]);
+    CHECK(!thread->has_overflowed && thread->open_count == 0);
+}
+
+static void test_program(void)
+{
+    struct blkin_span own;
+    struct interaction *one;
+
+    begin();
+    memset(&own, 0, sizeof(own));
+    one = request("a");
+    interaction_work_for(one);
+    CHECK(blkin_current() == &one->span);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* that span is ours, not the program's */
+    (void)blkin_set_current(&own);
+    CHECK(is_caused("x", PRELOAD_BY_PROGRAM, NULL) && cause_of_connect() == NULL);
+    CHECK(cause_of_file_call().how == PRELOAD_BY_PROGRAM);
+    /* it ends after the work has, and puts back what it has found */
+    interaction_stop_work();
+    CHECK(blkin_current() == &own);
+    (void)blkin_set_current(&one->span);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    is_over(one);
+    one = request("b");
+    interaction_work_for(one);
+    CHECK(blkin_current() == &one->span);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    is_over(one);
+}
+
+/* A file call is made by who works; of several requests that came at once, for any of them. */
+static void test_files(void)
+{
+    struct interaction *one, *two;
+    struct cause cause;
+
+    begin();
+    one = request("a");
+    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE);
+    interaction_work_for(one);
+    cause = cause_of_file_call();
+    CHECK(cause.how == PRELOAD_BY_BEING_ONLY && cause.interaction == one && preload_sharers() == 1);
+    two = request("b");
+    cause = cause_of_file_call();
+    CHECK(cause.how == PRELOAD_BY_GUESS && cause.interaction == one && preload_sharers() == 2);
+    is_over(one);
+    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && preload_sharers() == 0);
+    is_over(two);
+}
+
+int main(void)
+{
+    test_none();
+    test_owner();
+    test_only();
+    test_rounds();
+    test_prefix();
+    test_guess();
+    test_work();
+    test_stale();
+    test_answered_elsewhere();
+    test_overflow();
+    test_program();
+    test_files();
+    return check_status();
+}

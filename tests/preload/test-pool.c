@@ -1,0 +1,198 @@
+/*
+ * The preload's pool: who has an object, what an old name finds, and several threads at once.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "preload/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#define THREADS 4
+#define ROUNDS  20000
+#define HANDFUL 40
+#define SHARED  8
+
+struct object {
+    struct pool_item item;
+    uint64_t owner; /* of who has taken it; 0: nobody */
+    uint64_t value;
+};
+
+static struct pool pool = {.size = sizeof(struct object)};
+
+static bool let_go(struct object *object)
+{
+    if (!pool_let_go(&object->item))
+        return false;
+    pool_give(&pool, object);
+    return true;
+}
+
+static void test_references(void)
+{
+    struct object *object = pool_take(&pool);
+    const pool_name name = pool_name_of(&object->item);
+
+    CHECK(name != 0 && pool_find(&pool, 0) == NULL);
+    CHECK(pool_find(&pool, name) == object);
+    pool_hold(&object->item);
+    CHECK(!let_go(object) && !let_go(object) && let_go(object));
+    CHECK(pool_find(&pool, name) == NULL);
+    CHECK(!pool_try(&object->item, pool_generation(&object->item)));
+}
+
+/* Memory is used again, and the same memory is not the same object. */
+static void test_generations(void)
+{
+    struct object *first = pool_take(&pool), *second;
+    const pool_name name = pool_name_of(&first->item);
+
+    first->value = 77;
+    let_go(first);
+    second = pool_take(&pool);
+    CHECK(second == first && second->value == 77);
+    CHECK(pool_name_of(&second->item) != name && pool_find(&pool, name) == NULL);
+    let_go(second);
+}
+
+/* Names that were never given: of any index and generation. */
+static void test_names(void)
+{
+    struct object *object = pool_take(&pool);
+    const pool_name name = pool_name_of(&object->item);
+
+    CHECK(pool_find(&pool, name + 1) == NULL);
+    CHECK(pool_find(&pool, name | UINT32_MAX) == NULL);
+    CHECK(pool_find(&pool, name + (UINT64_C(1) << 32)) == NULL);
+    CHECK(pool_find(&pool, UINT64_MAX) == NULL);
+    CHECK(pool_at(&pool, object->item.index) == object);
+    CHECK(pool_at(&pool, object->item.index + 1) == NULL && pool_at(&pool, UINT32_MAX) == NULL);
+    let_go(object);
+}
+
+/* In a child of fork(2): all is free, and no name of before finds what is made then. */
+static void test_forget(void)
+{
+    struct object *before = pool_take(&pool), *given = pool_take(&pool), *after[3];
+    const pool_name name = pool_name_of(&before->item);
+
+    let_go(given);
+    pool_forget(&pool);
+    CHECK(pool_find(&pool, name) == NULL && pool_at(&pool, 0) == NULL);
+    for (int i = 0; i < 3; i++) {
+        after[i] = pool_take(&pool);
+        CHECK(after[i]->item.index == (uint32_t)i && pool_find(&pool, name) == NULL);
+    }
+    for (int i = 0; i < 3; i++)
+        let_go(after[i]);
+}
+
+/* All that a pool has; more than that is refused, and what comes back is had again. */
+static void test_full(void)
+{
+    static struct pool full = {.size = sizeof(struct pool_item)};
+    const uint32_t most = POOL_CHUNK * POOL_CHUNKS;
+    struct pool_item *item = NULL;
+    uint32_t wrong = 0;
+
+    for (uint32_t i = 0; i < most; i++) {
+        item = pool_take(&full);
+        if (!item || item->index != i || (uintptr_t)item % 16)
+            wrong++;
+    }
+    CHECK(wrong == 0 && pool_take(&full) == NULL);
+    CHECK(pool_let_go(item));
+    pool_give(&full, item);
+    CHECK(pool_take(&full) == item && pool_take(&full) == NULL);
+}
+
+/* ---- several threads ---- */
+
+static pthread_barrier_t all_are_here;
+static pool_name shared[SHARED]; /* of objects of any thread, gone or not */
+
+/* An object of another thread's stays what it is as long as it is held. */
+static uint64_t look_at_shared(unsigned at)
+{
+    struct object *found =
+        pool_find(&pool, __atomic_load_n(&shared[at % SHARED], __ATOMIC_ACQUIRE));
+    uint64_t owner, value;
+    bool is_same;
+
+    if (!found)
+        return 0;
+    owner = __atomic_load_n(&found->owner, __ATOMIC_RELAXED);
+    value = found->value;
+    sched_yield();
+    is_same = __atomic_load_n(&found->owner, __ATOMIC_RELAXED) == owner && found->value == value;
+    let_go(found);
+    return !is_same;
+}
+
+/* Takes some, is the only one who has them, and gives them back in another order. */
+static void *take_and_give(void *argument)
+{
+    const uint64_t own = (uintptr_t)argument;
+    struct object *taken[HANDFUL];
+    uint64_t wrong = 0;
+
+    pthread_barrier_wait(&all_are_here);
+    for (unsigned round = 0; round < ROUNDS / HANDFUL; round++) {
+        for (unsigned i = 0; i < HANDFUL; i++) {
+            taken[i] = pool_take(&pool);
+            __atomic_store_n(&taken[i]->owner, own, __ATOMIC_RELAXED);
+            taken[i]->value = own << 32 | i;
+        }
+        __atomic_store_n(&shared[round % SHARED], pool_name_of(&taken[round % HANDFUL]->item),
+                         __ATOMIC_RELEASE);
+        wrong += look_at_shared(round * 7 + 3);
+        for (unsigned i = 0; i < HANDFUL; i++) {
+            struct object *object = taken[i * 7 % HANDFUL];
+
+            wrong += __atomic_load_n(&object->owner, __ATOMIC_RELAXED) != own ||
+                     object->value != (own << 32 | i * 7 % HANDFUL);
+            let_go(object);
+        }
+    }
+    return (void *)(uintptr_t)wrong;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[THREADS];
+    uint32_t used = 0;
+
+    pthread_barrier_init(&all_are_here, NULL, THREADS);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong = NULL;
+
+        CHECK(pthread_join(threads[i], &wrong) == 0 && wrong == NULL);
+    }
+    pthread_barrier_destroy(&all_are_here);
+    /* nothing is lost: all that was ever taken is free again, each once */
+    while (pool_at(&pool, used))
+        used++;
+    CHECK(used >= HANDFUL && used <= THREADS * (HANDFUL + 1));
+    for (uint32_t i = 0; i < used; i++) {
+        struct object *object = pool_take(&pool);
+
+        CHECK(object && object->item.index < used && object->value != UINT64_MAX);
+        object->value = UINT64_MAX;
+    }
+    CHECK(((struct object *)pool_take(&pool))->item.index == used);
+}
+
+int main(void)
+{
+    test_references();
+    test_generations();
+    test_names();
+    test_forget();
+    test_full();
+    test_threads();
+    return check_status();
+}
