@@ -21,42 +21,89 @@ enum { TCP_RETRANSMIT, TCP_TRANSMIT };
     "system.cpu.time.interrupt system.cpu.time.softirq"
 #define CPU_ALL CPU_WORK " system.cpu.time.idle system.cpu.time.iowait system.cpu.time.steal"
 
-static const struct host_view disk_busy = {
-    "disk", "busy", "%", HOST_VIEW_PERCENT, "system.disk.io_time", NULL, 1};
-static const struct host_view disk_queue = {
-    "disk", "queue", "", HOST_VIEW_AVERAGE, "system.disk.weighted_io_time", NULL, 1};
+static const struct host_view disk_busy = {.group = "disk",
+                                           .name = "busy",
+                                           .unit = "%",
+                                           .kind = HOST_VIEW_PERCENT,
+                                           .metrics = "system.disk.io_time",
+                                           .scale = 1};
+static const struct host_view disk_queue = {.group = "disk",
+                                            .name = "queue",
+                                            .unit = "",
+                                            .kind = HOST_VIEW_AVERAGE,
+                                            .metrics = "system.disk.weighted_io_time",
+                                            .scale = 1};
 static const struct host_view disk_wait = {
-    "disk",
-    "wait",
-    "us",
-    HOST_VIEW_AVERAGE,
-    "system.disk.operation_time.read system.disk.operation_time.write",
-    "system.disk.operations.read system.disk.operations.write",
-    1e-3};
-static const struct host_view cpu_busy = {"cpu",    "busy",  "%", HOST_VIEW_PERCENT,
-                                          CPU_WORK, CPU_ALL, 1};
-static const struct host_view cpu_steal = {
-    "cpu", "steal", "%", HOST_VIEW_PERCENT, "system.cpu.time.steal", CPU_ALL, 1};
-static const struct host_view cpu_count = {"cpu", "count", "", HOST_VIEW_AVERAGE, CPU_ALL, NULL, 1};
-static const struct host_view pressure_cpu = {
-    "pressure", "cpu", "%", HOST_VIEW_PERCENT, "system.linux.pressure.cpu.some", NULL, 1};
-static const struct host_view pressure_io = {
-    "pressure", "io", "%", HOST_VIEW_PERCENT, "system.linux.pressure.io.some", NULL, 1};
-static const struct host_view pressure_memory = {
-    "pressure", "memory", "%", HOST_VIEW_PERCENT, "system.linux.pressure.memory.some", NULL, 1};
-static const struct host_view running = {
-    "run_queue", "running", "", HOST_VIEW_BASIC, "system.process.count.running", NULL, 1};
-static const struct host_view available = {"memory",
-                                           "available",
-                                           "%",
-                                           HOST_VIEW_PERCENT,
-                                           "system.linux.memory.available",
-                                           "system.memory.limit",
-                                           1};
-static const struct host_view retransmit = {
-    "tcp", "retransmit", "", HOST_VIEW_DELTA, "system.network.tcp.segments.retransmit", NULL, 1};
-static const struct host_view transmit = {
-    "tcp", "transmit", "", HOST_VIEW_DELTA, "system.network.tcp.segments.transmit", NULL, 1};
+    .group = "disk",
+    .name = "wait",
+    .unit = "us",
+    .kind = HOST_VIEW_AVERAGE,
+    .metrics = "system.disk.operation_time.read system.disk.operation_time.write",
+    .by = "system.disk.operations.read system.disk.operations.write",
+    .scale = 1e-3};
+static const struct host_view cpu_busy = {.group = "cpu",
+                                          .name = "busy",
+                                          .unit = "%",
+                                          .kind = HOST_VIEW_PERCENT,
+                                          .metrics = CPU_WORK,
+                                          .by = CPU_ALL,
+                                          .scale = 1};
+static const struct host_view cpu_steal = {.group = "cpu",
+                                           .name = "steal",
+                                           .unit = "%",
+                                           .kind = HOST_VIEW_PERCENT,
+                                           .metrics = "system.cpu.time.steal",
+                                           .by = CPU_ALL,
+                                           .scale = 1};
+static const struct host_view cpu_count = {.group = "cpu",
+                                           .name = "count",
+                                           .unit = "",
+                                           .kind = HOST_VIEW_AVERAGE,
+                                           .metrics = CPU_ALL,
+                                           .scale = 1};
+static const struct host_view pressure_cpu = {.group = "pressure",
+                                              .name = "cpu",
+                                              .unit = "%",
+                                              .kind = HOST_VIEW_PERCENT,
+                                              .metrics = "system.linux.pressure.cpu.some",
+                                              .scale = 1};
+static const struct host_view pressure_io = {.group = "pressure",
+                                             .name = "io",
+                                             .unit = "%",
+                                             .kind = HOST_VIEW_PERCENT,
+                                             .metrics = "system.linux.pressure.io.some",
+                                             .scale = 1};
+static const struct host_view pressure_memory = {.group = "pressure",
+                                                 .name = "memory",
+                                                 .unit = "%",
+                                                 .kind = HOST_VIEW_PERCENT,
+                                                 .metrics = "system.linux.pressure.memory.some",
+                                                 .scale = 1};
+static const struct host_view running = {.group = "run_queue",
+                                         .name = "running",
+                                         .unit = "",
+                                         .kind = HOST_VIEW_BASIC,
+                                         .metrics = "system.process.count.running",
+                                         .scale = 1};
+static const struct host_view available = {.group = "memory",
+                                           .name = "available",
+                                           .unit = "%",
+                                           .kind = HOST_VIEW_PERCENT,
+                                           .metrics = "system.linux.memory.available",
+                                           .by = "system.memory.limit",
+                                           .scale = 1};
+static const struct host_view retransmit = {.group = "tcp",
+                                            .name = "retransmit",
+                                            .unit = "",
+                                            .kind = HOST_VIEW_DELTA,
+                                            .metrics = "system.network.tcp.segments.retransmit",
+                                            .scale = 1};
+static const struct host_view transmit = {.group = "tcp",
+                                          .name = "transmit",
+                                          .unit = "",
+                                          .kind = HOST_VIEW_DELTA,
+                                          .metrics = "system.network.tcp.segments.transmit",
+                                          .scale = 1};
 
 static const struct host_view *const disk_views[] = {&disk_busy, &disk_queue, &disk_wait, NULL};
 static const struct host_view *const cpu_views[] = {&cpu_busy, &cpu_steal, &cpu_count, NULL};
