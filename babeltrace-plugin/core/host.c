@@ -159,7 +159,7 @@ struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum ho
     if (!part)
         return NULL;
     part->group = group;
-    part->series.views = host_group_views(group);
+    part->series.views = hosts->views[group];
     part->instance_length = (uint32_t)instance.length;
     (void)text_copy(part->instance, instance);
     while (*at)
@@ -395,6 +395,8 @@ struct hosts *hosts_new(const struct hosts_options *options, hosts_deliver_fn *d
     hosts->gate.min_ns = options->min_ns;
     hosts->deliver = deliver;
     hosts->context = context;
+    for (enum host_group group = 0; group < HOST_GROUPS; group++)
+        host_group_views(group, hosts->views[group]);
     CDS_INIT_LIST_HEAD(&hosts->all);
     CDS_INIT_LIST_HEAD(&hosts->waiting);
     if (table_init(&hosts->table, hash_of_host))

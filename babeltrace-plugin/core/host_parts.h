@@ -59,6 +59,7 @@ struct hosts {
     struct cds_list_head all;
     struct cds_list_head waiting; /* hosts that have spans which wait, in the order of that */
     struct layouts layouts;
+    const struct host_view *views[HOST_GROUPS][SERIES_VIEWS_MAX];
     int64_t swept_ns; /* when what is silent was looked for */
     bool has_swept;
     struct hosts_counts counts;

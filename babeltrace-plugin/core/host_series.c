@@ -272,11 +272,12 @@ static void look_at(const struct series *series, const struct sample *before, st
         .context = series->layout,
     };
 
-    for (unsigned i = 0; i < SERIES_VIEWS_MAX && series->views[i]; i++) {
+    for (unsigned i = 0; i < SERIES_VIEWS_MAX; i++) {
         double value;
 
-        sample->views[i] =
-            host_view_value(series->views[i], &interval, &value) ? (float)value : NAN;
+        sample->views[i] = series->views[i] && host_view_value(series->views[i], &interval, &value)
+                               ? (float)value
+                               : NAN;
     }
     sample->is_seen = true;
 }

@@ -61,8 +61,8 @@ struct sample {
 };
 
 struct series {
-    const struct layout *layout; /* NULL: its names have not come yet */
-    const struct host_view *const *views;
+    const struct layout *layout;          /* NULL: its names have not come yet */
+    const struct host_view *const *views; /* SERIES_VIEWS_MAX of them; some may be NULL */
     uint64_t thread; /* of the last sample: who has recorded it, and its number */
     uint64_t sequence;
     uint64_t period_ns;
@@ -81,7 +81,7 @@ enum series_added {
     SERIES_NO_ROOM,
 };
 
-/* Of all zeros, but for `views`: those that are computed, NULL after the last one. */
+/* Into one that began as all zeros, but for `views`. */
 enum series_added series_add(struct series *series, struct layouts *layouts,
                              const struct event *event, int64_t time_ns);
 void series_free(struct series *series);

@@ -1,5 +1,5 @@
 /*
- * What is told of a host on a span: the tags (doc/host.md lists them), and in a sentence what stood
+ * What is told of a host on a span: the tags (doc/sink.md lists them), and in a sentence what stood
  * out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -24,7 +24,8 @@ enum host_group {
 /* Is it one of these? Of a group that is the whole host's, instances are not. */
 bool host_group_find(struct text group, struct text instance, enum host_group *found);
 
-const struct host_view *const *host_group_views(enum host_group group);
+/* What is computed of a group; NULL: nothing more. */
+void host_group_views(enum host_group group, const struct host_view *views[SERIES_VIEWS_MAX]);
 
 /* A group's instance. */
 struct host_part {
