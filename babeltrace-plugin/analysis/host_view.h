@@ -15,11 +15,11 @@
 #include <stdint.h>
 
 enum host_view_kind {
-    HOST_VIEW_BASIC,   /* the gauge itself, of the later sample */
+    HOST_VIEW_BASIC,   /* gauges, of the later sample */
     HOST_VIEW_DELTA,   /* growth of counters */
     HOST_VIEW_RATE,    /* growth by second */
-    HOST_VIEW_AVERAGE, /* growth of one by growth of the other, or of ns by the interval */
-    HOST_VIEW_PERCENT, /* the same in percent; of gauges: of the later sample */
+    HOST_VIEW_AVERAGE, /* growth by that of others, or of ns by the interval */
+    HOST_VIEW_PERCENT, /* the same in percent; is_gauge: of gauges of the later sample */
 };
 
 struct host_view {
@@ -29,7 +29,9 @@ struct host_view {
     enum host_view_kind kind;
     const char *metrics; /* names with blanks between, which are added up */
     const char *by;      /* the same; NULL: the interval */
-    double scale;        /* the result is multiplied with it, as ns to ms */
+    double scale;        /* the result is multiplied with it, as ns to ms; 0: not */
+    double most;         /* what is more is because of the kernel's ticks; 0: anything may be */
+    bool is_gauge;
 };
 
 /* All of them; those of a group are beside each other, the most telling first. */

@@ -7,8 +7,14 @@
 
 #include <string.h>
 
-#define COUNTER(name, unit, source) {name, unit, true, source}
-#define GAUGE(name, unit, source)   {name, unit, false, source}
+#define COUNTER(name, unit, source) \
+    {                               \
+        name, unit, true, source    \
+    }
+#define GAUGE(name, unit, source) \
+    {                             \
+        name, unit, false, source \
+    }
 
 static const struct host_metric cpu[] = {
     COUNTER("system.cpu.time.user", "ns", "/proc/stat user, with guests"),
@@ -93,8 +99,7 @@ static const struct host_metric tcp[] = {
     COUNTER("system.network.tcp.segments.receive", "{segment}", "/proc/net/snmp InSegs"),
     COUNTER("system.network.tcp.errors.receive", "{segment}", "/proc/net/snmp InErrs"),
     COUNTER("system.network.tcp.resets.transmit", "{segment}", "/proc/net/snmp OutRsts"),
-    GAUGE("system.network.tcp.connections.established", "{connection}",
-          "/proc/net/snmp CurrEstab"),
+    GAUGE("system.network.tcp.connections.established", "{connection}", "/proc/net/snmp CurrEstab"),
     COUNTER("system.network.tcp.connections.opened", "{connection}", "/proc/net/snmp ActiveOpens"),
     COUNTER("system.network.tcp.connections.accepted", "{connection}",
             "/proc/net/snmp PassiveOpens"),

@@ -34,9 +34,9 @@ enum host_kind {
     HOST_KINDS
 };
 
-#define HOST_METRICS_MAX 32  /* of a group; all values are in arrays of so many */
+#define HOST_METRICS_MAX 32   /* of a group; all values are in arrays of so many */
 #define HOST_SLOTS       1024 /* instances of all groups at a time; more are counted */
-#define HOST_NAME_BYTES  192 /* of an instance, with its \0 */
+#define HOST_NAME_BYTES  192  /* of an instance, with its \0 */
 
 #define HOST_PERIOD_MIN_MS 100
 #define HOST_PERIOD_MAX_MS 300000

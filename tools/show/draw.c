@@ -6,7 +6,7 @@
 #include "draw.h"
 
 #include "../text.h"
-#include "thread_time.h"
+#include "usage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -237,7 +237,7 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     if (chart->has_usage) {
         const struct thread_time time = thread_time_of(span);
 
-        thread_time_put(&time);
+        usage_put(&time);
     }
     putchar(' ');
     if (span->start_ns)
@@ -265,7 +265,7 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
         chart.label = wanted > chart.label ? wanted : chart.label;
         chart.has_usage = chart.has_usage || thread_time_of(span_of(model, i)).is_known;
     }
-    fixed += chart.has_usage ? THREAD_TIME_COLUMNS : 0;
+    fixed += chart.has_usage ? USAGE_COLUMNS : 0;
     limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
     if (chart.label > limit) {
         chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
@@ -301,29 +301,24 @@ static const char *other_side(const struct trace_model *model, uint32_t i)
                : NULL;
 }
 
-/* What that time was; of a step, or another child without usage: what is known of the span around.
- */
+/* What that time was, or that of the span around. */
 static void explain(const struct trace_model *model, uint32_t longest)
 {
-    const uint32_t service = model->spans[longest].service;
-    struct thread_time time = thread_time_of(span_of(model, longest));
-    uint32_t i = longest;
+    const uint32_t node = thread_time_around(model, longest);
+    struct thread_time time;
 
-    if (time.is_known) {
+    if (node == TRACE_NONE)
+        return;
+    time = thread_time_of(span_of(model, node));
+    if (node == longest) {
         fputs(": ", stdout);
-        thread_time_explain(&time, model->nodes[longest].self_ns / 1000);
+        usage_explain(&time, model->nodes[longest].self_ns / 1000);
         return;
     }
-    do {
-        i = model->nodes[i].parent;
-        if (i == TRACE_NONE || model->spans[i].service != service)
-            return;
-        time = thread_time_of(span_of(model, i));
-    } while (!time.is_known);
     fputs("; all of ", stdout);
-    put(span_of(model, i)->name, SIZE_MAX);
+    put(span_of(model, node)->name, SIZE_MAX);
     fputs(": ", stdout);
-    thread_time_explain(&time, 0);
+    usage_explain(&time, 0);
 }
 
 /* Where to look first: whole, whatever the width, for a name that is cut is no answer. */
@@ -368,7 +363,7 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     put_spaces(chart.label - put("service: span", chart.label));
     printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     if (chart.has_usage)
-        thread_time_put_heads();
+        usage_put_heads();
     putchar('\n');
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);
