@@ -16,6 +16,7 @@
 #define BLKIN_ACCOUNT_COUNTERS_H
 
 #include "../core/assembler.h"
+#include "../core/host.h"
 #include "../core/join.h"
 #include "../output/counts.h"
 
@@ -42,6 +43,7 @@ struct input_counts {
     uint64_t traces_held;
     uint64_t held_bytes;
     struct join_counts join;
+    struct hosts_counts hosts;
     uint64_t events_held; /* the next three are of ../checkpoint.h */
     uint64_t spans_taken_over;
     uint64_t checkpoint_errors;
