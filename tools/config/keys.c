@@ -49,6 +49,7 @@ static const struct key own[] = {
     A_TEXT(ALL, "session", 255, "blkin"),
     A_TEXT(ALL, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
     A_TEXT(ALL, "filter", 1023, ""),
+    A_BOOLEAN(ALL, "host", true),
     AN_INTEGER(ALL, "subbuf-bytes", 4 * KIB, GIB, 512 * KIB),
     AN_INTEGER(ALL, "subbuf-count", 2, 65536, 8),
     A_TEXT(ALL, "runtime-dir", 80, NULL), /* names of Unix sockets are short */

@@ -10,6 +10,7 @@
 #include "fetch.h"
 #include "fetched.h"
 #include "heard.h"
+#include "host/child.h"
 #include "incomplete.h"
 #include "kept.h"
 #include "ledger.h"
@@ -43,6 +44,7 @@ struct agent {
     struct kept kept;
     struct watcher watcher;
     struct sessions sessions;
+    struct host_child host_child;
     struct incomplete incomplete;
     char host[254];
     char folder[4096], totals_file[4096], fetched_file[4096], others_file[4096];
