@@ -394,7 +394,7 @@ $(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$
 $(bench_programs): | $(without)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
-		$(call obj,$(core_src) $(output_src))
+		$(call obj,$(core_src) $(wildcard babeltrace-plugin/analysis/host_*.c) $(output_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
@@ -553,7 +553,8 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_flags = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_flags =
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: $(core_src)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-host $(BUILD)/fuzz/fuzz-packed: $(core_src) \
+	babeltrace-plugin/analysis/host_view.c
 $(BUILD)/fuzz/fuzz-checkpoint: $(wildcard babeltrace-plugin/checkpoint*.c)
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # tables that are large so that hardly anything meets in them: small, so that things do meet, and
@@ -584,7 +585,7 @@ $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
 $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
 	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
-$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) $(addprefix babeltrace-plugin/output/,json.c otlp.c \
+$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) babeltrace-plugin/analysis/host_view.c $(addprefix babeltrace-plugin/output/,json.c otlp.c \
 	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)

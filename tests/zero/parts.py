@@ -337,7 +337,7 @@ def nbdkit_file(world, name, traced=True, options=()):
     port = world.port()
     disk = world.folder / f"{name}.disk"
     with open(disk, "wb") as file:
-        file.truncate(64 << 20)
+        file.truncate(256 << 20)
     world.serve(name, port, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "file", disk, traced=traced, options=options)
     return port
 
@@ -351,4 +351,4 @@ def nbdkit_nbd(world, name, behind, traced=True):
 
 def fio(world, port, requests, depth):
     world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri=nbd://127.0.0.1:{port}", "--rw=randrw", "--bs=4k",
-              "--size=64M", f"--number_ios={requests}", f"--iodepth={depth}")
+              "--size=256M", f"--number_ios={requests}", f"--iodepth={depth}")
