@@ -100,6 +100,18 @@ static void print_traces(FILE *file, const struct fetch_order *order,
     }
 }
 
+/* All of that time. */
+static void print_last(FILE *file, const struct request *request, const struct fetch_result *result)
+{
+    char by_hand[WHY_MAX + 1];
+
+    (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", request->last_ms);
+    (void)fprintf(file, "* %" PRId64 " %" PRId64 " %s\n",
+                  request->came_mono_ns - request->last_ms * 1000000 + result->offset_ns,
+                  request->came_mono_ns + result->offset_ns,
+                  request->why[0] ? request->why : by_hand);
+}
+
 /* One without a trace is an error of the sink's: nothing is left to be sent then. */
 static bool write_only(const char *path, const struct fetch_order *order,
                        const struct fetch_result *result)
@@ -114,9 +126,7 @@ static bool write_only(const char *path, const struct fetch_order *order,
     (void)fprintf(file, "clock %" PRId64 "\n", wall_clock_ns() - clock_ns());
     begin = ftell(file);
     if (first->last_ms > 0)
-        (void)fprintf(file, "* %" PRId64 " %" PRId64 " blkin keep --last %" PRId64 "ms\n",
-                      first->came_mono_ns - first->last_ms * 1000000 + result->offset_ns,
-                      first->came_mono_ns + result->offset_ns, first->last_ms);
+        print_last(file, first, result);
     else
         print_traces(file, order, result);
     is_well = ftell(file) > begin;

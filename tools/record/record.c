@@ -145,7 +145,7 @@ static void set_specs(struct agent *agent)
     *alarm = (struct session_spec){
         .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = ALARM_SUBBUFS};
     (void)snprintf(ring->name, sizeof(ring->name), "%s", name);
-    (void)snprintf(ring->events, sizeof(ring->events), "%s", config_text(config, "events"));
+    session_set_events(ring, config_text(config, "events"), config_boolean(config, "host"));
     (void)snprintf(ring->filter, sizeof(ring->filter), "%s", config_text(config, "filter"));
     (void)snprintf(alarm->name, sizeof(alarm->name), "%.240s-alarm", name);
     (void)snprintf(alarm->events, sizeof(alarm->events), "blkin:slow");
@@ -186,6 +186,7 @@ static void is_late(void *context)
 static void begin_to_end(struct agent *agent)
 {
     agent->is_stopping = true;
+    host_child_stop(&agent->host_child);
     notify("STOPPING=1");
     watcher_stop(&agent->watcher);
     sessions_stop(&agent->sessions);
@@ -278,6 +279,8 @@ static bool read_configuration(struct agent *agent)
     notify_reloading();
     config = config_read_again(agent->config);
     if (config) {
+        if (agent->host_child.loop)
+            host_child_reload(&agent->host_child, config);
         config_free(agent->config);
         agent->config = config;
         agent->kept.config = agent->incomplete.config = config;
@@ -422,6 +425,8 @@ static void serve(struct agent *agent)
     watchdog_start(&agent->watchdog, agent->loop);
     start_sessions(agent);
     start_watcher(agent);
+    if (!agent->ends_sessions)
+        host_child_start(&agent->host_child, agent->loop, agent->config);
     agent->asks_again = true;
     asking_load(agent);
     agent_step(agent);
@@ -435,6 +440,7 @@ static void serve(struct agent *agent)
 
 static void close_all(struct agent *agent)
 {
+    host_child_close(&agent->host_child);
     exchange_close(agent->exchange);
     metrics_close(agent->metrics);
     if (agent->control)
