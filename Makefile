@@ -96,7 +96,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/host/*.c tests/record/*.c tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
@@ -327,9 +327,9 @@ $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 $(BUILD)/tests/plugin/test-only: $(call obj,$(wildcard babeltrace-plugin/only*.c))
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/record/*.c tests/service/*.c tests/work/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/host/*.c tests/record/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -Itools -Ibabeltrace-plugin -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(tool_parts)
+$(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(call obj,$(filter-out tools/blkin.c,$(tool_src))) $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
@@ -394,7 +394,7 @@ $(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$
 $(bench_programs): | $(without)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
-		$(call obj,$(core_src) $(output_src))
+		$(call obj,$(core_src) $(wildcard babeltrace-plugin/analysis/host_*.c) $(output_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
@@ -553,7 +553,8 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_flags = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_flags =
 $(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: $(core_src)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-host $(BUILD)/fuzz/fuzz-packed: $(core_src) \
+	babeltrace-plugin/analysis/host_view.c
 $(BUILD)/fuzz/fuzz-checkpoint: $(wildcard babeltrace-plugin/checkpoint*.c)
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_pkgs = liburcu zlib
 # tables that are large so that hardly anything meets in them: small, so that things do meet, and
@@ -574,7 +575,7 @@ $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
 $(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c) tools/duration.c \
-	$(addprefix tools/host/,definitions.c settings.c)
+	babeltrace-plugin/analysis/host_view.c $(addprefix tools/host/,definitions.c filter_rule.c settings.c)
 $(BUILD)/fuzz/fuzz-config: included = %/config.c
 $(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
@@ -584,7 +585,7 @@ $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
 $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
 	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
-$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) $(addprefix babeltrace-plugin/output/,json.c otlp.c \
+$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) babeltrace-plugin/analysis/host_view.c $(addprefix babeltrace-plugin/output/,json.c otlp.c \
 	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
@@ -666,7 +667,7 @@ install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 644 README.md LICENSE doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 README.md LICENSE doc/host.md doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)

@@ -35,6 +35,9 @@
 #include "event.h"
 #include "span.h"
 
+/* Takes a sample of a host's metrics, of that time by the clock that spans have. */
+typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
+
 struct assembler_options {
     int64_t idle_timeout_ns; /* finish a span this long after its last event */
     int64_t end_timeout_ns;  /* the same, once it has a closing annotation */
@@ -45,6 +48,7 @@ struct assembler_options {
     int64_t wall_clock_ns;   /* what it is ahead of CLOCK_MONOTONIC; 0: as blkin:process tells */
     bool is_choice;          /* events are left out on purpose: gaps in their numbers are none */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
+    assembler_metric_fn *metric; /* gets the sink's context; NULL: metrics are counted only */
 };
 
 struct assembler_counts {

@@ -140,6 +140,18 @@ def test_private(mode):
     check(not os.path.exists(f"{out[2]}/x"), f"{mode}: {out[2]}/x is left")
 
 
+def test_policies():
+    """What the machine's programs are told is not for those in it: see BLKIN_RUN_FILE."""
+    folder = "/run/blkin"
+    if not os.access("/run", os.W_OK) or os.path.exists(folder):
+        return
+    os.mkdir(folder)
+    try:
+        check(run("namespaces", "ls", folder).returncode == 2, "namespaces: the machine's policies are seen")
+    finally:
+        os.rmdir(folder)
+
+
 def test_network(mode):
     """A server in it is not seen from here."""
     ended = run(mode, "--own-network", "sh", "-c", "ip -brief address; readlink /proc/self/ns/net")
@@ -222,6 +234,7 @@ def main():
     modes = ["plain"]
     if run("", "printenv", "BLKIN_ISOLATED").stdout.strip() == "namespaces":
         modes.append("namespaces")
+        test_policies()
     else:
         print("namespaces are not allowed here: only the other way is tested")
     # Not in TMPDIR, which may lie below /dev/shm: an isolate within hides that.

@@ -151,6 +151,39 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(left, at, delta=0.01)
             self.assertAlmostEqual(width, share, delta=0.01)
 
+    def test_usage(self):
+        """Where spans tell what their threads did, there are columns of it, and the last word on the longest one."""
+        def trace(number, run_delay):
+            made = Trace(number, BASE, None)
+            extra = {"usage.run_delay_us": 300} if run_delay else {}
+            root = made.span(None, "gate", "write", 0, 2000, **{"usage.cpu_us": 150, "usage.off_cpu_us": 1000, **extra})
+            made.span(root, "gate", "step", 100, 90)
+            made.span(root, "gate", "odd", 200, 60, **{"usage.cpu_us": "1e3", "usage.off_cpu_us": 7})
+            return made.spans
+        cells = "return [...document.querySelectorAll('#traces .r > summary')].map(r => [...r.querySelectorAll('.us > span')]" \
+                ".map(c => c.lastChild.data))"
+        heads = "return [...document.querySelectorAll('#traces .ah .us > span')].map(e => e.textContent)"
+        words = "return document.querySelector('#traces .cu').textContent"
+        for run_delay, titles, texts, told in (
+                (True, ["on CPU", "waiting", "blocked"], ["150 µs", "300 µs", "700 µs"],
+                 ": blocked 700 µs, no thread worked for it 700 µs, waiting for a CPU 300 µs, on CPU 150 µs"),
+                (False, ["on CPU", "off CPU"], ["150 µs", "1.00 ms"],
+                 ": off CPU 1.00 ms, no thread worked for it 700 µs, on CPU 150 µs")):
+            path, _ = self.page([trace(1, run_delay)])
+            self.look(path)
+            self.browser.open(path, 1400)
+            self.assertEqual(self.browser.run(heads), titles)
+            none = ["–"] * len(titles)
+            self.assertEqual(self.browser.run(cells), [texts, none, none])
+            self.assertEqual(self.browser.run(words), "Longest self time: gate write, 1.85 ms of 2.00 ms" + told)
+            if os.environ.get("PICTURES"):
+                for width in (1400, 400):
+                    self.browser.open(path, width)
+                    self.browser.driver.save_screenshot(
+                        os.path.join(os.environ["PICTURES"], f"usage-{len(titles)}-{width}.png"))
+        path, text = self.page(stack(3))
+        self.assertNotIn('class="us"', text)
+
     def test_hostile_names(self):
         path, text = self.page(hostile(), "--title=" + EVIL[0])
         self.look(path)

@@ -83,6 +83,8 @@ static const struct key own[] = {
     A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
     A_BOOLEAN(HUB, "expose-hub", false),
     A_TEXT(WORK, "input", 2000, ""),
+    A_TEXT(WORK, "host-input", 249, ""),
+    A_TEXT(ALL, "host-groups", 4000, "all=*"),
     A_TEXT(WORK, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, "otlp-metrics", 1023, ""),
     AN_INTEGER(ALL, "hub-traces-per-s", 1, 1000000, 100),

@@ -124,7 +124,7 @@ void asking_answer(struct agent *agent, const struct request *requests, int64_t 
 void asking_found(void *agent, const struct kept_folder *folder, const json_t *found);
 /* Judges what can be judged; returns when to call it again. */
 int64_t asking_judge(struct agent *agent);
-/* keep, keep-last, kept; NULL: none of these. */
+/* keep, keep-last, keep-why, kept; NULL: none of these. */
 json_t *asking_control(struct agent *agent, const char *request);
 /* The hosts that are asked: a new array. */
 json_t *asking_hosts(const struct agent *agent);

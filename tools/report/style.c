@@ -70,6 +70,11 @@ static const char *const rules[] = {
     ".r>summary:hover{background:var(--card)}",
     ".ah{color:var(--soft);font-size:12px;border-bottom:1px solid var(--line);"
     "margin-bottom:3px;padding-bottom:3px}",
+    /* with usage: two cells, or three */
+    ".u2 .r>summary,.u2 .ah{grid-template-columns:minmax(0,30%) minmax(0,1fr) 74px 74px 140px}"
+    ".u3 .r>summary,.u3 .ah{grid-template-columns:minmax(0,26%) minmax(0,1fr) 74px 74px 210px}",
+    ".us{display:grid;grid-auto-columns:1fr;grid-auto-flow:column;text-align:right;"
+    "font-variant-numeric:tabular-nums;white-space:nowrap;color:var(--soft)}",
     ".nm{padding-left:calc(var(--d,0)*14px);min-width:0}",
     ".du,.se{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".se{color:var(--soft)}",
@@ -97,7 +102,9 @@ static const char *const rules[] = {
     "tbody td::before{content:attr(data-l);display:block;font-size:12px;font-weight:400;"
     "color:var(--soft)}.sh::before{content:none!important}",
     ".tr{padding:0 9px}",
-    ".r>summary,.ah{grid-template-columns:minmax(0,1fr) 70px 62px;gap:0 8px}"
+    ".tl .r>summary,.tl .ah{grid-template-columns:minmax(0,1fr) 70px 62px;gap:0 8px}"
+    ".ah .us{display:none}.r .us{grid-column:1/-1;grid-row:3;text-align:left}"
+    ".us>span::before{content:attr(data-l) ' '}"
     ".r .br{grid-column:1/-1;grid-row:2}.r .nm{padding-left:calc(var(--d,0)*7px)}"
     ".r>summary{padding:4px 0}.tk:nth-child(2n){display:none}}",
     "@media print{.tr,.gr{break-inside:avoid}}",

@@ -1,8 +1,9 @@
 /*
  * A trace as a timeline: a line for each span, with its bar, and what it says when it is opened.
  *
- * Bars are pale where a child is under way and full where the span takes the time by itself. Of a
- * large trace those spans are shown that failed, and the longest ones.
+ * Bars are pale where a child is under way and full where the span takes the time by itself. Where
+ * spans tell how their threads spent the time, lines have columns of that. Of a large trace those
+ * spans are shown that failed, and the longest ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,6 +28,7 @@ struct timeline {
     struct page *page;
     const struct trace_model *model;
     double total_ns;
+    enum usage_columns usage;
 };
 
 static struct figure time_of(int64_t ns)
@@ -319,9 +321,11 @@ static void put_line(const struct timeline *timeline, uint32_t node)
     put_bar(timeline, node, colour);
     fprintf(file,
             "<span class=\"du\"><span class=\"vh\">duration </span>%s</span>"
-            "<span class=\"se\"><span class=\"vh\">self </span>%s</span></summary>",
+            "<span class=\"se\"><span class=\"vh\">self </span>%s</span>",
             span->duration_ns ? time_of(span->duration_ns).text : "?",
             span->duration_ns ? time_of(place->self_ns).text : "?");
+    put_usage(page, timeline->model, node, timeline->usage);
+    fputs("</summary>", file);
     put_details(timeline, node);
     fputs("</details>\n", file);
 }
@@ -339,7 +343,9 @@ static void put_axis(const struct timeline *timeline)
                 : i == TICKS ? " te"
                              : "",
                 i * 100 / TICKS, time_of((int64_t)(timeline->total_ns * i / TICKS)).text);
-    fputs("</span><span class=\"du\">duration</span><span class=\"se\">self</span></div>\n", file);
+    fputs("</span><span class=\"du\">duration</span><span class=\"se\">self</span>", file);
+    put_usage_heads(timeline->page, timeline->usage);
+    fputs("</div>\n", file);
 }
 
 /* The service on the other side, if the time is that of the way to it and back. */
@@ -374,18 +380,21 @@ static void put_culprit(const struct timeline *timeline)
         put_name(page, other);
         fputs(")", page->file);
     }
+    put_usage_words(page, model, node);
     fputs("</p>\n", page->file);
 }
 
 bool put_timeline(struct page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open)
 {
-    const struct timeline timeline = {page, linked, (double)(linked->end_ns - linked->start_ns)};
+    struct timeline timeline = {
+        .page = page, .model = linked, .total_ns = (double)(linked->end_ns - linked->start_ns)};
     bool *is_shown = shown_spans(linked, max_spans);
     const struct trace_span *root = &linked->spans[linked->first_top];
 
     if (!is_shown)
         return false;
+    timeline.usage = usage_columns_of(linked, is_shown);
     fprintf(page->file, "<details class=\"tr\"%s><summary><b>%s</b> ", is_open ? " open" : "",
             time_of(linked->end_ns - linked->start_ns).text);
     put_name(page, root->service);
@@ -401,7 +410,10 @@ bool put_timeline(struct page *page, const char *trace_id, const struct trace_mo
     fprintf(page->file, " · %s</span></summary>\n<p class=\"fg\">trace <code>%s</code></p>\n",
             page_date(linked->start_ns).text, trace_id);
     put_culprit(&timeline);
-    fputs("<div class=\"tl\">\n", page->file);
+    fprintf(page->file, "<div class=\"tl%s\">\n",
+            timeline.usage == USAGE_NONE    ? ""
+            : timeline.usage == USAGE_APART ? " u3"
+                                            : " u2");
     put_axis(&timeline);
     for (uint32_t node = linked->first_top; node != TRACE_NONE;
          node = trace_model_next(linked, node)) {
@@ -409,6 +421,10 @@ bool put_timeline(struct page *page, const char *trace_id, const struct trace_mo
             put_line(&timeline, node);
     }
     fputs("</div>\n", page->file);
+    if (timeline.usage != USAGE_NONE)
+        fputs("<p class=\"fg\">On a CPU and not: the span's thread, without what children tell of "
+              "themselves. –: not known.</p>\n",
+              page->file);
     if (linked->count > max_spans)
         fprintf(page->file,
                 "<p class=\"fg\">Shown are %s of %s spans: those that failed, and the longest."

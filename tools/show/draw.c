@@ -6,7 +6,7 @@
 #include "draw.h"
 
 #include "../text.h"
-#include "thread_time.h"
+#include "usage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +20,8 @@
 #define INDENT        2
 #define DEPTH_MAX     12 /* levels that are indented */
 #define NOTE_ROOM_MIN 20
+
+#define HOST_TAG "blkin.host" /* as the sink has it: core/host_tags.h */
 
 struct chart {
     const struct trace *trace;
@@ -237,7 +239,7 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     if (chart->has_usage) {
         const struct thread_time time = thread_time_of(span);
 
-        thread_time_put(&time);
+        usage_put(&time);
     }
     putchar(' ');
     if (span->start_ns)
@@ -265,7 +267,7 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
         chart.label = wanted > chart.label ? wanted : chart.label;
         chart.has_usage = chart.has_usage || thread_time_of(span_of(model, i)).is_known;
     }
-    fixed += chart.has_usage ? THREAD_TIME_COLUMNS : 0;
+    fixed += chart.has_usage ? USAGE_COLUMNS : 0;
     limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
     if (chart.label > limit) {
         chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
@@ -301,29 +303,24 @@ static const char *other_side(const struct trace_model *model, uint32_t i)
                : NULL;
 }
 
-/* What that time was; of a step, or another child without usage: what is known of the span around.
- */
+/* What that time was, or that of the span around. */
 static void explain(const struct trace_model *model, uint32_t longest)
 {
-    const uint32_t service = model->spans[longest].service;
-    struct thread_time time = thread_time_of(span_of(model, longest));
-    uint32_t i = longest;
+    const uint32_t node = thread_time_around(model, longest);
+    struct thread_time time;
 
-    if (time.is_known) {
+    if (node == TRACE_NONE)
+        return;
+    time = thread_time_of(span_of(model, node));
+    if (node == longest) {
         fputs(": ", stdout);
-        thread_time_explain(&time, model->nodes[longest].self_ns / 1000);
+        usage_explain(&time, model->nodes[longest].self_ns / 1000);
         return;
     }
-    do {
-        i = model->nodes[i].parent;
-        if (i == TRACE_NONE || model->spans[i].service != service)
-            return;
-        time = thread_time_of(span_of(model, i));
-    } while (!time.is_known);
     fputs("; all of ", stdout);
-    put(span_of(model, i)->name, SIZE_MAX);
+    put(span_of(model, node)->name, SIZE_MAX);
     fputs(": ", stdout);
-    thread_time_explain(&time, 0);
+    usage_explain(&time, 0);
 }
 
 /* Where to look first: whole, whatever the width, for a name that is cut is no answer. */
@@ -352,6 +349,43 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
     putchar('\n');
 }
 
+/* What stood out on its host while it ran, or while the span around it did; a quiet host's nothing.
+ */
+static void put_host(const struct trace_model *model, uint32_t i, const char *before)
+{
+    const uint32_t service = model->spans[i].service;
+    const struct json_span *span;
+    const char *found;
+
+    do {
+        span = span_of(model, i);
+        found = json_string_value(json_object_get(json_object_get(span->json, "tags"), HOST_TAG));
+        i = model->nodes[i].parent;
+    } while (!found && i != TRACE_NONE && model->spans[i].service == service);
+    if (!found)
+        return;
+    printf("%swhile ", before);
+    put(span->service, SIZE_MAX);
+    fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
+    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+    fputs(" ran, ", stdout);
+    put(found, SIZE_MAX);
+    putchar('\n');
+}
+
+/* On the host of the longest self time; of a request that is on its way, on the other side's, too.
+ */
+static void put_hosts(const struct trace *trace, const struct trace_model *model)
+{
+    const uint32_t longest = model->longest_self;
+
+    if (longest == TRACE_NONE)
+        return;
+    put_host(model, longest, trace->count < 2 ? "\n" : "");
+    if (other_side(model, longest))
+        put_host(model, model->nodes[longest].first_child, "");
+}
+
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations)
 {
@@ -368,9 +402,10 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     put_spaces(chart.label - put("service: span", chart.label));
     printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     if (chart.has_usage)
-        thread_time_put_heads();
+        usage_put_heads();
     putchar('\n');
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);
     put_longest(trace, model);
+    put_hosts(trace, model);
 }

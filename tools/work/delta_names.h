@@ -8,6 +8,7 @@
 
 #define DELTAS_SERVICE "blkin-work"
 #define DELTAS_PREFIX  "blkin.work."
+#define FLEET_DELTAS_PREFIX "blkin.hosts."
 
 #define DELTAS_SPAN_CALLS     "blkin.span.calls"
 #define DELTAS_SPAN_ERRORS    "blkin.span.errors"
