@@ -6,6 +6,8 @@
 #include "service.h"
 
 #include "../../libblkin/metric.h"
+#include "filter.h"
+#include "keep.h"
 #include "monotonic.h"
 #include "recording.h"
 #include "sample.h"
@@ -31,7 +33,9 @@ struct service {
     struct loop *loop;
     struct control *control; /* NULL: another one samples this host */
     struct host *host;
+    struct host_filter *filter;
     struct host_recording recording;
+    struct host_keep keep;
     struct timer tick;
     struct watchdog watchdog;
     int64_t start_ns;
@@ -53,15 +57,20 @@ static void say_state(struct service *service, bt_logging_level level, const cha
 static json_t *status_json(struct service *service)
 {
     const struct host_counts counts = host_counts(service->host);
+    const struct host_filter_counts filtered = host_filter_counts(service->filter);
+    const struct host_keep_counts kept = service->keep.counts;
 
-    return json_pack("{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
-                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
-                     service->is_on ? "recording" : "no session records blkin:metric", "started",
-                     json_time(service->start_ns), "counters", "samples",
-                     (json_int_t)counts.samples, "skipped", (json_int_t)counts.skipped,
-                     "unreadable", (json_int_t)counts.unreadable, "not_understood",
-                     (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended,
-                     "no_room", (json_int_t)counts.no_room, "messages", say_last());
+    return json_pack(
+        "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
+        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+        service->is_on ? "recording" : "no session records blkin:metric", "started",
+        json_time(service->start_ns), "counters", "samples", (json_int_t)counts.samples,
+        "held_back", (json_int_t)filtered.held_back, "crossings", (json_int_t)filtered.crossings,
+        "keeps_asked", (json_int_t)kept.asked, "keeps_joined", (json_int_t)kept.joined,
+        "keeps_not_taken", (json_int_t)kept.unasked, "skipped", (json_int_t)counts.skipped,
+        "unreadable", (json_int_t)counts.unreadable, "not_understood",
+        (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
+        (json_int_t)counts.no_room, "messages", say_last());
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -88,17 +97,51 @@ static void name_provider(void)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
+static void record(void *context, const struct host_sample *sample)
+{
+    struct service *service = context;
+
+    host_record(&service->recording, sample);
+}
+
+static void keep(void *context, int64_t last_ms, const char *why)
+{
+    struct service *service = context;
+
+    host_keep_ask(&service->keep, last_ms, why);
+}
+
+static struct host_filter *open_filter(struct service *service, const struct config *config,
+                                       struct error *error)
+{
+    const struct host_filter_callbacks on = {record, keep, service};
+    struct host_rules rules;
+    struct host_filter *filter;
+
+    if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
+        return NULL;
+    filter = host_filter_new(&rules, &on);
+    if (!filter)
+        error_set(error, "out of memory");
+    return filter;
+}
+
 static bool open_host(struct service *service, const struct config *config, struct error *error)
 {
     struct host_config wanted;
+    struct host_filter *filter = open_filter(service, config, error);
     struct host *host = NULL;
 
-    if (host_settings_read(config, &wanted, error))
+    if (filter && host_settings_read(config, &wanted, error))
         host = host_open(&wanted, error);
-    if (!host)
+    if (!host) {
+        host_filter_free(filter);
         return false;
+    }
     host_close(service->host);
+    host_filter_free(service->filter);
     service->host = host;
+    service->filter = filter;
     memset(&service->recording, 0, sizeof(service->recording));
     return true;
 }
@@ -131,7 +174,7 @@ static int64_t sample(struct service *service)
                       "no session records blkin:metric: waiting for one");
         return SILENT_MS;
     }
-    host_sample(service->host, (uint64_t)clock_ns(), host_record, &service->recording);
+    host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
     now = (uint64_t)clock_ns();
     next = host_next(service->host);
     if (next <= now)
@@ -268,11 +311,14 @@ int host_serve(struct config *config)
         say(BT_LOGGING_LEVEL_ERROR, "cannot begin: %s", strerror(errno));
         config_free(config);
     } else {
+        host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
         status = run(service);
         if (service->control)
             control_close(service->control);
+        host_keep_close(&service->keep);
         loop_free(service->loop);
         host_close(service->host);
+        host_filter_free(service->filter);
         config_free(service->config);
     }
     free(service);
