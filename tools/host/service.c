@@ -9,6 +9,7 @@
 #include "monotonic.h"
 #include "recording.h"
 #include "sample.h"
+#include "send.h"
 #include "service/control.h"
 #include "service/notify.h"
 #include "service/say.h"
@@ -32,6 +33,7 @@ struct service {
     struct control *control; /* NULL: another one samples this host */
     struct host *host;
     struct host_recording recording;
+    struct host_send *send; /* NULL: to nobody */
     struct timer tick;
     struct watchdog watchdog;
     int64_t start_ns;
@@ -53,8 +55,10 @@ static void say_state(struct service *service, bt_logging_level level, const cha
 static json_t *status_json(struct service *service)
 {
     const struct host_counts counts = host_counts(service->host);
+    json_t *sent = host_send_json(service->send);
+    json_t *json;
 
-    return json_pack("{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
+    json = json_pack("{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
                      "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
                      service->is_on ? "recording" : "no session records blkin:metric", "started",
                      json_time(service->start_ns), "counters", "samples",
@@ -62,6 +66,9 @@ static json_t *status_json(struct service *service)
                      "unreadable", (json_int_t)counts.unreadable, "not_understood",
                      (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended,
                      "no_room", (json_int_t)counts.no_room, "messages", say_last());
+    if (sent)
+        (void)json_object_set_new(json, "sent", sent);
+    return json;
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -116,6 +123,16 @@ static bool begin_to_record(struct service *service)
     return true;
 }
 
+static void take(void *context, const struct host_sample *sample)
+{
+    struct service *service = context;
+
+    if (service->is_on)
+        host_record(&service->recording, sample);
+    if (service->send)
+        host_send(service->send, sample);
+}
+
 /* Returns in how many ms to look again. */
 static int64_t sample(struct service *service)
 {
@@ -125,13 +142,13 @@ static int64_t sample(struct service *service)
     service->is_on = blkin_metric_is_on();
     if (service->is_on && !was_on)
         service->is_on = begin_to_record(service);
-    if (!service->is_on) {
-        if (was_on || !*service->said)
-            say_state(service, BT_LOGGING_LEVEL_INFO,
-                      "no session records blkin:metric: waiting for one");
+    host_send_poll(service->send);
+    if (!service->is_on && (was_on || !*service->said))
+        say_state(service, BT_LOGGING_LEVEL_INFO,
+                  "no session records blkin:metric: waiting for one");
+    if (!service->is_on && !service->send)
         return SILENT_MS;
-    }
-    host_sample(service->host, (uint64_t)clock_ns(), host_record, &service->recording);
+    host_sample(service->host, (uint64_t)clock_ns(), take, service);
     now = (uint64_t)clock_ns();
     next = host_next(service->host);
     if (next <= now)
@@ -195,8 +212,13 @@ static const char *take_configuration(struct service *service)
     if (!config)
         return "the configuration is wrong, the old one holds: see `blkin config check`, and what "
                "the service has said";
-    if (!open_host(service, config, &error)) {
+    host_send_close(service->send); /* it has the port */
+    service->send = NULL;
+    if (!host_send_open(config, service->loop, &service->send, &error) ||
+        !open_host(service, config, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        host_send_close(service->send);
+        (void)host_send_open(service->config, service->loop, &service->send, &error);
         config_free(config);
         return "the configuration is wrong, the old one holds: see what the service has said";
     }
@@ -237,7 +259,8 @@ static int run(struct service *service)
 {
     struct error error;
 
-    if (!open_host(service, service->config, &error)) {
+    if (!open_host(service, service->config, &error) ||
+        !host_send_open(service->config, service->loop, &service->send, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
         return 1;
     }
@@ -272,6 +295,7 @@ int host_serve(struct config *config)
         if (service->control)
             control_close(service->control);
         loop_free(service->loop);
+        host_send_close(service->send);
         host_close(service->host);
         config_free(service->config);
     }
