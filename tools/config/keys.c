@@ -102,6 +102,7 @@ static const struct key own[] = {
     A_TEXT(HOST, "process", 1023, ""),
     A_TEXT(HOST, "cgroup", 1023, ""),
     A_TEXT(HOST, "host-filters", 4000, ""),
+    A_TEXT(HOST, "host-root", 4000, ""),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
     A_TEXT(ALL, "hub-ca-file", 4000, ""),
     A_TEXT(ALL, "hub-cert-file", 4000, ""),

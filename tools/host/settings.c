@@ -92,7 +92,10 @@ bool host_settings_check(const char *key, const char *text, struct error *error)
 
 bool host_settings_read(const struct config *config, struct host_config *host, struct error *error)
 {
+    const char *const root = config_text(config, "host-root");
+
     host_config_default(host);
+    host->root = root && *root ? root : NULL;
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         struct error why;
         const char *text;
