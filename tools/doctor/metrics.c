@@ -25,6 +25,11 @@ static int64_t number_of(const json_t *object, const char *name)
 
 static void explain_no_service(const struct doctor *doctor, const char *why)
 {
+    if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
+        saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
+        mend(doctor, "is it stopped? kill -CONT, or end it: it is started again");
+        return;
+    }
     if (!config_boolean(doctor->config, "host")) {
         saw(doctor, LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
             config_origin(doctor->config, "host"));
