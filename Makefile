@@ -319,7 +319,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
+record_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes record/agent/requests record/hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
