@@ -394,7 +394,7 @@ $(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$
 $(bench_programs): | $(without)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
-		$(call obj,$(core_src) $(wildcard babeltrace-plugin/analysis/host_*.c) $(output_src))
+		$(call obj,$(core_src) $(analysis_src) $(output_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
