@@ -230,7 +230,7 @@ static bool open_hosts(struct sink *sink, const struct params *params, struct er
 
     sink->tags_hosts = params->host_min_ms >= 0;
     sink->hosts = hosts_new(&(struct hosts_options){.min_ns = min_ms * 1000000,
-                                                    .max_series_bytes = HOSTS_SERIES_BYTES,
+                                                    .max_history_bytes = HOSTS_HISTORY_BYTES,
                                                     .max_held_bytes = HOSTS_HELD_BYTES},
                             pass_on_waited, sink);
     if (!sink->hosts) {

@@ -110,7 +110,7 @@ enum line_style {
     LINE_SHORT  /* totals, and what is not 0 */
 };
 
-#define COUNTS_LINE_MAX 4096
+#define COUNTS_LINE_MAX 6144
 
 /* The account in one line, without a newline; needs no memory, as its lack may be what it tells. */
 void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);

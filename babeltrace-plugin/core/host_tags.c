@@ -16,115 +16,49 @@ enum { CPU_BUSY, CPU_STEAL, CPU_COUNT };
 enum { PRESSURE_CPU, PRESSURE_IO, PRESSURE_MEMORY };
 enum { TCP_RETRANSMIT, TCP_TRANSMIT };
 
-#define CPU_WORK                                                        \
-    "system.cpu.time.user system.cpu.time.nice system.cpu.time.system " \
-    "system.cpu.time.interrupt system.cpu.time.softirq"
-#define CPU_ALL CPU_WORK " system.cpu.time.idle system.cpu.time.iowait system.cpu.time.steal"
-
-static const struct host_view disk_busy = {.group = "disk",
-                                           .name = "busy",
-                                           .unit = "%",
-                                           .kind = HOST_VIEW_PERCENT,
-                                           .metrics = "system.disk.io_time",
-                                           .scale = 1};
-static const struct host_view disk_queue = {.group = "disk",
-                                            .name = "queue",
-                                            .unit = "",
-                                            .kind = HOST_VIEW_AVERAGE,
-                                            .metrics = "system.disk.weighted_io_time",
-                                            .scale = 1};
-static const struct host_view disk_wait = {
-    .group = "disk",
-    .name = "wait",
-    .unit = "us",
+static const struct host_view cpu_count = {
+    .group = "cpu",
+    .name = "count",
     .kind = HOST_VIEW_AVERAGE,
-    .metrics = "system.disk.operation_time.read system.disk.operation_time.write",
-    .by = "system.disk.operations.read system.disk.operations.write",
-    .scale = 1e-3};
-static const struct host_view cpu_busy = {.group = "cpu",
-                                          .name = "busy",
-                                          .unit = "%",
-                                          .kind = HOST_VIEW_PERCENT,
-                                          .metrics = CPU_WORK,
-                                          .by = CPU_ALL,
-                                          .scale = 1};
-static const struct host_view cpu_steal = {.group = "cpu",
-                                           .name = "steal",
-                                           .unit = "%",
-                                           .kind = HOST_VIEW_PERCENT,
-                                           .metrics = "system.cpu.time.steal",
-                                           .by = CPU_ALL,
-                                           .scale = 1};
-static const struct host_view cpu_count = {.group = "cpu",
-                                           .name = "count",
-                                           .unit = "",
-                                           .kind = HOST_VIEW_AVERAGE,
-                                           .metrics = CPU_ALL,
-                                           .scale = 1};
-static const struct host_view pressure_cpu = {.group = "pressure",
-                                              .name = "cpu",
-                                              .unit = "%",
-                                              .kind = HOST_VIEW_PERCENT,
-                                              .metrics = "system.linux.pressure.cpu.some",
-                                              .scale = 1};
-static const struct host_view pressure_io = {.group = "pressure",
-                                             .name = "io",
-                                             .unit = "%",
-                                             .kind = HOST_VIEW_PERCENT,
-                                             .metrics = "system.linux.pressure.io.some",
-                                             .scale = 1};
-static const struct host_view pressure_memory = {.group = "pressure",
-                                                 .name = "memory",
-                                                 .unit = "%",
-                                                 .kind = HOST_VIEW_PERCENT,
-                                                 .metrics = "system.linux.pressure.memory.some",
-                                                 .scale = 1};
-static const struct host_view running = {.group = "run_queue",
-                                         .name = "running",
-                                         .unit = "",
-                                         .kind = HOST_VIEW_BASIC,
-                                         .metrics = "system.process.count.running",
-                                         .scale = 1};
-static const struct host_view available = {.group = "memory",
-                                           .name = "available",
-                                           .unit = "%",
-                                           .kind = HOST_VIEW_PERCENT,
-                                           .metrics = "system.linux.memory.available",
-                                           .by = "system.memory.limit",
-                                           .scale = 1};
-static const struct host_view retransmit = {.group = "tcp",
-                                            .name = "retransmit",
-                                            .unit = "",
-                                            .kind = HOST_VIEW_DELTA,
-                                            .metrics = "system.network.tcp.segments.retransmit",
-                                            .scale = 1};
-static const struct host_view transmit = {.group = "tcp",
-                                          .name = "transmit",
-                                          .unit = "",
-                                          .kind = HOST_VIEW_DELTA,
-                                          .metrics = "system.network.tcp.segments.transmit",
-                                          .scale = 1};
-
-static const struct host_view *const disk_views[] = {&disk_busy, &disk_queue, &disk_wait, NULL};
-static const struct host_view *const cpu_views[] = {&cpu_busy, &cpu_steal, &cpu_count, NULL};
-static const struct host_view *const pressure_views[] = {&pressure_cpu, &pressure_io,
-                                                         &pressure_memory, NULL};
-static const struct host_view *const run_queue_views[] = {&running, NULL};
-static const struct host_view *const memory_views[] = {&available, NULL};
-static const struct host_view *const tcp_views[] = {&retransmit, &transmit, NULL};
+    .metrics = "system.cpu.time.user system.cpu.time.nice system.cpu.time.system "
+               "system.cpu.time.interrupt system.cpu.time.softirq system.cpu.time.steal "
+               "system.cpu.time.idle system.cpu.time.iowait",
+};
+static const struct host_view retransmit = {
+    .group = "tcp",
+    .name = "retransmit",
+    .kind = HOST_VIEW_DELTA,
+    .metrics = "system.network.tcp.segments.retransmit",
+};
+static const struct host_view transmit = {
+    .group = "tcp",
+    .name = "transmit",
+    .kind = HOST_VIEW_DELTA,
+    .metrics = "system.network.tcp.segments.transmit",
+};
 
 static const struct {
     const char *name;
-    const struct host_view *const *views;
     bool has_instances;
+    const char *views[HISTORY_VIEWS_MAX];           /* of analysis/host_view.h, */
+    const struct host_view *own[HISTORY_VIEWS_MAX]; /* or these */
 } groups[HOST_GROUPS] = {
-    [GROUP_DISK] = {"disk", disk_views, true},
-    [GROUP_CPU] = {"cpu", cpu_views, false},
-    [GROUP_PRESSURE] = {"pressure", pressure_views, false},
-    [GROUP_RUN_QUEUE] = {"run_queue", run_queue_views, false},
-    [GROUP_MEMORY] = {"memory", memory_views, false},
-    [GROUP_TCP] = {"tcp", tcp_views, false},
+    [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},
+    [GROUP_CPU] = {"cpu", false, {"busy", "steal"}, {[CPU_COUNT] = &cpu_count}},
+    [GROUP_PRESSURE] = {"pressure", false, {"cpu", "io", "memory"}, {NULL}},
+    [GROUP_RUN_QUEUE] = {"run_queue", false, {"running"}, {NULL}},
+    [GROUP_MEMORY] = {"memory", false, {"available_share"}, {NULL}},
+    [GROUP_TCP] = {"tcp", false, {NULL}, {&retransmit, &transmit}},
 };
+
+void host_group_views(enum host_group group, const struct host_view *views[HISTORY_VIEWS_MAX])
+{
+    for (unsigned i = 0; i < HISTORY_VIEWS_MAX; i++) {
+        const char *name = groups[group].views[i];
+
+        views[i] = name ? host_view_find(groups[group].name, name) : groups[group].own[i];
+    }
+}
 
 bool host_group_find(struct text group, struct text instance, enum host_group *found)
 {
@@ -136,17 +70,13 @@ bool host_group_find(struct text group, struct text instance, enum host_group *f
     return false;
 }
 
-const struct host_view *const *host_group_views(enum host_group group)
-{
-    return groups[group].views;
-}
-
 /* ---- tags ------------------------------------------------------------------------------------ */
 
 struct tagging {
     struct span *span;
     unsigned lost;
     bool is_tagged;
+    bool has_times;
     int64_t from_ns; /* all that is told is of this time */
     int64_t until_ns;
     char found[400]; /* what stood out */
@@ -174,10 +104,11 @@ static void tag_text(struct tagging *tagging, const char *key, struct text value
 
 static void note_time(struct tagging *tagging, const struct range *range)
 {
-    if (range->from_ns < tagging->from_ns || !tagging->is_tagged)
+    if (range->from_ns < tagging->from_ns || !tagging->has_times)
         tagging->from_ns = range->from_ns;
-    if (range->until_ns > tagging->until_ns || !tagging->is_tagged)
+    if (range->until_ns > tagging->until_ns || !tagging->has_times)
         tagging->until_ns = range->until_ns;
+    tagging->has_times = true;
 }
 
 /* What is not known has no tag. */
@@ -195,7 +126,7 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 {
     if (!part)
         return (struct range){.is_known = false};
-    return series_range(&part->series, view, tagging->span->start_ns, tagging->span->end_ns);
+    return history_range(&part->history, view, tagging->span->start_ns, tagging->span->end_ns);
 }
 
 /* ---- what stands out ------------------------------------------------------------------------- */
@@ -273,6 +204,8 @@ static struct host_part *busiest(const struct tagging *tagging, struct host_part
     return found;
 }
 
+#define US_PER_MS 1000
+
 static bool tag_disk(struct tagging *tagging, struct host_part *disks)
 {
     struct range busy, queue, wait;
@@ -282,6 +215,8 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
         return false;
     queue = range_of(tagging, disk, DISK_QUEUE);
     wait = range_of(tagging, disk, DISK_WAIT);
+    wait.least *= US_PER_MS;
+    wait.most *= US_PER_MS;
     tag_text(tagging, "system.device", (struct text){disk->instance, disk->instance_length});
     tag_range(tagging, &busy, "system.disk.busy.min", "system.disk.busy.max");
     tag_range(tagging, &queue, "system.disk.queue.min", "system.disk.queue.max");
@@ -289,8 +224,7 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
     if (busy.mean < DISK_BUSY_PERCENT)
         return false;
     begin_to_say(tagging);
-    say(tagging, "%.*s was %.0f %% busy", (int)disk->instance_length, disk->instance,
-        busy.mean < 100 ? busy.mean : 100);
+    say(tagging, "%.*s was %.0f %% busy", (int)disk->instance_length, disk->instance, busy.mean);
     if (queue.is_known)
         say(tagging, ", %.0f in queue", queue.mean);
     return true;
@@ -332,14 +266,12 @@ static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_
     const struct range cpus = range_of(tagging, parts[GROUP_CPU], CPU_COUNT);
     const struct range threads = range_of(tagging, parts[GROUP_RUN_QUEUE], 0);
     const struct range wait = range_of(tagging, parts[GROUP_PRESSURE], PRESSURE_CPU);
-    struct range used = busy;
 
     tag_range(tagging, &busy, "system.cpu.busy.min", "system.cpu.busy.max");
     tag_range(tagging, &steal, "system.cpu.steal.min", "system.cpu.steal.max");
     tag_range(tagging, &threads, "system.process.count.running.min",
               "system.process.count.running.max");
-    used.mean += steal.is_known ? steal.mean : 0;
-    if (is_crowded(&used, &wait, &threads, &cpus)) {
+    if (is_crowded(&busy, &wait, &threads, &cpus)) {
         begin_to_say(tagging);
         say(tagging, "the CPUs were %.0f %% busy", busy.mean);
         if (threads.is_known)
@@ -385,7 +317,7 @@ unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS],
     tag_cpu(&tagging, parts);
     tag_memory(&tagging, parts[GROUP_MEMORY]);
     tag_tcp(&tagging, parts[GROUP_TCP]);
-    if (tagging.is_tagged)
+    if (tagging.has_times)
         tag_number(&tagging, "blkin.host_ms",
                    (double)((uint64_t)tagging.until_ns - (uint64_t)tagging.from_ns) / 1e6);
     if (tagging.found_length)

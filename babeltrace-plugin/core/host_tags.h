@@ -1,5 +1,5 @@
 /*
- * What is told of a host on a span: the tags (doc/host.md lists them), and in a sentence what stood
+ * What is told of a host on a span: the tags (doc/sink.md lists them), and in a sentence what stood
  * out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -7,7 +7,7 @@
 #ifndef BLKIN_CORE_HOST_TAGS_H
 #define BLKIN_CORE_HOST_TAGS_H
 
-#include "host_series.h"
+#include "host_history.h"
 #include "span.h"
 
 /* The groups that are of use here; of the others nothing is kept. */
@@ -24,13 +24,14 @@ enum host_group {
 /* Is it one of these? Of a group that is the whole host's, instances are not. */
 bool host_group_find(struct text group, struct text instance, enum host_group *found);
 
-const struct host_view *const *host_group_views(enum host_group group);
+/* What is computed of a group; NULL: nothing more. */
+void host_group_views(enum host_group group, const struct host_view *views[HISTORY_VIEWS_MAX]);
 
 /* A group's instance. */
 struct host_part {
     struct host_part *next; /* of the host and the group, in the order in which they came */
     enum host_group group;
-    struct series series;
+    struct history history;
     int64_t heard_ns; /* trace time of the last sample */
     uint32_t instance_length;
     char instance[];

@@ -178,6 +178,8 @@ void interaction_flush_all(void)
 
 void interaction_thread_ends(struct thread *thread)
 {
+    if (thread->writing)
+        interaction_has_written_last(thread->writing, 0, 1);
     interaction_stop_work();
     flush(thread);
     thread->held_first = thread->held_end;

@@ -199,15 +199,17 @@ static bool is_late(const struct interaction *interaction)
 pool_name served_before_write(struct connection *connection)
 {
     struct interaction *interaction = interaction_own(connection);
+    struct thread *thread;
     pool_name name;
 
     if (!interaction)
         return 0;
-    if (is_late(interaction)) {
+    thread = thread_get();
+    if (!thread || is_late(interaction)) {
         interaction_let_go(interaction);
         return 0;
     }
-    name = pool_name_of(&interaction->item);
+    thread->writing = name = pool_name_of(&interaction->item);
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
     resume_usage(interaction);
     interaction_let_go(interaction);
@@ -236,6 +238,8 @@ void served_has_written(struct connection *connection, pool_name written, size_t
     }
     if (!interaction)
         return;
+    if (preload_thread.thread)
+        preload_thread.thread->writing = 0;
     /* answered before that, for who reads the next request */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
     passed(connection, interaction);

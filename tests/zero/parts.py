@@ -61,7 +61,9 @@ class World:
         self.ends_at = {}  # name -> the signal at which it ends in good order
         self.ports = set()
         self.sessions = 0
+        # LTTng's own 3 s to be known to its daemon are short on a busy machine: then a program goes on untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
+                            "LTTNG_UST_REGISTER_TIMEOUT": "60000",
                             "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
         libraries = glob.glob(f"{self.servers_folder}/usr/lib/*-linux-gnu") if packages else []
         if libraries:
@@ -209,7 +211,7 @@ daemon off;
 pid {folder}/{name}.pid;
 error_log stderr error;
 {user}
-env HOME; env LTTNG_HOME; env LTTNG_UST_ALLOW_BLOCKING;
+env HOME; env LTTNG_HOME; env LTTNG_UST_ALLOW_BLOCKING; env LTTNG_UST_REGISTER_TIMEOUT;
 worker_rlimit_nofile {descriptors};
 events {{ worker_connections {descriptors}; }}
 http {{

@@ -101,6 +101,7 @@ static const struct key own[] = {
     A_TEXT(HOST, "process", 1023, ""),
     A_TEXT(HOST, "cgroup", 1023, ""),
     A_TEXT(HOST, "host-filters", 4000, ""),
+    A_TEXT(HOST, "host-root", 4000, ""),
     A_TEXT(HOST, "host-endpoint", 2000, ""),
     AN_INTEGER(HOST, "host-send-ms", 0, 60000, 5000),
     A_TEXT(HOST, "host-listen", 255, ""),

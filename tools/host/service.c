@@ -6,6 +6,8 @@
 #include "service.h"
 
 #include "../../libblkin/metric.h"
+#include "filter.h"
+#include "keep.h"
 #include "monotonic.h"
 #include "recording.h"
 #include "sample.h"
@@ -32,7 +34,9 @@ struct service {
     struct loop *loop;
     struct control *control; /* NULL: another one samples this host */
     struct host *host;
+    struct host_filter *filter;
     struct host_recording recording;
+    struct host_keep keep;
     struct host_send *send; /* NULL: to nobody */
     struct timer tick;
     struct watchdog watchdog;
@@ -55,17 +59,21 @@ static void say_state(struct service *service, bt_logging_level level, const cha
 static json_t *status_json(struct service *service)
 {
     const struct host_counts counts = host_counts(service->host);
+    const struct host_filter_counts filtered = host_filter_counts(service->filter);
+    const struct host_keep_counts kept = service->keep.counts;
     json_t *sent = host_send_json(service->send);
-    json_t *json;
+    json_t *json = json_pack(
+        "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
+        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+        service->is_on ? "recording" : "no session records blkin:metric", "started",
+        json_time(service->start_ns), "counters", "samples", (json_int_t)counts.samples,
+        "held_back", (json_int_t)filtered.held_back, "crossings", (json_int_t)filtered.crossings,
+        "keeps_asked", (json_int_t)kept.asked, "keeps_joined", (json_int_t)kept.joined,
+        "keeps_not_taken", (json_int_t)kept.unasked, "skipped", (json_int_t)counts.skipped,
+        "unreadable", (json_int_t)counts.unreadable, "not_understood",
+        (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
+        (json_int_t)counts.no_room, "messages", say_last());
 
-    json = json_pack("{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
-                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
-                     service->is_on ? "recording" : "no session records blkin:metric", "started",
-                     json_time(service->start_ns), "counters", "samples",
-                     (json_int_t)counts.samples, "skipped", (json_int_t)counts.skipped,
-                     "unreadable", (json_int_t)counts.unreadable, "not_understood",
-                     (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended,
-                     "no_room", (json_int_t)counts.no_room, "messages", say_last());
     if (sent)
         (void)json_object_set_new(json, "sent", sent);
     return json;
@@ -95,17 +103,54 @@ static void name_provider(void)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
+static void take(void *context, const struct host_sample *sample)
+{
+    struct service *service = context;
+
+    if (service->is_on)
+        host_record(&service->recording, sample);
+    if (service->send)
+        host_send(service->send, sample);
+}
+
+static void keep(void *context, int64_t last_ms, const char *why)
+{
+    struct service *service = context;
+
+    host_keep_ask(&service->keep, last_ms, why);
+}
+
+static struct host_filter *open_filter(struct service *service, const struct config *config,
+                                       struct error *error)
+{
+    const struct host_filter_callbacks on = {take, keep, service};
+    struct host_rules rules;
+    struct host_filter *filter;
+
+    if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
+        return NULL;
+    filter = host_filter_new(&rules, &on);
+    if (!filter)
+        error_set(error, "out of memory");
+    return filter;
+}
+
 static bool open_host(struct service *service, const struct config *config, struct error *error)
 {
     struct host_config wanted;
+    struct host_filter *filter = open_filter(service, config, error);
     struct host *host = NULL;
 
-    if (host_settings_read(config, &wanted, error))
+    if (filter && host_settings_read(config, &wanted, error))
         host = host_open(&wanted, error);
-    if (!host)
+    if (!host) {
+        host_filter_free(filter);
         return false;
+    }
     host_close(service->host);
+    host_filter_free(service->filter);
     service->host = host;
+    service->filter = filter;
     memset(&service->recording, 0, sizeof(service->recording));
     return true;
 }
@@ -123,16 +168,6 @@ static bool begin_to_record(struct service *service)
     return true;
 }
 
-static void take(void *context, const struct host_sample *sample)
-{
-    struct service *service = context;
-
-    if (service->is_on)
-        host_record(&service->recording, sample);
-    if (service->send)
-        host_send(service->send, sample);
-}
-
 /* Returns in how many ms to look again. */
 static int64_t sample(struct service *service)
 {
@@ -148,7 +183,7 @@ static int64_t sample(struct service *service)
                   "no session records blkin:metric: waiting for one");
     if (!service->is_on && !service->send)
         return SILENT_MS;
-    host_sample(service->host, (uint64_t)clock_ns(), take, service);
+    host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
     now = (uint64_t)clock_ns();
     next = host_next(service->host);
     if (next <= now)
@@ -291,12 +326,15 @@ int host_serve(struct config *config)
         say(BT_LOGGING_LEVEL_ERROR, "cannot begin: %s", strerror(errno));
         config_free(config);
     } else {
+        host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
         status = run(service);
         if (service->control)
             control_close(service->control);
+        host_keep_close(&service->keep);
         loop_free(service->loop);
         host_send_close(service->send);
         host_close(service->host);
+        host_filter_free(service->filter);
         config_free(service->config);
     }
     free(service);
