@@ -38,17 +38,23 @@ bool view_is_shown(const struct host_view *view)
     return view->kind != HOST_VIEW_BASIC && view->kind != HOST_VIEW_DELTA;
 }
 
-void view_name(char name[METRIC_NAME_MAX], const char *prefix, const struct host_view *view)
+double view_name(char name[METRIC_NAME_MAX], const char *prefix, const struct host_view *view)
 {
-    static const char *const units[][2] = {
-        {"%", "_percent"}, {"ms", "_milliseconds"}, {"By/s", "_bytes_per_second"}};
+    static const struct {
+        const char *unit, *suffix;
+        double scale;
+    } units[] = {{"%", "_percent", 1}, {"ms", "_seconds", 1e-3}, {"By/s", "_bytes_per_second", 1}};
     const char *suffix = strstr(view->unit, "/s") ? "_per_second" : "";
+    double scale = 1;
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcmp(view->unit, units[i][0]) == 0)
-            suffix = units[i][1];
+        if (strcmp(view->unit, units[i].unit) == 0) {
+            suffix = units[i].suffix;
+            scale = units[i].scale;
+        }
     }
     (void)snprintf(name, METRIC_NAME_MAX, "%s%s_%s%s", prefix, view->group, view->name, suffix);
+    return scale;
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -108,7 +114,7 @@ static void print_labels(struct printer *page, const char *name, const char *mor
     print(page, "%s%s{", name, more);
     print_label(page, "hosts", text_of(row->hosts));
     print_string(page, ",");
-    print_label(page, "instance", text_of(row->instance));
+    print_label(page, "name", text_of(row->instance));
 }
 
 static void print_stats(struct printer *page, const char *name, const char *more, double scale,
@@ -186,11 +192,14 @@ static bool sum_up(const struct fleet *fleet, const struct shown_row *of, const 
 static void print_view_stat(struct printer *page, const char *name, const char *stat, double value,
                             const struct host_view *view, const struct shown_row *row)
 {
+    char same[METRIC_NAME_MAX];
+    const double scale = view_name(same, "", view);
+
     value *= (view->kind == HOST_VIEW_PERCENT ? 100 : 1) * (view->scale != 0 ? view->scale : 1);
     if (view->most != 0 && value > view->most)
         value = view->most;
     print_labels(page, name, "", row);
-    print(page, ",stat=\"%s\"} %.15g\n", stat, value);
+    print(page, ",stat=\"%s\"} %.15g\n", stat, value * scale);
 }
 
 /* Of ns by the interval the least and the most are known, too. */
@@ -222,7 +231,7 @@ static void print_views(struct printer *page, const struct fleet *fleet,
         char name[METRIC_NAME_MAX];
         bool has_head = false;
 
-        view_name(name, "blkin_hosts_", &views[i]);
+        (void)view_name(name, "blkin_hosts_", &views[i]);
         for (size_t k = 0; k < count; k++) {
             if (!rows[k].window || views[i].kind == HOST_VIEW_RATE || !view_is_shown(&views[i]) ||
                 !text_is(metric, rows[k].metric))

@@ -214,7 +214,7 @@ static void print_labels(struct printer *page, const char *name, const char *mor
     print(page, "%s%s{", name, more);
     print_label(page, "host", text_of(series->host));
     print_string(page, ",");
-    print_label(page, "instance", text_of(series->instance));
+    print_label(page, "name", text_of(series->instance));
 }
 
 /* All of one name; those that are of the other kind than the first are left out. */
@@ -274,9 +274,9 @@ static void print_view(struct printer *page, const struct host_view *view, const
                        size_t count)
 {
     char name[METRIC_NAME_MAX];
+    const double scale = view_name(name, "blkin_host_", view);
     bool has_head = false;
 
-    view_name(name, "blkin_host_", view);
     for (size_t i = 0; i < count; i++) {
         const struct sample_series *series = lines[i].series;
         const struct host_interval interval = {
@@ -296,7 +296,7 @@ static void print_view(struct printer *page, const struct host_view *view, const
             print(page, "# HELP %s Between the two latest samples.\n# TYPE %s gauge\n", name, name);
         has_head = true;
         print_labels(page, name, "", series);
-        print(page, "} %.15g\n", value);
+        print(page, "} %.15g\n", value * scale);
     }
 }
 

@@ -2,9 +2,9 @@
  * What hosts do, as a page for Prometheus: the latest sample of each, with what it says about the
  * time since the one before, and all of them added up over groups of hosts (fleet_page.h).
  *
- *     blkin_host_METRIC_total{host,instance}    of a counter, as the kernel has it
- *     blkin_host_METRIC{host,instance}          of a gauge
- *     blkin_host_GROUP_VIEW_UNIT{host,instance} a view (host_view.h): rates, averages, percents
+ *     blkin_host_METRIC_total{host,name}    of a counter, as the kernel has it
+ *     blkin_host_METRIC{host,name}          of a gauge
+ *     blkin_host_GROUP_VIEW_UNIT{host,name} a view (host_view.h): rates, averages, percents
  *
  * METRIC as in fleet_page.h. A host is shown until nothing has come of it for a while.
  *

@@ -382,15 +382,14 @@ static void test_board(void)
     take_event(board, "a", "::", "", 31);
     take_event(board, "a", "", "1 2", 31);
     page = host_board_page(board);
-    CHECK(has(page,
-              "\nblkin_host_system_disk_io_time_seconds_total{host=\"a\",instance=\"vda\"} 15\n"));
-    CHECK(has(page, "\nblkin_host_disk_busy_percent{host=\"a\",instance=\"vda\"} 50\n"));
-    CHECK(has(page, "\nblkin_host_disk_read_bytes_per_second{host=\"b\",instance=\"vda\"} 4096\n"));
     CHECK(
-        has(page, "\nblkin_host_system_disk_pending_operations{host=\"a\",instance=\"vda\"} 7\n"));
+        has(page, "\nblkin_host_system_disk_io_time_seconds_total{host=\"a\",name=\"vda\"} 15\n"));
+    CHECK(has(page, "\nblkin_host_disk_busy_percent{host=\"a\",name=\"vda\"} 50\n"));
+    CHECK(has(page, "\nblkin_host_disk_read_bytes_per_second{host=\"b\",name=\"vda\"} 4096\n"));
+    CHECK(has(page, "\nblkin_host_system_disk_pending_operations{host=\"a\",name=\"vda\"} 7\n"));
     CHECK(has(page, "\nblkin_hosts_reporting{hosts=\"all\"} 2\n"));
-    CHECK(has(page,
-              "\nblkin_hosts_disk_busy_percent{hosts=\"all\",instance=\"vda\",stat=\"average\"}"));
+    CHECK(
+        has(page, "\nblkin_hosts_disk_busy_percent{hosts=\"all\",name=\"vda\",stat=\"average\"}"));
     /* of b's begin anew two metrics are not known at one sample */
     CHECK(has(page, "\nblkin_hosts_samples_total{hosts=\"all\"} 178\n"));
     free(page);
