@@ -372,6 +372,7 @@ all_is_well
 
 # ---- what samples this host
 
+export BLKIN_HOST=yes
 notes host.service 'nothing samples this host: blkin live would start it' 'no blkin host'
 BLKIN_HOST=no doctor
 [[ $(said host.service ok) == 'host = no: nothing samples this host (BLKIN_HOST)' && -z $(said host.pressure ok) ]] || {
@@ -412,6 +413,7 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     notes host.processes "hides other users' processes" 'a /proc that hides'
 fi
 stop_part host
+export BLKIN_HOST=no
 
 # ---- what people see
 

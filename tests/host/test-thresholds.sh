@@ -10,6 +10,7 @@ set -u
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 recording_begin
+export BLKIN_HOST=yes
 
 # A host whose only disk was busy for so many ms. In place: the file is held open.
 busy() {
@@ -59,6 +60,8 @@ grep -qF -- '--host-filters: parameter "host-filters": "disk.bsy > 95%": disk ha
 start_sessiond && start_taker || exit 1
 start_requests
 start_host
+# before the recorder's own does
+wait_for 30 host "that it has the host" host_is state "no session records blkin:metric" || exit 1
 start_record
 wait_recording || exit 1
 wait_for 30 host "samples" counted samples 6 || exit 1
