@@ -31,6 +31,7 @@ struct checkpoint {
     struct checkpoint_callbacks callbacks;
     struct assembler *assembler;
     struct join *join;
+    struct hosts *hosts;
     struct hold *hold; /* NULL: a live session */
     bool is_done;
     bool is_last;
@@ -92,6 +93,7 @@ static void save(void *context, struct state_writer *writer)
         assembler_save(checkpoint->assembler, writer);
         hold_save(checkpoint->hold, writer);
         join_save(checkpoint->join, checkpoint->assembler, writer);
+        hosts_save(checkpoint->hosts, checkpoint->assembler, writer);
     } else {
         assembler_save_live(checkpoint->assembler, writer);
     }
@@ -285,6 +287,8 @@ static bool restore(struct checkpoint *checkpoint, struct error *error)
         hold_restore(checkpoint->hold, &reader);
     if (checkpoint->hold && reader.left.length) /* else it is of a version that did not join */
         join_restore(checkpoint->join, checkpoint->assembler, &reader);
+    if (checkpoint->hold && reader.left.length) /* or that knew of no hosts */
+        hosts_restore(checkpoint->hosts, checkpoint->assembler, &reader);
     if (state_is_good(&reader) && reader.left.length)
         state_set_damaged(&reader);
     state_reader_free(&reader);
@@ -393,7 +397,7 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
                                    const struct checkpoint_callbacks *callbacks,
                                    struct assembler *assembler, struct join *join,
-                                   struct error *error)
+                                   struct hosts *hosts, struct error *error)
 {
     struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
 
@@ -406,6 +410,7 @@ struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
     checkpoint->callbacks = *callbacks;
     checkpoint->assembler = assembler;
     checkpoint->join = join;
+    checkpoint->hosts = hosts;
     checkpoint->is_last = options->flush;
     checkpoint->period_ms = options->period_ms;
     if (set_up(checkpoint, options, error))

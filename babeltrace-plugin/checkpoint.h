@@ -11,6 +11,7 @@
 
 #include "core/assembler.h"
 #include "core/hold.h"
+#include "core/host.h"
 #include "core/join.h"
 #include "error.h"
 #include "output/counts.h"
@@ -37,13 +38,13 @@ struct checkpoint_callbacks {
 struct checkpoint;
 
 /*
- * Restores into the assembler, and of a recorded trace into join, both new ones, which must live
- * longer. NULL with error set.
+ * Restores into the assembler, and of a recorded trace into join and hosts, all new ones, which
+ * must live longer. NULL with error set.
  */
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
                                    const struct checkpoint_callbacks *callbacks,
                                    struct assembler *assembler, struct join *join,
-                                   struct error *error);
+                                   struct hosts *hosts, struct error *error);
 void checkpoint_free(struct checkpoint *checkpoint);
 
 struct checkpoint_counts checkpoint_counts(const struct checkpoint *checkpoint);

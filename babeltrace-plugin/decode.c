@@ -123,6 +123,12 @@ static const struct layout layouts[] = {
      LAYOUT_PLAIN,
      4,
      {INTEGER("realtime", realtime), INTEGER("pid", origin.pid), THREAD}},
+    {"blkin:metric",
+     EVENT_METRIC,
+     LAYOUT_PLAIN,
+     8,
+     {INTEGER("monotonic", age_ns), THREAD, INTEGER("period_ms", period_ms), TEXT("group", group),
+      TEXT("instance", instance), TEXT("names", names), TEXT("values", values)}},
     /* the format before: to be read for ever */
     {"blkin:span",
      EVENT_SPAN,

@@ -6,7 +6,9 @@
 #include "sink.h"
 
 #include "account/account.h"
+#include "account/host_board.h"
 #include "checkpoint.h"
+#include "core/host.h"
 #include "core/join.h"
 #include "input.h"
 #include "output/exporter.h"
@@ -27,7 +29,10 @@ struct sink {
     struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;     /* NULL: there is nothing to do */
     struct join *join;
-    bool joins;              /* else it has what earlier traces have left there, at most */
+    bool joins; /* else it has what earlier traces have left there, at most */
+    struct hosts *hosts;
+    struct host_board *board; /* for the page; NULL: there is none */
+    bool tags_hosts;         /* else it has what earlier traces have left there, at most */
     struct sampler *sampler; /* NULL: all traces are delivered */
     struct account *account;
     int64_t until_ns; /* the trace's end, as we were told */
@@ -60,7 +65,7 @@ static void keep(struct sink *sink, struct span *span)
 }
 
 /* is_held: it was, and is counted so. A sampler goes without a checkpoint: see params_fit(). */
-static void pass_on(struct sink *sink, const struct span *span, bool is_held)
+static void pass_on_tagged(struct sink *sink, const struct span *span, bool is_held)
 {
     if (sink->sampler) {
         sampler_add(sink->sampler, span, is_held);
@@ -72,6 +77,22 @@ static void pass_on(struct sink *sink, const struct span *span, bool is_held)
         exporter_skip(sink->exporter);
     else
         exporter_add(sink->exporter, span);
+}
+
+static void pass_on_waited(void *context, struct span *span)
+{
+    pass_on_tagged(context, span, true);
+}
+
+static void pass_on(struct sink *sink, const struct span *span, bool is_held)
+{
+    if (!sink->tags_hosts || !hosts_wants(sink->hosts, span)) {
+        pass_on_tagged(sink, span, is_held);
+        return;
+    }
+    if (!is_held)
+        exporter_hold(sink->exporter);
+    hosts_hold(sink->hosts, span, assembler_now(sink->assembler));
 }
 
 static void pass_on_joined(void *context, struct span *span)
@@ -89,6 +110,16 @@ static void export_span(void *context, struct span *span)
         exporter_hold(sink->exporter);
     else
         pass_on(sink, span, false);
+}
+
+static void use_metric(void *context, const struct event *event, int64_t time_ns)
+{
+    struct sink *sink = context;
+
+    if (sink->tags_hosts)
+        hosts_add(sink->hosts, event, time_ns, assembler_now(sink->assembler));
+    if (sink->board)
+        host_board_take_event(sink->board, event, time_ns);
 }
 
 /* On the sender's thread. */
@@ -123,6 +154,13 @@ static struct exporter_counts delivery_counts(void *context)
     return sink->exporter ? exporter_counts(sink->exporter) : (struct exporter_counts){.spans = 0};
 }
 
+static char *hosts_page(void *context)
+{
+    const struct sink *sink = context;
+
+    return sink->board ? host_board_page(sink->board) : NULL;
+}
+
 static void print_summary(const struct sink *sink, const struct counts *counts)
 {
     char line[COUNTS_LINE_MAX];
@@ -137,6 +175,8 @@ static void sink_free(struct sink *sink)
 {
     account_free(sink->account); /* shows the exporter's counters */
     join_free(sink->join);
+    hosts_free(sink->hosts);
+    host_board_free(sink->board);
     sampler_free(sink->sampler);
     exporter_free(sink->exporter);
     checkpoint_free(sink->checkpoint);
@@ -157,7 +197,7 @@ static bool open_account(struct sink *sink, const struct params *params, struct 
                                   .listen = params->prometheus_listen,
                                   .period_ms = params->stats_period_ms,
                                   .shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO},
-        &(struct account_callbacks){delivery_counts, inform, warn, sink}, error);
+        &(struct account_callbacks){delivery_counts, inform, warn, sink, hosts_page}, error);
     return sink->account != NULL;
 }
 
@@ -183,17 +223,42 @@ static bool open_join(struct sink *sink, const struct params *params, struct err
     return sink->join != NULL;
 }
 
+/* Of traces that were chosen by a rule or by hand, every span is of interest. */
+static bool open_hosts(struct sink *sink, const struct params *params, struct error *error)
+{
+    const int64_t min_ms = params->only_traces ? 0 : params->host_min_ms;
+
+    sink->tags_hosts = params->host_min_ms >= 0;
+    sink->hosts = hosts_new(&(struct hosts_options){.min_ns = min_ms * 1000000,
+                                                    .max_history_bytes = HOSTS_HISTORY_BYTES,
+                                                    .max_held_bytes = HOSTS_HELD_BYTES},
+                            pass_on_waited, sink);
+    if (!sink->hosts) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    if (params->prometheus_listen) {
+        struct error cause;
+
+        sink->board = host_board_new(true, params->host_groups, &cause);
+        if (!sink->board)
+            error_set(error, "host-groups: %.900s", cause.text);
+    }
+    return sink->board || !params->prometheus_listen;
+}
+
 /* Returns true also if there is none. */
 static bool open_checkpoint(struct sink *sink, const struct params *params, struct error *error)
 {
     if (!params->checkpoint)
         return true;
-    sink->checkpoint = checkpoint_open(
-        &(struct checkpoint_options){.path = params->checkpoint,
-                                     .trace = params->checkpoint_trace,
-                                     .flush = params->checkpoint_flush,
-                                     .period_ms = params->stats_period_ms},
-        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, sink->join, error);
+    sink->checkpoint =
+        checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
+                                                     .trace = params->checkpoint_trace,
+                                                     .flush = params->checkpoint_flush,
+                                                     .period_ms = params->stats_period_ms},
+                        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, sink->join,
+                        sink->hosts, error);
     if (!sink->checkpoint)
         return false;
     sink->hold = checkpoint_hold(sink->checkpoint);
@@ -202,11 +267,17 @@ static bool open_checkpoint(struct sink *sink, const struct params *params, stru
     return true;
 }
 
+static uint64_t spans_held(const struct sink *sink)
+{
+    return join_counts(sink->join).spans_held + hosts_counts(sink->hosts).spans_held;
+}
+
 static bool open_exporter(struct sink *sink, const struct params *params, struct error *error)
 {
     if (sink->hold && checkpoint_is_done(sink->checkpoint)) {
         inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
         (void)join_hand_over(sink->join);
+        (void)hosts_hand_over(sink->hosts);
         return true;
     }
     sink->exporter = exporter_new(
@@ -215,7 +286,7 @@ static bool open_exporter(struct sink *sink, const struct params *params, struct
         error);
     if (!sink->exporter)
         return false;
-    for (uint64_t held = join_counts(sink->join).spans_held; held; held--)
+    for (uint64_t held = spans_held(sink); held; held--)
         exporter_hold(sink->exporter); /* what earlier traces have left */
     return true;
 }
@@ -260,6 +331,7 @@ static bool set_up(struct sink *sink, enum format format, const bt_value *map, s
             .wall_clock_ns = sink->input.only ? only_clock(sink->input.only) : 0,
             .is_choice = sink->input.only != NULL,
             .closing = params.closing,
+            .metric = use_metric,
         },
         export_span, sink);
     if (!sink->input.streams || !sink->assembler) {
@@ -267,7 +339,8 @@ static bool set_up(struct sink *sink, enum format format, const bt_value *map, s
         return false;
     }
     sink->flushes = true;
-    if (!open_join(sink, &params, error) || !open_checkpoint(sink, &params, error))
+    if (!open_join(sink, &params, error) || !open_hosts(sink, &params, error) ||
+        !open_checkpoint(sink, &params, error))
         return false;
     sink->input.assembler = sink->assembler;
     sink->input.hold = sink->hold;
@@ -404,6 +477,7 @@ static void look_at_all(struct sink *sink)
 {
     look_at_checkpoint(sink);
     sink->input.counts.join = join_counts(sink->join);
+    sink->input.counts.hosts = hosts_counts(sink->hosts);
     look_at_sampler(sink);
 }
 
@@ -421,6 +495,12 @@ static void publish_now(struct sink *sink)
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
 
+static void flush_hosts(struct sink *sink)
+{
+    while (hosts_flush_some(sink->hosts, FLUSH_STEP))
+        exporter_heed_interruption(sink->exporter);
+}
+
 static void flush_join(struct sink *sink)
 {
     while (join_flush_some(sink->join, FLUSH_STEP))
@@ -433,6 +513,7 @@ static void flush(struct sink *sink)
     while (assembler_flush_some(sink->assembler, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
     flush_join(sink);
+    flush_hosts(sink);
     while (sink->sampler && sampler_flush_some(sink->sampler, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
 }
@@ -534,6 +615,11 @@ static void leave_to_next(struct sink *sink)
     else
         flush_join(sink);
     exporter_hand_over(sink->exporter, join_hand_over(sink->join));
+    if (sink->tags_hosts)
+        hosts_advance(sink->hosts, assembler_now(sink->assembler));
+    else
+        flush_hosts(sink);
+    exporter_hand_over(sink->exporter, hosts_hand_over(sink->hosts));
 }
 
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
@@ -602,6 +688,8 @@ use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
     input_use(&sink->input, messages, count);
     if (sink->joins)
         join_advance(sink->join, assembler_now(sink->assembler));
+    if (sink->tags_hosts)
+        hosts_advance(sink->hosts, assembler_now(sink->assembler));
     if (sink->sampler)
         sampler_advance(sink->sampler);
     publish(sink);

@@ -5,6 +5,7 @@
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
+export BLKIN_HOST=no # what the host does would be in all counts: see tests/host/hosting.sh
 
 fail() {
     complain "FAILED: $*"

@@ -42,6 +42,12 @@ static const struct packed_field slow_fields[] = {
     {"why", PACKED_STRING}, {"name", PACKED_STRING}, {"service", PACKED_STRING},
 };
 
+static const struct packed_field metric_fields[] = {
+    {"monotonic", PACKED_U64}, {"thread", PACKED_HEX64}, {"sequence", PACKED_U32},
+    {"period_ms", PACKED_U32}, {"group", PACKED_STRING}, {"instance", PACKED_STRING},
+    {"names", PACKED_STRING}, {"values", PACKED_STRING},
+};
+
 #define EVENT(event_name, level, event_fields)                                                     \
     {                                                                                              \
         .name = (event_name), .loglevel = LTTNG_UST_TRACEPOINT_LOGLEVEL_##level,                   \
@@ -63,5 +69,6 @@ struct packed_event blkin_events[BLKIN_EVENTS] = {
     [BLKIN_EVENT_ANNOTATION + 5] = EVENT("annotation_notice", NOTICE, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 6] = EVENT("annotation_info", INFO, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 7] = EVENT("annotation_debug", DEBUG, annotation_fields),
+    [BLKIN_EVENT_METRIC] = EVENT("metric", INFO, metric_fields),
 };
 /* clang-format on */

@@ -73,6 +73,7 @@ const struct blkin_provider blkin_lttng_provider = {
             PACKED(BLKIN_EVENT_ANNOTATION + 5),
             PACKED(BLKIN_EVENT_ANNOTATION + 6),
             PACKED(BLKIN_EVENT_ANNOTATION + 7),
+            PACKED(BLKIN_EVENT_METRIC),
         },
     .record = packed_record,
     .follow_forks = fork_follow,

@@ -18,7 +18,7 @@
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
 /* Raised at every change of the table: libblkin refuses a provider of another version. */
-#define BLKIN_PROVIDER_VERSION 7
+#define BLKIN_PROVIDER_VERSION 8
 
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
@@ -41,7 +41,8 @@ enum blkin_packed_event {
     BLKIN_EVENT_PROCESS,
     BLKIN_EVENT_SLOW,
     BLKIN_EVENT_ANNOTATION, /* + severity: eight events */
-    BLKIN_EVENTS = BLKIN_EVENT_ANNOTATION + 8
+    BLKIN_EVENT_METRIC = BLKIN_EVENT_ANNOTATION + 8,
+    BLKIN_EVENTS
 };
 
 struct packed_event;

@@ -33,6 +33,8 @@ const struct counter counters[] = {
      "Streaming events of spans that were over already, or whose begin was not seen."},
     {"events_of_processes", COUNTER, SECTION_EVENTS, "of processes", AT(core.events_process),
      "Events about a process, not about a span."},
+    {"events_of_hosts", COUNTER, SECTION_EVENTS, "of hosts", AT(core.events_metric),
+     "Events about a host, not about a span: samples of its metrics."},
     {"events_of_alarms", COUNTER, SECTION_EVENTS, "alarms", AT(input.alarms),
      "Events that a span was slow: they tell of it to who watches, and add nothing to the span."},
     {"events_unwanted", COUNTER, SECTION_EVENTS, "unwanted", AT(input.unwanted),
@@ -40,6 +42,8 @@ const struct counter counters[] = {
 
     {"events_missing", COUNTER, SECTION_MISSING, "events", AT(core.events_missing),
      "Events that were recorded and never came: gaps in sequence numbers."},
+    {"metrics_missing", COUNTER, SECTION_MISSING, "metrics", AT(core.metrics_missing),
+     "Samples of hosts' metrics that were recorded and never came: gaps in sequence numbers."},
     {"annotations_lost", COUNTER, SECTION_MISSING, "annotations and tags", AT(core.log_errors),
      "Annotations, tags and steps lost for want of room, or unreadable."},
     {"spans_cut", COUNTER, SECTION_MISSING, "spans cut short", AT(output.cut),
@@ -70,7 +74,7 @@ const struct counter counters[] = {
     {"spans_sampled_out", COUNTER, SECTION_SPANS, "sampled out", AT(output.outcome[OUTCOME_SAMPLED_OUT]),
      "Spans left out with their traces by tail sampling."},
     {"spans_held", GAUGE, SECTION_SPANS, "held", AT(output.held),
-     "Spans that wait for their trace: to be joined, or for tail sampling to decide on it."},
+     "Spans that wait: to be joined, for their host's next sample, or for tail sampling to decide."},
     {"spans_spooled", COUNTER, SECTION_SPANS, "spooled", AT(output.outcome[OUTCOME_SPOOLED]),
      "Spans put on disk, as the collector was away or slow: see spool_spans."},
     {"spans_waiting", GAUGE, SECTION_SPANS, "waiting", AT(output.waiting),
@@ -163,6 +167,27 @@ const struct counter counters[] = {
      "Spans that wait for their trace to be joined."},
     {"join_held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.join.held_bytes),
      "Memory taken by what waits to be joined, and by what is remembered for it."},
+    {"metrics_unnamed", COUNTER, SECTION_NOTES, "metrics without names", AT(input.hosts.unnamed),
+     "Samples of hosts' metrics whose names had not come yet: they are recorded once a minute."},
+    {"metrics_invalid", COUNTER, SECTION_NOTES, "metrics unreadable", AT(input.hosts.invalid),
+     "Samples of hosts' metrics whose names or values make no sense."},
+    {"metrics_anew", COUNTER, SECTION_NOTES, "metrics begun anew", AT(input.hosts.anew),
+     "Samples of hosts' metrics with a counter that is smaller than before."},
+    {"metrics_no_room", COUNTER, SECTION_NOTES, "metrics without room", AT(input.hosts.no_room),
+     "Samples of hosts' metrics of more hosts or groups than there is room for."},
+    {"host_spans_tagged", COUNTER, SECTION_NOTES, NULL, AT(input.hosts.spans_tagged),
+     "Spans tagged with what their host did meanwhile."},
+    {"host_spans_early", COUNTER, SECTION_NOTES, "spans tagged early",
+     AT(input.hosts.spans_early),
+     "Spans that did not wait for their host's next sample, to make room."},
+    {"host_tags_lost", COUNTER, SECTION_NOTES, "tags of hosts lost", AT(input.hosts.tags_lost),
+     "Tags of what a span's host did that found no room in the span, or no memory."},
+    {"host_spans_held", GAUGE, SECTION_NOTES, NULL, AT(input.hosts.spans_held),
+     "Spans that wait for a sample of their host's metrics."},
+    {"host_held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.hosts.held_bytes),
+     "Memory taken by the spans that wait for a sample of their host."},
+    {"host_history_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.hosts.history_bytes),
+     "Memory taken by hosts and their samples."},
     {"spans_incomplete", COUNTER, SECTION_NOTES, "spans incomplete", AT(core.spans_incomplete),
      "Spans finished without an end, marked so."},
     {"spans_evicted", COUNTER, SECTION_NOTES, "spans evicted", AT(core.spans_evicted),
@@ -249,7 +274,7 @@ bool counts_add_up(const struct counts *counts)
 }
 
 /* Most have nothing to join, no spool, no Kafka, no run before, least of all one that was killed,
- * and no alarms, and want all traces. */
+ * and no alarms or metrics, and want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
@@ -257,6 +282,7 @@ static bool is_rare(const struct counter *counter, const struct counts *counts)
         counter->offset == AT(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
+        counter->offset == AT(core.events_metric) || counter->offset == AT(core.metrics_missing) ||
         counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
     if (counter->section == SECTION_JOINS)

@@ -16,6 +16,7 @@
 #define BLKIN_ACCOUNT_COUNTERS_H
 
 #include "../core/assembler.h"
+#include "../core/host.h"
 #include "../core/join.h"
 #include "../output/counts.h"
 
@@ -42,6 +43,7 @@ struct input_counts {
     uint64_t traces_held;
     uint64_t held_bytes;
     struct join_counts join;
+    struct hosts_counts hosts;
     uint64_t events_held; /* the next three are of ../checkpoint.h */
     uint64_t spans_taken_over;
     uint64_t checkpoint_errors;
@@ -108,7 +110,7 @@ enum line_style {
     LINE_SHORT  /* totals, and what is not 0 */
 };
 
-#define COUNTS_LINE_MAX 4096
+#define COUNTS_LINE_MAX 6144
 
 /* The account in one line, without a newline; needs no memory, as its lack may be what it tells. */
 void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);

@@ -133,6 +133,20 @@ static void note_clock(struct assembler *assembler, const struct event *event)
         assembler->has_offsets = true;
 }
 
+static void hand_on_metric(struct assembler *assembler, const struct event *event)
+{
+    int64_t time_ns = assembler_moment_of(event, 0);
+
+    assembler->counts.events_metric++;
+    if (!assembler->options.metric)
+        return;
+    if (assembler->has_offsets)
+        time_ns = assembler_moment_after(
+            time_ns,
+            assembler_offset(assembler, source_get(assembler->sources, &event->origin), time_ns));
+    assembler->options.metric(assembler->sink_context, event, time_ns);
+}
+
 void assembler_add(struct assembler *assembler, const struct event *event)
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
@@ -141,7 +155,9 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler_advance(assembler, event->time_ns);
     if (is_of_span_api && !assembler->options.is_choice)
         assembler_note_sequence(assembler, event);
-    if (event->kind == EVENT_PROCESS) {
+    if (event->kind == EVENT_METRIC) {
+        hand_on_metric(assembler, event);
+    } else if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
         note_clock(assembler, event);
     } else if (!has_ids(event)) {

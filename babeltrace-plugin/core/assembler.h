@@ -35,6 +35,9 @@
 #include "event.h"
 #include "span.h"
 
+/* Takes a sample of a host's metrics, of that time by the clock that spans have. */
+typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
+
 struct assembler_options {
     int64_t idle_timeout_ns; /* finish a span this long after its last event */
     int64_t end_timeout_ns;  /* the same, once it has a closing annotation */
@@ -45,6 +48,7 @@ struct assembler_options {
     int64_t wall_clock_ns;   /* what it is ahead of CLOCK_MONOTONIC; 0: as blkin:process tells */
     bool is_choice;          /* events are left out on purpose: gaps in their numbers are none */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
+    assembler_metric_fn *metric; /* gets the sink's context; NULL: metrics are counted only */
 };
 
 struct assembler_counts {
@@ -55,6 +59,8 @@ struct assembler_counts {
     uint64_t events_late;      /* of a streamed span that has ended, or whose begin was not seen */
     uint64_t events_duplicate; /* of a span that was given out already, see below */
     uint64_t events_process;   /* about a process, not about a span */
+    uint64_t events_metric;    /* about a host, not about a span */
+    uint64_t metrics_missing;  /* never seen: gaps in the sequence numbers of metrics */
     uint64_t events_missing;   /* never seen: gaps in sequence numbers */
     uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
     uint64_t spans_open;

@@ -72,7 +72,8 @@ void sequence_table_free(struct sequence_table *table);
 void sequence_table_save(const struct sequence_table *table, struct state_writer *writer);
 void sequence_table_restore(struct sequence_table *table, struct state_reader *reader);
 
-/* Counts and notes events of its thread that are missing before this event of the span API. */
+/* Counts and notes events of its thread that are missing before this event of the span API, or of a
+ * host. */
 void assembler_note_sequence(struct assembler *assembler, const struct event *event);
 
 /* Tags a span with what was lost while it was open, if anything: of itself, or of spans below. */
@@ -89,6 +90,10 @@ void assembler_mark_incomplete(struct assembler *assembler, struct span *span, c
 /* Moves the span's times to the wall clock, if they are off it. The last thing done to it. */
 void assembler_correct_times(struct assembler *assembler, struct span *span,
                              const struct source *source);
+
+/* What is to be added to trace time for that: 0 if its clock is not off. */
+int64_t assembler_offset(const struct assembler *assembler, const struct source *source,
+                         int64_t start_ns);
 
 /* The two families of events, each in a file of its own. */
 void assembler_add_original(struct assembler *assembler, const struct event *event);

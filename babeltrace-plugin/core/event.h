@@ -25,6 +25,7 @@ enum event_kind {
     EVENT_TAG,        /* blkin:tag: log has one record */
     EVENT_END,        /* blkin:end */
     EVENT_PROCESS,    /* blkin:process */
+    EVENT_METRIC,     /* blkin:metric: of a host, about no span */
 };
 
 /* Where an event was recorded, as far as the trace tells. */
@@ -39,7 +40,7 @@ struct origin {
 /* What an event tells of comes after it by no more than this, which is the error of two clocks. */
 #define EVENT_AHEAD_NS INT64_C(1000000)
 
-/* All texts are borrowed for the length of one call. */
+/* All texts are borrowed for the length of one call. Of two names the second is EVENT_METRIC's. */
 struct event {
     enum event_kind kind;
     int64_t time_ns; /* since the Unix epoch */
@@ -48,16 +49,31 @@ struct event {
     uint64_t trace_id;
     uint64_t span_id;
     uint64_t parent_id; /* 0: none */
-    struct text span_name;
-    struct text service;
+    union {
+        struct text span_name;
+        struct text instance; /* of the group; empty: there is but one */
+    };
+    union {
+        struct text service;
+        struct text group;
+    };
     struct text ip;
     int64_t port;
-    struct text key;   /* of both keyval kinds; of EVENT_ANNOTATION its severity, as in span.h */
-    struct text value; /* of annotations and EVENT_KEYVAL_TEXT */
-    int64_t integer;   /* of EVENT_KEYVAL_INTEGER */
+    struct text key; /* of both keyval kinds; of EVENT_ANNOTATION its severity, as in span.h */
+    union {
+        struct text value;  /* of annotations and EVENT_KEYVAL_TEXT */
+        struct text values; /* unsigned numbers, as decimals with blanks between */
+    };
+    union {
+        int64_t integer;    /* of EVENT_KEYVAL_INTEGER */
+        uint64_t period_ms; /* that the group is read at */
+    };
 
     /* of the span API's events */
-    struct text log;
+    union {
+        struct text log;
+        struct text names; /* NAME:UNIT:KIND with blanks between; empty: as they were */
+    };
     uint64_t duration_ns;
     int64_t age_ns;     /* what it tells of happened so long before time_ns, or just after */
     uint64_t thread;    /* number of the recording thread */

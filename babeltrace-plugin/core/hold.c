@@ -50,6 +50,7 @@ static const size_t event_texts[] = {
 enum {
     ORIGIN = 0x03,
     NAMES = 0x1c,
+    GROUP = 0x0c,
     KEY = 0x20,
     VALUE = 0x40,
     LOG = 0x80,
@@ -65,6 +66,7 @@ static const unsigned texts_of[] = {
     [EVENT_TAG] = ORIGIN | LOG,
     [EVENT_END] = ORIGIN,
     [EVENT_PROCESS] = ORIGIN,
+    [EVENT_METRIC] = ORIGIN | GROUP | VALUE | LOG,
 };
 
 static const size_t loss_texts[] = {
@@ -331,7 +333,7 @@ static void save_event(const struct event *event, struct state_writer *writer)
 
 static void restore_event(struct event *event, struct state_reader *reader)
 {
-    event->kind = (enum event_kind)state_get_limited(reader, EVENT_PROCESS);
+    event->kind = (enum event_kind)state_get_limited(reader, EVENT_METRIC);
     event->time_ns = state_get_signed(reader);
     restore_origin(&event->origin, reader);
     event->trace_id_high = state_get_number(reader);

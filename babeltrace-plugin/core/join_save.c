@@ -11,8 +11,7 @@
 
 /* ---- a span that is held --------------------------------------------------------------------- */
 
-static void save_span(const struct span *span, struct assembler *assembler,
-                      struct state_writer *writer)
+void span_save(const struct span *span, struct assembler *assembler, struct state_writer *writer)
 {
     endpoint_save(assembler->endpoints, span->endpoint, writer);
     endpoint_save(assembler->endpoints, span->remote, writer);
@@ -28,8 +27,7 @@ static void save_span(const struct span *span, struct assembler *assembler,
     span_save_log(span, writer);
 }
 
-static void restore_span(struct span *span, struct assembler *assembler,
-                         struct state_reader *reader)
+void span_restore(struct span *span, struct assembler *assembler, struct state_reader *reader)
 {
     span->endpoint = endpoint_restore(assembler->endpoints, reader);
     span->remote = endpoint_restore(assembler->endpoints, reader);
@@ -53,7 +51,7 @@ static void restore_kept(struct join *join, struct group *top, struct assembler 
     struct span span = {.log = NULL};
     struct kept_span *kept = NULL;
 
-    restore_span(&span, assembler, reader);
+    span_restore(&span, assembler, reader);
     if (state_is_good(reader)) {
         kept = span_keep(&span, JOINED_ROOM);
         if (!kept)
@@ -163,7 +161,7 @@ static void save_top(const struct group *top, struct assembler *assembler,
     state_put_number(writer, false);
     for (const struct kept_span *kept = top->first; kept; kept = kept->next) {
         state_put_number(writer, true);
-        save_span(&kept->span, assembler, writer);
+        span_save(&kept->span, assembler, writer);
     }
     state_put_number(writer, false);
 }

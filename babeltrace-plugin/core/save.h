@@ -29,6 +29,11 @@ void assembler_save_live(struct assembler *assembler, struct state_writer *write
 void span_save_log(const struct span *span, struct state_writer *writer);
 void span_restore_log(struct span *span, struct state_reader *reader);
 
+/* All of a finished span that waits; and back, into one of all zeros, whose log is malloc's then.
+ */
+void span_save(const struct span *span, struct assembler *assembler, struct state_writer *writer);
+void span_restore(struct span *span, struct assembler *assembler, struct state_reader *reader);
+
 /* Into a new assembler, which is to be thrown away if the reader tells that it has failed. */
 void assembler_restore(struct assembler *assembler, struct state_reader *reader);
 

@@ -97,12 +97,17 @@ static int64_t offset_as_told(const struct assembler *assembler, const struct so
     return offset_ns;
 }
 
+int64_t assembler_offset(const struct assembler *assembler, const struct source *source,
+                         int64_t start_ns)
+{
+    return assembler->options.wall_clock_ns ? offset_as_told(assembler, source)
+                                            : clock_offset(&source->correction, start_ns);
+}
+
 void assembler_correct_times(struct assembler *assembler, struct span *span,
                              const struct source *source)
 {
-    const int64_t offset_ns = assembler->options.wall_clock_ns
-                                  ? offset_as_told(assembler, source)
-                                  : clock_offset(&source->correction, span->start_ns);
+    const int64_t offset_ns = assembler_offset(assembler, source, span->start_ns);
 
     if (offset_ns && span_shift(span, offset_ns))
         assembler->counts.spans_corrected++;

@@ -139,7 +139,9 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
     int64_t since_ns;
     const uint64_t missing = missing_before(assembler->sequences, event, &since_ns);
 
-    if (missing)
+    if (event->kind == EVENT_METRIC)
+        assembler->counts.metrics_missing += missing; /* no span is touched */
+    else if (missing)
         note_gap(assembler, event, missing, since_ns);
 }
 

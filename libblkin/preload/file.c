@@ -26,7 +26,11 @@ struct file {
 
 static struct pool files = {.size = (sizeof(struct file) + 15) / 16 * 16};
 
-#define NO_FILE 1 /* in a slot: a pipe, a terminal, an eventfd */
+enum { /* in a slot, where no struct file is */
+       NOT_LOOKED_AT,
+       NO_FILE, /* a pipe, a terminal, an eventfd */
+       NAMED,   /* not looked at, but the slot's memory has the path that it was opened by */
+};
 
 /* Kept for the slot's next file. */
 static struct file *memory_of(struct preload_slot *slot)
@@ -60,6 +64,13 @@ static void keep_path(struct file *file, const char *path, size_t length)
         (void)snprintf(file->path, sizeof(file->path), "...%s", path + length - PATH_BYTES + 3);
 }
 
+static void decide(struct file *file, const char *path)
+{
+    file->config = preload_config()->generation;
+    file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), path)
+                                                 : is_storage(path);
+}
+
 static void read_path(struct file *file, int fd)
 {
     char link[32], target[1024];
@@ -69,27 +80,49 @@ static void read_path(struct file *file, int fd)
     length = readlink(link, target, sizeof(target) - 1);
     target[length > 0 ? length : 0] = '\0';
     keep_path(file, target, strlen(target));
-    file->config = preload_config()->generation;
-    file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), target)
-                                                 : is_storage(target);
+    decide(file, target);
+}
+
+/*
+ * To ask the kernel for a path takes longer than the rest of a small call's span. It is asked where
+ * the program has named what the kernel makes up: "/proc/self/exe" is a link. A child of vfork(2)
+ * opens files of its own in slots that are its parent's.
+ */
+void file_opened(int fd, const char *path)
+{
+    const size_t length = path[0] == '/' ? strlen(path) : 0;
+    struct preload_slot *slot;
+    struct file *file;
+
+    if (length == 0 || length > PATH_BYTES || !is_storage(path) || !preload_is_own_process())
+        return;
+    slot = preload_slot_make(fd);
+    file = slot ? memory_of(slot) : NULL;
+    if (!file)
+        return;
+    memcpy(file->path, path, length + 1);
+    __atomic_store_n(&slot->file, NAMED, __ATOMIC_RELEASE);
 }
 
 /* What the slot is to have. Another thread that looks at the same time finds the same. */
-static uintptr_t look(struct preload_slot *slot, int fd)
+static uintptr_t look(struct preload_slot *slot, int fd, bool is_named)
 {
     struct stat status;
     struct file *file;
 
     if (fstat(fd, &status) < 0)
-        return 0;
+        return NOT_LOOKED_AT;
     if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
         return NO_FILE;
     file = memory_of(slot);
     if (!file)
-        return 0;
+        return NOT_LOOKED_AT;
     file->device = status.st_dev;
     file->inode = status.st_ino;
-    read_path(file, fd);
+    if (is_named)
+        decide(file, file->path);
+    else
+        read_path(file, fd);
     return (uintptr_t)file;
 }
 
@@ -102,11 +135,11 @@ static struct file *find(int fd)
     if (!slot && !(slot = preload_slot_make(fd)))
         return NULL;
     known = __atomic_load_n(&slot->file, __ATOMIC_ACQUIRE);
-    if (known == 0) {
-        known = look(slot, fd);
+    if (known == NOT_LOOKED_AT || known == NAMED) {
+        known = look(slot, fd, known == NAMED);
         __atomic_store_n(&slot->file, known, __ATOMIC_RELEASE);
     }
-    return known == NO_FILE ? NULL : (struct file *)known;
+    return known <= NAMED ? NULL : (struct file *)known;
 }
 
 /*
@@ -123,7 +156,7 @@ static struct file *find_surely(int fd)
         (status.st_ino == file->inode && status.st_dev == file->device))
         return file;
     preload_count(PRELOAD_REPLACED);
-    __atomic_store_n(&slot->file, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->file, NOT_LOOKED_AT, __ATOMIC_RELEASE);
     return find(fd);
 }
 

@@ -51,6 +51,12 @@ bool file_call_begin(struct file_call *call, int fd, const char *name);
 /* Once the real call is done, errno being what that has left. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
+/*
+ * The program has opened a file, by a path that is absolute or of no use: so that it need not be
+ * asked for. Between preload_enter() and preload_leave().
+ */
+void file_opened(int fd, const char *path);
+
 /* An interaction begins on this thread: what the thread has done so far is not the interaction's.
  */
 void file_interaction_begins(struct file_totals *totals);

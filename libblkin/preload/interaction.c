@@ -17,7 +17,7 @@ void interaction_before_read(struct connection *connection)
     interaction = interaction_own(connection);
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_ANSWERED && !interaction->is_partial)
+    if (interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction))
         interaction_finish(interaction);
     interaction_let_go(interaction);
 }
@@ -36,7 +36,7 @@ void interaction_has_read_end(struct connection *connection)
 
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_ANSWERED && !interaction->is_partial)
+    if (interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction))
         interaction_finish(interaction);
     interaction_let_go(interaction);
 }
@@ -86,6 +86,7 @@ void interaction_connection_ends(struct connection *connection)
     struct interaction *interaction = interaction_at_hand(connection);
 
     called_forget_opener(connection);
+    served_end_passing(connection);
     if (!interaction)
         return;
     if (interaction_phase(interaction) == PHASE_REQUEST &&

@@ -41,7 +41,7 @@ struct interaction {
     uint8_t phase;
     uint8_t cause;
     bool is_worked_for; /* a thread's work */
-    bool is_partial;    /* the last write was not complete */
+    bool is_partial;    /* the last write was not complete, or more is to follow */
     bool is_ambiguous;  /* a call was made that may have been its own or another one's */
     bool has_called;
     uint8_t head_length;
@@ -113,6 +113,11 @@ void interaction_drop_held(void);
 
 void interaction_hold(struct interaction *interaction);
 void interaction_let_go(struct interaction *interaction);
+
+static inline bool interaction_is_partial(const struct interaction *interaction)
+{
+    return __atomic_load_n(&interaction->is_partial, __ATOMIC_RELAXED);
+}
 
 static inline uint8_t interaction_phase(const struct interaction *interaction)
 {

@@ -74,7 +74,7 @@ void interaction_finish_held(struct thread *thread, uint64_t now_ns)
         if (!held)
             continue;
         if (interaction_phase(held) == PHASE_ANSWERED) {
-            if (held->is_partial)
+            if (interaction_is_partial(held))
                 keep(thread, held, all ? 0 : now_ns + HOLD_NS);
             else if (!all && is_held_until(held) > now_ns)
                 keep(thread, held, is_held_until(held));
@@ -97,7 +97,7 @@ static void finish_others(struct thread *thread)
 
         if (!held)
             continue;
-        if (interaction_phase(held) == PHASE_ANSWERED && !held->is_partial &&
+        if (interaction_phase(held) == PHASE_ANSWERED && !interaction_is_partial(held) &&
             is_held_until(held) <= now_ns)
             interaction_finish(held);
         interaction_let_go(held);
@@ -178,6 +178,8 @@ void interaction_flush_all(void)
 
 void interaction_thread_ends(struct thread *thread)
 {
+    if (thread->writing)
+        interaction_has_written_last(thread->writing, 0, 1);
     interaction_stop_work();
     flush(thread);
     thread->held_first = thread->held_end;

@@ -14,7 +14,7 @@ static struct pool pool = {.size = sizeof(struct interaction)};
 
 /* ---- references ---- */
 
-static void discard(struct interaction *interaction);
+static void end_forgotten(struct interaction *interaction);
 
 void interaction_hold(struct interaction *interaction)
 {
@@ -25,8 +25,7 @@ void interaction_let_go(struct interaction *interaction)
 {
     if (!pool_let_go(&interaction->item))
         return;
-    if (interaction_phase(interaction) != PHASE_OVER)
-        discard(interaction); /* nobody can answer it any more */
+    end_forgotten(interaction);
     if (interaction->owner)
         interaction_let_go(interaction->owner);
     if (interaction->likely)
@@ -59,19 +58,24 @@ static void check_forks(struct connection *connection)
     connection->forks = preload_forks;
 }
 
-struct interaction *interaction_at_hand(struct connection *connection)
+struct interaction *interaction_in(struct interaction *const *place)
 {
-    struct interaction *open;
+    struct interaction *there;
 
-    check_forks(connection);
-    while ((open = __atomic_load_n(&connection->open, __ATOMIC_ACQUIRE))) {
-        if (!pool_try(&open->item, pool_generation(&open->item)))
+    while ((there = __atomic_load_n(place, __ATOMIC_ACQUIRE))) {
+        if (!pool_try(&there->item, pool_generation(&there->item)))
             continue; /* another thread has ended it just now */
-        if (__atomic_load_n(&connection->open, __ATOMIC_ACQUIRE) == open)
-            return open;
-        interaction_let_go(open);
+        if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == there)
+            return there;
+        interaction_let_go(there);
     }
     return NULL;
+}
+
+struct interaction *interaction_at_hand(struct connection *connection)
+{
+    check_forks(connection);
+    return interaction_in(&connection->open);
 }
 
 /* ---- the begin ---- */
@@ -228,6 +232,15 @@ static void discard(struct interaction *interaction)
     } else {
         blkin_span_drop(&interaction->span);
     }
+}
+
+/* Nobody can answer it any more: what has its answer is whole. */
+static void end_forgotten(struct interaction *interaction)
+{
+    if (interaction_phase(interaction) == PHASE_ANSWERED && end_once(interaction))
+        record(interaction);
+    else
+        discard(interaction);
 }
 
 void interaction_give_up(struct interaction *interaction)

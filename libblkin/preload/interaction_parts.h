@@ -13,6 +13,8 @@
 /* With a reference; NULL: that one is gone. */
 struct interaction *interaction_find(pool_name name);
 
+/* What is in a place of the connection's, with a reference, or NULL. */
+struct interaction *interaction_in(struct interaction *const *place);
 /* The interaction at hand on the connection, with a reference, or NULL. */
 struct interaction *interaction_at_hand(struct connection *connection);
 
@@ -76,10 +78,12 @@ pool_name served_before_write(struct connection *connection);
 void served_has_written(struct connection *connection, pool_name written, size_t count,
                         size_t wanted);
 /*
- * Another thread is in the middle of sending the answer, and the peer has had it: the next request
- * is here, or the connection's end, before that thread can say so.
+ * Another thread is in the middle of sending the answer: the next request is here, or the
+ * connection's end, before that thread can say that this was the last part.
  */
 void served_pass(struct connection *connection, struct interaction *answered);
+/* The connection has ended: no more is to come, but of who is sending just now. */
+void served_end_passing(struct connection *connection);
 
 /* Where connected. */
 void called_has_read(struct connection *connection, int fd, size_t count);

@@ -39,16 +39,28 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
     return interaction;
 }
 
+/* Is a part of the answer still to come? */
+static bool is_being_sent(const struct connection *connection, const struct interaction *answered)
+{
+    if (__atomic_load_n(&answered->writers, __ATOMIC_SEQ_CST))
+        return true;
+    return (interaction_phase(answered) == PHASE_REQUEST || interaction_is_partial(answered)) &&
+           __atomic_load_n(&connection->slots, __ATOMIC_ACQUIRE);
+}
+
 /* Records it if its answer was being sent while the next request came, and is. The caller has a
  * reference. */
 static void passed(struct connection *connection, struct interaction *answered)
 {
-    if (interaction_phase(answered) == PHASE_REQUEST)
+    if (is_being_sent(connection, answered))
         return;
     for (unsigned i = 0; i < PASSING_MAX; i++) {
-        if (__atomic_load_n(&connection->passing[i], __ATOMIC_ACQUIRE) != answered)
+        if (__atomic_load_n(&connection->passing[i], __ATOMIC_SEQ_CST) != answered)
             continue;
-        interaction_finish(answered);
+        if (interaction_phase(answered) == PHASE_REQUEST)
+            interaction_give_up(answered); /* it could not be sent */
+        else
+            interaction_finish(answered);
         interaction_clear(&connection->passing[i], answered);
     }
 }
@@ -60,7 +72,7 @@ void served_pass(struct connection *connection, struct interaction *answered)
 
         interaction_hold(answered);
         if (__atomic_compare_exchange_n(&connection->passing[i], &none, answered, false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
             break;
         interaction_let_go(answered);
     }
@@ -68,28 +80,52 @@ void served_pass(struct connection *connection, struct interaction *answered)
     interaction_detach(answered);
 }
 
+void served_end_passing(struct connection *connection)
+{
+    for (unsigned i = 0; i < PASSING_MAX; i++) {
+        struct interaction *answered = interaction_in(&connection->passing[i]);
+
+        if (!answered)
+            continue;
+        passed(connection, answered);
+        interaction_let_go(answered);
+    }
+}
+
+/* Is another thread in the middle of its answer? */
+static bool is_answered_now(const struct interaction *own)
+{
+    if (interaction_phase(own) == PHASE_OVER)
+        return false;
+    if (__atomic_load_n(&own->writers, __ATOMIC_ACQUIRE))
+        return true;
+    return interaction_phase(own) == PHASE_ANSWERED && interaction_is_partial(own) &&
+           own != preload_thread.work && __atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE);
+}
+
 /*
  * What this read goes on with, with a reference, or NULL. A request that another thread has read
- * and works for is not that: this one is read beside it.
+ * and works for is not that: this one is read beside it, and certainly a new one, as after an
+ * answer.
  */
-static struct interaction *goes_on_with(struct connection *connection, bool *is_beside)
+static struct interaction *goes_on_with(struct connection *connection, bool *is_new)
 {
     struct interaction *own = interaction_own(connection);
 
-    *is_beside = false;
+    *is_new = false;
     if (!own)
         return NULL;
-    if (interaction_phase(own) == PHASE_REQUEST &&
-        __atomic_load_n(&own->writers, __ATOMIC_ACQUIRE)) {
+    if (is_answered_now(own)) {
         served_pass(connection, own);
-        *is_beside = true;
+        *is_new = true;
     } else if (interaction_phase(own) == PHASE_REQUEST) {
         if (own->thread == preload_thread.thread || own == preload_thread.work ||
             !__atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE))
             return own;
-        *is_beside = true;
+        *is_new = true;
     } else if (interaction_phase(own) == PHASE_ANSWERED) {
         interaction_finish(own);
+        *is_new = true;
     }
     interaction_let_go(own);
     return NULL;
@@ -112,12 +148,12 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
 {
     const enum direction before = turn(connection, DIRECTION_IN);
     const uint64_t offset = add_bytes(&connection->received, count);
-    bool is_beside;
-    struct interaction *interaction = goes_on_with(connection, &is_beside);
+    bool is_new;
+    struct interaction *interaction = goes_on_with(connection, &is_new);
 
     if (!interaction) {
         /* the middle of a message that began while nobody looked */
-        if (before == DIRECTION_IN && !is_beside)
+        if (before == DIRECTION_IN && !is_new)
             return;
         interaction = begin_served(connection, fd, offset);
         if (!interaction) {
@@ -149,14 +185,31 @@ static void resume_usage(struct interaction *interaction)
         (void)blkin_set_current(&interaction->span);
 }
 
+/* What this thread has read was taken for answered, and what it sends now is no answer to what
+ * another thread has read since. */
+static bool is_late(const struct interaction *interaction)
+{
+    const struct interaction *work = preload_thread.work;
+
+    return interaction != work && work && work->connection == interaction->connection &&
+           work->thread == preload_thread.thread && interaction->thread != preload_thread.thread &&
+           __atomic_load_n(&interaction->is_worked_for, __ATOMIC_ACQUIRE);
+}
+
 pool_name served_before_write(struct connection *connection)
 {
     struct interaction *interaction = interaction_own(connection);
+    struct thread *thread;
     pool_name name;
 
     if (!interaction)
         return 0;
-    name = pool_name_of(&interaction->item);
+    thread = thread_get();
+    if (!thread || is_late(interaction)) {
+        interaction_let_go(interaction);
+        return 0;
+    }
+    thread->writing = name = pool_name_of(&interaction->item);
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
     resume_usage(interaction);
     interaction_let_go(interaction);
@@ -177,16 +230,18 @@ void served_has_written(struct connection *connection, pool_name written, size_t
             preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
     } else {
         interaction_work_for(interaction);
-        interaction->is_partial = count < wanted;
+        __atomic_store_n(&interaction->is_partial, count < wanted, __ATOMIC_RELAXED);
         if (count)
             interaction_add_answer(interaction, count);
-        if (count && !interaction->is_partial)
+        if (count && count == wanted)
             settle_usage(interaction);
     }
     if (!interaction)
         return;
+    if (preload_thread.thread)
+        preload_thread.thread->writing = 0;
     /* answered before that, for who reads the next request */
-    (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
+    (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
     passed(connection, interaction);
     interaction_let_go(interaction);
 }

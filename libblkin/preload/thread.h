@@ -31,6 +31,9 @@ struct thread {
     uint64_t held_until[HELD_MAX];
     uint32_t held_first, held_end;
 
+    pool_name
+        writing; /* an interaction's answer just now; cancelled in it, the thread never says so */
+
     struct interaction *lent; /* was current when the program set a span of its own; referenced */
     uint64_t random;          /* the state of thread_random() */
     uint64_t counts[PRELOAD_COUNTS];

@@ -167,9 +167,16 @@ static void forget(int fd)
 }
 
 /* It was closed behind our back if anything is known of it. */
-static int opened(int fd)
+static int opened(int fd, const char *path)
 {
+    int saved_errno;
+
     forget(fd);
+    if (fd < 0 || !preload_is_on() || preload_config()->file_calls == PRELOAD_FILES_OFF)
+        return fd;
+    saved_errno = preload_enter();
+    file_opened(fd, path);
+    preload_leave(saved_errno);
     return fd;
 }
 
@@ -190,55 +197,55 @@ static mode_t mode_of(int flags, va_list rest)
 PRELOAD_PUBLIC int open(const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->open(path, flags, mode));
+    return opened(real()->open(path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int open64(const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->open64(path, flags, mode));
+    return opened(real()->open64(path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int openat(int folder, const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->openat(folder, path, flags, mode));
+    return opened(real()->openat(folder, path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int openat64(int folder, const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->openat64(folder, path, flags, mode));
+    return opened(real()->openat64(folder, path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int __open_2(const char *path, int flags)
 {
-    return opened(real()->__open_2(path, flags));
+    return opened(real()->__open_2(path, flags), path);
 }
 
 PRELOAD_PUBLIC int __open64_2(const char *path, int flags)
 {
-    return opened(real()->__open64_2(path, flags));
+    return opened(real()->__open64_2(path, flags), path);
 }
 
 PRELOAD_PUBLIC int __openat_2(int folder, const char *path, int flags)
 {
-    return opened(real()->__openat_2(folder, path, flags));
+    return opened(real()->__openat_2(folder, path, flags), path);
 }
 
 PRELOAD_PUBLIC int __openat64_2(int folder, const char *path, int flags)
 {
-    return opened(real()->__openat64_2(folder, path, flags));
+    return opened(real()->__openat64_2(folder, path, flags), path);
 }
 
 PRELOAD_PUBLIC int creat(const char *path, mode_t mode)
 {
-    return opened(real()->creat(path, mode));
+    return opened(real()->creat(path, mode), path);
 }
 
 PRELOAD_PUBLIC int creat64(const char *path, mode_t mode)
 {
-    return opened(real()->creat64(path, mode));
+    return opened(real()->creat64(path, mode), path);
 }
 
 /* Closes by a function of libc's own. */

@@ -392,13 +392,20 @@ PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     return result;
 }
 
+/* That it sends more at once is as if it had wanted to. */
+static inline size_t with_more(size_t size, int flags)
+{
+    return size + (flags & MSG_MORE ? 1 : 0);
+}
+
 PRELOAD_PUBLIC ssize_t send(int fd, const void *buffer, size_t size, int flags)
 {
     const bool is_on = preload_is_on();
 
     if (flags & MSG_OOB || !is_socket(fd, is_on))
         return real()->send(fd, buffer, size, flags);
-    WRITE_CALL(fd, HEAD(buffer, size), size, real()->send(fd, buffer, size, flags));
+    WRITE_CALL(fd, HEAD(buffer, size), with_more(size, flags),
+               real()->send(fd, buffer, size, flags));
 }
 
 static void connecting(int fd, const struct sockaddr *address, socklen_t length)
@@ -433,7 +440,7 @@ PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags
         connecting(fd, address, length);
     if (flags & MSG_OOB || !is_socket(fd, is_on))
         return real()->sendto(fd, buffer, size, flags, address, length);
-    WRITE_CALL(fd, HEAD(buffer, size), size,
+    WRITE_CALL(fd, HEAD(buffer, size), with_more(size, flags),
                real()->sendto(fd, buffer, size, flags, address, length));
 }
 
@@ -444,7 +451,7 @@ PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     if (flags & MSG_OOB || !is_socket(fd, is_on))
         return real()->sendmsg(fd, message, flags);
     WRITE_CALL(fd, first_of(message->msg_iov, message->msg_iovlen),
-               length_of(message->msg_iov, message->msg_iovlen),
+               with_more(length_of(message->msg_iov, message->msg_iovlen), flags),
                real()->sendmsg(fd, message, flags));
 }
 
@@ -465,7 +472,7 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     }
     sent = sum_of(messages, result);
     (void)end_write(&call, first_of(messages[0].msg_hdr.msg_iov, messages[0].msg_hdr.msg_iovlen),
-                    (unsigned)result == count ? sent : sent + 1, (ssize_t)sent);
+                    with_more(sent, (unsigned)result == count ? flags : MSG_MORE), (ssize_t)sent);
     return result;
 }
 

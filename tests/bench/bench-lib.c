@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -547,11 +548,32 @@ static void run_level3_span(unsigned calls)
     run_at_level(3, calls);
 }
 
+/* What the kernel takes for the meters of levels 1 and 2, at a begin and an end. */
+static void run_meters(unsigned calls)
+{
+    struct timespec time;
+    struct rusage rusage;
+
+    for (unsigned i = 0; i < 2 * calls; i++) {
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        (void)getrusage(RUSAGE_THREAD, &rusage);
+    }
+}
+
+static void run_cpu_clock(unsigned calls)
+{
+    struct timespec time;
+
+    for (unsigned i = 0; i < 2 * calls; i++)
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+}
+
 static void mode_usage(void)
 {
     static const struct subject subjects[] = {
-        {"integer", run_integer},    {"level0", run_level0_span}, {"level1", run_level1_span},
-        {"level2", run_level2_span}, {"level3", run_level3_span},
+        {"integer", run_integer},     {"level0", run_level0_span}, {"level1", run_level1_span},
+        {"level2", run_level2_span},  {"level3", run_level3_span}, {"meters", run_meters},
+        {"cpu_clock", run_cpu_clock},
     };
 
     MEASURE(subjects);

@@ -74,6 +74,11 @@ says 2 'it has a byte of zero: is this a text file?' < <(printf 'session = a\nfi
 says 1 'key "a???b" is not known: see "blkin config keys"' < <(printf 'a\033\007\177b = 1\n')
 says 1 'endpoint "x://host": expected http://HOST[:PORT]/api/v2/spans: Unsupported URL scheme' <<<'endpoint = x://host'
 says 1 '"checkpoint" is not for a configuration: the services set it themselves' <<<'checkpoint = /x'
+says 2 'parameter "disk": expected a period from 100ms to 5m, or off, and names of instances, got "50ms"' \
+    <<<$'[host]\ndisk = 50ms'
+says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "10sec"' <<<'run-queue = 10sec'
+says 1 'parameter "memory": expected a period from 100ms to 5m, or off, got "1s free"' <<<'memory = 1s free'
+says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
 # all of them, and none is repeated
 given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[rotate]\nrotate-ms = 1'
 blkin config check "$file" 2>"$work/err" && wrong "a file with four mistakes is accepted"
@@ -159,6 +164,12 @@ shows "filter =  a  ; $file:1"
 long=/$(printf %03000d 0)
 given <<<"output = $long"
 shows "output = $long ; $file:1"
+
+given <<<$'[host]\ndisk = 100ms vd*,7z ; why\ncpu = 5m each\nprocess = 7z,pid:12\nmemory = off\ntcp ='
+shows "disk = 100ms vd*,7z ; $file:2" --section=host
+shows "cpu = 5m each ; $file:3" --section=host
+shows "process = 7z,pid:12 ; $file:4" --section=host
+shows "memory = off ; $file:5" --section=host
 
 # ---- defaults that depend on others
 

@@ -211,6 +211,31 @@ class Show(unittest.TestCase):
         self.assertEqual(self.longest(root, span("2", "1", "no time", None, None)),
                          ["osd: write, 1.000 ms of 1.000 ms"])
 
+    def test_host(self):
+        """The last lines: what stood out on the host of the longest self time."""
+        def last(*spans):
+            text = self.printed(list(spans))
+            return [line for line in text.splitlines() if line.startswith("while ")]
+
+        busy = {"tags": {"blkin.host": "vdb was 98 % busy, 31 in queue"}}
+        self.assertEqual(last(span("1", None, "write", 0, 1000), span("2", "1", "journal", 100, 800, service="store-2", **busy)),
+                         ["while store-2: journal ran, vdb was 98 % busy, 31 in queue"])
+        self.assertEqual(self.printed([span("1", None, "write", 0, 1000, **busy)]).splitlines()[-2:],
+                         ["", "while osd: write ran, vdb was 98 % busy, 31 in queue"], "one span")
+        # a quiet host says nothing, nor does one where the time was not spent
+        self.assertEqual(last(span("1", None, "write", 0, 1000), span("2", "1", "journal", 100, 800)), [])
+        self.assertEqual(last(span("1", None, "write", 0, 1000, **busy), span("2", "1", "journal", 100, 800, service="store-2")), [])
+        # a step of the span that tells
+        self.assertEqual(last(span("1", None, "write", 0, 1000, **busy), span("2", "1", "a step", 100, 800)),
+                         ["while osd: write ran, vdb was 98 % busy, 31 in queue"])
+        # a request on its way: either side may be why
+        call = span("2", "1", "call", 0, 1000, kind="CLIENT", tags={"blkin.host": "3 of 60 TCP segments were sent again"})
+        self.assertEqual(last(span("1", None, "write", 0, 1000), call, span("3", "2", "write", 800, 100, service="disk", **busy)),
+                         ["while osd: call ran, 3 of 60 TCP segments were sent again",
+                          "while disk: write ran, vdb was 98 % busy, 31 in queue"])
+        # it is anybody's text
+        self.assertNotIn("\x1b", "".join(last(span("1", None, "w", 0, 1, tags={"blkin.host": "\x1b[2J"}))))
+
     def test_deep_and_wide(self):
         count = 50000
         chain = [span(f"{i:x}", f"{i - 1:x}" if i > 1 else None, "n", i, 9) for i in range(1, count)]

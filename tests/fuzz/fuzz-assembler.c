@@ -49,7 +49,7 @@ static uint64_t take_id(struct input *source)
 static void take_event(struct input *source, struct event *event)
 {
     *event = (struct event){
-        .kind = (enum event_kind)(take(source, 1) % (EVENT_PROCESS + 1)),
+        .kind = (enum event_kind)(take(source, 1) % (EVENT_METRIC + 1)),
         .time_ns = (int64_t)take_number(source),
         .trace_id_high = take_number(source) & 1,
         .trace_id = take_id(source),
@@ -165,7 +165,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
-                                  counts->events_duplicate + counts->events_process);
+                                  counts->events_duplicate + counts->events_process +
+                                  counts->events_metric);
     REQUIRE(counts->spans_finished == spans);
     REQUIRE(counts->spans_corrected <= spans);
     REQUIRE(counts->spans_with_loss <= spans);

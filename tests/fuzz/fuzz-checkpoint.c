@@ -36,12 +36,20 @@ static struct text take_text(struct input *source)
     return text_of(texts[take(source, 1) % (sizeof(texts) / sizeof(texts[0]))]);
 }
 
+static void make_metric(struct event *event, uint64_t choice)
+{
+    event->group = text_of(choice & 32 ? "disk" : "tcp");
+    event->instance = text_of(choice & 32 ? "vda" : "");
+    event->names = text_of(choice & 64 ? "system.disk.io_time:ns:c b:x:g" : "");
+    event->values = text_of(choice & 128 ? "50000000 3" : "9 4");
+    event->period_ms = 100;
+}
+
 static struct event take_event(struct input *source)
 {
     const uint64_t choice = take(source, 1);
-
-    return (struct event){
-        .kind = (enum event_kind)(choice % (EVENT_PROCESS + 1)),
+    struct event event = {
+        .kind = (enum event_kind)(choice % (EVENT_METRIC + 1)),
         .time_ns = (int64_t)(take(source, 1) * 10000000),
         .origin = {.host = choice & 16 ? text_of("near") : text_of("far"), .pid = 7},
         .trace_id_high = choice & 8 ? JOIN_TRACE_HIGH : 0,
@@ -61,6 +69,10 @@ static struct event take_event(struct input *source)
         .span_kind = choice >> 5,
         .realtime = 5 + choice * 10000000,
     };
+
+    if (event.kind == EVENT_METRIC)
+        make_metric(&event, choice);
+    return event;
 }
 
 static void note_loss(struct input *source, struct hold *hold)
@@ -81,11 +93,12 @@ static void note_loss(struct input *source, struct hold *hold)
 static struct checkpoint *checkpoint; /* of this execution, or NULL */
 static struct assembler *assembling;
 static struct join *join;
+static struct hosts *hosts;
 static uint64_t spans;
 static uint64_t spans_before; /* that the one before has held */
 static uint64_t checksum;
 
-static void take_joined(void *context, struct span *span)
+static void take_tagged(void *context, struct span *span)
 {
     (void)context;
     spans++;
@@ -113,13 +126,27 @@ static void take_joined(void *context, struct span *span)
         checksum += checkpoint_skips(checkpoint, span);
 }
 
+static void take_joined(void *context, struct span *span)
+{
+    if (hosts_wants(hosts, span))
+        hosts_hold(hosts, span, assembler_now(assembling));
+    else
+        take_tagged(context, span);
+}
+
+static void take_metric(void *context, const struct event *event, int64_t time_ns)
+{
+    (void)context;
+    hosts_add(hosts, event, time_ns, assembler_now(assembling));
+}
+
 static void take_span(void *context, struct span *span)
 {
     if (!join_add(join, span, assembler_now(assembling)))
         take_joined(context, span);
 }
 
-/* And what joins its spans. */
+/* And what joins its spans, and tells of their hosts. */
 static struct assembler *new_assembler(void)
 {
     const struct join_options join_options = {
@@ -131,13 +158,17 @@ static struct assembler *new_assembler(void)
         .max_open_spans = 6,
         .correct_clocks = true,
         .max_open_bytes = 1 << 16,
+        .metric = take_metric,
     };
+    const struct hosts_options hosts_options = {
+        .min_ns = 1000, .max_history_bytes = 80000, .max_held_bytes = 2000};
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
 
     join = join_new(&join_options, take_joined, NULL);
+    hosts = hosts_new(&hosts_options, take_tagged, NULL);
     assembling = assembler;
     spans_before = 0;
-    REQUIRE(assembler && join);
+    REQUIRE(assembler && join && hosts);
     return assembler;
 }
 
@@ -161,10 +192,14 @@ static void check_end(struct assembler *assembler, struct hold *hold)
     assembler_flush(assembler);
     while (join_flush_some(join, 3))
         ;
+    while (hosts_flush_some(hosts, 3))
+        ;
+    REQUIRE(hosts_counts(hosts).spans_held == 0 && hosts_counts(hosts).held_bytes == 0);
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
-                                  counts->events_duplicate + counts->events_process);
+                                  counts->events_duplicate + counts->events_process +
+                                  counts->events_metric);
     REQUIRE(counts->spans_finished + spans_before == spans);
     REQUIRE(join_counts(join).spans_held == 0 && join_counts(join).waiting == 0);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
@@ -190,6 +225,7 @@ static struct buffer save(struct assembler *assembler, struct hold *hold)
     assembler_save(assembler, &writer);
     hold_save(hold, &writer);
     join_save(join, assembler, &writer);
+    hosts_save(hosts, assembler, &writer);
     REQUIRE(!writer.has_failed);
     return buffer;
 }
@@ -219,7 +255,8 @@ static void restore_and_go_on(struct input *source, struct text state)
     assembler_restore(assembler, &reader);
     hold_restore(hold, &reader);
     join_restore(join, assembler, &reader);
-    spans_before = join_counts(join).spans_held;
+    hosts_restore(hosts, assembler, &reader);
+    spans_before = join_counts(join).spans_held + hosts_counts(hosts).spans_held;
     if (state_is_good(&reader)) {
         struct buffer again = save(assembler, hold);
 
@@ -232,6 +269,7 @@ static void restore_and_go_on(struct input *source, struct text state)
     state_reader_free(&reader);
     hold_free(hold);
     join_free(join);
+    hosts_free(hosts);
     assembler_free(assembler);
 }
 
@@ -258,8 +296,8 @@ static void open_file(struct input *source, bool is_live)
     struct error error;
 
     spans = 0;
-    checkpoint = checkpoint_open(&options, &callbacks, assembler, join, &error);
-    spans_before = join_counts(join).spans_held;
+    checkpoint = checkpoint_open(&options, &callbacks, assembler, join, hosts, &error);
+    spans_before = join_counts(join).spans_held + hosts_counts(hosts).spans_held;
     if (checkpoint && checkpoint_hold(checkpoint) && !checkpoint_is_done(checkpoint)) {
         struct hold *hold = checkpoint_hold(checkpoint);
 
@@ -274,6 +312,7 @@ static void open_file(struct input *source, bool is_live)
     checkpoint_free(checkpoint);
     checkpoint = NULL;
     join_free(join);
+    hosts_free(hosts);
     assembler_free(assembler);
 }
 
@@ -344,6 +383,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_end(assembler, hold);
     hold_free(hold);
     join_free(join);
+    hosts_free(hosts);
     assembler_free(assembler);
     change(&source, state.data, state.length);
     length = take(&source, 1) == 255 ? take(&source, 2) % state.length : state.length;

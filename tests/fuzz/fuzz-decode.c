@@ -78,6 +78,11 @@ static const struct known_field {
     {"age", false, -1},
     {"monotonic", false, -1},
     {"packed", true, -1},
+    NUMBER("period_ms", period_ms),
+    TEXT("group", group),
+    TEXT("instance", instance),
+    TEXT("names", names),
+    TEXT("values", values),
 };
 #define KNOWN (sizeof(known_fields) / sizeof(known_fields[0]))
 
@@ -94,11 +99,12 @@ static const char *const event_names[] = {
     "blkin:end",
     "blkin:process",
     "blkin:slow",
+    "blkin:metric",
 };
 #define NAMES (sizeof(event_names) / sizeof(event_names[0]))
 
 /* What was put into the fields of one event. */
-#define FIELDS_MAX 32
+#define FIELDS_MAX 40
 
 struct member {
     char name[24];
@@ -287,7 +293,7 @@ static void add_all_members(bt_trace_class *trace_class, bt_field_class *payload
 static bool may_be_packed(const struct class *class, const char *name)
 {
     return strncmp(name, "blkin:", 6) == 0 && strcmp(name, "blkin:process") != 0 &&
-           has_member(class, "packed");
+           strcmp(name, "blkin:metric") != 0 && has_member(class, "packed");
 }
 
 static void make_event_class(bt_trace_class *trace_class, bt_stream_class *stream_class,
@@ -376,6 +382,7 @@ static bool is_read(const struct member *member, const char *name, bool is_packe
         {"blkin:tag", " trace_id span_id thread sequence log "},
         {"blkin:end", " trace_id span_id thread sequence "},
         {"blkin:process", " realtime thread sequence "},
+        {"blkin:metric", " thread sequence period_ms group instance names values "},
     };
     char word[32];
 
@@ -415,13 +422,13 @@ static void decode_only(struct stream_decoder *decoder, const bt_message *messag
              checksum & 1 ? low : ~low | 1);
     only = only_of_text(text_of(line), "line", NULL, &error);
     REQUIRE(only);
-    expected = event->kind == EVENT_PROCESS ||
+    expected = event->kind >= EVENT_PROCESS ||
                        only_wants(only, event->trace_id_high, event->trace_id, event->time_ns)
                    ? DECODED
                    : DECODED_UNWANTED;
     REQUIRE(stream_decoder_decode(decoder, message, only, &again) == expected);
     REQUIRE(again.time_ns == event->time_ns);
-    REQUIRE(expected == DECODED_UNWANTED || event->kind == EVENT_PROCESS ||
+    REQUIRE(expected == DECODED_UNWANTED || event->kind >= EVENT_PROCESS ||
             (again.trace_id == event->trace_id && again.span_id == event->span_id));
     only_free(only);
 }
@@ -463,6 +470,12 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
         touch(event.ip);
     if (event.kind <= EVENT_KEYVAL_TEXT || event.kind == EVENT_ANNOTATION)
         touch(event.value);
+    if (event.kind == EVENT_METRIC) {
+        touch(event.group);
+        touch(event.instance);
+        touch(event.names);
+        touch(event.values);
+    }
 }
 
 static void send_event(bt_self_message_iterator *iterator, bt_stream *stream, struct class *class,

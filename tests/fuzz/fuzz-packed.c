@@ -226,7 +226,8 @@ static void check_counts(const struct assembler_counts *counts, uint64_t events,
 {
     REQUIRE(counts->events == events);
     REQUIRE(events == counts->events_in_span + counts->events_invalid + counts->events_no_room +
-                          counts->events_late + counts->events_duplicate + counts->events_process);
+                          counts->events_late + counts->events_duplicate + counts->events_process +
+                          counts->events_metric);
     REQUIRE(counts->spans_finished == spans && counts->spans_incomplete <= spans);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
     REQUIRE(is_broken || counts->log_errors == (counts->events_invalid ? 0 : dropped));

@@ -77,7 +77,8 @@ static inline void end(struct assembler *assembler)
 
     CHECK(counts->events == counts->events_in_span + counts->events_invalid +
                                 counts->events_no_room + counts->events_late +
-                                counts->events_duplicate + counts->events_process);
+                                counts->events_duplicate + counts->events_process +
+                                counts->events_metric);
     assembler_free(assembler);
 }
 

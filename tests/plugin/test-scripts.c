@@ -117,7 +117,7 @@ static void check_account(struct run *run)
 
     if (counts->events == counts->events_in_span + counts->events_invalid + counts->events_no_room +
                               counts->events_late + counts->events_duplicate +
-                              counts->events_process &&
+                              counts->events_process + counts->events_metric &&
         counts->spans_finished == run->spans)
         return;
     fprintf(stderr, "%s:%u: the account does not hold from here on:\n", run->line.file,
@@ -141,6 +141,7 @@ static const struct {
     {"tag", EVENT_TAG, 0},
     {"end", EVENT_END, 0},
     {"process", EVENT_PROCESS, 0},
+    {"metric", EVENT_METRIC, 0},
 };
 
 /* A value is a word without a key: TEXT, or KEY and VALUE. */

@@ -318,7 +318,8 @@ static void check_account(const struct run *run)
 
     CHECK(starve.live == 0);
     CHECK(core->events == core->events_in_span + core->events_invalid + core->events_no_room +
-                              core->events_duplicate + core->events_late + core->events_process);
+                              core->events_duplicate + core->events_late + core->events_process +
+                              core->events_metric);
     CHECK(core->spans_open == 0 && core->open_bytes == 0);
     CHECK(core->spans_finished == out->spans);
     CHECK(out->spans == out->outcome[OUTCOME_ACCEPTED] + out->outcome[OUTCOME_NO_MEMORY]);

@@ -2,11 +2,14 @@
 
 Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Of the features,
   joined   every span has a key, and a span of the other side has the same one and fits in time
+  keyed    every span has a key
   keyless  no span has a key
   below    every span has a parent, a server span of the same service, that encloses its begin
   unique   below, and the parent's payload is the same
   root     no span has a parent
   guess    every span without a parent is tagged as a guess
+  honest   no span of the other side that fits in time has its key and is another request
+  alike    all have as many bytes of request and response as the first one
   true     the parent of every span that has one is the request with the same payload
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -48,7 +51,7 @@ def show(span):
     return {key: span.get(key) for key in ("name", "kind", "timestamp", "duration", "tags", "parentId")}
 
 
-def check(span, feature):
+def check(span, feature, group):
     other = "CLIENT" if span.get("kind") == "SERVER" else "SERVER"
     parent = by_id.get(span.get("parentId"))
     if feature == "joined":
@@ -56,6 +59,17 @@ def check(span, feature):
         fits = [m for m in matches if covers(m, span) or covers(span, m)]
         if len(fits) != 1:
             return f"{len(matches)} spans have its key, {len(fits)} fit in time"
+    elif feature == "honest":
+        matches = keys[tag(span, "blkin.join"), other] if tag(span, "blkin.join") else []
+        wrong = [m for m in matches if tag(m, "payload") != tag(span, "payload") and (covers(m, span) or covers(span, m))]
+        if wrong:
+            return f"its key is another request's: {show(wrong[0])}"
+    elif feature == "alike":
+        if any(tag(span, key) != tag(group[0], key) for key in ("request.bytes", "response.bytes")):
+            return f"it is not as the first one: {show(group[0])}"
+    elif feature == "keyed":
+        if not tag(span, "blkin.join"):
+            return "it has no key"
     elif feature == "keyless":
         if tag(span, "blkin.join"):
             return "it has a key"
@@ -93,7 +107,7 @@ for expectation in expectations:
     if len(by_id) != len(spans):
         problems.append("two spans have one id")
     for feature in features:
-        wrong = [(span, what) for span in group for what in [check(span, feature)] if what]
+        wrong = [(span, what) for span in group for what in [check(span, feature, group)] if what]
         for span, what in wrong[:3]:
             problems.append(f"{service}: {side}: {what}: {show(span)}")
         if len(wrong) > 3:

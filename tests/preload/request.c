@@ -1,8 +1,9 @@
 /*
- * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH]]]
+ * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH [keep]]]]
  * Makes so many requests on each of so many connections at once, each with IN bytes sent and OUT
  * returned; DEPTH of them at once as one message; ids from FIRST-ID on, or all 0 without one. What
- * follows the line begins with a number of its own.
+ * follows the line begins with a number of its own. keep: DEPTH are always under way, the next one
+ * is sent when one is answered, which is not in order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,6 +14,27 @@
 static const char *address;
 static unsigned requests, in, out = 8, first_id, depth = 1;
 static char body[BODY_MAX];
+
+static void *keep_requests(void *unused)
+{
+    const int fd = connect_to(address, 0);
+    char *message = malloc(LINE + 1 + in), *answer = malloc(out + 1);
+    unsigned sent = 0;
+
+    (void)unused;
+    line_write(message, 0, in, out);
+    memcpy(message + LINE, body, in);
+    for (unsigned answered = 0; answered < requests; answered++) {
+        for (; sent < requests && sent < answered + depth; sent++)
+            give_all(sent, fd, message, LINE + in);
+        if (!take_all(answered, fd, answer, out))
+            fail("response");
+    }
+    close(fd);
+    free(message);
+    free(answer);
+    return NULL;
+}
 
 static void *make_requests(void *number)
 {
@@ -43,6 +65,7 @@ static void *make_requests(void *number)
 
 int main(int argc, char **argv)
 {
+    void *(*const run)(void *) = argc > 8 ? keep_requests : make_requests;
     pthread_t threads[64];
     int connections;
 
@@ -60,7 +83,7 @@ int main(int argc, char **argv)
         depth = (unsigned)atoi(argv[7]);
     memset(body, 'b', sizeof(body));
     for (int i = 0; i < connections; i++) {
-        if (pthread_create(&threads[i], NULL, make_requests, (void *)(long)i) != 0)
+        if (pthread_create(&threads[i], NULL, run, (void *)(long)i) != 0)
             fail("thread");
     }
     for (int i = 0; i < connections; i++)

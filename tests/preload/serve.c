@@ -1,6 +1,7 @@
 /*
- * A server as there are many: serve ADDRESS threads|fork|epoll|poll|select|pool CONNECTIONS
- * Ends when so many connections were served. pool: one thread reads, another one answers.
+ * A server as there are many: serve ADDRESS threads|shared|fork|epoll|poll|select|pool CONNECTIONS
+ * Ends when so many connections were served. shared: eight threads for each connection, of which
+ * each reads a request and answers it, in two parts. pool: one thread reads, another one answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -56,6 +57,76 @@ static void serve_by_threads(void)
     }
     while (count > 0)
         pthread_join(threads[--count], NULL);
+}
+
+/* ---- eight threads for each connection ---- */
+
+#define SHARERS 8
+
+struct shared {
+    int fd;
+    pthread_mutex_t reading, writing;
+    pthread_t threads[SHARERS];
+};
+
+/* The second part of an answer may be sent when the peer has the next request of another thread on
+ * its way. */
+static void give_parts(unsigned way, int fd, unsigned out)
+{
+    unsigned first = out / 2;
+
+    while (first) {
+        const ssize_t count = send(fd, body, first, MSG_MORE | MSG_NOSIGNAL);
+
+        if (count < 0)
+            fail("send");
+        first -= (unsigned)count;
+    }
+    give_all(way, fd, body, out - out / 2);
+}
+
+static void *serve_shared(void *argument)
+{
+    struct shared *shared = argument;
+    char *taken = malloc(BODY_MAX), line[LINE];
+    unsigned in, out;
+
+    for (unsigned way = 0;; way++) {
+        pthread_mutex_lock(&shared->reading);
+        if (!take_all(way, shared->fd, line, LINE))
+            break;
+        line_read(line, &in, &out);
+        if (!take_all(way + 1, shared->fd, taken, in))
+            break;
+        pthread_mutex_unlock(&shared->reading);
+        pthread_mutex_lock(&shared->writing);
+        give_parts(way, shared->fd, out);
+        pthread_mutex_unlock(&shared->writing);
+    }
+    pthread_mutex_unlock(&shared->reading);
+    free(taken);
+    return NULL;
+}
+
+static void serve_by_sharers(void)
+{
+    struct shared *all = calloc((size_t)left, sizeof(*all));
+
+    for (int i = 0; i < left; i++) {
+        all[i].fd = accept(listener, NULL, NULL);
+        pthread_mutex_init(&all[i].reading, NULL);
+        pthread_mutex_init(&all[i].writing, NULL);
+        for (int k = 0; k < SHARERS; k++) {
+            if (pthread_create(&all[i].threads[k], NULL, serve_shared, &all[i]) != 0)
+                fail("thread");
+        }
+    }
+    for (int i = 0; i < left; i++) {
+        for (int k = 0; k < SHARERS; k++)
+            pthread_join(all[i].threads[k], NULL);
+        close(all[i].fd);
+    }
+    free(all);
 }
 
 static void serve_by_forks(void)
@@ -313,6 +384,10 @@ int main(int argc, char **argv)
     left = atoi(argv[3]);
     if (strcmp(argv[2], "threads") == 0) {
         serve_by_threads();
+        return 0;
+    }
+    if (strcmp(argv[2], "shared") == 0) {
+        serve_by_sharers();
         return 0;
     }
     if (strcmp(argv[2], "fork") == 0) {

@@ -37,6 +37,12 @@ for way in threads epoll; do
     served "pipelined-$way"
     expected+=("pipelined-$way:server:1600" "pipelined-$way-client:client:100:joined:root")
 done
+# threads that share a connection, on which many requests are under way: no more of the client is known than
+# that; its own process is not traced
+serves shared $((++port)) shared 4
+timeout 60 "$programs/request" $port 4 2000 100 4000 0 16 keep || fail "shared: status $?"
+served shared
+expected+=("shared:server:8000:alike")
 exchange six 6:$((++port)) epoll 4 50
 exchange unix "$WORK/socket" epoll 4 50
 exchange unix-threads "$WORK/another" threads 4 50

@@ -40,10 +40,18 @@ sanitized() {
         }
         expected+=("$way:server:320:joined" "$way-client:client:320:joined")
     done
-    for way in dups cancelling signalling files; do
+    serves shared $((++port)) shared 2
+    timeout 60 "$programs/request" $port 2 400 100 4000 0 16 keep || fail "$name: shared-client: status $?"
+    wait "$server" || {
+        show_log account 400
+        fail "$name: shared: status $?"
+    }
+    expected+=(shared:server:800:alike)
+    for way in dups raw-dup-over ranges passing-back cancelling signalling files; do
         traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
     done
-    expected+=(dups:server:4 dups:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
+    expected+=(dups:server:4 dups:client:4 raw-dup-over:server:3 raw-dup-over:client:3 ranges:server:4 ranges:client:4
+        passing-back:server:4 passing-back:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
         signalling:client:1 files:server:3 files:client:3 files::1)
     if grep -qE 'ERROR: |WARNING: |runtime error' "$WORK/account.log"; then
         show_log account 400

@@ -13,6 +13,8 @@ start_sessiond || exit 1
 session tricks blkin:span blkin:process
 
 port=7300
+# shellcheck disable=SC2034 # for traced
+RUN=,payload=37
 # trick NAME SERVED FEATURES-SERVED CALLED FEATURES-CALLED
 trick() {
     local name=$1
@@ -25,14 +27,17 @@ trick() {
         diff "$WORK/$name.plain" "$WORK/$name.traced"
         fail "$name: other results than without the preload"
     }
-    expected+=("$name:server:$2$3" "$name:client:$4$5")
+    expected+=("$name:server:$2$3:honest" "$name:client:$4$5:honest")
 }
 expected=()
 trick raw-close 2 :joined 2 :joined
-trick raw-reuse 5 '' 5 ''
+trick raw-reuse 5 '' 5 :keyed
 trick dups 4 :joined 4 :joined
 trick dup-over 3 :joined 3 :joined
+trick raw-dup-over 3 '' 3 :keyed
+trick ranges 4 :joined 4 :joined
 trick passing 3 :keyless 3 ''
+trick passing-back 4 '' 4 :keyed
 trick exec-over 3 '' 3 ''
 trick fork-over 3 :joined 3 :joined
 trick vfork-close 3 :joined 3 :joined
@@ -46,6 +51,10 @@ trick results 1 '' 0 ''
 trick many "${CONNECTIONS:-1000}" :joined "${CONNECTIONS:-1000}" :joined
 grep -q 'raw-close .* replaced 1 ' "$WORK/account.log" ||
     fail "what was closed behind its back is not counted: $(grep raw-close "$WORK/account.log")"
+grep -q 'raw-dup-over .* replaced 1 ' "$WORK/account.log" ||
+    fail "what was doubled behind its back is not counted: $(grep raw-dup-over "$WORK/account.log")"
+grep -q 'cancelling .* unanswered 2 ' "$WORK/account.log" || # of both sides
+    fail "what was cancelled is not counted: $(grep cancelling "$WORK/account.log")"
 grep -q 'nothing .* unanswered [12] ' "$WORK/account.log" ||
     fail "what is not answered is not counted: $(grep nothing "$WORK/account.log")"
 found tricks "${expected[@]}"

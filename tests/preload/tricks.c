@@ -26,11 +26,19 @@ static int listener;
 
 /* ---- both sides ---- */
 
+/* No two requests are the same: whoever takes one for another is found out. */
+static unsigned next_id(void)
+{
+    static unsigned count;
+
+    return (unsigned)getpid() % 40000 * 100000 + ++count % 100000;
+}
+
 static void ask(int fd)
 {
     char line[LINE + 1], answer[OUT];
 
-    line_write(line, 1, 0, OUT);
+    line_write(line, next_id(), 0, OUT);
     give_all(0, fd, line, LINE);
     if (!take_all(0, fd, answer, OUT))
         fail("answer");
@@ -101,7 +109,7 @@ static void raw_close(void)
     serve(fd);
     syscall(SYS_close, fd);
     has_asked(client);
-    line_write(line, 1, 0, OUT);
+    line_write(line, next_id(), 0, OUT);
     if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
         fail("pipe");
     for (int i = 0; i < 10; i++) {
@@ -130,6 +138,38 @@ static void raw_reuse(void)
     serve(fd);
     has_asked(client);
     expect_end(fd);
+}
+
+static void expect_pipe_at(int fd)
+{
+    int ends[2];
+    char byte = 'x';
+
+    if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
+        fail("pipe");
+    give_all(0, ends[1], &byte, 1);
+    if (!take_all(0, ends[0], &byte, 1))
+        fail("pipe");
+    syscall(SYS_close, ends[0]);
+    syscall(SYS_close, ends[1]);
+}
+
+/* 2 + 2 requests: close_range(2), as the library's function and without a word. */
+static void ranges(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const pid_t first = asks(1), second = asks(1);
+        const int fd = taken(), other = taken();
+
+        serve(fd);
+        serve(other);
+        if (other != fd + 1 || (i == 0 ? close_range((unsigned)fd, (unsigned)other, 0)
+                                       : (int)syscall(SYS_close_range, fd, other, 0)) < 0)
+            fail("close_range");
+        has_asked(first);
+        has_asked(second);
+        expect_pipe_at(fd);
+    }
 }
 
 /* 4 requests on four numbers of one connection. */
@@ -169,6 +209,27 @@ static void dup_over(void)
     if (dup3(other, fd, O_CLOEXEC) != fd)
         fail("dup3");
     close(other);
+    serve(fd);
+    has_asked(first);
+    has_asked(second);
+    expect_end(fd);
+}
+
+/* 2 + 1 requests: the same without a word, so that the last one is on a connection that is not the
+ * number's. */
+static void raw_dup_over(void)
+{
+    const pid_t first = asks(1);
+    const int fd = taken();
+    pid_t second;
+    int other;
+
+    serve(fd);
+    second = asks(2);
+    other = taken();
+    serve(other);
+    if (syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0)
+        fail("dup3");
     serve(fd);
     has_asked(first);
     has_asked(second);
@@ -231,6 +292,36 @@ static void passing(void)
     close(fd);
     has_asked(client);
     has_asked(server);
+}
+
+/* 1 + 2 + 1 requests: another process has the connection for a while, and then the first one again,
+ * which has kept its number and does not know what went through it meanwhile. */
+static void passing_back(void)
+{
+    int ends[2], fd;
+    pid_t server, client;
+    char byte = 'x';
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        fail("socketpair");
+    server = fork();
+    if (server == 0) {
+        fd = passed_descriptor(ends[1]);
+        serve(fd);
+        serve(fd);
+        give_all(0, ends[1], &byte, 1);
+        exit(0);
+    }
+    client = asks(4);
+    fd = taken();
+    serve(fd);
+    pass_descriptor(ends[0], fd);
+    if (!take_all(0, ends[0], &byte, 1))
+        fail("byte");
+    serve(fd);
+    has_asked(client);
+    has_asked(server);
+    expect_end(fd);
 }
 
 /* 1 + 2 requests: another program takes the connection over. */
@@ -299,42 +390,104 @@ static void was_cancelled(void *count)
 
 static int cancelled;
 
-static void *read_for_ever(void *fd)
+/* Calls that wait, and the last one has half of an answer on the way. */
+enum {
+    WAYS_TO_READ = 6,
+    POLL = WAYS_TO_READ,
+    POLL_MANY,
+    PPOLL,
+    SELECT,
+    PSELECT,
+    EPOLL,
+    EPOLL_P,
+    ACCEPT,
+    WRITE
+};
+
+static void wait_for_ever(int how, int fd)
 {
+    static char much[8 << 20];
+    const int efd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
+    fd_set set;
+
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    epoll_ctl(efd, EPOLL_CTL_ADD, fd, &event);
+    if (how < WAYS_TO_READ)
+        (void)take_by((unsigned)how, fd, much, 1);
+    else if (how == POLL || how == POLL_MANY)
+        (void)poll(polled, how == POLL ? 1 : 2, -1);
+    else if (how == PPOLL)
+        (void)ppoll(polled, 2, NULL, NULL);
+    else if (how == SELECT)
+        (void)select(fd + 1, &set, NULL, NULL, NULL);
+    else if (how == PSELECT)
+        (void)pselect(fd + 1, &set, NULL, NULL, NULL, NULL);
+    else if (how == EPOLL)
+        (void)epoll_wait(efd, &event, 1, -1);
+    else if (how == EPOLL_P)
+        (void)epoll_pwait(efd, &event, 1, -1, NULL);
+    else if (how == ACCEPT)
+        (void)accept(listener, NULL, NULL);
+    else
+        give_all(0, fd, much, sizeof(much)); /* nobody reads it */
+}
+
+struct victim {
+    int how, fd;
+};
+
+static void *be_cancelled(void *argument)
+{
+    const struct victim *victim = argument;
     char line[LINE];
 
     pthread_cleanup_push(was_cancelled, &cancelled);
-    if (read((int)(long)fd, line, LINE) >= 0)
-        fail("not cancelled");
+    if (victim->how == WRITE && !take_all(0, victim->fd, line, LINE))
+        fail("request");
+    wait_for_ever(victim->how, victim->fd);
+    fail("not cancelled");
     pthread_cleanup_pop(0);
     return NULL;
 }
 
-/* 2 requests; between them a thread that waits for the second one is cancelled. */
+static void cancel_in(int how, int fd)
+{
+    struct victim victim = {how, fd};
+    pthread_t thread;
+    void *result;
+
+    if (pthread_create(&thread, NULL, be_cancelled, &victim) != 0)
+        fail("thread");
+    usleep(5000); /* it is in its call, or will be */
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    printf("cancelled %d %d %d\n", how, result == PTHREAD_CANCELED, cancelled);
+}
+
+/* 2 requests, before and after threads are cancelled in every call that waits; and one that is not
+ * answered, as its thread is cancelled in the middle of that. */
 static void cancelling(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
     char line[LINE + 1], answer[OUT];
-    pthread_t thread;
-    void *how;
 
     for (int i = 0; i < 2; i++) {
-        line_write(line, 1, 0, OUT);
+        line_write(line, next_id(), 0, OUT);
         give_all(0, ours, line, LINE);
         serve(fd);
         if (!take_all(0, ours, answer, OUT))
             fail("answer");
-        if (i)
-            break;
-        if (pthread_create(&thread, NULL, read_for_ever, (void *)(long)fd) != 0)
-            fail("thread");
-        usleep(20000);
-        pthread_cancel(thread);
-        pthread_join(thread, &how);
-        printf("cancelled %d %d\n", how == PTHREAD_CANCELED, cancelled);
+        for (int how = 0; how < WRITE && i == 0; how++)
+            cancel_in(how, fd);
     }
+    line_write(line, next_id(), 0, OUT);
+    give_all(0, ours, line, LINE);
+    cancel_in(WRITE, fd);
     close(ours);
-    expect_end(fd);
+    close(fd);
 }
 
 static int signalled;
@@ -360,7 +513,7 @@ static void signalling(void)
 
     signalled = fd;
     sigaction(SIGALRM, &action, NULL);
-    line_write(line, 1, 0, 1);
+    line_write(line, next_id(), 0, 1);
     give_all(0, ours, line, LINE);
     if (!take_all(0, fd, line, LINE))
         fail("request");
@@ -382,7 +535,7 @@ static void greeting(void)
     give_all(0, fd, "hello", 5);
     if (!take_all(0, ours, answer, 5))
         fail("greeting");
-    line_write(line, 1, 0, OUT);
+    line_write(line, next_id(), 0, OUT);
     give_all(0, ours, line, LINE);
     serve(fd);
     if (!take_all(0, ours, answer, OUT))
@@ -406,7 +559,7 @@ static void nothing(void)
     char line[LINE + 1];
     int pair[2];
 
-    line_write(line, 1, 0, OUT);
+    line_write(line, next_id(), 0, OUT);
     give_all(0, ours, line, LINE);
     if (!take_all(0, fd, line, LINE))
         fail("request");
@@ -436,7 +589,7 @@ static void files(void)
 
     if (pipe(ends) < 0)
         fail("pipe");
-    line_write(line, 1, 0, sizeof(answer));
+    line_write(line, next_id(), 0, sizeof(answer));
     for (int i = 0; i < 3; i++) {
         give_all(0, ours, line, LINE);
         if (!take_all(0, fd, answer, LINE))
@@ -543,33 +696,67 @@ static void results(void)
     SHOW(close(fd));
 }
 
-/* As many connections at once as there are descriptors for, one request each. */
+static void need_descriptors(int count)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        fail("RLIMIT_NOFILE");
+    limit.rlim_cur = (rlim_t)count + 100;
+    if (limit.rlim_max < limit.rlim_cur)
+        limit.rlim_max = limit.rlim_cur; /* root may */
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        fail("RLIMIT_NOFILE");
+}
+
+/* The client: a request on each of so many connections, all of them before the first answer. */
+static void ask_on_many(int count)
+{
+    int *ours = calloc((size_t)count, sizeof(int));
+    char line[LINE + 1], answer[OUT];
+
+    line_write(line, next_id(), 0, OUT);
+    for (int i = 0; i < count; i++)
+        ours[i] = connect_to(port, 0);
+    for (int i = 0; i < count; i++)
+        give_all(0, ours[i], line, LINE);
+    for (int i = 0; i < count; i++) {
+        if (!take_all(0, ours[i], answer, OUT))
+            fail("answer");
+    }
+    for (int i = 0; i < count; i++)
+        close(ours[i]);
+}
+
+/*
+ * So many connections at once, one request each. The server reads all of them before it answers the
+ * first one.
+ */
 static void many(void)
 {
     const char *text = getenv("CONNECTIONS");
     const int count = text ? atoi(text) : 1000;
-    struct rlimit limit = {(rlim_t)count * 2 + 100, (rlim_t)count * 2 + 100};
-    int *ours = calloc((size_t)count, sizeof(int)), *theirs = calloc((size_t)count, sizeof(int));
+    int *theirs = calloc((size_t)count, sizeof(int));
+    char line[LINE];
+    pid_t client;
 
-    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        fail("RLIMIT_NOFILE");
-    for (int i = 0; i < count; i++) {
-        ours[i] = connect_to(port, 0);
+    need_descriptors(count);
+    client = fork();
+    if (client == 0) {
+        ask_on_many(count);
+        exit(0);
+    }
+    for (int i = 0; i < count; i++)
         theirs[i] = taken();
-    }
     for (int i = 0; i < count; i++) {
-        char line[LINE + 1], answer[OUT];
-
-        line_write(line, 1, 0, OUT);
-        give_all(0, ours[i], line, LINE);
-        serve(theirs[i]);
-        if (!take_all(0, ours[i], answer, OUT))
-            fail("answer");
+        if (!take_all(0, theirs[i], line, LINE))
+            fail("request");
     }
-    for (int i = 0; i < count; i++) {
-        close(ours[i]);
-        close(theirs[i]);
-    }
+    for (int i = 0; i < count; i++)
+        give_all(0, theirs[i], body, OUT);
+    has_asked(client);
+    for (int i = 0; i < count; i++)
+        expect_end(theirs[i]);
 }
 
 int main(int argc, char **argv)
@@ -578,11 +765,12 @@ int main(int argc, char **argv)
         const char *name;
         void (*play)(void);
     } tricks[] = {
-        {"raw-close", raw_close},   {"raw-reuse", raw_reuse},     {"dups", dups},
-        {"dup-over", dup_over},     {"passing", passing},         {"exec-over", exec_over},
-        {"fork-over", fork_over},   {"vfork-close", vfork_close}, {"cancelling", cancelling},
-        {"signalling", signalling}, {"greeting", greeting},       {"nothing", nothing},
-        {"files", files},           {"results", results},         {"many", many}};
+        {"raw-close", raw_close},   {"raw-reuse", raw_reuse},       {"dups", dups},
+        {"dup-over", dup_over},     {"raw-dup-over", raw_dup_over}, {"ranges", ranges},
+        {"passing", passing},       {"passing-back", passing_back}, {"exec-over", exec_over},
+        {"fork-over", fork_over},   {"vfork-close", vfork_close},   {"cancelling", cancelling},
+        {"signalling", signalling}, {"greeting", greeting},         {"nothing", nothing},
+        {"files", files},           {"results", results},           {"many", many}};
 
     if (argc != 3)
         return 2;

@@ -120,6 +120,18 @@ static void test_message(void)
     requests_free(made);
     json_decref(json);
 
+    /* all of the last seconds, and why */
+    made = request("store-1", 0, 1, 0);
+    made->last_ms = 10000;
+    request_set_why(made, "disk.busy > 95%: vda\n98%");
+    json = request_json(made);
+    read = request_read(json, 9, &left);
+    CHECK(read && read->last_ms == 10000);
+    CHECK_TEXT(read ? read->why : "", "disk.busy > 95%: vda?98%");
+    requests_free(read);
+    requests_free(made);
+    json_decref(json);
+
     /* what has no trace, or none that is one, is no request */
     bad = json_pack("{ss, ss, ss, s[{ss}, s, {ss}]}", "type", "keep", "id", "x", "host", "y",
                     "traces", "id", "nonsense", "id", "id", "0");

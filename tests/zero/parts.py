@@ -23,6 +23,7 @@ BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # for what refuses to be root
 LIMIT_S = 30
+DESCRIPTORS = 12000  # that a server may have: nginx closes waiting clients when few are left
 
 
 def fetch(*packages):
@@ -60,7 +61,9 @@ class World:
         self.ends_at = {}  # name -> the signal at which it ends in good order
         self.ports = set()
         self.sessions = 0
+        # LTTng's own 3 s to be known to its daemon are short on a busy machine: then a program goes on untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
+                            "LTTNG_UST_REGISTER_TIMEOUT": "60000",
                             "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
         libraries = glob.glob(f"{self.servers_folder}/usr/lib/*-linux-gnu") if packages else []
         if libraries:
@@ -208,8 +211,9 @@ daemon off;
 pid {folder}/{name}.pid;
 error_log stderr error;
 {user}
-env HOME; env LTTNG_HOME; env LTTNG_UST_ALLOW_BLOCKING;
-events {{ worker_connections 1024; }}
+env HOME; env LTTNG_HOME; env LTTNG_UST_ALLOW_BLOCKING; env LTTNG_UST_REGISTER_TIMEOUT;
+worker_rlimit_nofile {descriptors};
+events {{ worker_connections {descriptors}; }}
 http {{
     {paths}
     log_format ids '$remote_port $http_x_id';
@@ -236,7 +240,7 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     if not (world.folder / "file").exists():
         world.make("file", "x" * 4096)
     config = world.make(f"{name}.conf", NGINX.format(
-        folder=world.folder, name=name, port=port, upstream=upstream, location=location,
+        folder=world.folder, name=name, port=port, descriptors=DESCRIPTORS, upstream=upstream, location=location,
         user="user root;" if os.getuid() == 0 else "",
         access="off" if behind else f"{world.folder}/{name}.access ids",
         paths=" ".join(f"{path}_temp_path {world.folder}/{name}.{path};" for path in NGINX_PATHS)))
@@ -296,13 +300,14 @@ def redis(world, name, *arguments, traced=True, options=()):
     folder = world.folder / f"{name}.data"
     folder.mkdir(exist_ok=True)
     world.serve(name, port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
+                "--maxclients", DESCRIPTORS - 100,
                 *(arguments or ("--appendonly", "yes", "--appendfsync", "always")), traced=traced, options=options)
     return port
 
 
 def memcached(world, name):
     port = world.port()
-    world.serve(name, port, "memcached", "-t", 4, "-l", "127.0.0.1", "-p", port,
+    world.serve(name, port, "memcached", "-t", 4, "-c", DESCRIPTORS, "-l", "127.0.0.1", "-p", port,
                 *(["-u", "root"] if os.getuid() == 0 else []))
     return port
 
@@ -334,7 +339,7 @@ def nbdkit_file(world, name, traced=True, options=()):
     port = world.port()
     disk = world.folder / f"{name}.disk"
     with open(disk, "wb") as file:
-        file.truncate(64 << 20)
+        file.truncate(256 << 20)
     world.serve(name, port, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "file", disk, traced=traced, options=options)
     return port
 
@@ -348,4 +353,4 @@ def nbdkit_nbd(world, name, behind, traced=True):
 
 def fio(world, port, requests, depth):
     world.run("fio", "--name=fio", "--ioengine=nbd", f"--uri=nbd://127.0.0.1:{port}", "--rw=randrw", "--bs=4k",
-              "--size=64M", f"--number_ios={requests}", f"--iodepth={depth}")
+              "--size=256M", f"--number_ios={requests}", f"--iodepth={depth}")

@@ -24,7 +24,7 @@ static const char usage[] =
     "  keys   list all keys: default, section, and what a value may be\n"
     "\n"
     "  --section=NAME   what holds for the command of this name: live, rotate,\n"
-    "                   record, hub or stat\n"
+    "                   record, hub, stat, work or host\n"
     "  --all            also print the keys that have their default\n"
     "  --config=FILE    instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE      as for the command itself: a flag wins over the environment\n"
@@ -99,7 +99,8 @@ static int show(int argc, char *argv[])
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, rotate, record, hub or stat" : "no argument");
+                section ? "--section=live, rotate, record, hub, stat, work or host"
+                        : "no argument");
         config_free(config);
         return 2;
     }

@@ -36,6 +36,7 @@ struct config {
     char **argv;
     int first_operand;
     int section;
+    bool is_for_other; /* of the command line, what belongs to another section is left out */
     const char *path;
     bool has_file;
     const char *flags[KEYS_MAX]; /* of the command line, which come last */
@@ -223,10 +224,10 @@ static void apply_flags(struct config *config)
         if (!config->flags[key])
             continue;
         (void)snprintf(origin, sizeof(origin), "--%s", key_rule(key)->name);
-        if (only && config->section && only != config->section)
-            report(config, "%s: it is of \"blkin %s\"", origin, key_section(only));
-        else
+        if (!only || !config->section || only == config->section)
             set(config, key, config->flags[key], origin, true);
+        else if (!config->is_for_other)
+            report(config, "%s: it is of \"blkin %s\"", origin, key_section(only));
     }
 }
 
@@ -400,8 +401,8 @@ static void fill_in_defaults(struct config *config)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-struct config *config_read(const struct config_request *request, int argc, char *argv[],
-                           int *status)
+static struct config *read_for(const struct config_request *request, int section, bool is_for_other,
+                               int argc, char *argv[], int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -413,8 +414,8 @@ struct config *config_read(const struct config_request *request, int argc, char 
     config->request = request;
     config->argc = argc;
     config->argv = argv;
-    config->section = request->section ? key_find_section(request->section) : 0;
-    assert(config->section >= 0);
+    config->section = section;
+    config->is_for_other = is_for_other;
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
         config_free(config);
@@ -433,11 +434,30 @@ struct config *config_read(const struct config_request *request, int argc, char 
     return config;
 }
 
+struct config *config_read(const struct config_request *request, int argc, char *argv[],
+                           int *status)
+{
+    const int section = request->section ? key_find_section(request->section) : 0;
+
+    assert(section >= 0);
+    return read_for(request, section, false, argc, argv, status);
+}
+
 struct config *config_read_again(const struct config *config)
 {
     int status;
 
-    return config_read(config->request, config->argc, config->argv, &status);
+    return read_for(config->request, config->section, config->is_for_other, config->argc,
+                    config->argv, &status);
+}
+
+struct config *config_read_for(const struct config *config, const char *section)
+{
+    const int found = key_find_section(section);
+    int status;
+
+    assert(found >= 0);
+    return read_for(config->request, found, true, config->argc, config->argv, &status);
 }
 
 void config_free(struct config *config)

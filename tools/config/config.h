@@ -42,6 +42,10 @@ void config_free(struct config *config);
 /* Once more with the same arguments, as for `blkin reload`. Returns NULL after it has said why. */
 struct config *config_read_again(const struct config *config);
 
+/* What a child has that is another command: of its section, with the same arguments but for those
+ * that are of another one. Returns NULL after it has said why. */
+struct config *config_read_for(const struct config *config, const char *section);
+
 /* What is no flag, as with getopt(3): count of it, and the i-th. */
 int config_operands(const struct config *config);
 const char *config_operand(const struct config *config, int i);

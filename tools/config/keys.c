@@ -5,6 +5,7 @@
  */
 #include "keys.h"
 
+#include "host/settings.h"
 #include "output/http_url.h"
 #include "output/kafka_url.h"
 #include "output/protocol.h"
@@ -21,8 +22,8 @@
 #define DAY_MS  INT64_C(86400000)
 
 static const char *const sections[KEY_SECTIONS] = {"",    "live", "rotate", "record",
-                                                   "hub", "stat", "work"};
-enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK };
+                                                   "hub", "stat", "work",   "host"};
+enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -48,6 +49,7 @@ static const struct key own[] = {
     A_TEXT(ALL, "session", 255, "blkin"),
     A_TEXT(ALL, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
     A_TEXT(ALL, "filter", 1023, ""),
+    A_BOOLEAN(ALL, "host", true),
     AN_INTEGER(ALL, "subbuf-bytes", 4 * KIB, GIB, 512 * KIB),
     AN_INTEGER(ALL, "subbuf-count", 2, 65536, 8),
     A_TEXT(ALL, "runtime-dir", 80, NULL), /* names of Unix sockets are short */
@@ -81,6 +83,7 @@ static const struct key own[] = {
     A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
     A_BOOLEAN(HUB, "expose-hub", false),
     A_TEXT(WORK, "input", 2000, ""),
+    A_TEXT(WORK, "host-input", 249, ""),
     A_TEXT(WORK, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, "otlp-metrics", 1023, ""),
     AN_INTEGER(ALL, "hub-traces-per-s", 1, 1000000, 100),
@@ -88,6 +91,20 @@ static const struct key own[] = {
     A_TEXT(WORK, "instance", 200, ""),
     AN_INTEGER(WORK, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, "commit-ms", 10, 8000, 1000),
+    A_TEXT(HOST, "cpu", 1023, ""), /* as of host/settings.h, all up to "cgroup" */
+    A_TEXT(HOST, "memory", 1023, ""),
+    A_TEXT(HOST, "pressure", 1023, ""),
+    A_TEXT(HOST, "run-queue", 1023, ""),
+    A_TEXT(HOST, "disk", 1023, ""),
+    A_TEXT(HOST, "network", 1023, ""),
+    A_TEXT(HOST, "tcp", 1023, ""),
+    A_TEXT(HOST, "process", 1023, ""),
+    A_TEXT(HOST, "cgroup", 1023, ""),
+    A_TEXT(HOST, "host-filters", 4000, ""),
+    A_TEXT(HOST, "host-root", 4000, ""),
+    A_TEXT(HOST, "host-endpoint", 2000, ""),
+    AN_INTEGER(HOST, "host-send-ms", 0, 60000, 5000),
+    A_TEXT(HOST, "host-listen", 255, ""),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
     A_TEXT(ALL, "hub-ca-file", 4000, ""),
     A_TEXT(ALL, "hub-cert-file", 4000, ""),
@@ -343,7 +360,8 @@ static bt_value *text_value(const struct param_rule *rule, const char *text, str
         error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
         return NULL;
     }
-    if (strcmp(rule->name, "endpoint") == 0 && !check_endpoint(text, error))
+    if ((strcmp(rule->name, "endpoint") == 0 && !check_endpoint(text, error)) ||
+        !host_settings_check(rule->name, text, error))
         return NULL;
     error_set(error, "out of memory");
     return bt_value_string_create_init(text);

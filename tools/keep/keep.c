@@ -6,6 +6,7 @@
 #include "keep.h"
 
 #include "config/config.h"
+#include "duration.h"
 #include "monotonic.h"
 #include "pasted.h"
 #include "report.h"
@@ -38,7 +39,6 @@ static const char usage[] =
     "2 wrong usage.\n";
 
 #define POLL_NS   100000000
-#define LAST_MAX  INT64_C(86400000)
 #define SLACK_MS  20000 /* for a snapshot, its reading, and others' ways */
 #define REQUEST   4000
 #define NAME_MAX  200
@@ -50,23 +50,6 @@ static const char *last, *service;
 
 /* ---- the question ------------------------------------------------------------------------------
  */
-
-/* Returns 0 if it is no duration from 1 ms to a day. */
-static int64_t parse_ms(const char *text)
-{
-    static const struct {
-        const char *name;
-        int64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}};
-    const size_t digits = strspn(text, "0123456789");
-    const int64_t value = digits > 0 && digits < 10 ? strtoll(text, NULL, 10) : 0;
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcmp(text + digits, units[i].name) == 0)
-            return value <= LAST_MAX / units[i].ms ? value * units[i].ms : 0;
-    }
-    return 0;
-}
 
 /* It goes into a line of its own, as the last word, and into JSON. */
 static bool is_name(const char *text)
@@ -80,7 +63,7 @@ static bool is_name(const char *text)
 
 static bool read_last(const char *program, struct keep_question *question)
 {
-    question->last_ms = parse_ms(last);
+    question->last_ms = duration_ms(last);
     question->service = service;
     if (question->last_ms <= 0) {
         fprintf(stderr, "%s: --last=%s: expected a duration such as 500ms, 10s or 2m\n", program,

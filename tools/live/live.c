@@ -7,6 +7,7 @@
 
 #include "account/prometheus.h"
 #include "account/stats_file.h"
+#include "host/child.h"
 #include "listing.h"
 #include "monotonic.h"
 #include "options.h"
@@ -61,6 +62,7 @@ struct service {
     struct relay relay;
     struct tracing tracing;
     struct readers readers;
+    struct host_child host_child;
     struct timer tick, drain;
     struct watchdog watchdog;
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
@@ -93,13 +95,14 @@ static json_t *status_json(struct service *service)
     const struct counts counts = readers_counts(&service->readers);
 
     return json_pack(
-        "{ss, ss, sI, ss, so, ss, so, so, so, so, so, s{sI, sI, sI}, so}", "mode", "live",
+        "{ss, ss, sI, ss, so, ss, so, so, so, so, so, so, s{sI, sI, sI}, so}", "mode", "live",
         "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", state_text(service),
         "started", json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
         json_time(counts.input.trace_time_ns), "relayd", relay_json(&service->relay), "session",
-        tracing_json(&service->tracing), "readers", readers_json(&service->readers), "counters",
-        counts_json(&counts), "lost", "readers_died", (json_int_t)service->readers.killed,
-        "spans_with_them", (json_int_t)service->readers.lost_spans, "sessions_stalled",
+        tracing_json(&service->tracing), "readers", readers_json(&service->readers), "host_metrics",
+        host_child_json(&service->host_child), "counters", counts_json(&counts), "lost",
+        "readers_died", (json_int_t)service->readers.killed, "spans_with_them",
+        (json_int_t)service->readers.lost_spans, "sessions_stalled",
         (json_int_t)(service->tracing.names - 1), "messages", say_last());
 }
 
@@ -336,6 +339,7 @@ static void end(void *context)
     if (service->is_ending)
         return;
     service->is_ending = true;
+    host_child_stop(&service->host_child);
     notify("STOPPING=1");
     tell_systemd(service);
     tracing_stop(&service->tracing, start_drain);
@@ -370,6 +374,7 @@ static json_t *reload_service(struct service *service)
                          key);
     }
     readers_reload(&service->readers, &options);
+    host_child_reload(&service->host_child, config);
     config_free(service->config);
     service->config = config;
     free(service->endpoint);
@@ -481,6 +486,7 @@ static int run(struct service *service)
         return 1;
     }
     begin_timers(service);
+    host_child_start(&service->host_child, service->loop, service->config);
     if (service->status == 0 && !loop_run(service->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
         service->status = 1;
@@ -493,6 +499,7 @@ static int run(struct service *service)
 
 static void free_service(struct service *service)
 {
+    host_child_close(&service->host_child);
     metrics_close(service->metrics);
     stats_file_close(&service->stats_file);
     if (service->control)

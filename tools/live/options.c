@@ -142,7 +142,7 @@ bool options_of_session(const struct config *config, const struct relay_options 
         return false;
     }
     (void)snprintf(spec->name, sizeof(spec->name), "%s", name);
-    (void)snprintf(spec->events, sizeof(spec->events), "%s", config_text(config, "events"));
+    session_set_events(spec, config_text(config, "events"), config_boolean(config, "host"));
     (void)snprintf(spec->filter, sizeof(spec->filter), "%s", config_text(config, "filter"));
     if (strcmp(at.host, "0.0.0.0") == 0)
         (void)snprintf(at.host, sizeof(at.host), "127.0.0.1");
@@ -246,5 +246,7 @@ const char *options_need_restart(const struct config *old, const struct config *
         if (config_integer(old, integers[i]) != config_integer(wanted, integers[i]))
             return integers[i];
     }
+    if (config_boolean(old, "host") != config_boolean(wanted, "host"))
+        return "host";
     return NULL;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define CHANNEL "blkin"
+#define METRIC  "blkin:metric"
 #define POLL_US 50000
 
 /* ---- what all need */
@@ -139,6 +140,12 @@ static const char *difference(const struct session_spec *spec, const struct lttn
 
 /* ---- making one */
 
+void session_set_events(struct session_spec *spec, const char *events, bool with_host)
+{
+    (void)snprintf(spec->events, sizeof(spec->events), "%.1023s%s", events,
+                   with_host ? "," METRIC : "");
+}
+
 static struct lttng_session_descriptor *describe(const struct session_spec *spec)
 {
     switch (spec->mode) {
@@ -234,7 +241,8 @@ static int enable_events(const struct session_spec *spec, struct lttng_handle *h
 
     while (*(name += strspn(name, ", ")) != '\0') {
         size_t length = strcspn(name, ", ");
-        int code = enable_event(handle, name, length, spec->filter);
+        const bool is_metric = length == strlen(METRIC) && memcmp(name, METRIC, length) == 0;
+        int code = enable_event(handle, name, length, is_metric ? "" : spec->filter);
 
         if (code < 0)
             return code;

@@ -22,8 +22,8 @@ enum session_mode {
 struct session_spec {
     enum session_mode mode;
     char name[256];
-    char events[1024]; /* names with *, separated by commas */
-    char filter[1024]; /* LTTng's filter expression; "": none */
+    char events[1056]; /* names with *, separated by commas */
+    char filter[1024]; /* LTTng's filter expression; "": none. Not for blkin:metric by its name */
     uint64_t subbuf_bytes;
     uint64_t subbuf_count;    /* both of a channel, per CPU (and user or process) */
     uint64_t switch_timer_us; /* 0: none */
@@ -51,6 +51,9 @@ struct session_answer {
     enum session_result result;
     struct error error; /* of all but the first two */
 };
+
+/* with_host: what the host does meanwhile, too, which no filter of spans is for. */
+void session_set_events(struct session_spec *spec, const char *events, bool with_host);
 
 /*
  * Creates the session, its channel "blkin", its contexts (vpid; but for snapshots vtid, procname)

@@ -10,6 +10,7 @@
 #include "fetch.h"
 #include "fetched.h"
 #include "heard.h"
+#include "host/child.h"
 #include "incomplete.h"
 #include "kept.h"
 #include "ledger.h"
@@ -43,6 +44,7 @@ struct agent {
     struct kept kept;
     struct watcher watcher;
     struct sessions sessions;
+    struct host_child host_child;
     struct incomplete incomplete;
     char host[254];
     char folder[4096], totals_file[4096], fetched_file[4096], others_file[4096];
@@ -122,7 +124,7 @@ void asking_answer(struct agent *agent, const struct request *requests, int64_t 
 void asking_found(void *agent, const struct kept_folder *folder, const json_t *found);
 /* Judges what can be judged; returns when to call it again. */
 int64_t asking_judge(struct agent *agent);
-/* keep, keep-last, kept; NULL: none of these. */
+/* keep, keep-last, keep-why, kept; NULL: none of these. */
 json_t *asking_control(struct agent *agent, const char *request);
 /* The hosts that are asked: a new array. */
 json_t *asking_hosts(const struct agent *agent);

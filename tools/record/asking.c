@@ -507,20 +507,24 @@ static json_t *keep(struct agent *agent, char *text)
                    "together with those that are waiting");
 }
 
-/* "MS [SERVICE]" */
-static json_t *keep_last(struct agent *agent, const char *text)
+/* "MS [SERVICE]", or "MS WHY" */
+static json_t *keep_last(struct agent *agent, const char *text, bool has_why)
 {
     char *end;
     const long long ms = strtoll(text, &end, 10);
     struct request *request;
 
     if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
-        return problem("keep-last: expected 1 to 86400000 ms, and maybe a service");
+        return problem("expected 1 to 86400000 ms, and maybe a service, or why");
     request = request_new("", agent->host);
     if (!request)
         return NULL;
     request->last_ms = ms;
-    (void)snprintf(request->service, sizeof(request->service), "%s", end + strspn(end, " "));
+    end += strspn(end, " ");
+    if (has_why)
+        request_set_why(request, end);
+    else
+        (void)snprintf(request->service, sizeof(request->service), "%s", end);
     return ask_by_hand(agent, request);
 }
 
@@ -533,7 +537,9 @@ json_t *asking_control(struct agent *agent, const char *request)
     if (strncmp(text, "keep ", 5) == 0)
         return keep(agent, text + 5);
     if (strncmp(text, "keep-last ", 10) == 0)
-        return keep_last(agent, text + 10);
+        return keep_last(agent, text + 10, false);
+    if (strncmp(text, "keep-why ", 9) == 0)
+        return keep_last(agent, text + 9, true);
     if (strncmp(text, "kept ", 5) != 0)
         return NULL;
     answer = ledger_json(agent->ledger, text + 5);

@@ -47,6 +47,7 @@ static const char usage[] =
 #define END_LIMIT_MS  30000
 #define ALARM_SUBBUF  16384 /* bytes */
 #define ALARM_SUBBUFS 8     /* per CPU and user: an alarm outlives as many polls */
+#define HOST_SUBBUFS  32    /* 17 s at 10 Hz, on one CPU; minutes at the default */
 #define RING_SUBBUF   (1 << 20)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -137,6 +138,7 @@ static void set_specs(struct agent *agent)
     const struct config *config = agent->config;
     struct session_spec *ring = &agent->sessions.specs[SESSION_RING];
     struct session_spec *alarm = &agent->sessions.specs[SESSION_ALARM];
+    struct session_spec *host = &agent->sessions.specs[SESSION_HOST];
     const char *name = config_text(config, "record-session");
 
     *ring = (struct session_spec){.mode = SESSION_SNAPSHOT,
@@ -145,10 +147,15 @@ static void set_specs(struct agent *agent)
     *alarm = (struct session_spec){
         .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = ALARM_SUBBUFS};
     (void)snprintf(ring->name, sizeof(ring->name), "%s", name);
-    (void)snprintf(ring->events, sizeof(ring->events), "%s", config_text(config, "events"));
+    session_set_events(ring, config_text(config, "events"), false);
     (void)snprintf(ring->filter, sizeof(ring->filter), "%s", config_text(config, "filter"));
+    *host = (struct session_spec){
+        .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = HOST_SUBBUFS};
     (void)snprintf(alarm->name, sizeof(alarm->name), "%.240s-alarm", name);
     (void)snprintf(alarm->events, sizeof(alarm->events), "blkin:slow");
+    (void)snprintf(host->name, sizeof(host->name), "%.240s-host", name);
+    if (config_boolean(config, "host"))
+        session_set_events(host, "", true);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -186,6 +193,7 @@ static void is_late(void *context)
 static void begin_to_end(struct agent *agent)
 {
     agent->is_stopping = true;
+    host_child_stop(&agent->host_child);
     notify("STOPPING=1");
     watcher_stop(&agent->watcher);
     sessions_stop(&agent->sessions);
@@ -278,6 +286,8 @@ static bool read_configuration(struct agent *agent)
     notify_reloading();
     config = config_read_again(agent->config);
     if (config) {
+        if (agent->host_child.loop)
+            host_child_reload(&agent->host_child, config);
         config_free(agent->config);
         agent->config = config;
         agent->kept.config = agent->incomplete.config = config;
@@ -423,6 +433,8 @@ static void serve(struct agent *agent)
     watchdog_start(&agent->watchdog, agent->loop);
     start_sessions(agent);
     start_watcher(agent);
+    if (!agent->ends_sessions)
+        host_child_start(&agent->host_child, agent->loop, agent->config);
     agent->asks_again = true;
     asking_load(agent);
     agent_step(agent);
@@ -436,6 +448,7 @@ static void serve(struct agent *agent)
 
 static void close_all(struct agent *agent)
 {
+    host_child_close(&agent->host_child);
     exchange_close(agent->exchange);
     metrics_close(agent->metrics);
     if (agent->control)

@@ -54,6 +54,11 @@ static void set_why(char to[WHY_MAX + 1], const char *why)
     }
 }
 
+void request_set_why(struct request *request, const char *why)
+{
+    set_why(request->why, why);
+}
+
 bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why)
 {
     struct wanted *wanted;
@@ -104,6 +109,8 @@ json_t *request_json(const struct request *request)
         failed = json_object_set_new(json, "last_ms", json_integer(request->last_ms));
         if (request->service[0])
             failed |= json_object_set_new(json, "service", json_string(request->service));
+        if (request->why[0])
+            failed |= json_object_set_new(json, "why", json_string(request->why));
     } else if (json) {
         failed = json_object_set_new(json, "traces", traces_json(request));
     }
@@ -141,6 +148,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
     const char *id = json_string_value(json_object_get(message, "id"));
     const char *host = json_string_value(json_object_get(message, "host"));
     const char *service = json_string_value(json_object_get(message, "service"));
+    const char *why = json_string_value(json_object_get(message, "why"));
     const json_int_t left_out = json_integer_value(json_object_get(message, "left_out"));
     struct request *request;
 
@@ -154,6 +162,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
     request->last_ms = json_integer_value(json_object_get(message, "last_ms"));
     if (service)
         (void)snprintf(request->service, sizeof(request->service), "%s", service);
+    request_set_why(request, why ? why : "");
     if (request->last_ms < 0 || request->last_ms > 86400000 ||
         !read_traces(request, json_object_get(message, "traces"), max, left) ||
         (request->last_ms == 0 && request->count == 0 && left_out <= 0)) {

@@ -19,11 +19,12 @@ struct wanted {
 };
 
 struct request {
-    char id[192];      /* HOST:PID:N */
-    char host[256];    /* whose it is */
-    int64_t at_ns;     /* since 1970, by the clock of that host */
-    int64_t last_ms;   /* > 0: all that the last so many ms had, or of it */
-    char service[256]; /* the traces of this service */
+    char id[192];          /* HOST:PID:N */
+    char host[256];        /* whose it is */
+    int64_t at_ns;         /* since 1970, by the clock of that host */
+    int64_t last_ms;       /* > 0: all that the last so many ms had, or of it */
+    char service[256];     /* the traces of this service */
+    char why[WHY_MAX + 1]; /* of all that the last had; "": somebody asked by hand */
     size_t count, room;
     struct wanted *traces;
     /* as it came here */
@@ -41,6 +42,8 @@ void requests_free(struct request *list);
 /* Adds one; of one that is there already nothing changes. why is cut. Returns false when out of
  * memory. */
 bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why);
+/* Why all that the last so many ms had is wanted: as one line, cut. */
+void request_set_why(struct request *request, const char *why);
 bool request_has(const struct request *request, struct trace_id id);
 
 /* As the message "keep" of the exchange (exchange.h), and back. NULL: out of memory, or no such

@@ -97,7 +97,7 @@ json_t *record_status_json(const struct agent *agent)
     const struct counts counts = counts_of(agent);
 
     return json_pack(
-        "{ss, ss, sI, ss, ss, ss*, so, so, so, sI, sI, so*, so, so, s{sI, sI}, so, so}", "mode",
+        "{ss, ss, sI, ss, ss, ss*, so, so, so, sI, sI, so*, so, so, s{sI, sI}, so, so, so}", "mode",
         "record", "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
         agent->has_looked ? states[agent->last.state] : "starting", "host", agent->host, "problem",
         records(agent) || !agent->has_looked ? NULL : agent->last.error.text, "endpoint",
@@ -106,8 +106,8 @@ json_t *record_status_json(const struct agent *agent)
         "exchange", agent->exchange ? exchange_json(agent->exchange) : NULL, "rules",
         rules_json(agent), "totals", totals_own_json(&record_table, &agent->totals), "lttng",
         "discarded_events", (json_int_t)agent->last.discarded_events, "lost_packets",
-        (json_int_t)agent->last.lost_packets, "counters", counts_json(&counts), "messages",
-        say_last());
+        (json_int_t)agent->last.lost_packets, "host_metrics", host_child_json(&agent->host_child),
+        "counters", counts_json(&counts), "messages", say_last());
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
  */
 #include "rotate.h"
 
+#include "host/child.h"
 #include "monotonic.h"
 #include "service/control.h"
 #include "service/metrics.h"
@@ -44,6 +45,7 @@ struct rotate {
     struct control *control;
     struct metrics *metrics;
     struct watchdog watchdog;
+    struct host_child host;
     struct steps steps;
     bool has_failed;
 };
@@ -53,6 +55,7 @@ static void end_service(void *context)
     struct rotate *rotate = context;
 
     notify("STOPPING=1");
+    host_child_stop(&rotate->host);
     steps_stop(&rotate->steps);
 }
 
@@ -78,6 +81,8 @@ static bool read_configuration(struct rotate *rotate)
         config = NULL;
     }
     if (config) {
+        if (rotate->host.loop)
+            host_child_reload(&rotate->host, config);
         config_free(rotate->config);
         rotate->config = config;
         steps_configure(&rotate->steps, config);
@@ -99,6 +104,7 @@ static struct rotate_status status_of(const struct rotate *rotate)
                                   .totals = &steps->totals,
                                   .report = &steps->keeper.last,
                                   .has_looked = steps->keeper.has_looked,
+                                  .host = &rotate->host,
                                   .current = steps->totals.current,
                                   .counts = converter_counts(&steps->converter),
                                   .endpoint = config_text(rotate->config, "endpoint")};
@@ -183,6 +189,8 @@ static bool open_all(struct rotate *rotate, struct error *error)
 static void serve(struct rotate *rotate)
 {
     watchdog_start(&rotate->watchdog, rotate->loop);
+    if (rotate->steps.work == SERVE)
+        host_child_start(&rotate->host, rotate->loop, rotate->config);
     steps_begin(&rotate->steps);
     if (!loop_run(rotate->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
@@ -192,6 +200,7 @@ static void serve(struct rotate *rotate)
 
 static void close_all(struct rotate *rotate)
 {
+    host_child_close(&rotate->host);
     metrics_close(rotate->metrics);
     if (rotate->control)
         control_close(rotate->control);

@@ -63,14 +63,14 @@ json_t *status_json(const struct rotate_status *status)
     const struct keep_report *report = status->report;
     const bool records = status->has_looked && report->state == KEEP_RECORDS;
 
-    return json_pack("{ss, ss, sI, ss, ss, ss*, so, so, so, so, so, so}", "mode", "rotate",
+    return json_pack("{ss, ss, sI, ss, ss, ss*, so, so, so, so, so, so, so}", "mode", "rotate",
                      "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
                      status->has_looked ? states[report->state] : "starting", "session",
                      records ? report->session : "", "problem", records ? NULL : report->error.text,
                      "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
                      "totals", totals_own_json(&rotate_table, status->totals), "lttng",
-                     lttng_json(report), "counters", counts_json(&status->counts), "messages",
-                     say_last());
+                     lttng_json(report), "host_metrics", host_child_json(status->host), "counters",
+                     counts_json(&status->counts), "messages", say_last());
 }
 
 static void print_own(struct printer *printer, const struct rotate_status *status)

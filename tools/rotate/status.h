@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_ROTATE_STATUS_H
 #define BLKIN_TOOLS_ROTATE_STATUS_H
 
+#include "host/child.h"
 #include "keeper.h"
 #include "totals.h"
 
@@ -16,6 +17,7 @@ struct rotate_status {
     bool has_looked;
     const char *current; /* PLACE/CHUNK that is being converted; "": none */
     struct counts counts;
+    const struct host_child *host;
     const char *endpoint; /* as it was given */
 };
 

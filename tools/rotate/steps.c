@@ -327,7 +327,7 @@ static void set_spec(struct steps *steps)
                                       (uint64_t)config_integer(config, "rotate-ms") * 1000,
                                   .rotate_bytes = (uint64_t)config_integer(config, "rotate-bytes")};
     (void)snprintf(spec->name, sizeof(spec->name), "%s", config_text(config, "session"));
-    (void)snprintf(spec->events, sizeof(spec->events), "%s", config_text(config, "events"));
+    session_set_events(spec, config_text(config, "events"), config_boolean(config, "host"));
     (void)snprintf(spec->filter, sizeof(spec->filter), "%s", config_text(config, "filter"));
 }
 

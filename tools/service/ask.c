@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char status_usage[] =
-    "usage: blkin status [--json] [live|rotate|record|hub|work-root]\n"
+    "usage: blkin status [--json] [live|rotate|record|host|hub|work-root]\n"
     "\n"
     "Prints how the services are that run here: state, session, readers, counters,\n"
     "and what they have said last.\n"
@@ -28,7 +28,7 @@ static const char status_usage[] =
     "answer; 2 wrong usage.\n";
 
 static const char reload_usage[] =
-    "usage: blkin reload [live|rotate|record|hub]\n"
+    "usage: blkin reload [live|rotate|record|host|hub]\n"
     "\n"
     "Has the service that runs here read its configuration again, as SIGHUP does. If\n"
     "it is wrong, or for a key that needs a restart, the old one holds, and the\n"
@@ -41,7 +41,7 @@ static const char reload_usage[] =
     "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
     "2 wrong usage.\n";
 
-static const char *const services[] = {"live", "rotate", "record", "hub", "work-root"};
+static const char *const services[] = {"live", "rotate", "record", "host", "hub", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* Of all that run, or of the one that was named. */
@@ -100,7 +100,8 @@ static int ask(const struct question *question)
     }
     if (answered == 0 && failed == 0)
         fprintf(stderr,
-                "%s: no service of blkin (live, rotate, record, hub or work-root) runs here, with "
+                "%s: no service of blkin (live, rotate, record, host, hub or work-root) runs here, "
+                "with "
                 "runtime-dir "
                 "\"%s\" and as a user that you may ask\n",
                 question->program, question->folder);
@@ -119,7 +120,7 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
     question->folder = config_text(config, "runtime-dir");
     question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
     if (config_operands(config) > 1 || (question->name && !is_service(question->name))) {
-        fprintf(stderr, "%s: expected live, rotate, record, hub or work-root, or nothing\n%s",
+        fprintf(stderr, "%s: expected live, rotate, record, host, hub or work-root, or nothing\n%s",
                 argv[0], request->usage);
         status = 2;
     } else {

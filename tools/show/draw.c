@@ -21,6 +21,8 @@
 #define DEPTH_MAX     12 /* levels that are indented */
 #define NOTE_ROOM_MIN 20
 
+#define HOST_TAG "blkin.host" /* as the sink has it: core/host_tags.h */
+
 struct chart {
     const struct trace *trace;
     const struct trace_model *model;
@@ -347,6 +349,43 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
     putchar('\n');
 }
 
+/* What stood out on its host while it ran, or while the span around it did; a quiet host's nothing.
+ */
+static void put_host(const struct trace_model *model, uint32_t i, const char *before)
+{
+    const uint32_t service = model->spans[i].service;
+    const struct json_span *span;
+    const char *found;
+
+    do {
+        span = span_of(model, i);
+        found = json_string_value(json_object_get(json_object_get(span->json, "tags"), HOST_TAG));
+        i = model->nodes[i].parent;
+    } while (!found && i != TRACE_NONE && model->spans[i].service == service);
+    if (!found)
+        return;
+    printf("%swhile ", before);
+    put(span->service, SIZE_MAX);
+    fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
+    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+    fputs(" ran, ", stdout);
+    put(found, SIZE_MAX);
+    putchar('\n');
+}
+
+/* On the host of the longest self time; of a request that is on its way, on the other side's, too.
+ */
+static void put_hosts(const struct trace *trace, const struct trace_model *model)
+{
+    const uint32_t longest = model->longest_self;
+
+    if (longest == TRACE_NONE)
+        return;
+    put_host(model, longest, trace->count < 2 ? "\n" : "");
+    if (other_side(model, longest))
+        put_host(model, model->nodes[longest].first_child, "");
+}
+
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations)
 {
@@ -368,4 +407,5 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);
     put_longest(trace, model);
+    put_hosts(trace, model);
 }

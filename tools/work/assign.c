@@ -107,7 +107,9 @@ static void assign(struct worker *worker, rd_kafka_topic_partition_list_t *parti
     if (!is_right)
         worker_fail(worker, "what was committed cannot be read: %s", rd_kafka_err2str(code));
     for (int i = 0; is_right && i < committed->cnt; i++)
-        is_right = assign_one(worker, &committed->elems[i]);
+        is_right = is_of_hosts(worker, committed->elems[i].topic)
+                       ? hosts_assign(worker, &committed->elems[i])
+                       : assign_one(worker, &committed->elems[i]);
     for (int i = 0; i < committed->cnt; i++) /* the metadata are not for it */
         partitions->elems[i].offset = committed->elems[i].offset;
     rd_kafka_topic_partition_list_destroy(committed);
@@ -141,9 +143,15 @@ static void give_back(struct worker *worker, rd_kafka_topic_partition_list_t *pa
         worker_fail(worker, "the group has given our partitions to others: they did not hear of "
                             "us for session.timeout.ms");
     for (int i = 0; i < partitions->cnt; i++) {
-        if (assigned_of(worker, partitions->elems[i].partition))
-            transaction_add_leaving(worker, partitions->elems[i].partition);
-        give_away(worker, partitions->elems[i].partition);
+        const int32_t partition = partitions->elems[i].partition;
+
+        if (is_of_hosts(worker, partitions->elems[i].topic)) {
+            hosts_give_back(worker, partition);
+            continue;
+        }
+        if (assigned_of(worker, partition))
+            transaction_add_leaving(worker, partition);
+        give_away(worker, partition);
     }
     (void)transaction_commit(worker);
     answer = rd_kafka_incremental_unassign(worker->consumer, partitions);

@@ -43,6 +43,11 @@ const struct work_counter work_counters[] = {
     COUNTER(bytes, "Bytes of these"),
     COUNTER(messages_broken, "Messages that are no OTLP traces, from some byte on"),
     COUNTER(messages_skewed, "Messages with a time before that of the message before, or to come"),
+    COUNTER(host_messages, "Messages of hosts' metrics read"),
+    COUNTER(host_points, "Metrics of hosts between two samples, added up"),
+    COUNTER(host_points_refused, "Metrics of hosts that are no deltas, or of no time"),
+    COUNTER(host_points_shifted, "Metrics of hosts whose clocks are ahead"),
+    COUNTER(host_messages_broken, "Messages of hosts that are no OTLP metrics, from some byte on"),
     COUNTER(offsets_missing, "Offsets that were not in the log: retention, or marks of "
                              "transactional writers"),
     GAUGE(partitions, "Partitions that this worker has"),

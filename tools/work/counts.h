@@ -41,6 +41,11 @@ struct work_counts {
     uint64_t bytes;
     uint64_t messages_broken;
     uint64_t messages_skewed; /* their time is before that of the message before, or to come */
+    uint64_t host_messages;
+    uint64_t host_points;         /* metrics of hosts between two samples, each is in the sums */
+    uint64_t host_points_refused; /* not of delta temporality, or of no time: in no sum */
+    uint64_t host_points_shifted; /* of a host whose clock is ahead */
+    uint64_t host_messages_broken;
     uint64_t offsets_missing; /* not in the log: retention, or marks of transactional writers */
     uint64_t partitions;
     uint64_t rebalances;

@@ -6,8 +6,7 @@
 #include "delta_names.h"
 #include "deltas.h"
 
-#include "output/encoder.h"
-#include "output/protobuf.h"
+#include "output/otlp_write.h"
 
 /* What is written around a data point, and around a message, at most; without texts. */
 #define POINT_MAX 256U
@@ -47,39 +46,12 @@ static void set_end(struct writer *writer, const char *at)
 
 static char *open_level(struct writer *writer, int level, char *at, char tag)
 {
-    *at++ = tag;
-    writer->lengths[level] = (size_t)(at - writer->buffer->data);
-    return at + PB_PADDED;
+    return otlp_begin(at, tag, &writer->lengths[level], writer->buffer->data);
 }
 
 static void close_level(struct writer *writer, int level)
 {
-    const size_t from = writer->lengths[level] + PB_PADDED;
-
-    pb_put_padded(writer->buffer->data + writer->lengths[level],
-                  (uint32_t)(writer->buffer->length - from), PB_PADDED);
-}
-
-static char *put_text(char *at, char tag, struct text text)
-{
-    bool cut;
-
-    *at++ = tag;
-    return pb_put_text(at, text, LIMIT_NAME, &cut);
-}
-
-/* A message KeyValue of a text, in a field of this tag. */
-static char *put_attribute(char *at, char tag, const char *key, struct text value)
-{
-    char *attribute, *any;
-
-    *at++ = tag;
-    attribute = at++;
-    at = put_text(at, PB_BYTES(1), text_of(key));
-    *at++ = PB_BYTES(2);
-    any = at++;
-    at = put_text(at, PB_BYTES(1), value);
-    return pb_end(attribute, pb_end(any, at));
+    otlp_end(writer->buffer->data, writer->lengths[level], writer->buffer->length);
 }
 
 static bool begin_message(struct writer *writer)
@@ -93,14 +65,14 @@ static bool begin_message(struct writer *writer)
     at = open_level(writer, RESOURCE_METRICS, end_of(writer), PB_BYTES(1));
     *at++ = PB_BYTES(1);
     part = at++;
-    at = put_attribute(at, PB_BYTES(1), "service.name", text_of(DELTAS_SERVICE));
-    at = put_attribute(at, PB_BYTES(1), "service.instance.id", text_of(head->instance));
-    at = put_attribute(at, PB_BYTES(1), "messaging.consumer.group.name", text_of(head->group));
+    at = otlp_put_attribute(at, PB_BYTES(1), "service.name", text_of(DELTAS_SERVICE));
+    at = otlp_put_attribute(at, PB_BYTES(1), "service.instance.id", text_of(head->instance));
+    at = otlp_put_attribute(at, PB_BYTES(1), "messaging.consumer.group.name", text_of(head->group));
     at = pb_end(part, at);
     at = open_level(writer, SCOPE_METRICS, at, PB_BYTES(2));
     *at++ = PB_BYTES(1);
     part = at++;
-    at = put_text(at, PB_BYTES(1), text_of("blkin"));
+    at = otlp_put_text(at, PB_BYTES(1), text_of("blkin"));
     at = pb_end(part, at);
     set_end(writer, at);
     return true;
@@ -120,8 +92,8 @@ static void begin_metric(struct writer *writer, const struct metric *metric)
     char *at = end_of(writer);
 
     at = open_level(writer, METRIC, at, PB_BYTES(2));
-    at = put_text(at, PB_BYTES(1), text_of(metric->name));
-    at = put_text(at, PB_BYTES(3), text_of(metric->unit));
+    at = otlp_put_text(at, PB_BYTES(1), text_of(metric->name));
+    at = otlp_put_text(at, PB_BYTES(3), text_of(metric->unit));
     at = open_level(writer, DATA, at, tags[metric->shape]);
     if (metric->shape != SHAPE_GAUGE) {
         *at++ = PB_VARINT(2);
@@ -186,9 +158,9 @@ static size_t key_size(const struct writer *writer, const struct key *key)
 static char *put_key(const struct writer *writer, char *at, char tag, const struct key *key)
 {
     if (key->first != NAMES_OTHER)
-        at = put_attribute(at, tag, key->first_key, names_text(writer->names, key->first));
+        at = otlp_put_attribute(at, tag, key->first_key, names_text(writer->names, key->first));
     if (key->second != NAMES_OTHER)
-        at = put_attribute(at, tag, key->second_key, names_text(writer->names, key->second));
+        at = otlp_put_attribute(at, tag, key->second_key, names_text(writer->names, key->second));
     return at;
 }
 
@@ -215,15 +187,6 @@ static bool put_sum(struct writer *writer, const struct metric *metric, const st
 static uint64_t zigzag(int64_t value)
 {
     return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
-}
-
-static char *put_double(char *at, char tag, double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    *at++ = tag;
-    return pb_put_fixed64(at, bits);
 }
 
 /* From the first bucket that has something to the last one. */
@@ -280,14 +243,14 @@ static bool put_histogram(struct writer *writer, const struct metric *metric, co
     at = put_times(writer, at);
     *at++ = PB_FIXED64(4);
     at = pb_put_fixed64(at, histogram->count);
-    at = put_double(at, PB_FIXED64(5), histogram->sum);
+    at = otlp_put_double(at, PB_FIXED64(5), histogram->sum);
     *at++ = PB_VARINT(6);
     at = pb_put_varint(at, zigzag(HISTOGRAM_SCALE));
     *at++ = PB_FIXED64(7);
     at = pb_put_fixed64(at, histogram->zeros);
     at = put_buckets(at, histogram);
-    at = put_double(at, PB_FIXED64(12), (double)histogram->min);
-    at = put_double(at, PB_FIXED64(13), (double)histogram->max);
+    at = otlp_put_double(at, PB_FIXED64(12), (double)histogram->min);
+    at = otlp_put_double(at, PB_FIXED64(13), (double)histogram->max);
     set_end(writer, pb_end(point, at));
     return true;
 }
@@ -357,7 +320,7 @@ static bool put_counter(struct writer *writer, const struct work_counter *counte
     point = at++;
     at = put_times(writer, at);
     if (counter->kind == WORK_RATIO) {
-        at = put_double(at, PB_FIXED64(4), work_counter_ratio(counter, counts));
+        at = otlp_put_double(at, PB_FIXED64(4), work_counter_ratio(counter, counts));
     } else {
         *at++ = PB_FIXED64(6);
         at = pb_put_fixed64(at, work_counter_value(counter, counts));

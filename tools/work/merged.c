@@ -5,6 +5,8 @@
  */
 #include "merged.h"
 
+#include "fleet_deltas.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +21,15 @@
 struct merged *merged_new(void)
 {
     struct merged *merged = calloc(1, sizeof(*merged));
+    struct error error;
 
     if (!merged)
         return NULL;
+    merged->fleet = fleet_new(NULL, &error);
     merged->names = names_new(NAMES_MAX, NAMES_BYTES);
     merged->statistics = merged->names ? statistics_new(merged->names) : NULL;
     merged->workers = calloc(WORKERS_MAX, sizeof(*merged->workers));
-    if (merged->statistics && merged->workers)
+    if (merged->statistics && merged->workers && merged->fleet)
         return merged;
     merged_free(merged);
     return NULL;
@@ -39,6 +43,7 @@ void merged_free(struct merged *merged)
         statistics_free(merged->statistics);
     if (merged->names)
         names_free(merged->names);
+    fleet_free(merged->fleet);
     free(merged->workers);
     free(merged);
 }
@@ -141,6 +146,10 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
     if (!deltas_read(data, length, &head, merged->statistics, merged->names, error)) {
         merged->refused++;
         return strcmp(error->text, "out of memory") != 0;
+    }
+    if (!fleet_deltas_read(data, length, merged->fleet, log_ns)) {
+        error_set(error, "out of memory");
+        return false;
     }
     if (head.has_counts)
         merged_add_worker(merged, head.instance, &head.counts, log_ns);

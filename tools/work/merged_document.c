@@ -123,6 +123,67 @@ static void put_worker(struct printer *printer, const struct merged_worker *work
     print_string(printer, "}");
 }
 
+static void put_window(struct printer *printer, const struct fleet_row *row,
+                       const struct fleet_window *window)
+{
+    double average;
+
+    if (!window) {
+        print_string(printer, ",\"window\":null");
+        return;
+    }
+    average = fleet_average(row, window);
+    print_string(printer, ",\"window\":{");
+    put_time(printer, "from", window->number * FLEET_WINDOW_NS);
+    print(printer,
+          ",\"seconds\":%d,\"hosts\":%" PRIu64 ",\"sum\":%.17g,\"average\":%.17g,\"min\":%.17g,"
+          "\"max\":%.17g}",
+          (int)(FLEET_WINDOW_NS / 1000000000), window->hosts, average * (double)window->hosts,
+          average, window->min, window->max);
+}
+
+/* What is shown, and what is not whole yet. */
+static void put_windows(struct printer *printer, const struct fleet_row *row,
+                        const struct fleet_window *shown)
+{
+    const char *comma = "";
+
+    print_string(printer, ",\"windows\":[");
+    for (size_t i = 0; i < FLEET_WINDOWS; i++) {
+        const struct fleet_window *window = &row->windows[i];
+
+        if (!fleet_window_is_known(window) || (shown && window->number < shown->number))
+            continue;
+        print(printer,
+              "%s[%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,%.17g,%" PRId64 "]",
+              comma, window->number, window->hosts, window->elapsed_ns, window->increase,
+              window->integral, window->min, window->max, window->delay_ns);
+        comma = ",";
+    }
+    print_string(printer, "]");
+}
+
+static void put_hosts(struct printer *printer, const struct fleet *fleet,
+                      const struct fleet_row *row, int64_t now_ns)
+{
+    const struct names *names = fleet_names(fleet);
+    const struct fleet_window *shown = fleet_shown(row, now_ns);
+
+    print_string(printer, "{");
+    put_name(printer, "hosts", names, row->hosts);
+    print_string(printer, ",");
+    put_name(printer, "metric", names, row->metric);
+    print_string(printer, ",");
+    put_name(printer, "instance", names, row->instance);
+    print_string(printer, ",");
+    put_name(printer, "unit", names, row->unit);
+    print(printer, ",\"kind\":\"%s\",\"samples\":%" PRIu64 ",\"increase\":%" PRIu64,
+          row->is_counter ? "counter" : "gauge", row->samples, row->increase);
+    put_window(printer, row, shown);
+    put_windows(printer, row, shown);
+    print_string(printer, "}");
+}
+
 static void put_totals(struct printer *printer, const struct merged *merged)
 {
     uint64_t spans = 0, errors = 0;
@@ -160,6 +221,11 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
     for (size_t i = 0; i < merged->worker_count; i++) {
         print_string(&printer, i ? ",\n" : "\n");
         put_worker(&printer, &merged->workers[i], now_ns);
+    }
+    print_string(&printer, "],\"hosts\":[");
+    for (size_t i = 0; i < fleet_rows(merged->fleet); i++) {
+        print_string(&printer, i ? ",\n" : "\n");
+        put_hosts(&printer, merged->fleet, fleet_row(merged->fleet, i), merged->to_ns);
     }
     print_string(&printer, "],\"forgotten\":{\"instance\":null");
     put_counts(&printer, &merged->forgotten);
@@ -290,6 +356,62 @@ static bool add_worker(struct merged *merged, int scale, const json_t *json)
     return true;
 }
 
+static double real_at(const json_t *array, size_t i)
+{
+    return json_number_value(json_array_get(array, i));
+}
+
+static uint64_t count_in(const json_t *array, size_t i)
+{
+    const json_int_t value = json_integer_value(json_array_get(array, i));
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static void add_window(struct fleet_row *row, const json_t *json)
+{
+    const json_int_t number = json_integer_value(json_array_get(json, 0));
+    struct fleet_window *window =
+        number > 0 && number < INT64_MAX / FLEET_WINDOW_NS ? fleet_window_of(row, number) : NULL;
+
+    if (!window)
+        return;
+    window->hosts += count_in(json, 1);
+    window->elapsed_ns += count_in(json, 2);
+    window->increase += count_in(json, 3);
+    window->integral += real_at(json, 4);
+    window->min = fmin(window->min, real_at(json, 5));
+    window->max = fmax(window->max, real_at(json, 6));
+    if ((int64_t)count_in(json, 7) > window->delay_ns)
+        window->delay_ns = (int64_t)count_in(json, 7);
+}
+
+static struct text text_at(const json_t *json, const char *key)
+{
+    const json_t *text = json_object_get(json, key);
+
+    return json_is_string(text) ? (struct text){json_string_value(text), json_string_length(text)}
+                                : (struct text){"", 0};
+}
+
+static bool add_hosts(struct merged *merged, int scale, const json_t *json)
+{
+    const json_t *windows = json_object_get(json, "windows");
+    struct fleet_row *row = fleet_row_of(merged->fleet, text_at(json, "hosts"),
+                                         text_at(json, "metric"), text_at(json, "instance"));
+
+    (void)scale;
+    if (!row)
+        return false;
+    fleet_set_unit(merged->fleet, row, text_at(json, "unit"),
+                   text_is(text_at(json, "kind"), "counter"));
+    row->samples += count_at(json, "samples");
+    row->increase += count_at(json, "increase");
+    for (size_t i = 0; i < json_array_size(windows); i++)
+        add_window(row, json_array_get(windows, i));
+    return true;
+}
+
 typedef bool add_fn(struct merged *merged, int scale, const json_t *json);
 
 static bool add_all(struct merged *merged, const json_t *document, const char *what, add_fn *add,
@@ -327,5 +449,6 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
     merged->gaps += count_at(document, "gaps");
     return add_all(merged, document, "rows", add_row, error) &&
            add_all(merged, document, "edges", add_edge, error) &&
+           add_all(merged, document, "hosts", add_hosts, error) &&
            add_all(merged, document, "workers", add_worker, error);
 }

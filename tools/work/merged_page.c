@@ -8,7 +8,8 @@
  */
 #include "merged_page.h"
 
-#include "account/printer.h"
+#include "account/fleet_page.h"
+#include "account/label.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,55 +19,6 @@
 #define LAST_BOUND  35
 
 /* ---- labels ---------------------------------------------------------------------------------- */
-
-/* Bytes that follow the first one of a sequence of UTF-8; 0: there is none. */
-static size_t sequence_length(unsigned char first)
-{
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first < 0xe0)
-        return 2;
-    if (first >= 0xe0 && first < 0xf0)
-        return 3;
-    return first >= 0xf0 && first < 0xf5 ? 4 : 0;
-}
-
-/* Is it one whole character, in its only right form? */
-static bool is_character(const unsigned char *bytes, size_t length, size_t left)
-{
-    if (length == 0 || length > left)
-        return false;
-    for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return false;
-    }
-    return !(bytes[0] == 0xe0 && bytes[1] < 0xa0) && !(bytes[0] == 0xed && bytes[1] > 0x9f) &&
-           !(bytes[0] == 0xf0 && bytes[1] < 0x90) && !(bytes[0] == 0xf4 && bytes[1] > 0x8f);
-}
-
-/* The page is UTF-8, and a name is any bytes. */
-static void print_label(struct printer *page, const char *key, struct text value)
-{
-    print(page, "%s=\"", key);
-    for (size_t i = 0; i < value.length;) {
-        const unsigned char *at = (const unsigned char *)value.data + i;
-        const size_t length = sequence_length(*at);
-
-        if (!is_character(at, length, value.length - i)) {
-            print_string(page, "\xef\xbf\xbd");
-            i++;
-            continue;
-        }
-        if (*at == '\n')
-            print_string(page, "\\n");
-        else if (*at == '\\' || *at == '"')
-            print(page, "\\%c", *at);
-        else
-            print_text(page, value.data + i, length);
-        i += length;
-    }
-    print_string(page, "\"");
-}
 
 /* For which there was no room. */
 static struct text label_text(const struct names *names, uint32_t id)
@@ -285,5 +237,6 @@ char *merged_page(const struct merged *merged, int64_t now_ns)
     print_workers(&page, merged, now_ns);
     print_labelled(&page, merged, false);
     print_labelled(&page, merged, true);
+    fleet_page(&page, merged->fleet, now_ns);
     return print_end(&page);
 }

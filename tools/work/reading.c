@@ -34,7 +34,7 @@ static int64_t time_of(struct worker *worker, const rd_kafka_message_t *message)
         say(BT_LOGGING_LEVEL_WARNING,
             "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
             "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
-            worker->input.topic);
+            rd_kafka_topic_name(message->rkt));
         is_said = true;
     }
     if (time_ms < 0 || time_ms > now_ms + TO_COME_MS) {
@@ -48,6 +48,10 @@ static void read_message(struct worker *worker, const rd_kafka_message_t *messag
 {
     struct assigned *assigned = assigned_of(worker, message->partition);
 
+    if (is_of_hosts(worker, rd_kafka_topic_name(message->rkt))) {
+        hosts_read(worker, message, time_of(worker, message));
+        return;
+    }
     if (!assigned || message->offset < assigned->partition.next)
         return; /* was under way when the partition went */
     assigned->end_offset = -1;
@@ -63,11 +67,14 @@ static void take_event(struct worker *worker, const rd_kafka_message_t *message)
     struct error error;
 
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        if (assigned)
+        if (message->rkt && is_of_hosts(worker, rd_kafka_topic_name(message->rkt)))
+            hosts_end(worker, message->partition);
+        else if (assigned)
             assigned->end_offset = message->offset;
     } else {
-        kafka_describe(&error, worker->input.topic, message->err, rd_kafka_message_errstr(message),
-                       "kafka-file");
+        kafka_describe(&error,
+                       message->rkt ? rd_kafka_topic_name(message->rkt) : worker->input.topic,
+                       message->err, rd_kafka_message_errstr(message), "kafka-file");
         say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
     }
 }

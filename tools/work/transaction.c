@@ -8,6 +8,7 @@
 
 #ifdef HAS_KAFKA
 
+#include "fleet_deltas.h"
 #include "monotonic.h"
 #include "service/kafka_log.h"
 #include "service/say.h"
@@ -102,7 +103,9 @@ static bool write_deltas(struct worker *worker)
     (void)snprintf(head.group, sizeof(head.group), "%s", worker->group);
     head.counts = work_counts_since(&worker->stage.counts, &worker->committed);
     return deltas_write(&head, worker->stage.statistics, &worker->deltas_buffer, emit_deltas,
-                        worker);
+                        worker) &&
+           (!worker->fleet ||
+            fleet_deltas_write(&head, worker->fleet, &worker->deltas_buffer, emit_deltas, worker));
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -143,6 +146,7 @@ static rd_kafka_topic_partition_list_t *places(const struct worker *worker)
         if (memcmp(&place, &assigned->committed, sizeof(place)) != 0)
             add_place(worker, list, i, &place);
     }
+    hosts_add_places(worker, list);
     return list;
 }
 
@@ -152,6 +156,7 @@ static void note_committed(struct worker *worker)
         if (worker->assigned[i])
             worker->assigned[i]->committed = partition_place(&worker->assigned[i]->partition);
     }
+    hosts_committed(worker);
     rd_kafka_topic_partition_list_destroy(worker->leaving);
     worker->leaving = rd_kafka_topic_partition_list_new(LIST_ROOM);
 }

@@ -95,7 +95,7 @@ static int64_t wall_ms(void)
 static double behind_s(const struct worker *worker)
 {
     const int64_t now_ms = wall_ms();
-    int64_t behind_ms = 0;
+    int64_t behind_ms = hosts_behind_ms(worker, now_ms);
 
     for (int32_t i = 0; i < worker->assigned_room; i++) {
         const struct assigned *assigned = worker->assigned[i];
@@ -138,6 +138,7 @@ static void serve_page(struct worker *worker)
 static bool has_changed(const struct worker *worker)
 {
     return worker->stage.counts.messages != worker->committed.messages ||
+           worker->stage.counts.host_messages != worker->committed.host_messages ||
            worker->stage.counts.spans_open != worker->committed.spans_open ||
            worker->stage.counts.traces_closed != worker->committed.traces_closed ||
            worker->stage.counts.partitions != worker->committed.partitions;
@@ -252,10 +253,12 @@ static bool open_consumer(struct worker *worker, struct error *error)
 /* Joins the group. */
 static bool subscribe(struct worker *worker, struct error *error)
 {
-    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(2);
     rd_kafka_resp_err_t code;
 
     (void)rd_kafka_topic_partition_list_add(topics, worker->input.topic, RD_KAFKA_PARTITION_UA);
+    if (worker->fleet && !is_of_hosts(worker, worker->input.topic))
+        (void)rd_kafka_topic_partition_list_add(topics, worker->hosts_topic, RD_KAFKA_PARTITION_UA);
     code = rd_kafka_subscribe(worker->consumer, topics);
     rd_kafka_topic_partition_list_destroy(topics);
     if (code)
@@ -351,10 +354,23 @@ static bool read_config(struct worker *worker, struct error *error)
         return false;
     worker->group = config_text(worker->config, "group");
     worker->deltas_name = config_text(worker->config, "deltas");
+    worker->hosts_topic = config_text(worker->config, "host-input");
     worker->wait_ms = config_integer(worker->config, "wait-ms");
     worker->commit_ms = config_integer(worker->config, "commit-ms");
     set_instance(worker);
     return true;
+}
+
+static bool open_fleet(struct worker *worker, struct error *error)
+{
+    struct error cause;
+
+    if (!worker->hosts_topic || !*worker->hosts_topic)
+        return true;
+    worker->fleet = fleet_new(config_text(worker->config, "host-groups"), &cause);
+    if (!worker->fleet)
+        error_set(error, "host-groups: %.900s", cause.text);
+    return worker->fleet != NULL;
 }
 
 static bool open_stage(struct worker *worker, struct error *error)
@@ -378,9 +394,9 @@ static bool open_page(struct worker *worker, struct error *error)
 
 static bool open_all(struct worker *worker, struct error *error)
 {
-    return open_stage(worker, error) && open_page(worker, error) && open_consumer(worker, error) &&
-           transactions_open(worker, error) && open_keeper(worker, error) &&
-           subscribe(worker, error);
+    return open_stage(worker, error) && open_fleet(worker, error) && open_page(worker, error) &&
+           open_consumer(worker, error) && transactions_open(worker, error) &&
+           open_keeper(worker, error) && subscribe(worker, error);
 }
 
 /* What helps nobody to be freed in order is left to the end of the process, as if it were killed.
@@ -435,6 +451,8 @@ static void close_all(struct worker *worker)
     for (int32_t i = 0; i < worker->assigned_room; i++)
         give_away(worker, i);
     transactions_close(worker);
+    free(worker->host_partitions);
+    fleet_free(worker->fleet);
     metrics_server_close(worker->page);
     stage_close(&worker->stage);
     free(worker->assigned);

@@ -12,6 +12,7 @@ int worker_command(int argc, char *argv[]);
 
 #ifdef HAS_KAFKA
 
+#include "analysis/fleet.h"
 #include "config/config.h"
 #include "deltas.h"
 #include "output/kafka_conf.h"
@@ -20,6 +21,7 @@ int worker_command(int argc, char *argv[]);
 
 #include <librdkafka/rdkafka.h>
 #include <signal.h>
+#include <string.h>
 
 /* Where a partition stood when it was committed last. */
 struct assigned {
@@ -27,6 +29,15 @@ struct assigned {
     struct place committed;
     int64_t end_offset; /* the end of the log was there; -1: not since the last message */
     int64_t asked_ms;   /* when the broker was asked for its end last */
+};
+
+/* Of the topic of hosts' metrics: nothing of it is open, so there is but one place. */
+struct host_partition {
+    bool is_ours;
+    bool is_at_end;
+    int64_t next; /* offset */
+    int64_t committed;
+    int64_t time_ms; /* the log's: of the latest message */
 };
 
 struct worker {
@@ -45,6 +56,10 @@ struct worker {
     bool in_transaction;
     struct assigned **assigned; /* by partition; NULL: somebody else's */
     int32_t assigned_room;
+    const char *hosts_topic; /* "": none */
+    struct host_partition *host_partitions;
+    int32_t host_partitions_room;
+    struct fleet *fleet; /* since the last commit; NULL: there is no such topic */
     rd_kafka_topic_partition_list_t *leaving; /* with their places, for the next commit */
 
     struct stage stage;
@@ -94,6 +109,26 @@ void pass_time(struct worker *worker);
 
 /* Makes room if there is more than max-open-bytes. */
 void relieve(struct worker *worker);
+
+/* ---- hosts.c: the topic of hosts' metrics */
+
+static inline bool is_of_hosts(const struct worker *worker, const char *topic)
+{
+    return worker->fleet && strcmp(topic, worker->hosts_topic) == 0;
+}
+
+/* Where it begins to read is in partition->offset then. Returns false after worker_fail(). */
+bool hosts_assign(struct worker *worker, rd_kafka_topic_partition_t *partition);
+void hosts_give_back(struct worker *worker, int32_t partition);
+
+void hosts_read(struct worker *worker, const rd_kafka_message_t *message, int64_t time_ms);
+void hosts_end(struct worker *worker, int32_t partition);
+
+/* For a commit: where those stand that have changed; and when that is done. */
+void hosts_add_places(const struct worker *worker, rd_kafka_topic_partition_list_t *list);
+void hosts_committed(struct worker *worker);
+
+int64_t hosts_behind_ms(const struct worker *worker, int64_t now_ms);
 
 /* ---- transaction.c: all return false after worker_fail() */
 

@@ -177,7 +177,7 @@ const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
     .events = {EVENT(0), EVENT(1), EVENT(2), EVENT(3), EVENT(4), EVENT(5), EVENT(6), EVENT(7),
-               EVENT(8), EVENT(9), EVENT(10), EVENT(11), EVENT(12), EVENT(13)},
+               EVENT(8), EVENT(9), EVENT(10), EVENT(11), EVENT(12), EVENT(13), EVENT(14)},
     .record = record,
     .follow_forks = follow_forks,
     .register_process = do_nothing,

@@ -1,0 +1,405 @@
+/*
+ * Names and numbers taken apart; samples in the order of their times.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "host_history.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NAMES_BYTES_MAX 4096
+#define PERIOD_MAX_MS   300000
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* The next word of the text, which is what is after it then; blanks are single. */
+static struct text take_word(struct text *text)
+{
+    const char *blank = text->length ? memchr(text->data, ' ', text->length) : NULL;
+    const size_t length = blank ? (size_t)(blank - text->data) : text->length;
+    const struct text word = {text->data, length};
+
+    text->data += length + (blank ? 1 : 0);
+    text->length -= length + (blank ? 1 : 0);
+    return word;
+}
+
+/* NAME:UNIT:KIND. Returns false if it is none. */
+static bool read_name(struct text word, size_t *length, bool *is_counter)
+{
+    const char *colon;
+
+    if (word.length < 5 || word.data[word.length - 2] != ':')
+        return false;
+    colon = memchr(word.data, ':', word.length - 2);
+    if (!colon || colon == word.data)
+        return false;
+    *length = (size_t)(colon - word.data);
+    *is_counter = word.data[word.length - 1] == 'c';
+    return *is_counter || word.data[word.length - 1] == 'g';
+}
+
+static bool read_names(struct layout *layout)
+{
+    struct text left = {layout->text, layout->length};
+
+    while (left.length) {
+        const struct text word = take_word(&left);
+        bool is_counter;
+        size_t length;
+
+        if (layout->count == HISTORY_VALUES_MAX || !read_name(word, &length, &is_counter))
+            return false;
+        layout->names[layout->count].offset = (uint32_t)(word.data - layout->text);
+        layout->names[layout->count].length = (uint32_t)length;
+        layout->counters |= (uint32_t)is_counter << layout->count;
+        layout->count++;
+    }
+    return layout->count > 0;
+}
+
+const struct layout *layouts_get(struct layouts *layouts, struct text names, bool *is_valid)
+{
+    struct layout *layout;
+
+    *is_valid = names.length <= NAMES_BYTES_MAX;
+    for (layout = layouts->first; layout; layout = layout->next) {
+        if (text_equal((struct text){layout->text, layout->length}, names))
+            return layout;
+    }
+    if (!*is_valid || layouts->count == LAYOUTS_MAX)
+        return NULL;
+    layout = calloc(1, sizeof(*layout) + names.length);
+    if (!layout)
+        return NULL;
+    (void)text_copy(layout->text, names);
+    layout->length = (uint32_t)names.length;
+    *is_valid = read_names(layout);
+    if (!*is_valid) {
+        free(layout);
+        return NULL;
+    }
+    layout->next = layouts->first;
+    layouts->first = layout;
+    layouts->count++;
+    return layout;
+}
+
+void layouts_free(struct layouts *layouts)
+{
+    while (layouts->first) {
+        struct layout *next = layouts->first->next;
+
+        free(layouts->first);
+        layouts->first = next;
+    }
+    layouts->count = 0;
+}
+
+static int find_name(const void *context, const char *name, size_t length)
+{
+    const struct layout *layout = context;
+
+    for (uint32_t i = 0; i < layout->count; i++) {
+        if (layout->names[i].length == length &&
+            memcmp(layout->text + layout->names[i].offset, name, length) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static bool read_number(struct text word, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < word.length; i++) {
+        const char digit = word.data[i];
+
+        if (digit < '0' || digit > '9' || __builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(digit - '0'), number))
+            return false;
+    }
+    return word.length > 0;
+}
+
+/* How many; 0: they make no sense. */
+static uint32_t read_values(struct text text, uint64_t *values)
+{
+    uint32_t count = 0;
+
+    while (text.length) {
+        if (count == HISTORY_VALUES_MAX || !read_number(take_word(&text), &values[count]))
+            return 0;
+        count++;
+    }
+    return count;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+void history_free(struct history *history)
+{
+    free(history->samples);
+    history->samples = NULL;
+    history->count = history->room = 0;
+}
+
+/* Every second one of the older half: the time between its neighbours is looked at anew. */
+static void thin_out(struct history *history)
+{
+    const size_t size = history_sample_size(history);
+    const uint32_t half = history->count / 2;
+    uint32_t to = 1;
+
+    for (uint32_t i = 2; i < history->count; i += i < half ? 2 : 1) {
+        struct sample *sample = history_at(history, i);
+
+        if (i <= half) {
+            sample->is_anew |= history_at(history, i - 1)->is_anew;
+            sample->is_seen = false;
+        }
+        memmove(history_at(history, to++), sample, size);
+    }
+    history->count = to;
+}
+
+/* Returns false when out of memory. */
+static bool begin_anew(struct history *history, uint32_t value_count)
+{
+    history->count = 0;
+    if (history->samples && history->value_count == value_count)
+        return true;
+    history_free(history);
+    history->value_count = value_count;
+    history->samples = malloc(HISTORY_SAMPLES * history_sample_size(history));
+    if (history->samples)
+        history->room = (uint32_t)(HISTORY_SAMPLES * history_sample_size(history));
+    return history->samples != NULL;
+}
+
+/* Is a counter smaller than it was? */
+static bool is_anew(const struct history *history, const struct sample *before,
+                    const uint64_t *values)
+{
+    if (!history->layout)
+        return false;
+    for (uint32_t i = 0; i < history->value_count; i++) {
+        if (history->layout->counters >> i & 1 && values[i] < before->values[i])
+            return true;
+    }
+    return false;
+}
+
+static bool append(struct history *history, int64_t time_ns, bool is_other, const uint64_t *values)
+{
+    const struct sample *last = history->count ? history_at(history, history->count - 1) : NULL;
+    const bool has_begun_anew = last && is_anew(history, last, values);
+    struct sample *sample;
+
+    if (history->count == HISTORY_SAMPLES)
+        thin_out(history);
+    sample = history_at(history, history->count++);
+    *sample = (struct sample){.time_ns = time_ns, .is_anew = is_other || has_begun_anew};
+    memcpy(sample->values, values, history->value_count * sizeof(*values));
+    return has_begun_anew;
+}
+
+/* Returns false if the names are of no use: what is wrong is in *why. */
+static bool use_names(struct history *history, struct layouts *layouts, struct text names,
+                      uint32_t value_count, enum history_added *why)
+{
+    const struct layout *layout;
+    bool is_valid;
+
+    if (!names.length)
+        return true;
+    layout = layouts_get(layouts, names, &is_valid);
+    if (!layout || layout->count != value_count) {
+        *why = layout || !is_valid ? HISTORY_INVALID : HISTORY_NO_ROOM;
+        return false;
+    }
+    if (history->layout && history->layout != layout)
+        history->count = 0;
+    history->layout = layout;
+    return true;
+}
+
+enum history_added history_add(struct history *history, struct layouts *layouts,
+                               const struct event *event, int64_t time_ns)
+{
+    const bool is_other = event->thread != history->thread;
+    uint64_t values[HISTORY_VALUES_MAX];
+    const uint32_t count = read_values(event->values, values);
+    enum history_added why = HISTORY_INVALID;
+
+    if (!count || !use_names(history, layouts, event->names, count, &why))
+        return why;
+    if (history->count && !is_other && event->sequence == history->sequence)
+        return HISTORY_TWICE;
+    if (!history->samples || count != history->value_count || time_ns <= history_last_ns(history)) {
+        if (history->layout && history->layout->count != count)
+            history->layout = NULL; /* the names have changed, and did not come */
+        if (!begin_anew(history, count))
+            return HISTORY_NO_ROOM;
+    }
+    history->thread = event->thread;
+    history->sequence = event->sequence;
+    history->period_ns =
+        (event->period_ms < PERIOD_MAX_MS ? event->period_ms : PERIOD_MAX_MS) * 1000000;
+    if (append(history, time_ns, is_other, values))
+        return HISTORY_ANEW;
+    return history->layout ? HISTORY_ADDED : HISTORY_UNNAMED;
+}
+
+/* ---- what they tell -------------------------------------------------------------------------- */
+
+/* From a to b, which is not before it; their difference may be more than int64_t has. */
+static uint64_t distance(int64_t a, int64_t b)
+{
+    return (uint64_t)b - (uint64_t)a;
+}
+
+static void look_at(const struct history *history, const struct sample *before,
+                    struct sample *sample)
+{
+    const struct host_interval interval = {
+        .from = 0,
+        .to = distance(before->time_ns, sample->time_ns),
+        .before = before->values,
+        .after = sample->values,
+        .find = find_name,
+        .context = history->layout,
+    };
+
+    for (unsigned i = 0; i < HISTORY_VIEWS_MAX; i++) {
+        double value;
+
+        sample->views[i] =
+            history->views[i] && host_view_value(history->views[i], &interval, &value)
+                ? (float)value
+                : NAN;
+    }
+    sample->is_seen = true;
+}
+
+/* In the time from start_ns to end_ns, which is later. */
+static uint64_t overlap(const struct sample *before, const struct sample *sample, int64_t start_ns,
+                        int64_t end_ns)
+{
+    const int64_t from = before->time_ns > start_ns ? before->time_ns : start_ns;
+    const int64_t until = sample->time_ns < end_ns ? sample->time_ns : end_ns;
+
+    return until > from ? distance(from, until) : 0;
+}
+
+static void take_in(struct range *range, double value, double weight)
+{
+    if (!range->is_known || value < range->least)
+        range->least = value;
+    if (!range->is_known || value > range->most)
+        range->most = value;
+    range->is_known = true;
+    range->total += value;
+    range->mean += value * weight; /* their sum, for now */
+}
+
+struct range history_range(struct history *history, unsigned view, int64_t start_ns, int64_t end_ns)
+{
+    struct range range = {.is_known = false};
+    const int64_t last_ns = end_ns > start_ns ? end_ns : start_ns + (start_ns < INT64_MAX);
+    const uint64_t usual = HISTORY_STEP_PERIODS * history->period_ns;
+    const uint64_t longest =
+        distance(start_ns, last_ns) > usual ? distance(start_ns, last_ns) : usual;
+    double weights = 0;
+
+    for (uint32_t i = history->layout ? history->count : 0; i-- > 1;) {
+        const struct sample *before = history_at(history, i - 1);
+        struct sample *sample = history_at(history, i);
+        const uint64_t common = overlap(before, sample, start_ns, last_ns);
+
+        if (sample->time_ns <= start_ns)
+            break;
+        if (!common || sample->is_anew || distance(before->time_ns, sample->time_ns) > longest)
+            continue;
+        if (!sample->is_seen)
+            look_at(history, before, sample);
+        if (isnan(sample->views[view]))
+            continue;
+        if (!range.is_known)
+            range.until_ns = sample->time_ns;
+        range.from_ns = before->time_ns;
+        take_in(&range, (double)sample->views[view], (double)common);
+        weights += (double)common;
+    }
+    if (range.is_known)
+        range.mean /= weights;
+    return range;
+}
+
+/* ---- from one trace to the next -------------------------------------------------------------- */
+
+void history_save(const struct history *history, struct state_writer *writer)
+{
+    const struct layout *layout = history->layout;
+
+    state_put_text(writer,
+                   layout ? (struct text){layout->text, layout->length} : (struct text){NULL, 0});
+    state_put_number(writer, history->thread);
+    state_put_number(writer, history->sequence);
+    state_put_number(writer, history->period_ns);
+    state_put_number(writer, history->value_count);
+    state_put_number(writer, history->count);
+    for (uint32_t i = 0; i < history->count; i++) {
+        const struct sample *sample = history_at(history, i);
+
+        state_put_signed(writer, sample->time_ns);
+        state_put_number(writer, sample->is_anew);
+        for (uint32_t value = 0; value < history->value_count; value++)
+            state_put_number(writer, sample->values[value]);
+    }
+}
+
+static void restore_sample(struct history *history, uint32_t i, struct state_reader *reader)
+{
+    struct sample *sample = history_at(history, i);
+
+    *sample = (struct sample){.time_ns = state_get_signed(reader)};
+    sample->is_anew = state_get_bool(reader);
+    for (uint32_t value = 0; value < history->value_count; value++)
+        sample->values[value] = state_get_number(reader);
+    if (i && sample->time_ns <= history_at(history, i - 1)->time_ns)
+        state_set_damaged(reader);
+    history->count = i + 1;
+}
+
+void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader)
+{
+    const struct text names = state_get_text(reader);
+    uint32_t value_count, count;
+    bool is_valid;
+
+    if (names.length) {
+        history->layout = layouts_get(layouts, names, &is_valid);
+        if (!history->layout && is_valid)
+            state_set_no_memory(reader);
+        else if (!history->layout)
+            state_set_damaged(reader);
+    }
+    history->thread = state_get_number(reader);
+    history->sequence = state_get_number(reader);
+    history->period_ns = state_get_limited(reader, (uint64_t)PERIOD_MAX_MS * 1000000);
+    value_count = (uint32_t)state_get_limited(reader, HISTORY_VALUES_MAX);
+    count = (uint32_t)state_get_limited(reader, HISTORY_SAMPLES);
+    if (!value_count || (history->layout && history->layout->count != value_count))
+        state_set_damaged(reader);
+    if (!state_is_good(reader))
+        return;
+    if (!begin_anew(history, value_count)) {
+        state_set_no_memory(reader);
+        return;
+    }
+    for (uint32_t i = 0; i < count && state_is_good(reader); i++)
+        restore_sample(history, i, reader);
+}

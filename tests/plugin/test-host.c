@@ -1,0 +1,560 @@
+/*
+ * What a span's host did meanwhile: from made-up samples, late ones, lost ones, and from somebody
+ * who wants to do harm.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "buffer.h"
+#include "check.h"
+#include "core/assembler_parts.h"
+#include "core/save.h"
+#include "host_metrics.h"
+
+#include <string.h>
+
+#define TENTH 100 /* ms: the period of most groups in here */
+
+static const struct hosts_options options = {
+    .min_ns = 100 * MS, .max_history_bytes = 8 << 20, .max_held_bytes = 1 << 20};
+
+/* What came out, a line for each span: its id, then its tags "KEY=VALUE" with blanks between. */
+static char out[1 << 16];
+static uint64_t out_count;
+static uint64_t held;
+static uint64_t sequence;
+static const struct endpoint *endpoint; /* of spans; NULL: one that cannot be saved */
+
+static void note_tag(const struct span_entry *entry)
+{
+    const struct text key = span_entry_key(entry), value = span_entry_value(entry);
+    const size_t length = strlen(out);
+
+    if (entry->type == SPAN_TAG_INTEGER)
+        (void)snprintf(out + length, sizeof(out) - length, " %.*s=%" PRId64, (int)key.length,
+                       key.data, entry->integer);
+    else if (!text_is(key, "lttng.host"))
+        (void)snprintf(out + length, sizeof(out) - length, " %.*s=\"%.*s\"", (int)key.length,
+                       key.data, (int)value.length, value.data);
+}
+
+static void deliver(void *context, struct span *span)
+{
+    const size_t length = strlen(out);
+
+    (void)context;
+    held--;
+    out_count++;
+    (void)snprintf(out + length, sizeof(out) - length, "%" PRIu64, span->id);
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        note_tag(entry);
+    }
+    (void)strncat(out, "\n", sizeof(out) - strlen(out) - 1);
+}
+
+static struct hosts *begin_with(const struct hosts_options *with)
+{
+    out[0] = '\0';
+    out_count = held = sequence = 0;
+    return hosts_new(with, deliver, NULL);
+}
+
+static struct hosts *begin(void)
+{
+    return begin_with(&options);
+}
+
+static struct hosts_counts end(struct hosts *hosts)
+{
+    struct hosts_counts counts;
+
+    while (hosts_flush_some(hosts, 1))
+        CHECK(hosts_counts(hosts).spans_held == held);
+    counts = hosts_counts(hosts);
+    CHECK(counts.spans_held == 0 && held == 0 && counts.held_bytes == 0);
+    CHECK(counts.history_bytes <= options.max_history_bytes);
+    hosts_free(hosts);
+    return counts;
+}
+
+static void sample(struct hosts *hosts, const struct made_sample *made)
+{
+    const struct event event = event_of_sample(made, ++sequence);
+
+    hosts_add(hosts, &event, made->time_ms * MS, made->time_ms * MS);
+}
+
+/* Is it held? Else it needs none. */
+static bool give(struct hosts *hosts, const char *host, uint64_t id, int64_t start_ms,
+                 int64_t end_ms)
+{
+    struct span span;
+    bool is_wanted;
+
+    CHECK(span_of_host(&span, host, id, start_ms, end_ms));
+    span.endpoint = endpoint ? endpoint : span.endpoint;
+    is_wanted = hosts_wants(hosts, &span);
+    if (is_wanted) {
+        held++;
+        hosts_hold(hosts, &span, end_ms * MS);
+    }
+    free(span.log);
+    return is_wanted;
+}
+
+/* A disk: so many ms of work, and ms of all its requests, since it was made. */
+static void sample_disk(struct hosts *hosts, const char *name, int64_t time_ms, int64_t busy_ms,
+                        int64_t queue_ms)
+{
+    char values[200];
+
+    (void)snprintf(values, sizeof(values), "%" PRId64 " 0 %" PRId64 " 0 %" PRId64 " %" PRId64,
+                   busy_ms, queue_ms * MS, busy_ms * MS, queue_ms * MS);
+    sample(hosts, &(struct made_sample){.host = "store-2",
+                                        .group = "disk",
+                                        .instance = name,
+                                        .names = DISK_NAMES,
+                                        .values = values,
+                                        .time_ms = time_ms});
+}
+
+static bool shows(const char *text)
+{
+    return strstr(out, text) != NULL;
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+static void test_disk(void)
+{
+    struct hosts *hosts = begin();
+
+    for (int64_t i = 0; i <= 5; i++) {
+        sample_disk(hosts, "vda", 1000 + i * TENTH, i, i);
+        sample_disk(hosts, "vdb", 1000 + i * TENTH, i * 98, i * 3100);
+        sample_disk(hosts, "vdb1", 1000 + i * TENTH, i * 98, i * 3100);
+    }
+    CHECK(give(hosts, "store-2", 7, 1150, 1450));
+    CHECK(shows("7 system.device=\"vdb\" system.disk.busy.min=98 system.disk.busy.max=98 "
+                "system.disk.queue.min=31 system.disk.queue.max=31 "
+                "system.disk.wait_us.min=31633 system.disk.wait_us.max=31633 "
+                "blkin.host_ms=400 blkin.host=\"vdb was 98 % busy, 31 in queue\"\n"));
+    CHECK(end(hosts).spans_tagged == 1);
+}
+
+/* Least and most are of the steps; what stood out is of the span's own time. */
+static void test_least_and_most(void)
+{
+    struct hosts *hosts = begin();
+
+    sample_disk(hosts, "vdb", 1000, 0, 0);
+    sample_disk(hosts, "vdb", 1100, 10, 0);
+    sample_disk(hosts, "vdb", 1200, 110, 0);
+    sample_disk(hosts, "vdb", 1300, 150, 0);
+    CHECK(give(hosts, "store-2", 1, 1090, 1290));
+    CHECK(shows("busy.min=10 system.disk.busy.max=100"));
+    CHECK(!shows("blkin.host=")); /* (10*10 + 100*100 + 90*40) / 200 = 68.5 */
+    CHECK(give(hosts, "store-2", 2, 1099, 1200));
+    CHECK(shows("blkin.host=\"vdb was 99 % busy")); /* (1*10 + 100*100) / 101 = 99.1 */
+    CHECK(!give(hosts, "store-2", 3, 1101, 1200));
+    CHECK(!give(hosts, "store-3", 4, 1000, 2000));
+    end(hosts);
+}
+
+static void sample_quietly(struct hosts *hosts, int64_t time_ms, int64_t times)
+{
+    char cpu[300], pressure[100], tcp[60];
+
+    (void)snprintf(cpu, sizeof(cpu), "%" PRId64 " 0 %" PRId64 " %" PRId64 " 0 0 0 0",
+                   times * 8 * MS, times * 2 * MS, times * 190 * MS);
+    (void)snprintf(pressure, sizeof(pressure), "%" PRId64 " %" PRId64 " 0", times * MS,
+                   times * 2 * MS);
+    (void)snprintf(tcp, sizeof(tcp), "3 %" PRId64, 100 + times);
+    sample(hosts, &(struct made_sample){"q", "cpu", "", CPU_NAMES, cpu, time_ms, 0, 0});
+    sample(hosts,
+           &(struct made_sample){"q", "pressure", "", PRESSURE_NAMES, pressure, time_ms, 0, 0});
+    sample(hosts, &(struct made_sample){"q", "run_queue", "", RUN_QUEUE_NAMES, "1", time_ms, 0, 0});
+    sample(hosts,
+           &(struct made_sample){"q", "memory", "", MEMORY_NAMES, "1000 600", time_ms, 0, 0});
+    sample(hosts, &(struct made_sample){"q", "tcp", "", TCP_NAMES, tcp, time_ms, 0, 0});
+}
+
+static void test_quiet_host(void)
+{
+    struct hosts *hosts = begin();
+
+    for (int64_t i = 0; i < 20; i++)
+        sample_quietly(hosts, 1000 + i * TENTH, i);
+    CHECK(give(hosts, "q", 1, 1200, 2200));
+    CHECK(out_count == 1 && !shows("blkin.host="));
+    CHECK(shows("system.linux.pressure.cpu.min=1 system.linux.pressure.cpu.max=1 "
+                "system.linux.pressure.io.min=2 system.linux.pressure.io.max=2 "
+                "system.linux.pressure.memory.min=0 system.linux.pressure.memory.max=0 "
+                "system.cpu.busy.min=5 system.cpu.busy.max=5 system.cpu.steal.min=0 "
+                "system.cpu.steal.max=0 system.process.count.running.min=1 "
+                "system.process.count.running.max=1 system.memory.available.min=60 "
+                "system.memory.available.max=60 system.network.tcp.segments.retransmit=0 "
+                "system.network.tcp.segments.transmit=10 blkin.host_ms=1000"));
+    end(hosts);
+}
+
+/* The same group twice, all else being quiet: what a span of that time says. */
+static const char *found_by(const char *group, const char *names, const char *before,
+                            const char *after)
+{
+    struct hosts *hosts = begin();
+    const char *said;
+
+    sample(hosts, &(struct made_sample){"h", group, "", names, before, 1000, 0, 0});
+    sample(hosts, &(struct made_sample){"h", group, "", names, after, 1100, 0, 0});
+    CHECK(give(hosts, "h", 1, 1000, 1100));
+    end(hosts);
+    said = strstr(out, "blkin.host=");
+    return said ? said + strlen("blkin.host=") : "";
+}
+
+static void test_what_stands_out(void)
+{
+    static const struct {
+        const char *group, *names, *after, *said;
+    } cases[] = {
+        {"pressure", PRESSURE_NAMES, "0 0 43000000",
+         "\"tasks waited for memory 43 % of the time\"\n"},
+        {"pressure", PRESSURE_NAMES, "0 0 9900000", ""},
+        {"pressure", PRESSURE_NAMES, "0 71000000 0", "\"tasks waited for I/O 71 % of the time\"\n"},
+        {"pressure", PRESSURE_NAMES, "99000000 39000000 0", ""},
+        {"tcp", TCP_NAMES, "3 60", "\"3 of 60 TCP segments were sent again\"\n"},
+        {"tcp", TCP_NAMES, "3 6000", ""},
+        {"tcp", TCP_NAMES, "0 0", ""},
+        {"cpu", CPU_NAMES, "100000000 0 0 60000000 0 0 0 40000000",
+         "\"20 % of the CPUs' time was stolen\"\n"},
+        {"cpu", CPU_NAMES, "200000000 0 0 0 0 0 0 0", ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *before = strcmp(cases[i].group, "cpu") == 0   ? "0 0 0 0 0 0 0 0"
+                             : strcmp(cases[i].group, "tcp") == 0 ? "0 0"
+                                                                  : "0 0 0";
+
+        CHECK_TEXT(found_by(cases[i].group, cases[i].names, before, cases[i].after), cases[i].said);
+    }
+}
+
+/* Two CPUs that are used up; who waits for them is told by pressure, or without it by threads. */
+static void test_crowded_cpus(void)
+{
+    static const struct {
+        const char *pressure, *running;
+        bool is_crowded;
+    } cases[] = {
+        {"63000000 0 0", "7", true}, {"63000000 0 0", NULL, true}, {"20000000 0 0", "7", false},
+        {NULL, "4", true},           {NULL, "3", false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hosts *hosts = begin();
+
+        for (int64_t at = 1000; at <= 1100; at += 100) {
+            const bool is_after = at == 1100;
+
+            sample(hosts, &(struct made_sample){"h", "cpu", "", CPU_NAMES,
+                                                is_after ? "198000000 0 0 2000000 0 0 0 0"
+                                                         : "0 0 0 0 0 0 0 0",
+                                                at, 0, 0});
+            if (cases[i].pressure)
+                sample(hosts,
+                       &(struct made_sample){"h", "pressure", "", PRESSURE_NAMES,
+                                             is_after ? cases[i].pressure : "0 0 0", at, 0, 0});
+            if (cases[i].running)
+                sample(hosts, &(struct made_sample){"h", "run_queue", "", RUN_QUEUE_NAMES,
+                                                    cases[i].running, at, 0, 0});
+        }
+        CHECK(give(hosts, "h", 1, 1000, 1100));
+        CHECK(shows("the CPUs were 99 % busy") == cases[i].is_crowded);
+        if (cases[i].is_crowded && cases[i].running)
+            CHECK(shows(" threads ran or wanted to\"\n"));
+        end(hosts);
+    }
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static void test_waiting(void)
+{
+    struct hosts *hosts = begin();
+
+    CHECK(!give(hosts, "store-2", 1, 0, 5000)); /* no metrics at all */
+    for (int64_t i = 0; i < 4; i++)
+        sample_disk(hosts, "vdb", 1000 + i * TENTH, i, 0);
+    CHECK(give(hosts, "store-2", 2, 1150, 1330) && give(hosts, "store-2", 3, 1000, 1350));
+    CHECK(out_count == 0 && hosts_counts(hosts).spans_held == 2);
+    hosts_advance(hosts, 1399 * MS);
+    CHECK(out_count == 0);
+    sample_disk(hosts, "vdb", 1400, 90, 0);
+    CHECK(out_count == 2 && shows("2 system.device") &&
+          shows("busy.min=1 system.disk.busy.max=87"));
+
+    /* no sample comes: two periods, and it has what is known */
+    CHECK(give(hosts, "store-2", 4, 1250, 1450));
+    hosts_advance(hosts, 1649 * MS);
+    CHECK(out_count == 2);
+    hosts_advance(hosts, 1650 * MS);
+    CHECK(out_count == 3 && shows("4 system.device=\"vdb\"") && shows("blkin.host_ms=200"));
+
+    /* one that has gone silent is not waited for */
+    CHECK(give(hosts, "store-2", 5, 9000, 9500) && out_count == 4 && shows("5\n"));
+    CHECK(end(hosts).spans_tagged == 3);
+}
+
+/* A group that is read once in a while holds nothing up, and the slowest of the others does. */
+static void test_periods(void)
+{
+    struct hosts *hosts = begin();
+
+    for (int64_t i = 0; i < 3; i++) {
+        sample(hosts,
+               &(struct made_sample){"h", "tcp", "", TCP_NAMES, "0 0", 1000 + i * 1000, 0, 1000});
+        sample(hosts, &(struct made_sample){"h", "memory", "", MEMORY_NAMES, "10 5",
+                                            1000 + i * 1000, 0, 60000});
+    }
+    CHECK(give(hosts, "h", 1, 2900, 3100));
+    sample(hosts, &(struct made_sample){"h", "run_queue", "", RUN_QUEUE_NAMES, "1", 3200, 0, 100});
+    CHECK(out_count == 0);
+    sample(hosts, &(struct made_sample){"h", "tcp", "", TCP_NAMES, "0 0", 4000, 0, 1000});
+    CHECK(out_count == 1 && shows("retransmit=0"));
+    end(hosts);
+}
+
+/* ---- counters and names ---------------------------------------------------------------------- */
+
+static void test_begun_anew(void)
+{
+    struct hosts *hosts = begin();
+
+    sample_disk(hosts, "vdb", 1000, 500, 0);
+    sample_disk(hosts, "vdb", 1100, 600, 0);
+    sample_disk(hosts, "vdb", 1200, 3, 0);
+    CHECK(hosts_counts(hosts).anew == 1);
+    CHECK(give(hosts, "store-2", 1, 1100, 1200) && shows("1\n"));
+    /* another recorder's counters are no continuation, even where they are larger */
+    sample(hosts, &(struct made_sample){"store-2", "disk", "vdb", DISK_NAMES, "9 9 9 9 100000000 9",
+                                        1300, 2, 0});
+    CHECK(give(hosts, "store-2", 2, 1200, 1300) && shows("2\n"));
+    /* a disk that was read again has what is before and after */
+    sample_disk(hosts, "vdb", 1200, 0, 0);
+    CHECK(end(hosts).anew == 1);
+}
+
+static void test_names_come_late(void)
+{
+    struct hosts *hosts = begin();
+
+    for (int64_t i = 0; i < 3; i++)
+        sample(hosts, &(struct made_sample){"h", "run_queue", "", i == 2 ? RUN_QUEUE_NAMES : "",
+                                            i == 1 ? "9" : "1", 1000 + i * 100, 0, 0});
+    CHECK(hosts_counts(hosts).unnamed == 2);
+    CHECK(give(hosts, "h", 1, 1000, 1200) &&
+          shows("running.min=1 system.process.count.running.max=9"));
+    /* another list: what was is of no use */
+    sample(hosts, &(struct made_sample){"h", "run_queue", "", "", "1 2", 1300, 0, 0});
+    CHECK(hosts_counts(hosts).unnamed == 3);
+    end(hosts);
+}
+
+static void test_nonsense(void)
+{
+    static const struct {
+        const char *names, *values;
+    } cases[] = {
+        {RUN_QUEUE_NAMES, ""},
+        {RUN_QUEUE_NAMES, "1 "},
+        {RUN_QUEUE_NAMES, " 1"},
+        {RUN_QUEUE_NAMES, "-1"},
+        {RUN_QUEUE_NAMES, "1.5"},
+        {RUN_QUEUE_NAMES, "1 2"},
+        {RUN_QUEUE_NAMES, "18446744073709551616"},
+        {"a:b", "1"},
+        {"a:b:x", "1"},
+        {":b:c", "1"},
+        {"a", "1"},
+        {"a:b:c ", "1"},
+        {" a:b:c", "1"},
+        {"", "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"},
+    };
+    const size_t count = sizeof(cases) / sizeof(cases[0]);
+    struct hosts *hosts = begin();
+
+    for (size_t i = 0; i < count; i++)
+        sample(hosts, &(struct made_sample){"h", "run_queue", "", cases[i].names, cases[i].values,
+                                            1000 + (int64_t)i, 0, 0});
+    /* a blank at the end is none between */
+    CHECK(hosts_counts(hosts).invalid == count - 2);
+    /* groups that nobody asks for, and instances of what has none */
+    sample(hosts, &(struct made_sample){"h", "process", "x", "", "1", 2000, 0, 0});
+    sample(hosts, &(struct made_sample){"h", "cpu", "cpu0", "", "1", 2000, 0, 0});
+    sample(hosts, &(struct made_sample){"h", "disk", "", "", "1", 2000, 0, 0});
+    CHECK(hosts_counts(hosts).invalid == count - 2 && hosts_counts(hosts).unnamed == 0);
+    /* any time, and a span of any */
+    sample(hosts,
+           &(struct made_sample){"h", "run_queue", "", RUN_QUEUE_NAMES, "1", INT64_MIN / MS, 0, 0});
+    CHECK(give(hosts, "h", 1, INT64_MIN / MS, INT64_MAX / MS));
+    end(hosts);
+}
+
+static void test_recorded_twice(void)
+{
+    struct hosts *hosts = begin();
+    struct event event;
+
+    sample_disk(hosts, "vdb", 1000, 0, 0);
+    sample_disk(hosts, "vdb", 1100, 90, 0);
+    event = event_of_sample(
+        &(struct made_sample){"store-2", "disk", "vdb", "", "9 0 0 0 90000000 0", 1100, 0, 0},
+        sequence);
+    hosts_add(hosts, &event, 1100 * MS + 2000,
+              1100 * MS + 2000); /* by a session of another clock */
+    CHECK(give(hosts, "store-2", 1, 1000, 1100) && shows("busy.min=90 system.disk.busy.max=90"));
+    end(hosts);
+}
+
+/* Ten minutes at ten samples a second: the end in full resolution, and all of it as a whole. */
+static void test_long_span(void)
+{
+    struct hosts *hosts = begin();
+    int64_t busy = 0;
+
+    for (int64_t i = 0; i <= 6000; i++) {
+        sample_disk(hosts, "vdb", 1000 + i * TENTH, busy, 0);
+        busy += i >= 5990 ? 100 : 50;
+    }
+    CHECK(give(hosts, "store-2", 1, 1000, 601000));
+    CHECK(shows("busy.min=50 system.disk.busy.max=100") && shows("blkin.host_ms=600000\n"));
+    CHECK(give(hosts, "store-2", 2, 600000, 601000) && shows("blkin.host=\"vdb was 100 % busy"));
+    /* what a long step tells of a short span is nothing */
+    CHECK(give(hosts, "store-2", 3, 20000, 20200) && shows("3\n"));
+    end(hosts);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void test_memory(void)
+{
+    struct hosts_options small = options;
+    struct hosts *hosts;
+    char name[40];
+
+    small.max_history_bytes = 200000;
+    small.max_held_bytes = 5000;
+    hosts = begin_with(&small);
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(name, sizeof(name), "disk%d", i);
+        sample_disk(hosts, name, 1000, 0, 0);
+        CHECK(hosts_counts(hosts).history_bytes <= small.max_history_bytes);
+    }
+    CHECK(hosts_counts(hosts).no_room > 900);
+    for (uint64_t id = 1; id <= 100; id++) {
+        CHECK(give(hosts, "store-2", id, 900, 1050));
+        CHECK(hosts_counts(hosts).held_bytes <= small.max_held_bytes);
+    }
+    CHECK(hosts_counts(hosts).spans_early == out_count && out_count > 50);
+    /* what has gone makes room after a while */
+    sample_disk(hosts, "new", 2000000, 0, 0);
+    sample_disk(hosts, "new", 2000100, 100, 0);
+    CHECK(give(hosts, "store-2", 999, 2000000, 2000100) && shows("999 system.device=\"new\""));
+    end(hosts);
+}
+
+/* ---- from one trace to the next -------------------------------------------------------------- */
+
+static bool append_bytes(void *context, const void *data, size_t length)
+{
+    struct buffer *buffer = context;
+
+    if (!buffer_reserve(buffer, length))
+        return false;
+    memcpy(buffer->data + buffer->length, data, length);
+    buffer->length += length;
+    return true;
+}
+
+static struct hosts *moved(struct hosts *from, struct assembler **assembler)
+{
+    struct buffer buffer = {.length = 0};
+    struct state_writer writer = {.write = append_bytes, .context = &buffer};
+    struct hosts *to = hosts_new(&options, deliver, NULL);
+    struct state_reader reader;
+    struct text hosts_bytes;
+
+    assembler_save(*assembler, &writer);
+    hosts_save(from, *assembler, &writer);
+    CHECK(!writer.has_failed);
+    assembler_free(*assembler);
+    *assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
+    reader = (struct state_reader){.left = {buffer.data, buffer.length}};
+    assembler_restore(*assembler, &reader);
+    hosts_bytes = reader.left;
+    hosts_restore(to, *assembler, &reader);
+    CHECK(state_is_good(&reader) && reader.left.length == 0);
+    CHECK(memcmp(&(uint64_t[]){hosts_counts(to).spans_held, hosts_counts(to).held_bytes,
+                               hosts_counts(to).history_bytes},
+                 &(uint64_t[]){hosts_counts(from).spans_held, hosts_counts(from).held_bytes,
+                               hosts_counts(from).history_bytes},
+                 3 * sizeof(uint64_t)) == 0);
+    CHECK(hosts_hand_over(from) == hosts_counts(to).spans_held);
+    hosts_free(from);
+    /* any part of it is no state, and harmless */
+    for (size_t length = 0; length < hosts_bytes.length; length += 13) {
+        struct hosts *other = hosts_new(&options, deliver, NULL);
+        struct state_reader cut = {.left = {hosts_bytes.data, length}};
+
+        hosts_restore(other, *assembler, &cut);
+        CHECK(!state_is_good(&cut));
+        state_reader_free(&cut);
+        hosts_free(other);
+    }
+    state_reader_free(&reader);
+    free(buffer.data);
+    return to;
+}
+
+static void test_moved(void)
+{
+    struct assembler *assembler =
+        assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
+    struct hosts *hosts = begin();
+
+    endpoint = endpoint_get(assembler->endpoints, text_of("store-2"), text_of(""), 0);
+    for (int64_t i = 0; i < 3; i++)
+        sample_disk(hosts, "vdb", 1000 + i * TENTH, i * 90, 0);
+    CHECK(give(hosts, "store-2", 1, 1100, 1250));
+    hosts = moved(hosts, &assembler);
+    endpoint = NULL;
+    hosts_advance(hosts, 1300 * MS);
+    CHECK(out_count == 0);
+    /* names need not come again */
+    sample(hosts,
+           &(struct made_sample){"store-2", "disk", "vdb", "", "90 0 0 0 270000000 0", 1300, 0, 0});
+    CHECK(out_count == 1 && shows("1 system.device=\"vdb\" system.disk.busy.min=90 "
+                                  "system.disk.busy.max=90"));
+    CHECK(end(hosts).unnamed == 0);
+    assembler_free(assembler);
+}
+
+int main(void)
+{
+    test_disk();
+    test_least_and_most();
+    test_quiet_host();
+    test_what_stands_out();
+    test_crowded_cpus();
+    test_waiting();
+    test_periods();
+    test_begun_anew();
+    test_names_come_late();
+    test_nonsense();
+    test_recorded_twice();
+    test_long_span();
+    test_memory();
+    test_moved();
+    return check_status();
+}

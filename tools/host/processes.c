@@ -1,0 +1,300 @@
+/*
+ * Processes by name, number or unit: files of each are kept open, so that what is read is always
+ * the same process, even when its number is given to another.
+ *
+ * To look for them is what costs: all of /proc is listed, but only the names of those are read that
+ * are new, or that have their turn.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PID_STAT, PID_IO, PID_FD };
+
+#define LOOKS     3  /* at a process, from its start: it may be given its name only then */
+#define TURNS     16 /* then one of so many each time, as a name can be changed */
+#define FD_NS     NS_PER_S
+#define FD_SHARE  1000 /* counting descriptors takes at most this part of the time */
+#define COMM_ROOM 64   /* a process of the kernel has a longer name than 15 */
+
+/* ---- /proc/PID/stat: number (name) state ..., where the name may hold anything */
+
+enum {
+    FIELD_MINOR_FAULTS =
+        10 - 4, /* as proc(5) counts, from the fourth: the first number after state */
+    FIELD_MAJOR_FAULTS = 12 - 4,
+    FIELD_USER = 14 - 4,
+    FIELD_SYSTEM = 15 - 4,
+    FIELD_THREADS = 20 - 4,
+    FIELD_VIRTUAL = 23 - 4,
+    FIELD_RESIDENT = 24 - 4,
+    STAT_FIELDS
+};
+
+/* All of the file, as a name may have a \n in it. */
+static bool read_stat(struct host *host, int fd, struct piece *stat)
+{
+    const ssize_t got = pread(fd, host->lines.buffer, LINES_BYTES, 0);
+
+    if (got <= 0)
+        return false;
+    stat->at = host->lines.buffer;
+    stat->end = stat->at + got;
+    if (stat->end[-1] == '\n')
+        stat->end--;
+    return true;
+}
+
+/* The name, taken off with what is before it. */
+static bool take_name(struct piece *stat, struct piece *name)
+{
+    const char *const open = memchr(stat->at, '(', piece_length(*stat));
+    const char *const close = memrchr(stat->at, ')', piece_length(*stat));
+
+    if (!open || !close || close < open)
+        return false;
+    *name = (struct piece){open + 1, close};
+    stat->at = close + 1;
+    return true;
+}
+
+/* Words, of which some may be negative: those are 0. */
+static size_t read_fields(struct piece stat, uint64_t fields[STAT_FIELDS])
+{
+    struct piece word;
+    size_t count = 0;
+
+    if (!piece_word(&stat, &word)) /* its state */
+        return 0;
+    while (count < STAT_FIELDS && piece_word(&stat, &word)) {
+        if (!piece_number(word, &fields[count]))
+            fields[count] = 0;
+        count++;
+    }
+    return count;
+}
+
+/* Returns false when the process is no more. */
+static bool put_stat(struct reading *reading, const struct slot *slot)
+{
+    struct host *const host = reading->host;
+    const uint64_t ns_per_tick = NS_PER_S / host->ticks_per_s;
+    uint64_t fields[STAT_FIELDS];
+    struct piece stat;
+    struct piece name;
+
+    if (!read_stat(host, slot->fds[PID_STAT], &stat))
+        return false;
+    if (!take_name(&stat, &name) || read_fields(stat, fields) < STAT_FIELDS) {
+        host->counts.not_understood++;
+        return true;
+    }
+    put_value(reading, PROCESS_USER, times(fields[FIELD_USER], ns_per_tick));
+    put_value(reading, PROCESS_SYSTEM, times(fields[FIELD_SYSTEM], ns_per_tick));
+    put_value(reading, PROCESS_RESIDENT, times(fields[FIELD_RESIDENT], host->page_bytes));
+    put_value(reading, PROCESS_VIRTUAL, fields[FIELD_VIRTUAL]);
+    put_value(reading, PROCESS_THREADS, fields[FIELD_THREADS]);
+    put_value(reading, PROCESS_MINOR_FAULTS, fields[FIELD_MINOR_FAULTS]);
+    put_value(reading, PROCESS_MAJOR_FAULTS, fields[FIELD_MAJOR_FAULTS]);
+    return true;
+}
+
+/* ---- /proc/PID/io, of which only its owner may read */
+
+static void put_io(struct reading *reading, struct slot *slot)
+{
+    static const struct {
+        const char *name;
+        size_t i;
+    } fields[] = {
+        {"rchar:", PROCESS_READ},           {"wchar:", PROCESS_WRITTEN},
+        {"syscr:", PROCESS_READ_CALLS},     {"syscw:", PROCESS_WRITE_CALLS},
+        {"read_bytes:", PROCESS_DISK_READ}, {"write_bytes:", PROCESS_DISK_WRITTEN},
+    };
+    struct host *const host = reading->host;
+    size_t next = 0; /* they are in this order */
+    struct piece line;
+    struct piece name;
+    uint64_t value;
+
+    if (slot->fds[PID_IO] < 0)
+        return;
+    lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
+    while (next < sizeof(fields) / sizeof(fields[0]) && lines_next(&host->lines, &line)) {
+        if (!piece_word(&line, &name) ||
+            !piece_is(name, fields[next].name, strlen(fields[next].name)))
+            continue;
+        if (piece_next_number(&line, &value))
+            put_value(reading, fields[next].i, value);
+        else
+            host->counts.not_understood++;
+        next++;
+    }
+    if (host->lines.error) { /* we may not, or not any more */
+        close(slot->fds[PID_IO]);
+        slot->fds[PID_IO] = -1;
+    }
+}
+
+/* ---- descriptors: of Linux 6.2 on the size of /proc/PID/fd, before that the entries in it */
+
+static bool count_entry(void *context, int folder, const char *name, unsigned char type)
+{
+    (void)folder;
+    (void)name;
+    (void)type;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+static void put_descriptors(struct reading *reading, struct slot *slot)
+{
+    const int fd = slot->fds[PID_FD];
+    struct stat about;
+
+    if (fd < 0 || fstat(fd, &about) != 0)
+        return;
+    if (reading->host->is_proc && about.st_size > 0) {
+        put_value(reading, PROCESS_DESCRIPTORS, (uint64_t)about.st_size);
+        return;
+    }
+    if (reading->monotonic >= slot->counted_at) {
+        const uint64_t began = now_ns();
+        uint64_t took;
+
+        slot->kept[0] = 0;
+        entries(fd, count_entry, &slot->kept[0]);
+        took = (now_ns() - began) * FD_SHARE;
+        slot->counted_at = began + (took > FD_NS ? took : FD_NS);
+    }
+    put_value(reading, PROCESS_DESCRIPTORS, slot->kept[0]);
+}
+
+void read_processes(struct reading *reading)
+{
+    struct host *const host = reading->host;
+    struct each each = each_of(host, HOST_PROCESS);
+
+    for (struct slot *slot; (slot = each_next(host, &each));) {
+        reading->monotonic = now_ns();
+        if (put_stat(reading, slot)) {
+            put_io(reading, slot);
+            put_descriptors(reading, slot);
+            give(reading, slot);
+        } else {
+            slot_release(host, HOST_PROCESS, slot);
+            host->has_ended = true;
+        }
+    }
+}
+
+/* ---- which there are */
+
+static struct slot *slot_of_pid(struct host *host, uint32_t pid)
+{
+    struct each each = each_of(host, HOST_PROCESS);
+
+    for (struct slot *slot; (slot = each_next(host, &each));)
+        if (slot->pid == pid)
+            return slot;
+    return NULL;
+}
+
+static int open_of_pid(const struct host *host, uint32_t pid, const char *file, bool is_folder)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "%u/%s", pid, file);
+    return open_at(host->proc, path, is_folder);
+}
+
+static void watch(struct host *host, uint32_t pid, bool by_name)
+{
+    const int fd = slot_of_pid(host, pid) ? -1 : open_of_pid(host, pid, "stat", false);
+    char name[HOST_NAME_BYTES];
+    char comm[COMM_ROOM];
+    struct slot *slot = NULL;
+    struct piece stat;
+    struct piece text;
+
+    if (fd < 0)
+        return;
+    if (read_stat(host, fd, &stat) && take_name(&stat, &text)) {
+        (void)snprintf(comm, sizeof(comm), "%.*s", (int)piece_length(text), text.at);
+        (void)snprintf(name, sizeof(name), "%s[%u]", comm, pid);
+        if (!by_name || patterns_match(&host->patterns[HOST_PROCESS], PATTERN_NAME, comm, 0))
+            slot = slot_take(host, HOST_PROCESS, (struct piece){name, name + strlen(name)});
+    }
+    if (!slot) {
+        close(fd);
+        return;
+    }
+    slot->pid = pid;
+    slot->fds[PID_STAT] = fd;
+    slot->fds[PID_IO] = open_of_pid(host, pid, "io", false);
+    slot->fds[PID_FD] = open_of_pid(host, pid, "fd", true);
+}
+
+void process_add(struct host *host, uint32_t pid)
+{
+    watch(host, pid, false);
+}
+
+struct listing {
+    struct host *host;
+    const struct pids *before;
+    struct pids *now;
+    size_t at; /* in those before: both are in the order of the numbers */
+};
+
+static bool list_process(void *context, int folder, const char *name, unsigned char type)
+{
+    struct listing *const listing = context;
+    const struct pids *const before = listing->before;
+    struct pids *const now = listing->now;
+    uint32_t looks = 1;
+    uint64_t pid;
+
+    (void)folder;
+    (void)type;
+    if (!piece_number((struct piece){name, name + strlen(name)}, &pid) || pid == 0 ||
+        pid > UINT32_MAX >> 2)
+        return true;
+    while (listing->at < before->count && before->list[listing->at] >> 2 < pid)
+        listing->at++;
+    if (listing->at < before->count && before->list[listing->at] >> 2 == pid) {
+        looks = before->list[listing->at] & 3;
+        looks += looks < LOOKS;
+    }
+    if (now->count < PIDS_MAX)
+        now->list[now->count++] = (uint32_t)pid << 2 | looks;
+    if (looks < LOOKS || pid % TURNS == listing->host->find_turn % TURNS)
+        watch(listing->host, (uint32_t)pid, true);
+    return true;
+}
+
+void find_processes(struct host *host)
+{
+    const struct patterns *const patterns = &host->patterns[HOST_PROCESS];
+    struct listing listing = {
+        .host = host,
+        .before = &host->pids[host->find_turn & 1],
+        .now = &host->pids[~host->find_turn & 1],
+    };
+
+    if (host->period[HOST_PROCESS] == 0)
+        return;
+    for (size_t i = 0; i < patterns->count; i++)
+        if (patterns->list[i].kind == PATTERN_PID && !patterns->list[i].takes_away)
+            process_add(host, patterns->list[i].pid);
+    if (!patterns_have(patterns, PATTERN_NAME))
+        return;
+    listing.now->count = 0;
+    entries(host->proc, list_process, &listing);
+}

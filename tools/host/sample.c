@@ -1,0 +1,460 @@
+/*
+ * The host: which instances there are, and when they are read.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "sample.h"
+
+#include "parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define FIND_NS      (10 * NS_PER_S)
+#define FIND_SOON_NS NS_PER_S /* after one ended */
+#define FIND_SHARE   1000     /* looking takes at most this part of the time */
+
+typedef void read_fn(struct reading *reading);
+
+static const struct {
+    read_fn *read;
+    size_t slots;
+} kinds[HOST_KINDS] = {
+    [HOST_CPU] = {read_cpu, 257},
+    [HOST_MEMORY] = {read_memory, 1},
+    [HOST_PRESSURE] = {read_pressure, 1},
+    [HOST_RUN_QUEUE] = {read_run_queue, 1},
+    [HOST_DISK] = {read_disks, 256},
+    [HOST_NETWORK] = {read_networks, 256},
+    [HOST_TCP] = {read_tcp, 1},
+    [HOST_PROCESS] = {read_processes, 128}, /* files: 3 each, and 7, of 1024 */
+    [HOST_CGROUP] = {read_cgroups, 64},
+};
+
+static const char *const file_names[FILES] = {
+    [FILE_STAT] = "stat",
+    [FILE_LOADAVG] = "loadavg",
+    [FILE_MEMINFO] = "meminfo",
+    [FILE_VMSTAT] = "vmstat",
+    [FILE_PRESSURE_CPU] = "pressure/cpu",
+    [FILE_PRESSURE_IO] = "pressure/io",
+    [FILE_PRESSURE_MEMORY] = "pressure/memory",
+    [FILE_DISKSTATS] = "diskstats",
+    [FILE_NET_DEV] = "net/dev",
+    [FILE_NET_SNMP] = "net/snmp",
+};
+
+/* ---- slots */
+
+void slots_of(enum host_kind kind, size_t *first, size_t *count)
+{
+    *first = 0;
+    for (int i = 0; i < (int)kind; i++)
+        *first += kinds[i].slots;
+    *count = kinds[kind].slots;
+}
+
+static bool slot_is(const struct slot *slot, struct piece name)
+{
+    return slot->is_used && piece_length(name) < HOST_NAME_BYTES &&
+           memcmp(slot->name, name.at, piece_length(name)) == 0 && !slot->name[piece_length(name)];
+}
+
+struct each each_of(const struct host *host, enum host_kind kind)
+{
+    struct each each = {.left = host->used[kind]};
+    size_t count;
+
+    slots_of(kind, &each.at, &count);
+    return each;
+}
+
+struct slot *each_next(struct host *host, struct each *each)
+{
+    if (each->left == 0)
+        return NULL;
+    each->left--;
+    while (!host->slots[each->at].is_used)
+        each->at++;
+    return &host->slots[each->at++];
+}
+
+struct slot *slot_take(struct host *host, enum host_kind kind, struct piece name)
+{
+    const size_t length = piece_length(name);
+    size_t first;
+    size_t count;
+
+    slots_of(kind, &first, &count);
+    for (size_t i = first; i < first + count && length < HOST_NAME_BYTES; i++) {
+        struct slot *const slot = &host->slots[i];
+
+        if (slot->is_used)
+            continue;
+        slot->is_used = true;
+        host->used[kind]++;
+        slot->pid = 0;
+        slot->generation++;
+        slot->seen = 0;
+        slot->counted_at = 0;
+        memset(slot->kept, 0, sizeof(slot->kept));
+        memcpy(slot->name, name.at, length);
+        slot->name[length] = '\0';
+        for (size_t file = 0; file < SLOT_FILES; file++)
+            slot->fds[file] = -1;
+        return slot;
+    }
+    host->counts.no_room++;
+    return NULL;
+}
+
+void slot_release(struct host *host, enum host_kind kind, struct slot *slot)
+{
+    host->used[kind]--;
+    for (size_t file = 0; file < SLOT_FILES; file++)
+        if (slot->fds[file] >= 0)
+            close(slot->fds[file]);
+    slot->is_used = false;
+    host->counts.ended++;
+}
+
+static bool is_wanted(const struct reading *reading, struct piece name, bool matters)
+{
+    const struct patterns *const patterns = &reading->host->patterns[reading->kind];
+    char copy[HOST_NAME_BYTES];
+
+    if (patterns->count == 0 || reading->kind == HOST_CPU)
+        return matters;
+    if (piece_length(name) >= sizeof(copy))
+        return true; /* so that it is counted */
+    memcpy(copy, name.at, piece_length(name));
+    copy[piece_length(name)] = '\0';
+    return patterns_match(patterns, PATTERN_NAME, copy, 0);
+}
+
+struct slot *slot_single(struct reading *reading)
+{
+    static const struct piece none = {"", ""};
+
+    return slot_find(reading, none, true);
+}
+
+struct slot *slot_find(struct reading *reading, struct piece name, bool matters)
+{
+    struct host *const host = reading->host;
+    uint16_t *const order = host->order[reading->kind];
+    struct slot *slot = NULL;
+    size_t first;
+    size_t count;
+
+    slots_of(reading->kind, &first, &count);
+    if (reading->position < count)
+        slot = &host->slots[first + order[reading->position] % count];
+    if (!slot || !slot_is(slot, name)) {
+        if (!is_wanted(reading, name, matters))
+            return NULL;
+        slot = NULL;
+        for (size_t i = first; i < first + count && !slot; i++)
+            if (slot_is(&host->slots[i], name))
+                slot = &host->slots[i];
+        if (!slot)
+            slot = slot_take(host, reading->kind, name);
+    }
+    if (!slot || slot->seen == host->tick) {
+        host->counts.not_understood += slot != NULL;
+        return NULL;
+    }
+    slot->seen = host->tick;
+    reading->seen++;
+    if (reading->position < count)
+        order[reading->position++] = (uint16_t)((size_t)(slot - host->slots) - first);
+    return slot;
+}
+
+void slots_sweep(const struct reading *reading)
+{
+    struct host *const host = reading->host;
+    size_t first;
+    size_t count;
+
+    slots_of(reading->kind, &first, &count);
+    if (reading->seen == host->used[reading->kind])
+        return; /* as nearly always */
+    for (size_t i = first; i < first + count; i++)
+        if (host->slots[i].is_used && host->slots[i].seen != host->tick)
+            slot_release(host, reading->kind, &host->slots[i]);
+}
+
+/* ---- files */
+
+int open_at(int folder, const char *path, bool is_folder)
+{
+    return openat(folder, path,
+                  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_folder ? O_DIRECTORY : 0));
+}
+
+/* The kernel's own struct of getdents64(2), which no header has. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short bytes;
+    unsigned char type;
+    char name[];
+};
+
+void entries(int folder, entry_fn *entry, void *context)
+{
+    _Alignas(struct entry) char buffer[LIST_BYTES];
+    long got;
+
+    if (lseek(folder, 0, SEEK_SET) != 0)
+        return;
+    while ((got = syscall(SYS_getdents64, folder, buffer, sizeof(buffer))) > 0) {
+        for (long at = 0; at < got;) {
+            const struct entry *const found = (const struct entry *)(const void *)(buffer + at);
+
+            at += found->bytes;
+            if (found->name[0] != '.' && !entry(context, folder, found->name, found->type))
+                return;
+        }
+    }
+}
+
+bool begin_file(struct host *host, enum file file, size_t record)
+{
+    if (host->files[file] < 0)
+        return false;
+    lines_begin(&host->lines, host->files[file], record);
+    return true;
+}
+
+bool end_file(struct host *host)
+{
+    host->counts.not_understood += host->lines.too_long;
+    host->counts.unreadable += host->lines.error != 0;
+    return host->lines.error == 0;
+}
+
+/* ---- open, close */
+
+static bool wants(const struct host *host, enum host_kind kind)
+{
+    return host->period[kind] != 0;
+}
+
+static bool read_wanted(struct host *host, const struct host_config *config, struct error *error)
+{
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        const struct host_wanted *const wanted = &config->wanted[kind];
+        const uint32_t ms = wanted->period_ms;
+
+        if (ms != 0 && (ms < HOST_PERIOD_MIN_MS || ms > HOST_PERIOD_MAX_MS)) {
+            error_set(error, "%s: expected a period of %d ms to %d ms, got %u ms",
+                      host_definition((enum host_kind)kind)->name, HOST_PERIOD_MIN_MS,
+                      HOST_PERIOD_MAX_MS, ms);
+            return false;
+        }
+        host->period[kind] = ms * NS_PER_MS;
+        if (wanted->instances &&
+            !patterns_read(&host->patterns[kind], (enum host_kind)kind, wanted->instances, error))
+            return false;
+    }
+    for (int kind = HOST_PROCESS; kind <= HOST_CGROUP; kind++)
+        if (host->patterns[kind].count == 0)
+            host->period[kind] = 0;
+        else
+            host->finds = host->finds || wants(host, (enum host_kind)kind);
+    return true;
+}
+
+static bool open_files(struct host *host, const char *root, struct error *error)
+{
+    const int folder = open_at(AT_FDCWD, root, true);
+    struct statfs about;
+
+    host->proc = folder < 0 ? -1 : open_at(folder, "proc", true);
+    if (host->proc < 0) {
+        error_set(error, "%s: expected a folder with proc in it: %s", root, strerror(errno));
+        if (folder >= 0)
+            close(folder);
+        return false;
+    }
+    host->is_proc = fstatfs(host->proc, &about) == 0 && about.f_type == PROC_SUPER_MAGIC;
+    /* of the second version: where the first one is too, it has a folder of its own */
+    host->cgroup = open_at(folder, "sys/fs/cgroup/unified", true);
+    if (host->cgroup < 0)
+        host->cgroup = open_at(folder, "sys/fs/cgroup", true);
+    close(folder);
+    for (int file = 0; file < FILES; file++)
+        host->files[file] = open_at(host->proc, file_names[file], false);
+    return true;
+}
+
+struct host *host_open(const struct host_config *config, struct error *error)
+{
+    struct host *const host = calloc(1, sizeof(*host));
+    const uint64_t now = now_ns();
+
+    if (!host || !(host->lines.buffer = malloc(LINES_BYTES))) {
+        free(host);
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    host->proc = host->cgroup = -1;
+    for (int file = 0; file < FILES; file++)
+        host->files[file] = -1;
+    host->ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+    host->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!read_wanted(host, config, error) ||
+        !open_files(host, config->root ? config->root : "/", error)) {
+        host_close(host);
+        return NULL;
+    }
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        /* multiples, so that groups of one period are read together */
+        host->next[kind] =
+            host->period[kind] ? (now / host->period[kind] + 1) * host->period[kind] : UINT64_MAX;
+    }
+    return host;
+}
+
+void host_close(struct host *host)
+{
+    if (!host)
+        return;
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        struct each each = each_of(host, (enum host_kind)kind);
+
+        for (struct slot *slot; (slot = each_next(host, &each));)
+            slot_release(host, (enum host_kind)kind, slot);
+    }
+    for (int file = 0; file < FILES; file++)
+        if (host->files[file] >= 0)
+            close(host->files[file]);
+    if (host->proc >= 0)
+        close(host->proc);
+    if (host->cgroup >= 0)
+        close(host->cgroup);
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        patterns_free(&host->patterns[kind]);
+    free(host->lines.buffer);
+    free(host);
+}
+
+/* ---- sampling */
+
+void give(struct reading *reading, const struct slot *slot)
+{
+    const struct host_definition *const definition = host_definition(reading->kind);
+    struct host_sample sample;
+
+    if (!slot || !reading->present)
+        return;
+    sample = (struct host_sample){
+        .kind = reading->kind,
+        .group = definition->name,
+        .instance = slot->name,
+        .monotonic = reading->monotonic,
+        .period_ms = (uint32_t)(reading->host->period[reading->kind] / NS_PER_MS),
+        .slot = (uint32_t)(slot - reading->host->slots),
+        .generation = slot->generation,
+        .metrics = definition->metrics,
+        .values = reading->values,
+        .count = definition->count,
+        .present = reading->present,
+    };
+
+    reading->host->counts.samples++;
+    reading->sampled(reading->context, &sample);
+    reading->present = 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void find_instances(struct host *host, uint64_t now)
+{
+    uint64_t took;
+
+    if (!host->finds || now < host->find_at)
+        return;
+    host->has_ended = false;
+    find_processes(host);
+    find_cgroups(host);
+    host->find_turn++;
+    took = now_ns() - now;
+    host->find_at = now + larger(took * FIND_SHARE, FIND_NS);
+    host->find_soonest = now + larger(took * FIND_SHARE, FIND_SOON_NS);
+}
+
+static void read_kind(struct host *host, enum host_kind kind, host_sampled_fn *sampled,
+                      void *context)
+{
+    struct reading reading = {.host = host, .kind = kind, .sampled = sampled, .context = context};
+
+    reading.monotonic = now_ns();
+    kinds[kind].read(&reading);
+}
+
+static bool takes_its_turn(struct host *host, enum host_kind kind, uint64_t now)
+{
+    const uint64_t period = host->period[kind];
+    uint64_t late;
+
+    if (now < host->next[kind])
+        return false;
+    late = (now - host->next[kind]) / period;
+    host->counts.skipped += late;
+    host->next[kind] += (late + 1) * period;
+    return true;
+}
+
+static void sample(struct host *host, uint64_t now, bool is_due, host_sampled_fn *sampled,
+                   void *context)
+{
+    host->tick++;
+    if (host->tick == 1)
+        find_instances(host, now_ns());
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        if (wants(host, (enum host_kind)kind) &&
+            (!is_due || takes_its_turn(host, (enum host_kind)kind, now)))
+            read_kind(host, (enum host_kind)kind, sampled, context);
+    if (host->has_ended)
+        host->find_at = host->find_soonest;
+    find_instances(host, now_ns());
+}
+
+void host_sample(struct host *host, uint64_t now, host_sampled_fn *sampled, void *context)
+{
+    if (now >= host_next(host))
+        sample(host, now, true, sampled, context);
+}
+
+void host_sample_all(struct host *host, host_sampled_fn *sampled, void *context)
+{
+    sample(host, 0, false, sampled, context);
+}
+
+uint64_t host_next(const struct host *host)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        if (host->next[kind] < next)
+            next = host->next[kind];
+    return next;
+}
+
+struct host_counts host_counts(const struct host *host)
+{
+    return host->counts;
+}

@@ -1,0 +1,342 @@
+/*
+ * blkin host as a service.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "service.h"
+
+#include "../../libblkin/metric.h"
+#include "filter.h"
+#include "keep.h"
+#include "monotonic.h"
+#include "recording.h"
+#include "sample.h"
+#include "send.h"
+#include "service/control.h"
+#include "service/notify.h"
+#include "service/say.h"
+#include "service/watchdog.h"
+#include "settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define TAKE_OVER_MS 1000 /* for the lock */
+#define SILENT_MS    500  /* for a session that records */
+#define NS_PER_MS    1000000
+
+struct service {
+    struct config *config;
+    struct loop *loop;
+    struct control *control; /* NULL: another one samples this host */
+    struct host *host;
+    struct host_filter *filter;
+    struct host_recording recording;
+    struct host_keep keep;
+    struct host_send *send; /* NULL: to nobody */
+    struct timer tick;
+    struct watchdog watchdog;
+    int64_t start_ns;
+    bool is_on; /* some session records what we sample */
+    char said[sizeof(((struct error *)0)->text)];
+};
+
+/* ---- how it is ------------------------------------------------------------------------------- */
+
+static void say_state(struct service *service, bt_logging_level level, const char *text)
+{
+    if (strcmp(service->said, text) == 0)
+        return;
+    (void)snprintf(service->said, sizeof(service->said), "%s", text);
+    say(level, "%s", text);
+    notify("STATUS=%s", text);
+}
+
+static json_t *status_json(struct service *service)
+{
+    const struct host_counts counts = host_counts(service->host);
+    const struct host_filter_counts filtered = host_filter_counts(service->filter);
+    const struct host_keep_counts kept = service->keep.counts;
+    json_t *sent = host_send_json(service->send);
+    json_t *json = json_pack(
+        "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
+        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+        service->is_on ? "recording" : "no session records blkin:metric", "started",
+        json_time(service->start_ns), "counters", "samples", (json_int_t)counts.samples,
+        "held_back", (json_int_t)filtered.held_back, "crossings", (json_int_t)filtered.crossings,
+        "keeps_asked", (json_int_t)kept.asked, "keeps_joined", (json_int_t)kept.joined,
+        "keeps_not_taken", (json_int_t)kept.unasked, "skipped", (json_int_t)counts.skipped,
+        "unreadable", (json_int_t)counts.unreadable, "not_understood",
+        (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
+        (json_int_t)counts.no_room, "messages", say_last());
+
+    if (sent)
+        (void)json_object_set_new(json, "sent", sent);
+    return json;
+}
+
+/* ---- LTTng ----------------------------------------------------------------------------------- */
+
+#define PROVIDER "libblkin-lttng.so.1"
+
+/* libblkin looks beside itself, and is in the command here: beside that, or where it is installed;
+ * else ld.so knows. */
+static void name_provider(void)
+{
+    char path[PATH_MAX + sizeof("/../lib/" PROVIDER)];
+    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    char *end;
+
+    path[length > 0 ? length : 0] = '\0';
+    end = strrchr(path, '/');
+    if (end)
+        memcpy(end, "/../lib/" PROVIDER, sizeof("/../lib/" PROVIDER));
+    if (!end || access(path, R_OK) != 0)
+        (void)snprintf(path, sizeof(path), "%s", LIBRARY_DIR "/" PROVIDER);
+    if (access(path, R_OK) == 0)
+        (void)setenv("BLKIN_PROVIDER", path, 0);
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+static void take(void *context, const struct host_sample *sample)
+{
+    struct service *service = context;
+
+    if (service->is_on)
+        host_record(&service->recording, sample);
+    if (service->send)
+        host_send(service->send, sample);
+}
+
+static void keep(void *context, int64_t last_ms, const char *why)
+{
+    struct service *service = context;
+
+    host_keep_ask(&service->keep, last_ms, why);
+}
+
+static struct host_filter *open_filter(struct service *service, const struct config *config,
+                                       struct error *error)
+{
+    const struct host_filter_callbacks on = {take, keep, service};
+    struct host_rules rules;
+    struct host_filter *filter;
+
+    if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
+        return NULL;
+    filter = host_filter_new(&rules, &on);
+    if (!filter)
+        error_set(error, "out of memory");
+    return filter;
+}
+
+static bool open_host(struct service *service, const struct config *config, struct error *error)
+{
+    struct host_config wanted;
+    struct host_filter *filter = open_filter(service, config, error);
+    struct host *host = NULL;
+
+    if (filter && host_settings_read(config, &wanted, error))
+        host = host_open(&wanted, error);
+    if (!host) {
+        host_filter_free(filter);
+        return false;
+    }
+    host_close(service->host);
+    host_filter_free(service->filter);
+    service->host = host;
+    service->filter = filter;
+    memset(&service->recording, 0, sizeof(service->recording));
+    return true;
+}
+
+/* Anew, as what was due while nobody wanted it is not late now. */
+static bool begin_to_record(struct service *service)
+{
+    struct error error;
+
+    if (!open_host(service, service->config, &error)) {
+        say_state(service, BT_LOGGING_LEVEL_ERROR, error.text);
+        return false;
+    }
+    say_state(service, BT_LOGGING_LEVEL_INFO, "recording");
+    return true;
+}
+
+/* Returns in how many ms to look again. */
+static int64_t sample(struct service *service)
+{
+    const bool was_on = service->is_on;
+    uint64_t now, next;
+
+    service->is_on = blkin_metric_is_on();
+    if (service->is_on && !was_on)
+        service->is_on = begin_to_record(service);
+    host_send_poll(service->send);
+    if (!service->is_on && (was_on || !*service->said))
+        say_state(service, BT_LOGGING_LEVEL_INFO,
+                  "no session records blkin:metric: waiting for one");
+    if (!service->is_on && !service->send)
+        return SILENT_MS;
+    host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
+    now = (uint64_t)clock_ns();
+    next = host_next(service->host);
+    if (next <= now)
+        return 0;
+    return next - now < (uint64_t)SILENT_MS * NS_PER_MS
+               ? (int64_t)((next - now + NS_PER_MS - 1) / NS_PER_MS)
+               : SILENT_MS;
+}
+
+/* ---- one per host ---------------------------------------------------------------------------- */
+
+static json_t *reload_service(struct service *service);
+
+static json_t *answer(void *context, const char *request)
+{
+    struct service *service = context;
+
+    if (strcmp(request, "status") == 0)
+        return status_json(service);
+    if (strcmp(request, "reload") == 0)
+        return reload_service(service);
+    return NULL;
+}
+
+/* Whoever has the socket of this name samples. */
+static bool take_place(struct service *service)
+{
+    struct error error;
+
+    if (service->control)
+        return true;
+    service->control = control_open(service->loop, config_text(service->config, "runtime-dir"),
+                                    "host", answer, service, &error);
+    if (!service->control) {
+        char text[sizeof(error.text) + 64];
+
+        (void)snprintf(text, sizeof(text), "not sampling until it ends: %s", error.text);
+        say_state(service, BT_LOGGING_LEVEL_WARNING, text);
+        return false;
+    }
+    service->said[0] = '\0';
+    name_provider();
+    blkin_metric_open();
+    return true;
+}
+
+static void tick(void *context)
+{
+    struct service *service = context;
+
+    timer_set(service->loop, &service->tick, take_place(service) ? sample(service) : TAKE_OVER_MS);
+}
+
+/* ---- another configuration ------------------------------------------------------------------- */
+
+static const char *take_configuration(struct service *service)
+{
+    struct config *config = config_read_again(service->config);
+    struct error error;
+
+    if (!config)
+        return "the configuration is wrong, the old one holds: see `blkin config check`, and what "
+               "the service has said";
+    host_send_close(service->send); /* it has the port */
+    service->send = NULL;
+    if (!host_send_open(config, service->loop, &service->send, &error) ||
+        !open_host(service, config, &error)) {
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        host_send_close(service->send);
+        (void)host_send_open(service->config, service->loop, &service->send, &error);
+        config_free(config);
+        return "the configuration is wrong, the old one holds: see what the service has said";
+    }
+    say_open("blkin host", config_text(config, "log-level"));
+    config_free(service->config);
+    service->config = config;
+    timer_set(service->loop, &service->tick, 0);
+    return NULL;
+}
+
+static json_t *reload_service(struct service *service)
+{
+    const char *wrong;
+
+    notify_reloading();
+    wrong = take_configuration(service);
+    notify_reloaded(wrong);
+    return wrong ? json_pack("{ss}", "error", wrong)
+                 : json_pack("{ss}", "result", "the new configuration holds");
+}
+
+static void reload(void *context)
+{
+    json_decref(reload_service(context));
+}
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static void end(void *context)
+{
+    struct service *service = context;
+
+    notify("STOPPING=1");
+    loop_stop(service->loop);
+}
+
+static int run(struct service *service)
+{
+    struct error error;
+
+    if (!open_host(service, service->config, &error) ||
+        !host_send_open(service->config, service->loop, &service->send, &error)) {
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        return 1;
+    }
+    service->tick = (struct timer){.due = tick, .context = service};
+    watchdog_start(&service->watchdog, service->loop);
+    tick(service);
+    notify("READY=1");
+    if (loop_run(service->loop))
+        return 0;
+    say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
+    return 1;
+}
+
+int host_serve(struct config *config)
+{
+    struct service *service = calloc(1, sizeof(*service));
+    int status = 1;
+
+    say_open("blkin host", config_text(config, "log-level"));
+    (void)prctl(PR_SET_NAME, "blkin-host");
+    if (service) {
+        service->config = config;
+        service->start_ns = wall_clock_ns();
+        service->loop =
+            loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
+    }
+    if (!service || !service->loop) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot begin: %s", strerror(errno));
+        config_free(config);
+    } else {
+        host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
+        status = run(service);
+        if (service->control)
+            control_close(service->control);
+        host_keep_close(&service->keep);
+        loop_free(service->loop);
+        host_send_close(service->send);
+        host_close(service->host);
+        host_filter_free(service->filter);
+        config_free(service->config);
+    }
+    free(service);
+    return status;
+}

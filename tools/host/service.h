@@ -1,0 +1,17 @@
+/*
+ * blkin host as a service: samples at each group's period, and records.
+ *
+ * One of a host does: who finds that another one has the runtime folder's lock says so, and takes
+ * over when that ends. While no session records blkin:metric nothing is read.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_HOST_SERVICE_H
+#define BLKIN_TOOLS_HOST_SERVICE_H
+
+#include "config/config.h"
+
+/* Until SIGTERM or SIGINT. config: of section "host"; it is freed. Returns the exit status. */
+int host_serve(struct config *config);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * The keys of section [host].
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "settings.h"
+
+#include "duration.h"
+#include "filter_rule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WORD_MAX 64
+
+static void key_of(enum host_kind kind, char key[WORD_MAX])
+{
+    (void)snprintf(key, WORD_MAX, "%s", host_definition(kind)->name);
+    for (char *c = key; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
+/* "7z" is a name, "10 s" and "10sec" are what somebody meant as a period. */
+static bool looks_like_period(const char *word)
+{
+    static const char *const units[] = {"", "us", "ms", "s", "sec", "m", "min", "h", "Hz", NULL};
+    const size_t digits = strspn(word, "0123456789");
+
+    for (size_t i = 0; digits > 0 && units[i]; i++) {
+        if (strcmp(word + digits, units[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool refuse(enum host_kind kind, const char *text, struct error *error)
+{
+    char key[WORD_MAX];
+
+    key_of(kind, key);
+    error_set(error,
+              "parameter \"%s\": expected a period from 100ms to 5m, or off%s, got \"%.64s\"", key,
+              host_definition(kind)->has_instances ? ", and names of instances" : "", text);
+    return false;
+}
+
+bool host_settings_parse(enum host_kind kind, const char *text, struct host_wanted *wanted,
+                         struct error *error)
+{
+    const size_t length = strcspn(text, " \t");
+    const char *names = text + length + strspn(text + length, " \t");
+    char word[WORD_MAX];
+
+    (void)snprintf(word, sizeof(word), "%.*s", length < WORD_MAX ? (int)length : 0, text);
+    if (strcmp(word, "off") == 0 && !*names) {
+        wanted->period_ms = 0;
+        return true;
+    }
+    if (looks_like_period(word)) {
+        const int64_t ms = duration_ms(word);
+
+        if (ms < HOST_PERIOD_MIN_MS || ms > HOST_PERIOD_MAX_MS)
+            return refuse(kind, text, error);
+        wanted->period_ms = (uint32_t)ms;
+    } else {
+        names = text;
+    }
+    if (!*names)
+        return true;
+    if (!host_definition(kind)->has_instances)
+        return refuse(kind, text, error);
+    wanted->instances = names;
+    return true;
+}
+
+bool host_settings_check(const char *key, const char *text, struct error *error)
+{
+    struct host_wanted ignored;
+    struct host_rules rules;
+    char known[WORD_MAX];
+
+    if (strcmp(key, "host-filters") == 0)
+        return host_rules_parse(&rules, text, error);
+
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        key_of(kind, known);
+        if (strcmp(known, key) == 0)
+            return host_settings_parse(kind, text, &ignored, error);
+    }
+    return true;
+}
+
+bool host_settings_read(const struct config *config, struct host_config *host, struct error *error)
+{
+    const char *const root = config_text(config, "host-root");
+
+    host_config_default(host);
+    host->root = root && *root ? root : NULL;
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        struct error why;
+        const char *text;
+        char key[WORD_MAX];
+
+        key_of(kind, key);
+        text = config_text(config, key);
+        if (!text || host_settings_parse(kind, text, &host->wanted[kind], &why))
+            continue;
+        error_set(error, "%.400s: %.600s", config_origin(config, key), why.text);
+        return false;
+    }
+    return true;
+}

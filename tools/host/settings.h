@@ -1,0 +1,28 @@
+/*
+ * The keys of section [host], as host_open() wants them.
+ *
+ * Each kind has a key: "100ms", "off", "vd*,nvme*" or "100ms vd*,nvme*", that is a period, names of
+ * instances, or both.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_HOST_SETTINGS_H
+#define BLKIN_TOOLS_HOST_SETTINGS_H
+
+#include "config/config.h"
+#include "sample.h"
+
+/* Is it right as the text of this key? That of any other section is. Returns false with error set.
+ */
+bool host_settings_check(const char *key, const char *text, struct error *error);
+
+/* What is not given in the text stays as it is. The names are the text's. Returns false with error
+ * set. */
+bool host_settings_parse(enum host_kind kind, const char *text, struct host_wanted *wanted,
+                         struct error *error);
+
+/* The defaults, and what the configuration says; the names are its. Returns false with error set,
+ * which names where the value is from. */
+bool host_settings_read(const struct config *config, struct host_config *host, struct error *error);
+
+#endif
