@@ -480,6 +480,14 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-fleet
+bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 runs with kills: half an hour
+	@scripts/deps --install
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
+	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate tests/scale/hosts doc/fleet.svg
+	@RUNS=50 scripts/isolate tests/run tests/work/test-hosts.py
+
 .PHONY: bench-sysprof
 bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
 	@scripts/deps --install
@@ -596,6 +604,11 @@ $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
+$(BUILD)/fuzz/fuzz-fleet: $(analysis_src) babeltrace-plugin/core/table.c tools/work/fleet_deltas.c \
+	$(patsubst %,babeltrace-plugin/%.c,account/fleet_page account/host_board account/label) \
+	$(patsubst %,babeltrace-plugin/output/%.c,otlp_points protobuf utf8)
+$(BUILD)/fuzz/fuzz-fleet: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-fleet: fuzz_pkgs = $(tool_pkgs)
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)
