@@ -394,7 +394,7 @@ $(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$
 $(bench_programs): | $(without)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
-		$(call obj,$(core_src) $(wildcard babeltrace-plugin/analysis/host_*.c) $(output_src))
+		$(call obj,$(core_src) $(analysis_src) $(output_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
@@ -587,7 +587,6 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) babeltrace-plugin/analysis/host_view.c $(addprefix babeltrace-plugin/output/,json.c otlp.c \
 	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
-$(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
