@@ -21,33 +21,12 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
-from common import LIMIT_S  # noqa: E402
+from common import LIMIT_S, otelcol_config  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 FEED = os.path.join(os.environ["BUILD"], "tests/work/feed")
 KILLS = int(os.environ.get("KILLS", "4"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
-
-
-OTELCOL = """
-receivers:
-  otlp:
-    protocols:
-      http:
-        endpoint: 127.0.0.1:{port}
-exporters:
-  file:
-    path: {file}
-    flush_interval: 100ms
-service:
-  telemetry:
-    metrics:
-      level: none
-  pipelines:
-    metrics:
-      receivers: [otlp]
-      exporters: [file]
-"""
 
 
 def same(document):
@@ -360,7 +339,7 @@ class RootTest(unittest.TestCase):
             self.skipTest("no collector: scripts/fetch-otelcol builds it")
         port, stored = free_port(), self.folder + "/stored.json"
         with open(self.folder + "/otelcol.yaml", "w", encoding="utf-8") as file:
-            file.write(OTELCOL.format(port=port, file=stored))
+            file.write(otelcol_config(port, stored, "metrics"))
         collector = subprocess.Popen([program, "--config", file.name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         self.addCleanup(collector.wait)
