@@ -18,7 +18,8 @@ def check(line):
     sequences, groups = processes.setdefault(number["thread"], ([], {}))
     key = fields["group"], fields["instance"]
     names, last, when = groups.get(key, (None, None, 0))
-    if fields["names"]:
+    assert all(fields[name] for name in ("group", "instance", "names", "values")), line
+    if fields["names"] != "-":
         names, last = fields["names"].split(), None if fields["names"].split() != names else last
     assert names and all(KIND.fullmatch(name) for name in names), line
     assert number["monotonic"] > when, line

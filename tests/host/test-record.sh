@@ -38,7 +38,7 @@ for line in events.splitlines():
     time = float(re.match(r"\[([0-9.]+)\]", line)[1])
     if " blkin:metric: " in line:
         group = re.search(r'group = "([a-z_]*)"', line)[1]
-        names = re.search(r'names = "([^"]*)"', line)[1].split()
+        names = re.search(r'names = "([^"]*)"', line)[1].replace("-", "").split()
         values = re.search(r'values = "([^"]*)"', line)[1].split()
         if group == "cpu" and (named or names):
             named = names or named
