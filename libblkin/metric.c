@@ -49,7 +49,6 @@ static char *put_values(char *at, const uint64_t *values, size_t count)
 void blkin_metric_record(const struct blkin_metric *metric)
 {
     const struct blkin_metric_event event = {
-        .mark = BLKIN_METRIC_MARK,
         .monotonic = metric->monotonic,
         .thread = blkin_this_thread()->number,
         .sequence = sequence + 1,

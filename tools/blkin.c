@@ -6,6 +6,7 @@
 #include "config/command.h"
 #include "doctor/doctor.h"
 #include "graph/graph.h"
+#include "host/command.h"
 #include "hub/hub.h"
 #include "keep/keep.h"
 #include "live/live.h"
@@ -37,6 +38,7 @@ static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
     {"blkin doctor", "say why no spans show up, and what mends it", doctor},
     {"blkin graph", "show which service calls which, and how that goes", graph_command},
+    {"blkin host", "print or record what this host does", host_command},
     {"blkin hub", "pass on what the recorders of several hosts ask each other", hub_command},
     {"blkin keep", "have the recorders send traces, or what just happened", keep_command},
     {"blkin live", "record the programs of this host, and send their spans on", live},

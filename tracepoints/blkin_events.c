@@ -43,9 +43,9 @@ static const struct packed_field slow_fields[] = {
 };
 
 static const struct packed_field metric_fields[] = {
-    {"mark", PACKED_HEX64}, {"monotonic", PACKED_U64}, {"thread", PACKED_HEX64},
-    {"sequence", PACKED_U32}, {"period_ms", PACKED_U32}, {"group", PACKED_STRING},
-    {"instance", PACKED_STRING}, {"names", PACKED_STRING}, {"values", PACKED_STRING},
+    {"monotonic", PACKED_U64}, {"thread", PACKED_HEX64}, {"sequence", PACKED_U32},
+    {"period_ms", PACKED_U32}, {"group", PACKED_STRING}, {"instance", PACKED_STRING},
+    {"names", PACKED_STRING}, {"values", PACKED_STRING},
 };
 
 #define EVENT(event_name, level, event_fields)                                                     \

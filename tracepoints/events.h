@@ -168,18 +168,15 @@ struct blkin_process_event {
  * cumulative: what was meanwhile is in the difference of two samples, so that a lost one costs
  * resolution and no counts. Strings: group, instance, names, values.
  *
- *   names    in the first event of a group's instance, when they have changed, and once a minute:
+ *   names    in the first event of a group's instance, when they have changed, and each 5 s:
  *            NAME:UNIT:KIND with blanks between, KIND being c (counter) or g (gauge); else empty
  *   values   unsigned decimal numbers with blanks between, in the order of the names
  */
 struct blkin_metric_event {
-    uint64_t mark;      /* BLKIN_METRIC_MARK: packets with metrics are found by it */
     uint64_t monotonic; /* when it was read, as CLOCK_MONOTONIC has it in ns */
     uint64_t thread;    /* random number of the process */
     uint32_t sequence;  /* of this process's events of this kind, from 1: a gap is a loss */
     uint32_t period_ms; /* that the group is read at */
 } __attribute__((packed));
-
-#define BLKIN_METRIC_MARK UINT64_C(0x317274656d6b6c62) /* "blkmetr1" in little endian's order */
 
 #endif

@@ -186,7 +186,7 @@ const struct counter counters[] = {
      "Spans that wait for a sample of their host's metrics."},
     {"host_held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.hosts.held_bytes),
      "Memory taken by the spans that wait for a sample of their host."},
-    {"host_series_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.hosts.series_bytes),
+    {"host_history_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.hosts.history_bytes),
      "Memory taken by hosts and their samples."},
     {"spans_incomplete", COUNTER, SECTION_NOTES, "spans incomplete", AT(core.spans_incomplete),
      "Spans finished without an end, marked so."},

@@ -60,7 +60,7 @@ bool hosts_knows(const struct hosts *hosts, const struct span *span)
 
 static size_t part_bytes(const struct host_part *part)
 {
-    return sizeof(*part) + part->instance_length + part->series.room;
+    return sizeof(*part) + part->instance_length + part->history.room;
 }
 
 static size_t host_bytes(const struct host *host)
@@ -75,8 +75,8 @@ static size_t held_bytes(const struct held *held)
 
 static void free_part(struct hosts *hosts, struct host_part *part)
 {
-    hosts->counts.series_bytes -= part_bytes(part);
-    series_free(&part->series);
+    hosts->counts.history_bytes -= part_bytes(part);
+    history_free(&part->history);
     free(part);
 }
 
@@ -116,7 +116,7 @@ static void sweep(struct hosts *hosts, int64_t now_ns)
         if (!forget_silent(hosts, host, now_ns) && !host->first) {
             cds_list_del(&host->in_all);
             table_remove(&hosts->table, &host->in_table);
-            hosts->counts.series_bytes -= host_bytes(host);
+            hosts->counts.history_bytes -= host_bytes(host);
             free(host);
         }
     }
@@ -125,14 +125,14 @@ static void sweep(struct hosts *hosts, int64_t now_ns)
 /* Room for so many bytes of samples? Disks and hosts come and go. */
 static bool has_room(struct hosts *hosts, size_t bytes, int64_t now_ns)
 {
-    if (hosts->counts.series_bytes + bytes <= hosts->options.max_series_bytes)
+    if (hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes)
         return true;
     if (hosts->has_swept && host_distance(hosts->swept_ns, now_ns) < FORGET_NS / 10)
         return false;
     hosts->has_swept = true;
     hosts->swept_ns = now_ns;
     sweep(hosts, now_ns);
-    return hosts->counts.series_bytes + bytes <= hosts->options.max_series_bytes;
+    return hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes;
 }
 
 struct host *hosts_new_host(struct hosts *hosts, struct text name)
@@ -145,7 +145,7 @@ struct host *hosts_new_host(struct hosts *hosts, struct text name)
     host->name_length = (uint32_t)name.length;
     table_add(&hosts->table, &host->in_table, hash_text(hosts->table.seed, name));
     cds_list_add_tail(&host->in_all, &hosts->all);
-    hosts->counts.series_bytes += host_bytes(host);
+    hosts->counts.history_bytes += host_bytes(host);
     hosts->gate.is_open = true;
     return host;
 }
@@ -159,13 +159,13 @@ struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum ho
     if (!part)
         return NULL;
     part->group = group;
-    part->series.views = hosts->views[group];
+    part->history.views = hosts->views[group];
     part->instance_length = (uint32_t)instance.length;
     (void)text_copy(part->instance, instance);
     while (*at)
         at = &(*at)->next;
     *at = part;
-    hosts->counts.series_bytes += part_bytes(part);
+    hosts->counts.history_bytes += part_bytes(part);
     return part;
 }
 
@@ -197,13 +197,13 @@ static void look_at_groups(struct host *host, int64_t now_ns)
     host->wait_ns = 0;
     for (enum host_group group = 0; group < HOST_GROUPS; group++) {
         for (const struct host_part *part = host->parts[group]; part; part = part->next) {
-            const int64_t period_ns = (int64_t)part->series.period_ns;
+            const int64_t period_ns = (int64_t)part->history.period_ns;
 
             if (period_ns > HOST_WAIT_PERIOD_NS ||
                 host_distance(part->heard_ns, now_ns) > (uint64_t)(HOST_SILENT_PERIODS * period_ns))
                 continue;
-            if (series_last_ns(&part->series) < host->complete_ns)
-                host->complete_ns = series_last_ns(&part->series);
+            if (history_last_ns(&part->history) < host->complete_ns)
+                host->complete_ns = history_last_ns(&part->history);
             if (2 * period_ns > host->wait_ns)
                 host->wait_ns = 2 * period_ns;
         }
@@ -322,14 +322,14 @@ bool hosts_flush_some(struct hosts *hosts, unsigned spans)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static void count(struct hosts *hosts, enum series_added added)
+static void count(struct hosts *hosts, enum history_added added)
 {
     struct hosts_counts *counts = &hosts->counts;
 
-    counts->unnamed += added == SERIES_UNNAMED;
-    counts->anew += added == SERIES_ANEW;
-    counts->invalid += added == SERIES_INVALID;
-    counts->no_room += added == SERIES_NO_ROOM;
+    counts->unnamed += added == HISTORY_UNNAMED;
+    counts->anew += added == HISTORY_ANEW;
+    counts->invalid += added == HISTORY_INVALID;
+    counts->no_room += added == HISTORY_NO_ROOM;
 }
 
 /* Returns NULL if there is no room. */
@@ -339,7 +339,7 @@ static struct host_part *begin_part(struct hosts *hosts, struct host **host,
 {
     const struct text name = event->origin.host;
     const size_t bytes = sizeof(**host) + name.length + sizeof(struct host_part) +
-                         event->instance.length + SERIES_BYTES_MAX;
+                         event->instance.length + HISTORY_BYTES_MAX;
 
     if (name.length > HOST_TEXT_MAX || event->instance.length > HOST_TEXT_MAX ||
         !has_room(hosts, bytes, now_ns))
@@ -355,7 +355,7 @@ void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns, 
     struct host *host = hosts_find(hosts, event->origin.host);
     struct host_part *part;
     enum host_group group;
-    enum series_added added;
+    enum history_added added;
 
     if (!host_group_find(event->group, event->instance, &group))
         return;
@@ -366,9 +366,9 @@ void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns, 
         hosts->counts.no_room++;
         return;
     }
-    hosts->counts.series_bytes -= part_bytes(part);
-    added = series_add(&part->series, &hosts->layouts, event, time_ns);
-    hosts->counts.series_bytes += part_bytes(part);
+    hosts->counts.history_bytes -= part_bytes(part);
+    added = history_add(&part->history, &hosts->layouts, event, time_ns);
+    hosts->counts.history_bytes += part_bytes(part);
     count(hosts, added);
     part->heard_ns = now_ns;
     if (host->first) {

@@ -29,24 +29,24 @@
 
 struct hosts_options {
     int64_t min_ns;
-    uint64_t max_series_bytes; /* for hosts and samples, */
-    uint64_t max_held_bytes;   /* and for spans that wait */
+    uint64_t max_history_bytes; /* for hosts and samples, */
+    uint64_t max_held_bytes;    /* and for spans that wait */
 };
 
-#define HOSTS_SERIES_BYTES (UINT64_C(32) << 20)
-#define HOSTS_HELD_BYTES   (UINT64_C(32) << 20)
+#define HOSTS_HISTORY_BYTES (UINT64_C(32) << 20)
+#define HOSTS_HELD_BYTES    (UINT64_C(32) << 20)
 
 struct hosts_counts {
-    uint64_t unnamed;      /* samples whose names had not come yet */
-    uint64_t invalid;      /* that make no sense */
-    uint64_t anew;         /* that have a counter which is smaller than before */
-    uint64_t no_room;      /* for which there was no memory */
-    uint64_t spans_tagged; /* with what was known: */
-    uint64_t spans_early;  /* of these: before the sample that they waited for, to make room */
-    uint64_t tags_lost;    /* there was no room in the span */
-    uint64_t spans_held;   /* now */
-    uint64_t held_bytes;   /* now, */
-    uint64_t series_bytes; /* and of the samples */
+    uint64_t unnamed;       /* samples whose names had not come yet */
+    uint64_t invalid;       /* that make no sense */
+    uint64_t anew;          /* that have a counter which is smaller than before */
+    uint64_t no_room;       /* for which there was no memory */
+    uint64_t spans_tagged;  /* with what was known: */
+    uint64_t spans_early;   /* of these: before the sample that they waited for, to make room */
+    uint64_t tags_lost;     /* there was no room in the span */
+    uint64_t spans_held;    /* now */
+    uint64_t held_bytes;    /* now, */
+    uint64_t history_bytes; /* and of the samples */
 };
 
 struct hosts;

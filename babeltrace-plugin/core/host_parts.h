@@ -13,8 +13,8 @@
 #include <urcu/list.h>
 
 /* Most that a group's instance takes for its samples. */
-#define SERIES_BYTES_MAX \
-    (SERIES_SAMPLES * (sizeof(struct sample) + SERIES_VALUES_MAX * sizeof(uint64_t)))
+#define HISTORY_BYTES_MAX \
+    (HISTORY_SAMPLES * (sizeof(struct sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
 
 /* Bytes of a host's name, and of a group's instance. */
 #define HOST_TEXT_MAX 255U
@@ -59,7 +59,7 @@ struct hosts {
     struct cds_list_head all;
     struct cds_list_head waiting; /* hosts that have spans which wait, in the order of that */
     struct layouts layouts;
-    const struct host_view *views[HOST_GROUPS][SERIES_VIEWS_MAX];
+    const struct host_view *views[HOST_GROUPS][HISTORY_VIEWS_MAX];
     int64_t swept_ns; /* when what is silent was looked for */
     bool has_swept;
     struct hosts_counts counts;

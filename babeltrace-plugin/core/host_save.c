@@ -27,7 +27,7 @@ static void save_host(const struct host *host, struct assembler *assembler,
             state_put_number(writer, true);
             state_put_text(writer, (struct text){part->instance, part->instance_length});
             state_put_signed(writer, part->heard_ns);
-            series_save(&part->series, writer);
+            history_save(&part->history, writer);
         }
         state_put_number(writer, false);
     }
@@ -70,8 +70,8 @@ static void restore_part(struct hosts *hosts, struct host *host, enum host_group
         return;
     }
     part->heard_ns = heard_ns;
-    series_restore(&part->series, &hosts->layouts, reader);
-    hosts->counts.series_bytes += part->series.room;
+    history_restore(&part->history, &hosts->layouts, reader);
+    hosts->counts.history_bytes += part->history.room;
 }
 
 static void restore_held(struct hosts *hosts, struct host *host, struct assembler *assembler,

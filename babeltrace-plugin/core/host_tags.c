@@ -40,8 +40,8 @@ static const struct host_view transmit = {
 static const struct {
     const char *name;
     bool has_instances;
-    const char *views[SERIES_VIEWS_MAX];           /* of analysis/host_view.h, */
-    const struct host_view *own[SERIES_VIEWS_MAX]; /* or these */
+    const char *views[HISTORY_VIEWS_MAX];           /* of analysis/host_view.h, */
+    const struct host_view *own[HISTORY_VIEWS_MAX]; /* or these */
 } groups[HOST_GROUPS] = {
     [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},
     [GROUP_CPU] = {"cpu", false, {"busy", "steal"}, {[CPU_COUNT] = &cpu_count}},
@@ -51,9 +51,9 @@ static const struct {
     [GROUP_TCP] = {"tcp", false, {NULL}, {&retransmit, &transmit}},
 };
 
-void host_group_views(enum host_group group, const struct host_view *views[SERIES_VIEWS_MAX])
+void host_group_views(enum host_group group, const struct host_view *views[HISTORY_VIEWS_MAX])
 {
-    for (unsigned i = 0; i < SERIES_VIEWS_MAX; i++) {
+    for (unsigned i = 0; i < HISTORY_VIEWS_MAX; i++) {
         const char *name = groups[group].views[i];
 
         views[i] = name ? host_view_find(groups[group].name, name) : groups[group].own[i];
@@ -126,7 +126,7 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 {
     if (!part)
         return (struct range){.is_known = false};
-    return series_range(&part->series, view, tagging->span->start_ns, tagging->span->end_ns);
+    return history_range(&part->history, view, tagging->span->start_ns, tagging->span->end_ns);
 }
 
 /* ---- what stands out ------------------------------------------------------------------------- */

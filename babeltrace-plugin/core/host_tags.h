@@ -7,7 +7,7 @@
 #ifndef BLKIN_CORE_HOST_TAGS_H
 #define BLKIN_CORE_HOST_TAGS_H
 
-#include "host_series.h"
+#include "host_history.h"
 #include "span.h"
 
 /* The groups that are of use here; of the others nothing is kept. */
@@ -25,13 +25,13 @@ enum host_group {
 bool host_group_find(struct text group, struct text instance, enum host_group *found);
 
 /* What is computed of a group; NULL: nothing more. */
-void host_group_views(enum host_group group, const struct host_view *views[SERIES_VIEWS_MAX]);
+void host_group_views(enum host_group group, const struct host_view *views[HISTORY_VIEWS_MAX]);
 
 /* A group's instance. */
 struct host_part {
     struct host_part *next; /* of the host and the group, in the order in which they came */
     enum host_group group;
-    struct series series;
+    struct history history;
     int64_t heard_ns; /* trace time of the last sample */
     uint32_t instance_length;
     char instance[];

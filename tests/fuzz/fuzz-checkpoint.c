@@ -161,7 +161,7 @@ static struct assembler *new_assembler(void)
         .metric = take_metric,
     };
     const struct hosts_options hosts_options = {
-        .min_ns = 1000, .max_series_bytes = 80000, .max_held_bytes = 2000};
+        .min_ns = 1000, .max_history_bytes = 80000, .max_held_bytes = 2000};
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
 
     join = join_new(&join_options, take_joined, NULL);

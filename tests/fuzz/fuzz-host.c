@@ -18,7 +18,7 @@
 #define SPANS 100
 
 static const struct hosts_options options = {
-    .min_ns = 20000000, .max_series_bytes = 60000, .max_held_bytes = 3000};
+    .min_ns = 20000000, .max_history_bytes = 60000, .max_held_bytes = 3000};
 
 struct given {
     int64_t since_ns;
@@ -89,7 +89,7 @@ static void check_counts(void)
     const struct hosts_counts counts = hosts_counts(hosts);
 
     REQUIRE(counts.spans_held == held && counts.held_bytes <= options.max_held_bytes);
-    REQUIRE(counts.series_bytes <= options.max_series_bytes);
+    REQUIRE(counts.history_bytes <= options.max_history_bytes);
     REQUIRE((held == 0) == (counts.held_bytes == 0));
 }
 

@@ -211,6 +211,8 @@ int main(void)
     test_no_room();
     snprintf(why, sizeof(why), "%.4000s/record.sock", folder);
     (void)unlink(why);
+    snprintf(why, sizeof(why), "%.4000s/record.lock", folder);
+    (void)unlink(why);
     CHECK(rmdir(folder) == 0);
     return check_status();
 }

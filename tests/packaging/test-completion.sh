@@ -37,7 +37,7 @@ mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
 [ ${#keys[@]} -gt 20 ] || exit 1
 completes config '' : check show keys --section= --all --config= --help "${keys[@]}"
 completes config check --endp : --endpoint=
-completes reload '' : live rotate record hub --runtime-dir= --config= --help
+completes reload '' : live rotate record host hub --runtime-dir= --config= --help
 completes nonsense '' : ''
 # files, also as values
 touch 'a file.conf'

@@ -15,7 +15,7 @@
 #define TENTH 100 /* ms: the period of most groups in here */
 
 static const struct hosts_options options = {
-    .min_ns = 100 * MS, .max_series_bytes = 8 << 20, .max_held_bytes = 1 << 20};
+    .min_ns = 100 * MS, .max_history_bytes = 8 << 20, .max_held_bytes = 1 << 20};
 
 /* What came out, a line for each span: its id, then its tags "KEY=VALUE" with blanks between. */
 static char out[1 << 16];
@@ -72,7 +72,7 @@ static struct hosts_counts end(struct hosts *hosts)
         CHECK(hosts_counts(hosts).spans_held == held);
     counts = hosts_counts(hosts);
     CHECK(counts.spans_held == 0 && held == 0 && counts.held_bytes == 0);
-    CHECK(counts.series_bytes <= options.max_series_bytes);
+    CHECK(counts.history_bytes <= options.max_history_bytes);
     hosts_free(hosts);
     return counts;
 }
@@ -443,13 +443,13 @@ static void test_memory(void)
     struct hosts *hosts;
     char name[40];
 
-    small.max_series_bytes = 200000;
+    small.max_history_bytes = 200000;
     small.max_held_bytes = 5000;
     hosts = begin_with(&small);
     for (int i = 0; i < 1000; i++) {
         (void)snprintf(name, sizeof(name), "disk%d", i);
         sample_disk(hosts, name, 1000, 0, 0);
-        CHECK(hosts_counts(hosts).series_bytes <= small.max_series_bytes);
+        CHECK(hosts_counts(hosts).history_bytes <= small.max_history_bytes);
     }
     CHECK(hosts_counts(hosts).no_room > 900);
     for (uint64_t id = 1; id <= 100; id++) {
@@ -496,9 +496,9 @@ static struct hosts *moved(struct hosts *from, struct assembler **assembler)
     hosts_restore(to, *assembler, &reader);
     CHECK(state_is_good(&reader) && reader.left.length == 0);
     CHECK(memcmp(&(uint64_t[]){hosts_counts(to).spans_held, hosts_counts(to).held_bytes,
-                               hosts_counts(to).series_bytes},
+                               hosts_counts(to).history_bytes},
                  &(uint64_t[]){hosts_counts(from).spans_held, hosts_counts(from).held_bytes,
-                               hosts_counts(from).series_bytes},
+                               hosts_counts(from).history_bytes},
                  3 * sizeof(uint64_t)) == 0);
     CHECK(hosts_hand_over(from) == hosts_counts(to).spans_held);
     hosts_free(from);

@@ -148,7 +148,12 @@ class Hosts(unittest.TestCase):
         wait_until(lambda: root.document() is not None, root.said, 60)
         nodes = self.nodes("hosts=12", "seconds=11", "period-ms=200", "send-ms=300", f"seed={chance.randrange(1 << 30)}")
         victims = [*workers, root]
-        wait_until(lambda: points(root.document()) > 0, lambda: root.said() + workers[0].said(), 60)
+
+        def something_is_shown():
+            for victim in victims:
+                victim.keep_up()
+            return points(root.document()) > 0
+        wait_until(something_is_shown, lambda: root.said() + workers[0].said(), 60)
         due = {victim: time.monotonic() + chance.uniform(0, 9) for victim in victims}
         shown, since, gap = 0, time.monotonic(), 0
         while nodes.poll() is None:

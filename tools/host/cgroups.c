@@ -39,24 +39,24 @@ static const char *const group_files[GROUP_FILES] = {
 static void put_cpu(struct reading *reading)
 {
     struct host *const host = reading->host;
-    struct text line;
-    struct text name;
+    struct piece line;
+    struct piece name;
     uint64_t us;
 
     while (lines_next(&host->lines, &line)) {
         size_t i;
 
-        if (!text_word(&line, &name))
+        if (!piece_word(&line, &name))
             continue;
-        if (TEXT_IS(name, "user_usec"))
+        if (PIECE_IS(name, "user_usec"))
             i = CGROUP_USER;
-        else if (TEXT_IS(name, "system_usec"))
+        else if (PIECE_IS(name, "system_usec"))
             i = CGROUP_SYSTEM;
-        else if (TEXT_IS(name, "throttled_usec"))
+        else if (PIECE_IS(name, "throttled_usec"))
             i = CGROUP_THROTTLED;
         else
             continue;
-        if (text_next_number(&line, &us))
+        if (piece_next_number(&line, &us))
             put_value(reading, i, times(us, NS_PER_US));
         else
             host->counts.not_understood++;
@@ -66,12 +66,12 @@ static void put_cpu(struct reading *reading)
 static void put_number(struct reading *reading, size_t i)
 {
     struct host *const host = reading->host;
-    struct text line;
+    struct piece line;
     uint64_t value;
 
     if (!lines_next(&host->lines, &line))
         return;
-    if (text_next_number(&line, &value))
+    if (piece_next_number(&line, &value))
         put_value(reading, i, value);
     else
         host->counts.not_understood++;
@@ -88,21 +88,21 @@ static void put_io(struct reading *reading)
                 {"rios=", CGROUP_READS},
                 {"wios=", CGROUP_WRITES}};
     struct host *const host = reading->host;
-    struct text line;
-    struct text word;
+    struct piece line;
+    struct piece word;
     uint64_t value;
 
     for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++)
         put_value(reading, keys[key].i, 0);
     while (lines_next(&host->lines, &line)) {
-        while (text_word(&line, &word)) {
+        while (piece_word(&line, &word)) {
             for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
                 const size_t length = strlen(keys[key].name);
 
-                if (!text_begins(word, keys[key].name, length))
+                if (!piece_begins(word, keys[key].name, length))
                     continue;
                 word.at += length;
-                if (text_number(word, &value))
+                if (piece_number(word, &value))
                     reading->values[keys[key].i] += value;
                 else
                     host->counts.not_understood++;
@@ -195,7 +195,7 @@ static void add_group(struct host *host, int folder, const char *path)
     struct slot *const slot =
         slot_of_path(host, path)
             ? NULL
-            : slot_take(host, HOST_CGROUP, (struct text){path, path + strlen(path)});
+            : slot_take(host, HOST_CGROUP, (struct piece){path, path + strlen(path)});
 
     if (!slot)
         return;
@@ -210,14 +210,14 @@ static void add_processes(struct host *host, int folder)
     const int fd = open_at(folder, "cgroup.procs", false);
     uint32_t pids[256];
     size_t count = 0;
-    struct text line;
+    struct piece line;
     uint64_t pid;
 
     if (fd < 0)
         return;
     lines_begin(&host->lines, fd, RECORD_ANY);
     while (count < sizeof(pids) / sizeof(pids[0]) && lines_next(&host->lines, &line))
-        if (text_next_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
+        if (piece_next_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
             pids[count++] = (uint32_t)pid;
     close(fd);
     for (size_t i = 0; i < count; i++) /* which uses the buffer of the lines */

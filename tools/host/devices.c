@@ -92,20 +92,20 @@ static void put_disk(struct reading *reading, struct slot *slot, const uint64_t 
     slot->kept[KEPT_WRITES] = fields[FIELD_WRITES];
 }
 
-static void read_disk(struct reading *reading, struct text line)
+static void read_disk(struct reading *reading, struct piece line)
 {
     uint64_t fields[FIELDS_MOST];
-    struct text name;
+    struct piece name;
     struct slot *slot;
     size_t count;
 
-    if (text_numbers(&line, fields, 2) < 2 || !text_word(&line, &name)) {
+    if (piece_numbers(&line, fields, 2) < 2 || !piece_word(&line, &name)) {
         reading->host->counts.not_understood++;
         return;
     }
-    if (TEXT_BEGINS(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
+    if (PIECE_BEGINS(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
         return; /* many loop devices are so */
-    if ((count = text_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
+    if ((count = piece_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -119,7 +119,7 @@ static void read_disk(struct reading *reading, struct text line)
 void read_disks(struct reading *reading)
 {
     struct host *const host = reading->host;
-    struct text line;
+    struct piece line;
 
     if (!begin_file(host, FILE_DISKSTATS, RECORD_ANY))
         return;
@@ -134,23 +134,23 @@ void read_disks(struct reading *reading)
 #define HEADING_LINES  2
 #define NETWORK_FIELDS 12 /* up to the dropped ones that were to be sent */
 
-static void read_network(struct reading *reading, struct text line)
+static void read_network(struct reading *reading, struct piece line)
 {
     /* the columns of the values, in their order */
     static const size_t columns[] = {0, 8, 1, 9, 2, 10, 3, 11};
-    const char *const colon = memrchr(line.at, ':', text_length(line));
+    const char *const colon = memrchr(line.at, ':', piece_length(line));
     uint64_t fields[NETWORK_FIELDS];
     bool has_done = false;
-    struct text name;
+    struct piece name;
     struct slot *slot;
 
     if (!colon) {
         reading->host->counts.not_understood++;
         return;
     }
-    name = (struct text){line.at + strspn(line.at, " "), colon};
+    name = (struct piece){line.at + strspn(line.at, " "), colon};
     line.at = colon + 1;
-    if (name.at >= name.end || text_numbers(&line, fields, NETWORK_FIELDS) < NETWORK_FIELDS) {
+    if (name.at >= name.end || piece_numbers(&line, fields, NETWORK_FIELDS) < NETWORK_FIELDS) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -168,7 +168,7 @@ void read_networks(struct reading *reading)
 {
     struct host *const host = reading->host;
     size_t number = 0;
-    struct text line;
+    struct piece line;
 
     if (!begin_file(host, FILE_NET_DEV, RECORD_LINE))
         return;

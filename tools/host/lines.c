@@ -55,7 +55,7 @@ static bool fill(struct lines *lines)
 }
 
 /* A line is there, or all that is left. */
-static bool find_line(struct lines *lines, struct text *line)
+static bool find_line(struct lines *lines, struct piece *line)
 {
     size_t looked_at = 0; /* of what is from begin on */
     const char *newline;
@@ -63,8 +63,8 @@ static bool find_line(struct lines *lines, struct text *line)
     do {
         line->at = lines->buffer + lines->begin;
         line->end = lines->buffer + lines->end;
-        newline = memchr(line->at + looked_at, '\n', text_length(*line) - looked_at);
-        looked_at = text_length(*line);
+        newline = memchr(line->at + looked_at, '\n', piece_length(*line) - looked_at);
+        looked_at = piece_length(*line);
     } while (!newline && fill(lines));
     if (newline) {
         line->end = newline;
@@ -79,7 +79,7 @@ static bool find_line(struct lines *lines, struct text *line)
     return true;
 }
 
-bool lines_next(struct lines *lines, struct text *line)
+bool lines_next(struct lines *lines, struct piece *line)
 {
     bool was_cut;
 

@@ -39,14 +39,14 @@ struct lines {
 #define RECORD_ANY   SIZE_MAX
 void lines_begin(struct lines *lines, int fd, size_t record);
 
-/* A piece of text: not ended by \0, and any bytes but that of the line's end. */
-struct text {
+/* A piece of a line: not ended by \0, and any bytes but that of the line's end. */
+struct piece {
     const char *at;
     const char *end;
 };
 
 /* It is in the buffer until the next call. */
-bool lines_next(struct lines *lines, struct text *line);
+bool lines_next(struct lines *lines, struct piece *line);
 
 /* Bytes of the file before the next line. */
 static inline size_t lines_offset(const struct lines *lines)
@@ -54,27 +54,27 @@ static inline size_t lines_offset(const struct lines *lines)
     return (size_t)lines->offset - (lines->end - lines->begin);
 }
 
-static inline size_t text_length(struct text text)
+static inline size_t piece_length(struct piece text)
 {
     return (size_t)(text.end - text.at);
 }
 
-static inline bool text_is(struct text text, const char *other, size_t length)
+static inline bool piece_is(struct piece text, const char *other, size_t length)
 {
-    return text_length(text) == length && memcmp(text.at, other, length) == 0;
+    return piece_length(text) == length && memcmp(text.at, other, length) == 0;
 }
 
-static inline bool text_begins(struct text text, const char *other, size_t length)
+static inline bool piece_begins(struct piece text, const char *other, size_t length)
 {
-    return text_length(text) >= length && memcmp(text.at, other, length) == 0;
+    return piece_length(text) >= length && memcmp(text.at, other, length) == 0;
 }
 
 /* of a literal */
-#define TEXT_IS(text, literal)     text_is(text, literal, sizeof(literal) - 1)
-#define TEXT_BEGINS(text, literal) text_begins(text, literal, sizeof(literal) - 1)
+#define PIECE_IS(text, literal)     piece_is(text, literal, sizeof(literal) - 1)
+#define PIECE_BEGINS(text, literal) piece_begins(text, literal, sizeof(literal) - 1)
 
 /* The next word, which is taken off the line. false: there is no more. */
-static inline bool text_word(struct text *line, struct text *word)
+static inline bool piece_word(struct piece *line, struct piece *word)
 {
     while (line->at < line->end && (*line->at == ' ' || *line->at == '\t'))
         line->at++;
@@ -86,7 +86,7 @@ static inline bool text_word(struct text *line, struct text *word)
 }
 
 /* The whole text is a decimal number that fits. */
-static inline bool text_number(struct text text, uint64_t *number)
+static inline bool piece_number(struct piece text, uint64_t *number)
 {
     uint64_t value = 0;
 
@@ -105,7 +105,7 @@ static inline bool text_number(struct text text, uint64_t *number)
 
 /* The numbers that the line goes on with, at most `most`, which are taken off it. This is what most
  * of the reading costs. */
-static inline size_t text_numbers(struct text *line, uint64_t *numbers, size_t most)
+static inline size_t piece_numbers(struct piece *line, uint64_t *numbers, size_t most)
 {
     const char *const end = line->end;
     const char *at = line->at;
@@ -122,7 +122,7 @@ static inline size_t text_numbers(struct text *line, uint64_t *numbers, size_t m
             value = value * 10 + digit;
         if (at == digits || (at < end && *at != ' ' && *at != '\t'))
             break;
-        if (at - digits >= DIGITS_SAFE && !text_number((struct text){digits, at}, &value))
+        if (at - digits >= DIGITS_SAFE && !piece_number((struct piece){digits, at}, &value))
             break;
         line->at = at;
         numbers[count++] = value;
@@ -130,9 +130,9 @@ static inline size_t text_numbers(struct text *line, uint64_t *numbers, size_t m
     return count;
 }
 
-static inline bool text_next_number(struct text *line, uint64_t *number)
+static inline bool piece_next_number(struct piece *line, uint64_t *number)
 {
-    return text_numbers(line, number, 1) == 1;
+    return piece_numbers(line, number, 1) == 1;
 }
 
 #endif

@@ -103,11 +103,11 @@ struct reading {
 /* The slots that a kind may use. */
 void slots_of(enum host_kind kind, size_t *first, size_t *count);
 /* The instance's, found or new; NULL: not wanted, no room, or it was there before in this file. */
-struct slot *slot_find(struct reading *reading, struct text name, bool matters);
+struct slot *slot_find(struct reading *reading, struct piece name, bool matters);
 /* Of a group that has but one. */
 struct slot *slot_single(struct reading *reading);
 /* NULL: no room, counted. Its files are -1. */
-struct slot *slot_take(struct host *host, enum host_kind kind, struct text name);
+struct slot *slot_take(struct host *host, enum host_kind kind, struct piece name);
 void slot_release(struct host *host, enum host_kind kind, struct slot *slot);
 
 /* Those that are used; the one that is given may be released. */

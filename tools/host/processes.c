@@ -38,7 +38,7 @@ enum {
 };
 
 /* All of the file, as a name may have a \n in it. */
-static bool read_stat(struct host *host, int fd, struct text *stat)
+static bool read_stat(struct host *host, int fd, struct piece *stat)
 {
     const ssize_t got = pread(fd, host->lines.buffer, LINES_BYTES, 0);
 
@@ -52,28 +52,28 @@ static bool read_stat(struct host *host, int fd, struct text *stat)
 }
 
 /* The name, taken off with what is before it. */
-static bool take_name(struct text *stat, struct text *name)
+static bool take_name(struct piece *stat, struct piece *name)
 {
-    const char *const open = memchr(stat->at, '(', text_length(*stat));
-    const char *const close = memrchr(stat->at, ')', text_length(*stat));
+    const char *const open = memchr(stat->at, '(', piece_length(*stat));
+    const char *const close = memrchr(stat->at, ')', piece_length(*stat));
 
     if (!open || !close || close < open)
         return false;
-    *name = (struct text){open + 1, close};
+    *name = (struct piece){open + 1, close};
     stat->at = close + 1;
     return true;
 }
 
 /* Words, of which some may be negative: those are 0. */
-static size_t read_fields(struct text stat, uint64_t fields[STAT_FIELDS])
+static size_t read_fields(struct piece stat, uint64_t fields[STAT_FIELDS])
 {
-    struct text word;
+    struct piece word;
     size_t count = 0;
 
-    if (!text_word(&stat, &word)) /* its state */
+    if (!piece_word(&stat, &word)) /* its state */
         return 0;
-    while (count < STAT_FIELDS && text_word(&stat, &word)) {
-        if (!text_number(word, &fields[count]))
+    while (count < STAT_FIELDS && piece_word(&stat, &word)) {
+        if (!piece_number(word, &fields[count]))
             fields[count] = 0;
         count++;
     }
@@ -86,8 +86,8 @@ static bool put_stat(struct reading *reading, const struct slot *slot)
     struct host *const host = reading->host;
     const uint64_t ns_per_tick = NS_PER_S / host->ticks_per_s;
     uint64_t fields[STAT_FIELDS];
-    struct text stat;
-    struct text name;
+    struct piece stat;
+    struct piece name;
 
     if (!read_stat(host, slot->fds[PID_STAT], &stat))
         return false;
@@ -119,18 +119,18 @@ static void put_io(struct reading *reading, struct slot *slot)
     };
     struct host *const host = reading->host;
     size_t next = 0; /* they are in this order */
-    struct text line;
-    struct text name;
+    struct piece line;
+    struct piece name;
     uint64_t value;
 
     if (slot->fds[PID_IO] < 0)
         return;
     lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
     while (next < sizeof(fields) / sizeof(fields[0]) && lines_next(&host->lines, &line)) {
-        if (!text_word(&line, &name) ||
-            !text_is(name, fields[next].name, strlen(fields[next].name)))
+        if (!piece_word(&line, &name) ||
+            !piece_is(name, fields[next].name, strlen(fields[next].name)))
             continue;
-        if (text_next_number(&line, &value))
+        if (piece_next_number(&line, &value))
             put_value(reading, fields[next].i, value);
         else
             host->counts.not_understood++;
@@ -220,16 +220,16 @@ static void watch(struct host *host, uint32_t pid, bool by_name)
     char name[HOST_NAME_BYTES];
     char comm[COMM_ROOM];
     struct slot *slot = NULL;
-    struct text stat;
-    struct text text;
+    struct piece stat;
+    struct piece text;
 
     if (fd < 0)
         return;
     if (read_stat(host, fd, &stat) && take_name(&stat, &text)) {
-        (void)snprintf(comm, sizeof(comm), "%.*s", (int)text_length(text), text.at);
+        (void)snprintf(comm, sizeof(comm), "%.*s", (int)piece_length(text), text.at);
         (void)snprintf(name, sizeof(name), "%s[%u]", comm, pid);
         if (!by_name || patterns_match(&host->patterns[HOST_PROCESS], PATTERN_NAME, comm, 0))
-            slot = slot_take(host, HOST_PROCESS, (struct text){name, name + strlen(name)});
+            slot = slot_take(host, HOST_PROCESS, (struct piece){name, name + strlen(name)});
     }
     if (!slot) {
         close(fd);
@@ -263,7 +263,7 @@ static bool list_process(void *context, int folder, const char *name, unsigned c
 
     (void)folder;
     (void)type;
-    if (!text_number((struct text){name, name + strlen(name)}, &pid) || pid == 0 ||
+    if (!piece_number((struct piece){name, name + strlen(name)}, &pid) || pid == 0 ||
         pid > UINT32_MAX >> 2)
         return true;
     while (listing->at < before->count && before->list[listing->at] >> 2 < pid)

@@ -61,10 +61,10 @@ void slots_of(enum host_kind kind, size_t *first, size_t *count)
     *count = kinds[kind].slots;
 }
 
-static bool slot_is(const struct slot *slot, struct text name)
+static bool slot_is(const struct slot *slot, struct piece name)
 {
-    return slot->is_used && text_length(name) < HOST_NAME_BYTES &&
-           memcmp(slot->name, name.at, text_length(name)) == 0 && !slot->name[text_length(name)];
+    return slot->is_used && piece_length(name) < HOST_NAME_BYTES &&
+           memcmp(slot->name, name.at, piece_length(name)) == 0 && !slot->name[piece_length(name)];
 }
 
 struct each each_of(const struct host *host, enum host_kind kind)
@@ -86,9 +86,9 @@ struct slot *each_next(struct host *host, struct each *each)
     return &host->slots[each->at++];
 }
 
-struct slot *slot_take(struct host *host, enum host_kind kind, struct text name)
+struct slot *slot_take(struct host *host, enum host_kind kind, struct piece name)
 {
-    const size_t length = text_length(name);
+    const size_t length = piece_length(name);
     size_t first;
     size_t count;
 
@@ -125,28 +125,28 @@ void slot_release(struct host *host, enum host_kind kind, struct slot *slot)
     host->counts.ended++;
 }
 
-static bool is_wanted(const struct reading *reading, struct text name, bool matters)
+static bool is_wanted(const struct reading *reading, struct piece name, bool matters)
 {
     const struct patterns *const patterns = &reading->host->patterns[reading->kind];
     char copy[HOST_NAME_BYTES];
 
     if (patterns->count == 0 || reading->kind == HOST_CPU)
         return matters;
-    if (text_length(name) >= sizeof(copy))
+    if (piece_length(name) >= sizeof(copy))
         return true; /* so that it is counted */
-    memcpy(copy, name.at, text_length(name));
-    copy[text_length(name)] = '\0';
+    memcpy(copy, name.at, piece_length(name));
+    copy[piece_length(name)] = '\0';
     return patterns_match(patterns, PATTERN_NAME, copy, 0);
 }
 
 struct slot *slot_single(struct reading *reading)
 {
-    static const struct text none = {"", ""};
+    static const struct piece none = {"", ""};
 
     return slot_find(reading, none, true);
 }
 
-struct slot *slot_find(struct reading *reading, struct text name, bool matters)
+struct slot *slot_find(struct reading *reading, struct piece name, bool matters)
 {
     struct host *const host = reading->host;
     uint16_t *const order = host->order[reading->kind];

@@ -6,9 +6,12 @@
 #include "service.h"
 
 #include "../../libblkin/metric.h"
+#include "filter.h"
+#include "keep.h"
 #include "monotonic.h"
 #include "recording.h"
 #include "sample.h"
+#include "send.h"
 #include "service/control.h"
 #include "service/notify.h"
 #include "service/say.h"
@@ -31,7 +34,10 @@ struct service {
     struct loop *loop;
     struct control *control; /* NULL: another one samples this host */
     struct host *host;
+    struct host_filter *filter;
     struct host_recording recording;
+    struct host_keep keep;
+    struct host_send *send; /* NULL: to nobody */
     struct timer tick;
     struct watchdog watchdog;
     int64_t start_ns;
@@ -53,15 +59,24 @@ static void say_state(struct service *service, bt_logging_level level, const cha
 static json_t *status_json(struct service *service)
 {
     const struct host_counts counts = host_counts(service->host);
+    const struct host_filter_counts filtered = host_filter_counts(service->filter);
+    const struct host_keep_counts kept = service->keep.counts;
+    json_t *sent = host_send_json(service->send);
+    json_t *json = json_pack(
+        "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
+        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+        service->is_on ? "recording" : "no session records blkin:metric", "started",
+        json_time(service->start_ns), "counters", "samples", (json_int_t)counts.samples,
+        "held_back", (json_int_t)filtered.held_back, "crossings", (json_int_t)filtered.crossings,
+        "keeps_asked", (json_int_t)kept.asked, "keeps_joined", (json_int_t)kept.joined,
+        "keeps_not_taken", (json_int_t)kept.unasked, "skipped", (json_int_t)counts.skipped,
+        "unreadable", (json_int_t)counts.unreadable, "not_understood",
+        (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
+        (json_int_t)counts.no_room, "messages", say_last());
 
-    return json_pack("{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
-                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
-                     service->is_on ? "recording" : "no session records blkin:metric", "started",
-                     json_time(service->start_ns), "counters", "samples",
-                     (json_int_t)counts.samples, "skipped", (json_int_t)counts.skipped,
-                     "unreadable", (json_int_t)counts.unreadable, "not_understood",
-                     (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended,
-                     "no_room", (json_int_t)counts.no_room, "messages", say_last());
+    if (sent)
+        (void)json_object_set_new(json, "sent", sent);
+    return json;
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -88,17 +103,54 @@ static void name_provider(void)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
+static void take(void *context, const struct host_sample *sample)
+{
+    struct service *service = context;
+
+    if (service->is_on)
+        host_record(&service->recording, sample);
+    if (service->send)
+        host_send(service->send, sample);
+}
+
+static void keep(void *context, int64_t last_ms, const char *why)
+{
+    struct service *service = context;
+
+    host_keep_ask(&service->keep, last_ms, why);
+}
+
+static struct host_filter *open_filter(struct service *service, const struct config *config,
+                                       struct error *error)
+{
+    const struct host_filter_callbacks on = {take, keep, service};
+    struct host_rules rules;
+    struct host_filter *filter;
+
+    if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
+        return NULL;
+    filter = host_filter_new(&rules, &on);
+    if (!filter)
+        error_set(error, "out of memory");
+    return filter;
+}
+
 static bool open_host(struct service *service, const struct config *config, struct error *error)
 {
     struct host_config wanted;
+    struct host_filter *filter = open_filter(service, config, error);
     struct host *host = NULL;
 
-    if (host_settings_read(config, &wanted, error))
+    if (filter && host_settings_read(config, &wanted, error))
         host = host_open(&wanted, error);
-    if (!host)
+    if (!host) {
+        host_filter_free(filter);
         return false;
+    }
     host_close(service->host);
+    host_filter_free(service->filter);
     service->host = host;
+    service->filter = filter;
     memset(&service->recording, 0, sizeof(service->recording));
     return true;
 }
@@ -125,13 +177,13 @@ static int64_t sample(struct service *service)
     service->is_on = blkin_metric_is_on();
     if (service->is_on && !was_on)
         service->is_on = begin_to_record(service);
-    if (!service->is_on) {
-        if (was_on || !*service->said)
-            say_state(service, BT_LOGGING_LEVEL_INFO,
-                      "no session records blkin:metric: waiting for one");
+    host_send_poll(service->send);
+    if (!service->is_on && (was_on || !*service->said))
+        say_state(service, BT_LOGGING_LEVEL_INFO,
+                  "no session records blkin:metric: waiting for one");
+    if (!service->is_on && !service->send)
         return SILENT_MS;
-    }
-    host_sample(service->host, (uint64_t)clock_ns(), host_record, &service->recording);
+    host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
     now = (uint64_t)clock_ns();
     next = host_next(service->host);
     if (next <= now)
@@ -195,8 +247,13 @@ static const char *take_configuration(struct service *service)
     if (!config)
         return "the configuration is wrong, the old one holds: see `blkin config check`, and what "
                "the service has said";
-    if (!open_host(service, config, &error)) {
+    host_send_close(service->send); /* it has the port */
+    service->send = NULL;
+    if (!host_send_open(config, service->loop, &service->send, &error) ||
+        !open_host(service, config, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        host_send_close(service->send);
+        (void)host_send_open(service->config, service->loop, &service->send, &error);
         config_free(config);
         return "the configuration is wrong, the old one holds: see what the service has said";
     }
@@ -237,7 +294,8 @@ static int run(struct service *service)
 {
     struct error error;
 
-    if (!open_host(service, service->config, &error)) {
+    if (!open_host(service, service->config, &error) ||
+        !host_send_open(service->config, service->loop, &service->send, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
         return 1;
     }
@@ -268,11 +326,15 @@ int host_serve(struct config *config)
         say(BT_LOGGING_LEVEL_ERROR, "cannot begin: %s", strerror(errno));
         config_free(config);
     } else {
+        host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
         status = run(service);
         if (service->control)
             control_close(service->control);
+        host_keep_close(&service->keep);
         loop_free(service->loop);
+        host_send_close(service->send);
         host_close(service->host);
+        host_filter_free(service->filter);
         config_free(service->config);
     }
     free(service);

@@ -6,6 +6,7 @@
 #include "settings.h"
 
 #include "duration.h"
+#include "filter_rule.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +76,11 @@ bool host_settings_parse(enum host_kind kind, const char *text, struct host_want
 bool host_settings_check(const char *key, const char *text, struct error *error)
 {
     struct host_wanted ignored;
+    struct host_rules rules;
     char known[WORD_MAX];
+
+    if (strcmp(key, "host-filters") == 0)
+        return host_rules_parse(&rules, text, error);
 
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         key_of(kind, known);
@@ -87,7 +92,10 @@ bool host_settings_check(const char *key, const char *text, struct error *error)
 
 bool host_settings_read(const struct config *config, struct host_config *host, struct error *error)
 {
+    const char *const root = config_text(config, "host-root");
+
     host_config_default(host);
+    host->root = root && *root ? root : NULL;
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         struct error why;
         const char *text;

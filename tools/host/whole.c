@@ -18,7 +18,7 @@ static uint64_t not_smaller(uint64_t *kept, uint64_t time)
     return *kept = time;
 }
 
-static void read_cpu_line(struct reading *reading, struct text name, struct text line)
+static void read_cpu_line(struct reading *reading, struct piece name, struct piece line)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
     uint64_t ticks[CPU_TIMES];
@@ -31,7 +31,7 @@ static void read_cpu_line(struct reading *reading, struct text name, struct text
         return;
     else
         name.at -= strlen("cpu");
-    if (text_numbers(&line, ticks, CPU_TIMES) < CPU_TIMES) {
+    if (piece_numbers(&line, ticks, CPU_TIMES) < CPU_TIMES) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -45,21 +45,21 @@ static void read_cpu_line(struct reading *reading, struct text name, struct text
     give(reading, slot);
 }
 
-static void read_queue_line(struct host *host, struct text name, struct text line)
+static void read_queue_line(struct host *host, struct piece name, struct piece line)
 {
     size_t i;
 
-    if (TEXT_IS(name, "procs_running"))
+    if (PIECE_IS(name, "procs_running"))
         i = QUEUE_RUNNING;
-    else if (TEXT_IS(name, "procs_blocked"))
+    else if (PIECE_IS(name, "procs_blocked"))
         i = QUEUE_BLOCKED;
-    else if (TEXT_IS(name, "ctxt"))
+    else if (PIECE_IS(name, "ctxt"))
         i = QUEUE_SWITCHES;
-    else if (TEXT_IS(name, "processes"))
+    else if (PIECE_IS(name, "processes"))
         i = QUEUE_CREATED;
     else
         return;
-    if (!text_next_number(&line, &host->stat.values[i])) {
+    if (!piece_next_number(&line, &host->stat.values[i])) {
         host->counts.not_understood++;
         return;
     }
@@ -69,8 +69,8 @@ static void read_queue_line(struct host *host, struct text name, struct text lin
 static bool read_stat(struct reading *reading)
 {
     struct host *const host = reading->host;
-    struct text line;
-    struct text name;
+    struct piece line;
+    struct piece name;
 
     host->stat.tick = host->tick;
     host->stat.monotonic = reading->monotonic;
@@ -78,9 +78,9 @@ static bool read_stat(struct reading *reading)
     if (!begin_file(host, FILE_STAT, RECORD_WHOLE))
         return false;
     while (lines_next(&host->lines, &line)) {
-        if (!text_word(&line, &name))
+        if (!piece_word(&line, &name))
             continue;
-        if (!TEXT_BEGINS(name, "cpu"))
+        if (!PIECE_BEGINS(name, "cpu"))
             read_queue_line(host, name, line);
         else if (reading->kind == HOST_CPU)
             read_cpu_line(reading, name, line);
@@ -95,14 +95,14 @@ void read_cpu(struct reading *reading)
 }
 
 /* "0.52": in percent */
-static bool text_hundredths(struct text word, uint64_t *value)
+static bool piece_hundredths(struct piece word, uint64_t *value)
 {
-    const char *const point = memchr(word.at, '.', text_length(word));
+    const char *const point = memchr(word.at, '.', piece_length(word));
     uint64_t fraction;
 
     if (!point || word.end - point != 3 ||
-        !text_number((struct text){point + 1, word.end}, &fraction) ||
-        !text_number((struct text){word.at, point}, value))
+        !piece_number((struct piece){point + 1, word.end}, &fraction) ||
+        !piece_number((struct piece){word.at, point}, value))
         return false;
     *value = times(*value, 100);
     *value += *value > UINT64_MAX - fraction ? 0 : fraction;
@@ -112,15 +112,15 @@ static bool text_hundredths(struct text word, uint64_t *value)
 static void read_load(struct reading *reading)
 {
     struct host *const host = reading->host;
-    struct text line = {"", ""};
-    struct text word;
+    struct piece line = {"", ""};
+    struct piece word;
     uint64_t load;
 
     if (!begin_file(host, FILE_LOADAVG, RECORD_WHOLE))
         return;
     lines_next(&host->lines, &line);
     for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
-        if (text_word(&line, &word) && text_hundredths(word, &load))
+        if (piece_word(&line, &word) && piece_hundredths(word, &load))
             put_value(reading, i, load);
         else
             host->counts.not_understood++;
@@ -172,10 +172,10 @@ static const struct field event_fields[] = {
 };
 #define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
-static const struct field *field_find(const struct field *fields, size_t count, struct text name)
+static const struct field *field_find(const struct field *fields, size_t count, struct piece name)
 {
     for (size_t i = 0; i < count; i++)
-        if (text_is(name, fields[i].name, fields[i].length))
+        if (piece_is(name, fields[i].name, fields[i].length))
             return &fields[i];
     return NULL;
 }
@@ -185,17 +185,17 @@ static void read_meminfo(struct reading *reading)
     struct host *const host = reading->host;
     size_t left = sizeof(memory_fields) / sizeof(memory_fields[0]);
     const struct field *field;
-    struct text line;
-    struct text name;
+    struct piece line;
+    struct piece name;
     uint64_t kb;
 
     if (!begin_file(host, FILE_MEMINFO, RECORD_WHOLE))
         return;
     while (left > 0 && lines_next(&host->lines, &line)) {
-        if (!text_word(&line, &name) || !(field = field_find(FIELDS(memory_fields), name)))
+        if (!piece_word(&line, &name) || !(field = field_find(FIELDS(memory_fields), name)))
             continue;
         left--;
-        if (text_next_number(&line, &kb))
+        if (piece_next_number(&line, &kb))
             put_value(reading, field->i, times(kb, 1024));
         else
             host->counts.not_understood++;
@@ -210,24 +210,24 @@ static void read_vmstat(struct reading *reading)
     uint64_t stalls = 0;
     size_t left = sizeof(event_fields) / sizeof(event_fields[0]);
     bool has_stalls = false;
-    struct text line;
-    struct text name;
+    struct piece line;
+    struct piece name;
     uint64_t count;
 
     if (!begin_file(host, FILE_VMSTAT, RECORD_LINE))
         return;
     host->lines.ask = host->vmstat_ask;
     while (left > 0 && lines_next(&host->lines, &line)) {
-        const bool is_stalls = TEXT_BEGINS(line, "allocstall");
+        const bool is_stalls = PIECE_BEGINS(line, "allocstall");
 
         /* of the hundreds of lines */
-        if (!is_stalls && !TEXT_BEGINS(line, "pswp") && !TEXT_BEGINS(line, "pgmajf") &&
-            !TEXT_BEGINS(line, "oom_"))
+        if (!is_stalls && !PIECE_BEGINS(line, "pswp") && !PIECE_BEGINS(line, "pgmajf") &&
+            !PIECE_BEGINS(line, "oom_"))
             continue;
-        if (!text_word(&line, &name) ||
+        if (!piece_word(&line, &name) ||
             (!is_stalls && !(field = field_find(FIELDS(event_fields), name))))
             continue;
-        if (!text_next_number(&line, &count)) {
+        if (!piece_next_number(&line, &count)) {
             host->counts.not_understood++;
         } else if (is_stalls) {
             stalls += count; /* one of each zone */
@@ -262,19 +262,19 @@ void read_memory(struct reading *reading)
 void read_pressure_lines(struct reading *reading, size_t first)
 {
     struct host *const host = reading->host;
-    struct text line;
-    struct text word;
+    struct piece line;
+    struct piece word;
     uint64_t us;
 
     while (lines_next(&host->lines, &line)) {
-        const size_t i = first + TEXT_BEGINS(line, "full ");
+        const size_t i = first + PIECE_BEGINS(line, "full ");
         bool is_known = false;
 
-        while (text_word(&line, &word)) {
-            if (!TEXT_BEGINS(word, "total="))
+        while (piece_word(&line, &word)) {
+            if (!PIECE_BEGINS(word, "total="))
                 continue;
             word.at += strlen("total=");
-            is_known = text_number(word, &us);
+            is_known = piece_number(word, &us);
         }
         if (is_known)
             put_value(reading, i, times(us, NS_PER_US));
@@ -313,11 +313,11 @@ static const struct field tcp_fields[] = {
     FIELD("InErrs", TCP_RECEIVE_ERRORS), FIELD("OutRsts", TCP_RESETS_SENT),
 };
 
-static void learn_tcp(struct host *host, struct text line)
+static void learn_tcp(struct host *host, struct piece line)
 {
-    struct text name;
+    struct piece name;
 
-    for (host->tcp_count = 0; host->tcp_count < HOST_METRICS_MAX && text_word(&line, &name);
+    for (host->tcp_count = 0; host->tcp_count < HOST_METRICS_MAX && piece_word(&line, &name);
          host->tcp_count++) {
         const struct field *const field = field_find(FIELDS(tcp_fields), name);
 
@@ -325,16 +325,16 @@ static void learn_tcp(struct host *host, struct text line)
     }
 }
 
-static void read_tcp_values(struct reading *reading, struct text line)
+static void read_tcp_values(struct reading *reading, struct piece line)
 {
     struct host *const host = reading->host;
-    struct text word;
+    struct piece word;
     uint64_t value;
 
-    for (size_t i = 0; i < host->tcp_count && text_word(&line, &word); i++) {
+    for (size_t i = 0; i < host->tcp_count && piece_word(&line, &word); i++) {
         if (host->tcp_metrics[i] < 0)
             continue;
-        if (text_number(word, &value))
+        if (piece_number(word, &value))
             put_value(reading, (size_t)host->tcp_metrics[i], value);
         else
             host->counts.not_understood++;
@@ -345,13 +345,13 @@ void read_tcp(struct reading *reading)
 {
     struct host *const host = reading->host;
     bool is_second = false;
-    struct text line;
-    struct text word;
+    struct piece line;
+    struct piece word;
 
     if (!begin_file(host, FILE_NET_SNMP, RECORD_WHOLE))
         return;
     while (lines_next(&host->lines, &line)) {
-        if (!TEXT_BEGINS(line, "Tcp: ") || !text_word(&line, &word))
+        if (!PIECE_BEGINS(line, "Tcp: ") || !piece_word(&line, &word))
             continue;
         if (is_second)
             read_tcp_values(reading, line);

@@ -79,6 +79,45 @@ static bool pick_wanted(const struct fetch_order *order, const char *snapshot, c
     return is_well;
 }
 
+/* ---- what the host did ----------------------------------------------------------------------- */
+
+/* Of before the first trace, so that a counter has a value to begin with, and its name. */
+#define HOST_LEAD_NS INT64_C(10000000000)
+
+/* When the first trace began, by the trace's clock; 0: of one it is not known. */
+static int64_t first_began(const struct request *requests, int64_t offset_ns)
+{
+    int64_t first_ns = INT64_MAX;
+
+    if (requests->last_ms > 0)
+        return requests->came_mono_ns - requests->last_ms * 1000000;
+    for (const struct request *r = requests; r; r = r->next) {
+        for (size_t i = 0; i < r->count; i++) {
+            if (!r->traces[i].begin_ns)
+                return 0;
+            if (r->traces[i].begin_ns < first_ns)
+                first_ns = r->traces[i].begin_ns;
+        }
+    }
+    return first_ns - offset_ns;
+}
+
+/* Without it the traces are as they are: that LTTng fails is said elsewhere. */
+static void pick_host(const struct fetch_order *order, const char *snapshot, const char *made,
+                      int64_t offset_ns)
+{
+    const int64_t from_ns = first_began(order->requests, offset_ns) - HOST_LEAD_NS;
+    const struct pick_spec spec = {.from_clock = from_ns > 0 ? (uint64_t)from_ns : 0,
+                                   .until_clock = UINT64_MAX};
+    struct pick_result ignored;
+    struct error error;
+    char to[PATH_ROOM];
+
+    path_set(to, "%s/host", made);
+    if (!pick(snapshot, to, &spec, &ignored, &error))
+        (void)tree_remove(to);
+}
+
 /* ---- the files ------------------------------------------------------------------------------- */
 
 /* "ID FROM UNTIL WHY": what was sent before is not sent again. */
@@ -248,22 +287,44 @@ static bool take_whole_snapshot(const struct fetch_order *order, const char *sna
            (!order->requests || !lacks_newest(result) || take_snapshot(order, snapshot, result));
 }
 
+static bool take_host_snapshot(const struct fetch_order *order, const char *snapshot)
+{
+    struct error ignored;
+
+    return order->requests && order->host_session && tree_remove(snapshot) &&
+           session_snapshot(order->host_session, snapshot, 0, &ignored);
+}
+
+/* host: a snapshot, or NULL. */
+static bool make_kept(const struct fetch_order *order, const char *snapshot, const char *host,
+                      const char *made, struct fetch_result *result)
+{
+    if (!tree_remove(made) || !pick_wanted(order, snapshot, made, result))
+        return false;
+    if (host && result->picked.packets_kept > 0)
+        pick_host(order, host, made, result->offset_ns);
+    return keep(order, made, result);
+}
+
 bool fetch(const void *argument, void *to)
 {
     const struct fetch_order *order = argument;
     struct fetch_result *result = to;
-    char snapshot[PATH_ROOM], made[PATH_ROOM];
+    char snapshot[PATH_ROOM], host[PATH_ROOM], made[PATH_ROOM];
 
     (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     path_set(snapshot, "%s/snapshot", order->folder);
+    path_set(host, "%s/snapshot-host", order->folder);
     path_set(made, "%s/kept-%" PRIu64 ".new", order->folder, order->number);
     if (take_whole_snapshot(order, snapshot, result)) {
+        const bool has_host = take_host_snapshot(order, host);
+
         privileges_give_up();
-        if (order->requests && (!tree_remove(made) || !pick_wanted(order, snapshot, made, result) ||
-                                !keep(order, made, result)))
+        if (order->requests && !make_kept(order, snapshot, has_host ? host : NULL, made, result))
             (void)tree_remove(made);
     }
     (void)tree_remove(snapshot);
+    (void)tree_remove(host);
     result->cpu_ms = cpu_ms();
     return true;
 }

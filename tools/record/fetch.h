@@ -2,8 +2,8 @@
  * Fetching: a snapshot of the ring, of which the packets are picked that have something of the
  * traces that are wanted, into a folder kept-N. A task: it may take seconds, and hang with LTTng.
  *
- * The folder kept-N holds the traces, a file "only" for the sink, and "requests": what it was
- * picked for, and until when. It is whole as soon as it is there.
+ * The folder kept-N holds the traces, what the host did meanwhile, a file "only" for the sink, and
+ * "requests": what it was picked for, and until when. It is whole as soon as it is there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,10 +19,11 @@
 
 struct fetch_order {
     const char *session;
-    const char *folder;   /* where snapshots and kept folders are */
-    uint64_t number;      /* kept-N */
-    uint64_t max_bytes;   /* of each stream; 0: all */
-    int64_t ring_mono_ns; /* before that nothing was recorded into this ring; 0: not known */
+    const char *host_session; /* of what the host did; NULL: none */
+    const char *folder;       /* where snapshots and kept folders are */
+    uint64_t number;          /* kept-N */
+    uint64_t max_bytes;       /* of each stream; 0: all */
+    int64_t ring_mono_ns;     /* before that nothing was recorded into this ring; 0: not known */
     const struct request *requests; /* none: only look at the ring */
     const struct fetched *fetched;
 };

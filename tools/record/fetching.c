@@ -274,6 +274,8 @@ static void start_fetch(struct agent *agent, struct request *requests)
                                 .requests = requests,
                                 .fetched = agent->fetched};
 
+    if (agent->sessions.specs[SESSION_HOST].events[0])
+        order.host_session = agent->sessions.specs[SESSION_HOST].name;
     order.max_bytes = requests ? limit_bytes(agent) : look_bytes(agent);
     order.number = agent->fetch_number = agent->kept.next_number++;
     agent->fetching = requests;

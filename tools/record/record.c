@@ -47,6 +47,7 @@ static const char usage[] =
 #define END_LIMIT_MS  30000
 #define ALARM_SUBBUF  16384 /* bytes */
 #define ALARM_SUBBUFS 8     /* per CPU and user: an alarm outlives as many polls */
+#define HOST_SUBBUFS  32    /* 17 s at 10 Hz, on one CPU; minutes at the default */
 #define RING_SUBBUF   (1 << 20)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -137,6 +138,7 @@ static void set_specs(struct agent *agent)
     const struct config *config = agent->config;
     struct session_spec *ring = &agent->sessions.specs[SESSION_RING];
     struct session_spec *alarm = &agent->sessions.specs[SESSION_ALARM];
+    struct session_spec *host = &agent->sessions.specs[SESSION_HOST];
     const char *name = config_text(config, "record-session");
 
     *ring = (struct session_spec){.mode = SESSION_SNAPSHOT,
@@ -145,10 +147,15 @@ static void set_specs(struct agent *agent)
     *alarm = (struct session_spec){
         .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = ALARM_SUBBUFS};
     (void)snprintf(ring->name, sizeof(ring->name), "%s", name);
-    session_set_events(ring, config_text(config, "events"), config_boolean(config, "host"));
+    session_set_events(ring, config_text(config, "events"), false);
     (void)snprintf(ring->filter, sizeof(ring->filter), "%s", config_text(config, "filter"));
+    *host = (struct session_spec){
+        .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = HOST_SUBBUFS};
     (void)snprintf(alarm->name, sizeof(alarm->name), "%.240s-alarm", name);
     (void)snprintf(alarm->events, sizeof(alarm->events), "blkin:slow");
+    (void)snprintf(host->name, sizeof(host->name), "%.240s-host", name);
+    if (config_boolean(config, "host"))
+        session_set_events(host, "", true);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -413,6 +420,7 @@ static void start_watcher(struct agent *agent)
     watcher->loop = agent->loop;
     watcher->session = agent->sessions.specs[SESSION_ALARM].name;
     watcher->poll_ms = config_integer(agent->config, "alarm-poll-ms");
+    watcher->heard = &agent->heard;
     watcher->begins = alarms_begin;
     watcher->alarm = alarms_take;
     watcher->polled = alarms_polled;

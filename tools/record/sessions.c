@@ -1,5 +1,5 @@
 /*
- * The two sessions of the agent.
+ * The sessions of the agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,6 +54,8 @@ static bool look(const void *argument, void *result)
     (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     report->state = RECORDS;
     for (int i = 0; i < SESSIONS; i++) {
+        if (!sessions->specs[i].events[0])
+            continue;
         if (sessions->is_anew[i])
             (void)session_destroy(sessions->specs[i].name, false, &ignored);
         if (!ensure(&sessions->specs[i], i == SESSION_RING, report, &report->is_new[i]))

@@ -1,6 +1,8 @@
 /*
- * The two sessions of the agent: the recorder's ring and the alarm's. Made or adopted, looked at
- * often, made anew when they are gone or a ring stands still. All that may hang is done in a task.
+ * The sessions of the agent: the recorder's ring, the alarm's, and a ring of what the host did, so
+ * that it is not overwritten by spans, and is at hand without looking for it among them. Made or
+ * adopted, looked at often, made anew when they are gone or a ring stands still. All that may hang
+ * is done in a task.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +19,7 @@ enum recording {
     RECORDS_FAILED
 };
 
-enum session_which { SESSION_RING, SESSION_ALARM, SESSIONS };
+enum session_which { SESSION_RING, SESSION_ALARM, SESSION_HOST, SESSIONS };
 
 struct sessions_report { /* a plain type: a task's result */
     enum recording state;
@@ -28,7 +30,7 @@ struct sessions_report { /* a plain type: a task's result */
 
 struct sessions {
     struct loop *loop;
-    struct session_spec specs[SESSIONS];
+    struct session_spec specs[SESSIONS]; /* one without events is not made */
     void (*looked)(void *context, const struct sessions_report *report); /* NULL: LTTng hangs */
     void *context;
     /* its own */
@@ -47,7 +49,7 @@ void sessions_look(struct sessions *sessions);
 /* The session is destroyed, with what it holds, and made again. */
 void sessions_make_anew(struct sessions *sessions, enum session_which which);
 
-/* A task_fn: both are destroyed. The argument is struct sessions, the result struct error. */
+/* A task_fn: all are destroyed. The argument is struct sessions, the result struct error. */
 bool sessions_end(const void *sessions, void *error);
 
 #endif

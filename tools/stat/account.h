@@ -6,9 +6,11 @@
 #ifndef BLKIN_TOOLS_STAT_ACCOUNT_H
 #define BLKIN_TOOLS_STAT_ACCOUNT_H
 
+#include "account/counters.h"
+
 #include <jansson.h>
 
-#define ACCOUNT_LINE_MAX 4352
+#define ACCOUNT_LINE_MAX (COUNTS_LINE_MAX + 256)
 
 /* values has the counters by their names; those that are not there are 0. */
 void account_line(const char *name, const json_t *values, char line[ACCOUNT_LINE_MAX]);

@@ -80,8 +80,8 @@ static bool begin_message(struct writer *writer)
     *at++ = PB_BYTES(1);
     part = at++;
     at = otlp_put_attribute(at, PB_BYTES(1), "service.name", text_of(DELTAS_SERVICE));
-    at = otlp_put_attribute(at, PB_BYTES(1), "service.instance.id",
-                            text_of(writer->head->instance));
+    at =
+        otlp_put_attribute(at, PB_BYTES(1), "service.instance.id", text_of(writer->head->instance));
     at = otlp_put_attribute(at, PB_BYTES(1), "messaging.consumer.group.name",
                             text_of(writer->head->group));
     at = pb_end(part, at);

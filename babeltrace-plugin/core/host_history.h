@@ -4,23 +4,23 @@
  *
  * Samples are raw: counters and gauges. What was meanwhile is in two of them, as the views of
  * analysis/host_view.h have it, and is computed when somebody asks. There is room for
- * SERIES_SAMPLES; when they are used up every second one of the older half goes, so that long ago
+ * HISTORY_SAMPLES; when they are used up every second one of the older half goes, so that long ago
  * is known in coarser steps, and not less of it. A sample that is lost costs as little.
  *
  * Everything is from a trace, and untrusted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_HOST_SERIES_H
-#define BLKIN_CORE_HOST_SERIES_H
+#ifndef BLKIN_CORE_HOST_HISTORY_H
+#define BLKIN_CORE_HOST_HISTORY_H
 
 #include "../analysis/host_view.h"
 #include "event.h"
 #include "state.h"
 
-#define SERIES_SAMPLES    64
-#define SERIES_VALUES_MAX 32
-#define SERIES_VIEWS_MAX  4
+#define HISTORY_SAMPLES    64
+#define HISTORY_VALUES_MAX 32
+#define HISTORY_VIEWS_MAX  4
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ struct layout {
     struct {
         uint32_t offset;
         uint32_t length;
-    } names[SERIES_VALUES_MAX];
+    } names[HISTORY_VALUES_MAX];
     uint32_t length;
     char text[]; /* as it came: NAME:UNIT:KIND NAME:UNIT:KIND */
 };
@@ -56,13 +56,13 @@ struct sample {
     int64_t time_ns;
     bool is_anew; /* of the time before it nothing is known: who counts has begun anew */
     bool is_seen; /* `views` are computed */
-    float views[SERIES_VIEWS_MAX]; /* of the time since the sample before; NaN: not known */
+    float views[HISTORY_VIEWS_MAX]; /* of the time since the sample before; NaN: not known */
     uint64_t values[];
 };
 
-struct series {
+struct history {
     const struct layout *layout;          /* NULL: its names have not come yet */
-    const struct host_view *const *views; /* SERIES_VIEWS_MAX of them; some may be NULL */
+    const struct host_view *const *views; /* HISTORY_VIEWS_MAX of them; some may be NULL */
     uint64_t thread; /* of the last sample: who has recorded it, and its number */
     uint64_t sequence;
     uint64_t period_ns;
@@ -72,34 +72,34 @@ struct series {
     char *samples;  /* oldest first; times ascend */
 };
 
-enum series_added {
-    SERIES_ADDED,
-    SERIES_UNNAMED, /* added: it will be of use when the names come */
-    SERIES_ANEW,    /* added; a counter is smaller than before */
-    SERIES_TWICE,   /* another session has recorded it, too */
-    SERIES_INVALID, /* it makes no sense */
-    SERIES_NO_ROOM,
+enum history_added {
+    HISTORY_ADDED,
+    HISTORY_UNNAMED, /* added: it will be of use when the names come */
+    HISTORY_ANEW,    /* added; a counter is smaller than before */
+    HISTORY_TWICE,   /* another session has recorded it, too */
+    HISTORY_INVALID, /* it makes no sense */
+    HISTORY_NO_ROOM,
 };
 
 /* Into one that began as all zeros, but for `views`. */
-enum series_added series_add(struct series *series, struct layouts *layouts,
-                             const struct event *event, int64_t time_ns);
-void series_free(struct series *series);
+enum history_added history_add(struct history *history, struct layouts *layouts,
+                               const struct event *event, int64_t time_ns);
+void history_free(struct history *history);
 
-static inline size_t series_sample_size(const struct series *series)
+static inline size_t history_sample_size(const struct history *history)
 {
-    return sizeof(struct sample) + series->value_count * sizeof(uint64_t);
+    return sizeof(struct sample) + history->value_count * sizeof(uint64_t);
 }
 
-static inline struct sample *series_at(const struct series *series, uint32_t i)
+static inline struct sample *history_at(const struct history *history, uint32_t i)
 {
-    return (struct sample *)(void *)(series->samples + i * series_sample_size(series));
+    return (struct sample *)(void *)(history->samples + i * history_sample_size(history));
 }
 
 /* The time of the last one; INT64_MIN: there is none. */
-static inline int64_t series_last_ns(const struct series *series)
+static inline int64_t history_last_ns(const struct history *history)
 {
-    return series->count ? series_at(series, series->count - 1)->time_ns : INT64_MIN;
+    return history->count ? history_at(history, history->count - 1)->time_ns : INT64_MIN;
 }
 
 /* ---- what they tell -------------------------------------------------------------------------- */
@@ -117,14 +117,15 @@ struct range {
 
 /*
  * The i-th view in the time from start_ns to end_ns. Steps that are much longer than the period
- * tell nothing of it, unless it is as long itself: SERIES_STEP_PERIODS.
+ * tell nothing of it, unless it is as long itself: HISTORY_STEP_PERIODS.
  */
-#define SERIES_STEP_PERIODS 4
-struct range series_range(struct series *series, unsigned view, int64_t start_ns, int64_t end_ns);
+#define HISTORY_STEP_PERIODS 4
+struct range history_range(struct history *history, unsigned view, int64_t start_ns,
+                           int64_t end_ns);
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-void series_save(const struct series *series, struct state_writer *writer);
-void series_restore(struct series *series, struct layouts *layouts, struct state_reader *reader);
+void history_save(const struct history *history, struct state_writer *writer);
+void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "host_series.h"
+#include "host_history.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static bool read_names(struct layout *layout)
         bool is_counter;
         size_t length;
 
-        if (layout->count == SERIES_VALUES_MAX || !read_name(word, &length, &is_counter))
+        if (layout->count == HISTORY_VALUES_MAX || !read_name(word, &length, &is_counter))
             return false;
         layout->names[layout->count].offset = (uint32_t)(word.data - layout->text);
         layout->names[layout->count].length = (uint32_t)length;
@@ -130,7 +130,7 @@ static uint32_t read_values(struct text text, uint64_t *values)
     uint32_t count = 0;
 
     while (text.length) {
-        if (count == SERIES_VALUES_MAX || !read_number(take_word(&text), &values[count]))
+        if (count == HISTORY_VALUES_MAX || !read_number(take_word(&text), &values[count]))
             return 0;
         count++;
     }
@@ -139,76 +139,76 @@ static uint32_t read_values(struct text text, uint64_t *values)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-void series_free(struct series *series)
+void history_free(struct history *history)
 {
-    free(series->samples);
-    series->samples = NULL;
-    series->count = series->room = 0;
+    free(history->samples);
+    history->samples = NULL;
+    history->count = history->room = 0;
 }
 
 /* Every second one of the older half: the time between its neighbours is looked at anew. */
-static void thin_out(struct series *series)
+static void thin_out(struct history *history)
 {
-    const size_t size = series_sample_size(series);
-    const uint32_t half = series->count / 2;
+    const size_t size = history_sample_size(history);
+    const uint32_t half = history->count / 2;
     uint32_t to = 1;
 
-    for (uint32_t i = 2; i < series->count; i += i < half ? 2 : 1) {
-        struct sample *sample = series_at(series, i);
+    for (uint32_t i = 2; i < history->count; i += i < half ? 2 : 1) {
+        struct sample *sample = history_at(history, i);
 
         if (i <= half) {
-            sample->is_anew |= series_at(series, i - 1)->is_anew;
+            sample->is_anew |= history_at(history, i - 1)->is_anew;
             sample->is_seen = false;
         }
-        memmove(series_at(series, to++), sample, size);
+        memmove(history_at(history, to++), sample, size);
     }
-    series->count = to;
+    history->count = to;
 }
 
 /* Returns false when out of memory. */
-static bool begin_anew(struct series *series, uint32_t value_count)
+static bool begin_anew(struct history *history, uint32_t value_count)
 {
-    series->count = 0;
-    if (series->samples && series->value_count == value_count)
+    history->count = 0;
+    if (history->samples && history->value_count == value_count)
         return true;
-    series_free(series);
-    series->value_count = value_count;
-    series->samples = malloc(SERIES_SAMPLES * series_sample_size(series));
-    if (series->samples)
-        series->room = (uint32_t)(SERIES_SAMPLES * series_sample_size(series));
-    return series->samples != NULL;
+    history_free(history);
+    history->value_count = value_count;
+    history->samples = malloc(HISTORY_SAMPLES * history_sample_size(history));
+    if (history->samples)
+        history->room = (uint32_t)(HISTORY_SAMPLES * history_sample_size(history));
+    return history->samples != NULL;
 }
 
 /* Is a counter smaller than it was? */
-static bool is_anew(const struct series *series, const struct sample *before,
+static bool is_anew(const struct history *history, const struct sample *before,
                     const uint64_t *values)
 {
-    if (!series->layout)
+    if (!history->layout)
         return false;
-    for (uint32_t i = 0; i < series->value_count; i++) {
-        if (series->layout->counters >> i & 1 && values[i] < before->values[i])
+    for (uint32_t i = 0; i < history->value_count; i++) {
+        if (history->layout->counters >> i & 1 && values[i] < before->values[i])
             return true;
     }
     return false;
 }
 
-static bool append(struct series *series, int64_t time_ns, bool is_other, const uint64_t *values)
+static bool append(struct history *history, int64_t time_ns, bool is_other, const uint64_t *values)
 {
-    const struct sample *last = series->count ? series_at(series, series->count - 1) : NULL;
-    const bool has_begun_anew = last && is_anew(series, last, values);
+    const struct sample *last = history->count ? history_at(history, history->count - 1) : NULL;
+    const bool has_begun_anew = last && is_anew(history, last, values);
     struct sample *sample;
 
-    if (series->count == SERIES_SAMPLES)
-        thin_out(series);
-    sample = series_at(series, series->count++);
+    if (history->count == HISTORY_SAMPLES)
+        thin_out(history);
+    sample = history_at(history, history->count++);
     *sample = (struct sample){.time_ns = time_ns, .is_anew = is_other || has_begun_anew};
-    memcpy(sample->values, values, series->value_count * sizeof(*values));
+    memcpy(sample->values, values, history->value_count * sizeof(*values));
     return has_begun_anew;
 }
 
 /* Returns false if the names are of no use: what is wrong is in *why. */
-static bool use_names(struct series *series, struct layouts *layouts, struct text names,
-                      uint32_t value_count, enum series_added *why)
+static bool use_names(struct history *history, struct layouts *layouts, struct text names,
+                      uint32_t value_count, enum history_added *why)
 {
     const struct layout *layout;
     bool is_valid;
@@ -217,40 +217,40 @@ static bool use_names(struct series *series, struct layouts *layouts, struct tex
         return true;
     layout = layouts_get(layouts, names, &is_valid);
     if (!layout || layout->count != value_count) {
-        *why = layout || !is_valid ? SERIES_INVALID : SERIES_NO_ROOM;
+        *why = layout || !is_valid ? HISTORY_INVALID : HISTORY_NO_ROOM;
         return false;
     }
-    if (series->layout && series->layout != layout)
-        series->count = 0;
-    series->layout = layout;
+    if (history->layout && history->layout != layout)
+        history->count = 0;
+    history->layout = layout;
     return true;
 }
 
-enum series_added series_add(struct series *series, struct layouts *layouts,
-                             const struct event *event, int64_t time_ns)
+enum history_added history_add(struct history *history, struct layouts *layouts,
+                               const struct event *event, int64_t time_ns)
 {
-    const bool is_other = event->thread != series->thread;
-    uint64_t values[SERIES_VALUES_MAX];
+    const bool is_other = event->thread != history->thread;
+    uint64_t values[HISTORY_VALUES_MAX];
     const uint32_t count = read_values(event->values, values);
-    enum series_added why = SERIES_INVALID;
+    enum history_added why = HISTORY_INVALID;
 
-    if (!count || !use_names(series, layouts, event->names, count, &why))
+    if (!count || !use_names(history, layouts, event->names, count, &why))
         return why;
-    if (series->count && !is_other && event->sequence == series->sequence)
-        return SERIES_TWICE;
-    if (!series->samples || count != series->value_count || time_ns <= series_last_ns(series)) {
-        if (series->layout && series->layout->count != count)
-            series->layout = NULL; /* the names have changed, and did not come */
-        if (!begin_anew(series, count))
-            return SERIES_NO_ROOM;
+    if (history->count && !is_other && event->sequence == history->sequence)
+        return HISTORY_TWICE;
+    if (!history->samples || count != history->value_count || time_ns <= history_last_ns(history)) {
+        if (history->layout && history->layout->count != count)
+            history->layout = NULL; /* the names have changed, and did not come */
+        if (!begin_anew(history, count))
+            return HISTORY_NO_ROOM;
     }
-    series->thread = event->thread;
-    series->sequence = event->sequence;
-    series->period_ns =
+    history->thread = event->thread;
+    history->sequence = event->sequence;
+    history->period_ns =
         (event->period_ms < PERIOD_MAX_MS ? event->period_ms : PERIOD_MAX_MS) * 1000000;
-    if (append(series, time_ns, is_other, values))
-        return SERIES_ANEW;
-    return series->layout ? SERIES_ADDED : SERIES_UNNAMED;
+    if (append(history, time_ns, is_other, values))
+        return HISTORY_ANEW;
+    return history->layout ? HISTORY_ADDED : HISTORY_UNNAMED;
 }
 
 /* ---- what they tell -------------------------------------------------------------------------- */
@@ -261,7 +261,8 @@ static uint64_t distance(int64_t a, int64_t b)
     return (uint64_t)b - (uint64_t)a;
 }
 
-static void look_at(const struct series *series, const struct sample *before, struct sample *sample)
+static void look_at(const struct history *history, const struct sample *before,
+                    struct sample *sample)
 {
     const struct host_interval interval = {
         .from = 0,
@@ -269,15 +270,16 @@ static void look_at(const struct series *series, const struct sample *before, st
         .before = before->values,
         .after = sample->values,
         .find = find_name,
-        .context = series->layout,
+        .context = history->layout,
     };
 
-    for (unsigned i = 0; i < SERIES_VIEWS_MAX; i++) {
+    for (unsigned i = 0; i < HISTORY_VIEWS_MAX; i++) {
         double value;
 
-        sample->views[i] = series->views[i] && host_view_value(series->views[i], &interval, &value)
-                               ? (float)value
-                               : NAN;
+        sample->views[i] =
+            history->views[i] && host_view_value(history->views[i], &interval, &value)
+                ? (float)value
+                : NAN;
     }
     sample->is_seen = true;
 }
@@ -303,18 +305,18 @@ static void take_in(struct range *range, double value, double weight)
     range->mean += value * weight; /* their sum, for now */
 }
 
-struct range series_range(struct series *series, unsigned view, int64_t start_ns, int64_t end_ns)
+struct range history_range(struct history *history, unsigned view, int64_t start_ns, int64_t end_ns)
 {
     struct range range = {.is_known = false};
     const int64_t last_ns = end_ns > start_ns ? end_ns : start_ns + (start_ns < INT64_MAX);
-    const uint64_t usual = SERIES_STEP_PERIODS * series->period_ns;
+    const uint64_t usual = HISTORY_STEP_PERIODS * history->period_ns;
     const uint64_t longest =
         distance(start_ns, last_ns) > usual ? distance(start_ns, last_ns) : usual;
     double weights = 0;
 
-    for (uint32_t i = series->layout ? series->count : 0; i-- > 1;) {
-        const struct sample *before = series_at(series, i - 1);
-        struct sample *sample = series_at(series, i);
+    for (uint32_t i = history->layout ? history->count : 0; i-- > 1;) {
+        const struct sample *before = history_at(history, i - 1);
+        struct sample *sample = history_at(history, i);
         const uint64_t common = overlap(before, sample, start_ns, last_ns);
 
         if (sample->time_ns <= start_ns)
@@ -322,7 +324,7 @@ struct range series_range(struct series *series, unsigned view, int64_t start_ns
         if (!common || sample->is_anew || distance(before->time_ns, sample->time_ns) > longest)
             continue;
         if (!sample->is_seen)
-            look_at(series, before, sample);
+            look_at(history, before, sample);
         if (isnan(sample->views[view]))
             continue;
         if (!range.is_known)
@@ -338,66 +340,66 @@ struct range series_range(struct series *series, unsigned view, int64_t start_ns
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-void series_save(const struct series *series, struct state_writer *writer)
+void history_save(const struct history *history, struct state_writer *writer)
 {
-    const struct layout *layout = series->layout;
+    const struct layout *layout = history->layout;
 
     state_put_text(writer,
                    layout ? (struct text){layout->text, layout->length} : (struct text){NULL, 0});
-    state_put_number(writer, series->thread);
-    state_put_number(writer, series->sequence);
-    state_put_number(writer, series->period_ns);
-    state_put_number(writer, series->value_count);
-    state_put_number(writer, series->count);
-    for (uint32_t i = 0; i < series->count; i++) {
-        const struct sample *sample = series_at(series, i);
+    state_put_number(writer, history->thread);
+    state_put_number(writer, history->sequence);
+    state_put_number(writer, history->period_ns);
+    state_put_number(writer, history->value_count);
+    state_put_number(writer, history->count);
+    for (uint32_t i = 0; i < history->count; i++) {
+        const struct sample *sample = history_at(history, i);
 
         state_put_signed(writer, sample->time_ns);
         state_put_number(writer, sample->is_anew);
-        for (uint32_t value = 0; value < series->value_count; value++)
+        for (uint32_t value = 0; value < history->value_count; value++)
             state_put_number(writer, sample->values[value]);
     }
 }
 
-static void restore_sample(struct series *series, uint32_t i, struct state_reader *reader)
+static void restore_sample(struct history *history, uint32_t i, struct state_reader *reader)
 {
-    struct sample *sample = series_at(series, i);
+    struct sample *sample = history_at(history, i);
 
     *sample = (struct sample){.time_ns = state_get_signed(reader)};
     sample->is_anew = state_get_bool(reader);
-    for (uint32_t value = 0; value < series->value_count; value++)
+    for (uint32_t value = 0; value < history->value_count; value++)
         sample->values[value] = state_get_number(reader);
-    if (i && sample->time_ns <= series_at(series, i - 1)->time_ns)
+    if (i && sample->time_ns <= history_at(history, i - 1)->time_ns)
         state_set_damaged(reader);
-    series->count = i + 1;
+    history->count = i + 1;
 }
 
-void series_restore(struct series *series, struct layouts *layouts, struct state_reader *reader)
+void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader)
 {
     const struct text names = state_get_text(reader);
     uint32_t value_count, count;
     bool is_valid;
 
     if (names.length) {
-        series->layout = layouts_get(layouts, names, &is_valid);
-        if (!series->layout && is_valid)
+        history->layout = layouts_get(layouts, names, &is_valid);
+        if (!history->layout && is_valid)
             state_set_no_memory(reader);
-        else if (!series->layout)
+        else if (!history->layout)
             state_set_damaged(reader);
     }
-    series->thread = state_get_number(reader);
-    series->sequence = state_get_number(reader);
-    series->period_ns = state_get_limited(reader, (uint64_t)PERIOD_MAX_MS * 1000000);
-    value_count = (uint32_t)state_get_limited(reader, SERIES_VALUES_MAX);
-    count = (uint32_t)state_get_limited(reader, SERIES_SAMPLES);
-    if (!value_count || (series->layout && series->layout->count != value_count))
+    history->thread = state_get_number(reader);
+    history->sequence = state_get_number(reader);
+    history->period_ns = state_get_limited(reader, (uint64_t)PERIOD_MAX_MS * 1000000);
+    value_count = (uint32_t)state_get_limited(reader, HISTORY_VALUES_MAX);
+    count = (uint32_t)state_get_limited(reader, HISTORY_SAMPLES);
+    if (!value_count || (history->layout && history->layout->count != value_count))
         state_set_damaged(reader);
     if (!state_is_good(reader))
         return;
-    if (!begin_anew(series, value_count)) {
+    if (!begin_anew(history, value_count)) {
         state_set_no_memory(reader);
         return;
     }
     for (uint32_t i = 0; i < count && state_is_good(reader); i++)
-        restore_sample(series, i, reader);
+        restore_sample(history, i, reader);
 }

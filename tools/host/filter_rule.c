@@ -1,0 +1,357 @@
+/*
+ * Filters of a host's metrics, as people write them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "filter_rule.h"
+
+#include "duration.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WORD_MAX  64
+#define NS_PER_MS 1000000
+
+/* A rule that is being read. */
+struct reading {
+    struct host_rule *rule;
+    const char *at;
+    struct error *error;
+};
+
+__attribute__((format(printf, 2, 3))) static bool refuse(struct reading *reading,
+                                                         const char *format, ...)
+{
+    char why[700];
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(why, sizeof(why), format, values);
+    va_end(values);
+    error_set(reading->error, "parameter \"host-filters\": \"%s\": %s", reading->rule->text, why);
+    return false;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void skip_blanks(struct reading *reading)
+{
+    reading->at += strspn(reading->at, " \t");
+}
+
+/* The next one, up to a blank or one of these; "": there is none. Cut if it is longer than any. */
+static void next_word(struct reading *reading, const char *ends, char word[WORD_MAX])
+{
+    size_t length = 0;
+
+    skip_blanks(reading);
+    while (reading->at[length] && !strchr(" \t", reading->at[length]) &&
+           !strchr(ends, reading->at[length]))
+        length++;
+    (void)snprintf(word, WORD_MAX, "%.*s", (int)(length < WORD_MAX ? length : WORD_MAX),
+                   reading->at);
+    reading->at += length;
+}
+
+static bool next_duration(struct reading *reading, const char *after, int64_t *ms)
+{
+    char word[WORD_MAX];
+
+    next_word(reading, "", word);
+    *ms = duration_ms(word);
+    return *ms > 0 ||
+           refuse(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"", after,
+                  word);
+}
+
+/* ---- what it is of --------------------------------------------------------------------------- */
+
+static void list_kinds(char *list, size_t size)
+{
+    size_t length = 0;
+
+    for (int kind = 0; kind < HOST_KINDS && length < size; kind++)
+        length += (size_t)snprintf(list + length, size - length, "%s%s", kind ? ", " : "",
+                                   host_definition(kind)->name);
+}
+
+static void list_views(const char *group, char *list, size_t size)
+{
+    const struct host_view *views;
+    size_t count, length = 0;
+
+    *list = '\0';
+    views = host_views(&count);
+    for (size_t i = 0; i < count && length < size; i++) {
+        if (strcmp(views[i].group, group) == 0)
+            length += (size_t)snprintf(list + length, size - length, "%s%s.%s", length ? ", " : "",
+                                       group, views[i].name);
+    }
+}
+
+static bool read_view(struct reading *reading, const char *group, const char *name)
+{
+    struct host_rule *rule = reading->rule;
+    char list[400];
+
+    rule->view = host_view_find(group, name);
+    if (!rule->view) {
+        list_views(group, list, sizeof(list));
+        return refuse(reading, "%s has no view \"%s\": expected one of %s", group, name, list);
+    }
+    return true;
+}
+
+static bool read_instances(struct reading *reading)
+{
+    struct host_rule *rule = reading->rule;
+    const char *end;
+
+    if (*reading->at != '(')
+        return true;
+    end = strchr(reading->at, ')');
+    if (!end || end == reading->at + 1 || (size_t)(end - reading->at) > sizeof(rule->instances))
+        return refuse(reading, "expected names of instances in the parentheses, such as (vd*)");
+    (void)snprintf(rule->instances, sizeof(rule->instances), "%.*s", (int)(end - reading->at - 1),
+                   reading->at + 1);
+    reading->at = end + 1;
+    if (!host_definition(rule->kind)->has_instances)
+        return refuse(reading, "%s has no instances", host_definition(rule->kind)->name);
+    return true;
+}
+
+/* GROUP[.VIEW][(INSTANCES)]; the key of a group has - where its name has _. */
+static bool read_subject(struct reading *reading)
+{
+    char word[WORD_MAX], list[400], *name;
+
+    next_word(reading, "(<>", word);
+    name = strchr(word, '.');
+    if (name)
+        *name++ = '\0';
+    for (char *c = word; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    reading->rule->kind = host_kind_find(word);
+    if (reading->rule->kind == HOST_KINDS) {
+        list_kinds(list, sizeof(list));
+        return refuse(reading, "there is no group \"%s\": expected one of %s", word, list);
+    }
+    return (!name || read_view(reading, word, name)) && read_instances(reading);
+}
+
+/* ---- amounts --------------------------------------------------------------------------------- */
+
+/* Digits, and maybe more after a point, whatever the locale is. */
+static bool read_number(const char **text, double *number)
+{
+    const char *at = *text;
+    double place = 1;
+
+    *number = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        *number = *number * 10 + (*at - '0');
+    if (at == *text || at - *text > 18)
+        return false;
+    if (*at == '.' && at[1] >= '0' && at[1] <= '9') {
+        for (at++; *at >= '0' && *at <= '9'; at++)
+            *number += (*at - '0') * (place /= 10);
+    }
+    *text = at;
+    return true;
+}
+
+/* K, M, G or T: of 1024 where bytes are counted, else of 1000. */
+static void read_multiple(const char **text, const char *unit, double *number)
+{
+    static const char multiples[] = "KMGT";
+    const char *multiple = **text ? strchr(multiples, **text) : NULL;
+
+    if (!multiple)
+        return;
+    for (; multiple >= multiples; multiple--)
+        *number *= strncmp(unit, "By", 2) == 0 ? 1024 : 1000;
+    ++*text;
+}
+
+/* As people write it: "B/s" of "By/s", "/s" of "{operation}/s". */
+static void spell_unit(const char *unit, char spelled[WORD_MAX])
+{
+    if (*unit == '{')
+        (void)snprintf(spelled, WORD_MAX, "%s", strchr(unit, '}') + 1);
+    else if (strncmp(unit, "By", 2) == 0)
+        (void)snprintf(spelled, WORD_MAX, "B%s", unit + 2);
+    else
+        (void)snprintf(spelled, WORD_MAX, "%s", unit);
+}
+
+/* None, or it, or what is after its slash. */
+static bool is_unit(const char *text, const char *spelled)
+{
+    const char *by = strchr(spelled, '/');
+
+    return *text == '\0' || strcmp(text, spelled) == 0 || (by && strcmp(text, by) == 0);
+}
+
+static bool read_amount(struct reading *reading, const char *after)
+{
+    struct host_rule *rule = reading->rule;
+    const char *at, *unit = rule->view->unit;
+    char word[WORD_MAX], spelled[WORD_MAX];
+
+    spell_unit(unit, spelled);
+    next_word(reading, "", word);
+    at = word;
+    if (read_number(&at, &rule->amount)) {
+        rule->is_relative = rule->verb == HOST_CHANGED && strcmp(at, "%") == 0;
+        if (rule->is_relative)
+            return true;
+        read_multiple(&at, unit, &rule->amount);
+        if (is_unit(at, spelled))
+            return true;
+    }
+    return refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,
+                  *spelled ? ", as it is or with " : "", spelled,
+                  rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "", word);
+}
+
+/* ---- the rule -------------------------------------------------------------------------------- */
+
+static bool read_verb(struct reading *reading)
+{
+    static const struct {
+        const char *word;
+        enum host_verb verb;
+    } verbs[] = {
+        {"every", HOST_EVERY}, {"changed", HOST_CHANGED}, {">", HOST_ABOVE}, {"<", HOST_BELOW}};
+    char word[WORD_MAX];
+
+    skip_blanks(reading);
+    if (*reading->at == '<' || *reading->at == '>') {
+        (void)snprintf(word, sizeof(word), "%c", *reading->at++);
+    } else {
+        next_word(reading, "<>", word);
+    }
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (strcmp(word, verbs[i].word) == 0) {
+            reading->rule->verb = verbs[i].verb;
+            return true;
+        }
+    }
+    return refuse(reading, "expected \"every\", \"changed\", \">\" or \"<\", got \"%s\"", word);
+}
+
+/* "for DURATION", "keep DURATION" */
+static bool read_rest(struct reading *reading)
+{
+    struct host_rule *rule = reading->rule;
+    int64_t ms = 0;
+    char word[WORD_MAX];
+
+    next_word(reading, "", word);
+    if (strcmp(word, "for") == 0) {
+        if (!next_duration(reading, "for", &ms))
+            return false;
+        rule->for_ns = (uint64_t)ms * NS_PER_MS;
+        next_word(reading, "", word);
+    }
+    if (strcmp(word, "keep") == 0) {
+        if (!next_duration(reading, "keep", &rule->keep_ms))
+            return false;
+        next_word(reading, "", word);
+    }
+    return *word == '\0' ||
+           refuse(reading, "expected nothing, \"for 1s\" or \"keep 10s\", got \"%s\"", word);
+}
+
+static bool read_end(struct reading *reading)
+{
+    char word[WORD_MAX];
+
+    next_word(reading, "", word);
+    return *word == '\0' || refuse(reading, "expected its end, got \"%s\"", word);
+}
+
+static bool read_every(struct reading *reading)
+{
+    int64_t ms;
+
+    if (reading->rule->view)
+        return refuse(reading, "every: a group is recorded as a whole: expected \"%s every 1s\"",
+                      host_definition(reading->rule->kind)->name);
+    if (!next_duration(reading, "every", &ms))
+        return false;
+    reading->rule->every_ns = (uint64_t)ms * NS_PER_MS;
+    return read_end(reading);
+}
+
+static bool read_rule(struct reading *reading)
+{
+    static const char *const names[] = {"every", "changed", ">", "<"};
+    struct host_rule *rule = reading->rule;
+    char list[400];
+
+    if (!read_subject(reading) || !read_verb(reading))
+        return false;
+    if (rule->verb == HOST_EVERY)
+        return read_every(reading);
+    if (!rule->view) {
+        list_views(host_definition(rule->kind)->name, list, sizeof(list));
+        return refuse(reading, "%s: of what? expected one of %s", names[rule->verb], list);
+    }
+    return read_amount(reading, names[rule->verb]) &&
+           (rule->verb == HOST_CHANGED ? read_end(reading) : read_rest(reading));
+}
+
+/* A comma in parentheses is none between rules. */
+static size_t rule_length(const char *text)
+{
+    size_t length = strcspn(text, ",(");
+
+    while (text[length] == '(') {
+        length += strcspn(text + length, ")");
+        length += strcspn(text + length, ",(");
+    }
+    return length;
+}
+
+static bool add_rule(struct host_rules *rules, const char *text, size_t length, struct error *error)
+{
+    struct host_rule *rule = &rules->list[rules->count];
+    struct reading reading = {rule, NULL, error};
+
+    while (length && strchr(" \t", *text)) {
+        text++;
+        length--;
+    }
+    while (length && strchr(" \t", text[length - 1]))
+        length--;
+    if (rules->count == HOST_RULES_MAX) {
+        error_set(error, "parameter \"host-filters\": there are more than %d rules",
+                  HOST_RULES_MAX);
+        return false;
+    }
+    *rule = (struct host_rule){.kind = HOST_KINDS};
+    (void)snprintf(rule->text, sizeof(rule->text), "%.*s", (int)length, text);
+    if (length >= sizeof(rule->text))
+        return refuse(&reading, "a rule has less than %zu bytes", sizeof(rule->text));
+    reading.at = rule->text;
+    rules->count++;
+    return read_rule(&reading);
+}
+
+bool host_rules_parse(struct host_rules *rules, const char *text, struct error *error)
+{
+    rules->count = 0;
+    if (text[strspn(text, " \t")] == '\0')
+        return true;
+    for (;;) {
+        const size_t length = rule_length(text);
+
+        if (!add_rule(rules, text, length, error))
+            return false;
+        if (text[length] == '\0')
+            return true;
+        text += length + 1;
+    }
+}
