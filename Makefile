@@ -531,8 +531,9 @@ MATRIX ?= --rounds 25
 check-servers: ## servers as Debian has them, under `blkin run`: each request counted, their own test suites: an hour
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
-	@$(mortal) tests/zero/matrix $(MATRIX)
-	@$(mortal) tests/zero/suites $(SUITES)
+	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
+	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
+	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
