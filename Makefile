@@ -319,7 +319,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal)
 $(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-record_load := $(patsubst %,$(BUILD)/tests/record/%,agent/requests hosts/load)
+record_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes record/agent/requests record/hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
 $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
@@ -394,7 +394,7 @@ $(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$
 $(bench_programs): | $(without)
 
 $(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o \
-		$(call obj,$(core_src) $(wildcard babeltrace-plugin/analysis/host_*.c) $(output_src))
+		$(call obj,$(core_src) $(analysis_src) $(output_src))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
@@ -480,6 +480,14 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-fleet
+bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 runs with kills: half an hour
+	@scripts/deps --install
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
+	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate tests/scale/hosts doc/fleet.svg
+	@RUNS=50 scripts/isolate tests/run tests/work/test-hosts.py
+
 .PHONY: bench-sysprof
 bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
 	@scripts/deps --install
@@ -523,8 +531,9 @@ MATRIX ?= --rounds 25
 check-servers: ## servers as Debian has them, under `blkin run`: each request counted, their own test suites: an hour
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
-	@$(mortal) tests/zero/matrix $(MATRIX)
-	@$(mortal) tests/zero/suites $(SUITES)
+	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
+	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
+	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
@@ -592,11 +601,15 @@ $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c onl
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
 $(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) babeltrace-plugin/analysis/host_view.c $(addprefix babeltrace-plugin/output/,json.c otlp.c \
 	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
-$(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
+$(BUILD)/fuzz/fuzz-fleet: $(analysis_src) babeltrace-plugin/core/table.c tools/work/fleet_deltas.c \
+	$(patsubst %,babeltrace-plugin/%.c,account/fleet_page account/host_board account/label) \
+	$(patsubst %,babeltrace-plugin/output/%.c,otlp_points protobuf utf8)
+$(BUILD)/fuzz/fuzz-fleet: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-fleet: fuzz_pkgs = $(tool_pkgs)
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)

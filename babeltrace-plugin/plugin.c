@@ -113,6 +113,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "  join-wait-ms=N         a server's half of a request waits N ms of trace time for its\n"
     "                         client's, to be one trace with it; 0: no joining [default: 2000]\n"
     "  join-max-bytes=N       at most N bytes of what waits [default: 134217728]\n"
+    "  host-groups=GROUPS     hosts whose metrics are added up: NAME=GLOB,GLOB;...\n"
+    "                         [default: all=*]\n"
     "  join-skew-us=N         clocks of two hosts may differ by N us [default: 1000]\n"
     "\n"
     "What hosts did meanwhile\n"

@@ -6,6 +6,7 @@
 #include "sink.h"
 
 #include "account/account.h"
+#include "account/host_board.h"
 #include "checkpoint.h"
 #include "core/host.h"
 #include "core/join.h"
@@ -30,6 +31,7 @@ struct sink {
     struct join *join;
     bool joins; /* else it has what earlier traces have left there, at most */
     struct hosts *hosts;
+    struct host_board *board; /* for the page; NULL: there is none */
     bool tags_hosts;         /* else it has what earlier traces have left there, at most */
     struct sampler *sampler; /* NULL: all traces are delivered */
     struct account *account;
@@ -116,6 +118,8 @@ static void use_metric(void *context, const struct event *event, int64_t time_ns
 
     if (sink->tags_hosts)
         hosts_add(sink->hosts, event, time_ns, assembler_now(sink->assembler));
+    if (sink->board)
+        host_board_take_event(sink->board, event, time_ns);
 }
 
 /* On the sender's thread. */
@@ -150,6 +154,13 @@ static struct exporter_counts delivery_counts(void *context)
     return sink->exporter ? exporter_counts(sink->exporter) : (struct exporter_counts){.spans = 0};
 }
 
+static char *hosts_page(void *context)
+{
+    const struct sink *sink = context;
+
+    return sink->board ? host_board_page(sink->board) : NULL;
+}
+
 static void print_summary(const struct sink *sink, const struct counts *counts)
 {
     char line[COUNTS_LINE_MAX];
@@ -165,6 +176,7 @@ static void sink_free(struct sink *sink)
     account_free(sink->account); /* shows the exporter's counters */
     join_free(sink->join);
     hosts_free(sink->hosts);
+    host_board_free(sink->board);
     sampler_free(sink->sampler);
     exporter_free(sink->exporter);
     checkpoint_free(sink->checkpoint);
@@ -185,7 +197,7 @@ static bool open_account(struct sink *sink, const struct params *params, struct 
                                   .listen = params->prometheus_listen,
                                   .period_ms = params->stats_period_ms,
                                   .shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO},
-        &(struct account_callbacks){delivery_counts, inform, warn, sink}, error);
+        &(struct account_callbacks){delivery_counts, inform, warn, sink, hosts_page}, error);
     return sink->account != NULL;
 }
 
@@ -221,9 +233,18 @@ static bool open_hosts(struct sink *sink, const struct params *params, struct er
                                                     .max_history_bytes = HOSTS_HISTORY_BYTES,
                                                     .max_held_bytes = HOSTS_HELD_BYTES},
                             pass_on_waited, sink);
-    if (!sink->hosts)
+    if (!sink->hosts) {
         error_set(error, "out of memory");
-    return sink->hosts != NULL;
+        return false;
+    }
+    if (params->prometheus_listen) {
+        struct error cause;
+
+        sink->board = host_board_new(true, params->host_groups, &cause);
+        if (!sink->board)
+            error_set(error, "host-groups: %.900s", cause.text);
+    }
+    return sink->board || !params->prometheus_listen;
 }
 
 /* Returns true also if there is none. */

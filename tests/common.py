@@ -35,3 +35,26 @@ def free_port():
         if port not in given_ports:
             given_ports.add(port)
             return port
+
+
+def otelcol_config(port, file, signal):
+    """Of an OpenTelemetry collector that puts what it gets of a signal, "traces" or "metrics", into a file."""
+    return f"""
+receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:{port}
+exporters:
+  file:
+    path: {file}
+    flush_interval: 100ms
+service:
+  telemetry:
+    metrics:
+      level: none
+  pipelines:
+    {signal}:
+      receivers: [otlp]
+      exporters: [file]
+"""

@@ -102,10 +102,20 @@ static struct counts read_counts(struct account *account, struct run_info *run)
 
 static char *page(void *context)
 {
+    const struct account *account = context;
     struct run_info run;
     const struct counts counts = read_counts(context, &run);
+    char *text = prometheus_page(&counts, &run);
+    char *more =
+        account->callbacks.more ? account->callbacks.more(account->callbacks.context) : NULL;
+    char *both = text && more ? realloc(text, strlen(text) + strlen(more) + 1) : text;
 
-    return prometheus_page(&counts, &run);
+    if (both && more)
+        strcat(both, more);
+    else if (!both)
+        free(text);
+    free(more);
+    return both;
 }
 
 static void count_file_error(struct account *account, const struct error *error)

@@ -11,13 +11,13 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
-#define PLACES      (4U * FLEET_ROWS_MAX) /* a power of two */
-#define NAMES_MAX   32768U
-#define NAMES_BYTES (4U << 20)
-#define HOSTS_MAX   16384U
-#define HOSTS_BYTES (2U << 20)
-#define AHEAD_NS    INT64_C(5000000000) /* so much a host's clock may be ahead */
-#define GLOBS_MAX   64
+#define PLACES        (4U * FLEET_ROWS_MAX) /* a power of two */
+#define NAMES_MAX     32768U
+#define NAMES_BYTES   (4U << 20)
+#define HOSTS_MAX     16384U
+#define HOSTS_BYTES   (2U << 20)
+#define AHEAD_NS      INT64_C(5000000000) /* so much a host's clock may be ahead */
+#define GLOBS_MAX     64
 #define SHOWN_WINDOWS 3 /* so many there may be without anything new */
 
 struct group {
@@ -391,7 +391,8 @@ const struct fleet_window *fleet_shown(const struct fleet_row *row, int64_t now_
     for (size_t i = 0; i < FLEET_WINDOWS; i++) {
         const struct fleet_window *window = &row->windows[i];
 
-        if (fleet_window_is_known(window) && window->number > oldest && window->number < end && (!shown || window->number > shown->number))
+        if (fleet_window_is_known(window) && window->number > oldest && window->number < end &&
+            (!shown || window->number > shown->number))
             shown = window;
     }
     return shown && shown->number >= end - SHOWN_WINDOWS ? shown : NULL;

@@ -23,8 +23,7 @@ void points_sender_poll(struct points_sender *sender, int64_t now_ms)
     (void)now_ms;
 }
 
-void points_sender_take(struct points_sender *sender, const struct series_sample *sample,
-                        int64_t now_ms)
+void points_sender_take(struct points_sender *sender, const struct sample *sample, int64_t now_ms)
 {
     (void)sender;
     (void)sample;
@@ -51,16 +50,16 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
 
 #include <stdlib.h>
 
-#define SERIES_MAX 65536U
-#define POINTS_MAX 65536U /* that wait for their batch; with more, it is sent */
-#define FORGET_NS  (1200 * INT64_C(1000000000))
+#define SERIES_BYTES (UINT64_C(32) << 20)
+#define POINTS_MAX   65536U /* that wait for their batch; with more, it is sent */
+#define FORGET_NS    (1200 * INT64_C(1000000000))
 
 struct points_sender {
     struct points_sender_options options;
     struct kafka_url url;
     rd_kafka_t *producer;
     rd_kafka_topic_t *topic;
-    struct series_table *series;
+    struct samples *series;
     struct fleet_point *points;
     size_t count, room;
     int64_t due_ms;    /* of the batch; 0: there is none */
@@ -98,8 +97,7 @@ static void drop(struct points_sender *sender, size_t count)
 static void send_host(struct points_sender *sender, struct fleet_point *points, size_t count)
 {
     while (count) {
-        const size_t written =
-            otlp_points_write(points->host, points, count, &sender->buffer);
+        const size_t written = otlp_points_write(points->host, points, count, &sender->buffer);
 
         if (written == 0) {
             drop(sender, count);
@@ -134,8 +132,8 @@ static void send_batch(void *context)
 
     qsort(sender->points, sender->count, sizeof(*sender->points), compare_hosts);
     for (size_t i = 0, next; i < sender->count; i = next) {
-        for (next = i + 1; next < sender->count &&
-                           text_equal(sender->points[next].host, sender->points[i].host);)
+        for (next = i + 1;
+             next < sender->count && text_equal(sender->points[next].host, sender->points[i].host);)
             next++;
         send_host(sender, sender->points + i, next - i);
     }
@@ -175,15 +173,14 @@ static void take_point(void *context, const struct fleet_point *point)
         drop(sender, 1);
 }
 
-void points_sender_take(struct points_sender *sender, const struct series_sample *sample,
-                        int64_t now_ms)
+void points_sender_take(struct points_sender *sender, const struct sample *sample, int64_t now_ms)
 {
     sender->counts.samples++;
-    (void)series_take(sender->series, sample); /* out of memory: the next interval is longer */
+    (void)samples_take(sender->series, sample); /* out of memory: the next interval is longer */
     if (sample->time_ns > sender->latest_ns)
         sender->latest_ns = sample->time_ns;
     if (sender->latest_ns > sender->forget_ns + FORGET_NS) {
-        series_forget(sender->series, sender->forget_ns);
+        samples_forget(sender->series, sender->forget_ns);
         sender->forget_ns = sender->latest_ns;
     }
     if (sender->count && !sender->due_ms)
@@ -193,7 +190,7 @@ void points_sender_take(struct points_sender *sender, const struct series_sample
 
 struct points_sender_counts points_sender_counts(const struct points_sender *sender)
 {
-    const struct series_counts *series = series_counts(sender->series);
+    const struct samples_counts *series = samples_counts(sender->series);
     struct points_sender_counts counts = sender->counts;
 
     counts.begun_anew = series->begun_anew;
@@ -273,7 +270,7 @@ struct points_sender *points_sender_open(const struct points_sender_options *opt
     if (!sender)
         return NULL;
     sender->options = *options;
-    sender->series = series_table_new(SERIES_MAX, take_point, send_batch, sender);
+    sender->series = samples_new(SERIES_BYTES, take_point, send_batch, sender);
     if (sender->series &&
         kafka_url_parse(&sender->url, "host-endpoint", FILE_NAME, options->url, error) &&
         open_producer(sender, error))
@@ -299,7 +296,7 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
     if (sender->producer)
         rd_kafka_destroy(sender->producer);
     sender->count = 0;
-    series_table_free(sender->series);
+    samples_free(sender->series);
     free(sender->points);
     buffer_free(&sender->buffer);
     free(sender);

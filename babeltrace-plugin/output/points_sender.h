@@ -10,7 +10,7 @@
 #ifndef BLKIN_OUTPUT_POINTS_SENDER_H
 #define BLKIN_OUTPUT_POINTS_SENDER_H
 
-#include "../analysis/host_series.h"
+#include "../analysis/samples.h"
 #include "../error.h"
 
 struct points_sender_options {
@@ -25,13 +25,13 @@ struct points_sender_counts {
     uint64_t samples;
     uint64_t points; /* = acknowledged + failed + dropped + waiting */
     uint64_t acknowledged;
-    uint64_t failed; /* given up by librdkafka; a part may be there, see below */
+    uint64_t failed;  /* given up by librdkafka; a part may be there, see below */
     uint64_t dropped; /* for want of room or memory */
     uint64_t waiting;
     uint64_t possibly_persisted; /* of failed: no answer came */
     uint64_t messages;
-    uint64_t bytes; /* of these, before they are compressed */
-    uint64_t begun_anew; /* see host_series.h, as the next two */
+    uint64_t bytes;      /* of these, before they are compressed */
+    uint64_t begun_anew; /* see samples.h, as the next two */
     uint64_t not_later;
     uint64_t no_room;
 };
@@ -45,8 +45,7 @@ struct points_sender *points_sender_open(const struct points_sender_options *opt
 /* Sends what is due, if anything; any time is fine, once a second is enough. */
 void points_sender_poll(struct points_sender *sender, int64_t now_ms);
 
-void points_sender_take(struct points_sender *sender, const struct series_sample *sample,
-                        int64_t now_ms);
+void points_sender_take(struct points_sender *sender, const struct sample *sample, int64_t now_ms);
 
 struct points_sender_counts points_sender_counts(const struct points_sender *sender);
 

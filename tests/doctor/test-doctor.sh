@@ -370,6 +370,51 @@ names service.folder 'has mode 755' 'a runtime-dir that others may look into'
 chmod 700 "$BLKIN_RUNTIME_DIR"
 all_is_well
 
+# ---- what samples this host
+
+export BLKIN_HOST=yes
+notes host.service 'nothing samples this host: blkin live would start it' 'no blkin host'
+BLKIN_HOST=no doctor
+[[ $(said host.service ok) == 'host = no: nothing samples this host (BLKIN_HOST)' && -z $(said host.pressure ok) ]] || {
+    show_doctor
+    fail "that nothing is to sample this host is not well"
+}
+# start_host [COMMAND...]: what starts it
+start_host() {
+    start_part host "$@" "$BUILD/bin/blkin" host
+}
+host_waits() {
+    doctor
+    [[ $(said host.service note) == *'waits: no session records blkin:metric' ]]
+}
+host_is_well() {
+    doctor
+    [[ $(said host.service ok) == *' samples this host' && -n $(said host.samples ok) && -n $(said host.processes ok) ]]
+}
+start_host
+wait_for 20 host "that a session without blkin:metric is noted" host_waits || exit 1
+lttng enable-event -u -s blkin -c blkin blkin:metric >/dev/null
+wait_for 20 host "that all is well beside blkin host" host_is_well || {
+    show_doctor
+    exit 1
+}
+kill -STOP "${private_pid[host]}"
+notes host.service 'does not answer' 'a blkin host that hangs'
+kill -CONT "${private_pid[host]}"
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
+    # shellcheck disable=SC2016
+    as=(unshare -m sh -c 'mount -n -t tmpfs none /proc/pressure && exec "$@"' sh)
+    [ ! -e /proc/pressure ] || notes host.pressure 'does not tell of pressure' 'a kernel without PSI'
+    as=()
+    stop_part host
+    # shellcheck disable=SC2016
+    start_host unshare -m sh -c 'mount -n -t proc -o hidepid=2 proc /proc && exec "$@"' sh
+    wait_for 20 host "its start" test -S "$BLKIN_RUNTIME_DIR/host.sock" || exit 1
+    notes host.processes "hides other users' processes" 'a /proc that hides'
+fi
+stop_part host
+export BLKIN_HOST=no
+
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"

@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import free_port  # noqa: E402
+from common import free_port, otelcol_config  # noqa: E402
 
 DRIVER = BUILD + "/tests/plugin/exporter-driver"
 SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))
@@ -28,26 +28,6 @@ SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))
 _spec = importlib.util.spec_from_file_location("encoder", SRC + "/tests/plugin/test-otlp.py")
 encoder = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(encoder)
-
-CONFIG = """
-receivers:
-  otlp:
-    protocols:
-      http:
-        endpoint: 127.0.0.1:{port}
-exporters:
-  file:
-    path: {file}
-    flush_interval: 100ms
-service:
-  telemetry:
-    metrics:
-      level: none
-  pipelines:
-    traces:
-      receivers: [otlp]
-      exporters: [file]
-"""
 
 
 def expect(condition, what):
@@ -65,7 +45,7 @@ class Otelcol:
         self.taken = 0
         self.log = open(folder + "/otelcol.log", "w+", encoding="utf-8")
         with open(folder + "/otelcol.yaml", "w", encoding="utf-8") as config:
-            config.write(CONFIG.format(port=self.port, file=self.file))
+            config.write(otelcol_config(self.port, self.file, "traces"))
         self.process = subprocess.Popen([program, "--config", config.name], stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=self.log)
         self.wait_for(self.is_up, "the collector does not start")

@@ -515,7 +515,7 @@ static void test_threads(const char *folder)
                                             .listen = "0",
                                             .period_ms = 1,
                                             .shows_progress = true};
-    const struct account_callbacks callbacks = {delivery, inform, warn, NULL};
+    const struct account_callbacks callbacks = {delivery, inform, warn, NULL, NULL};
     struct input_counts input = {0};
     struct assembler_counts core = {0};
     struct counts final;

@@ -6,35 +6,14 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 . "$SRC/tests/lib.sh"
+# shellcheck source=tests/plugin/chunks.sh
+. "$SRC/tests/plugin/chunks.sh"
 private_begin
 ROTATIONS=${ROTATIONS:-8}
 LOADS=(span original layers steps)
 
-chunks() {
-    find "$WORK/recorded/archives" -mindepth 1 -maxdepth 1 -name '*T*' 2>/dev/null | sort -t- -k5,5n
-}
-
 enough_chunks() {
-    [ "$(chunks | wc -l)" -ge "$ROTATIONS" ]
-}
-
-# convert NAME PARAMETERS INPUT...: to $WORK/NAME.json
-convert() {
-    local name=$1 parameters=$2
-    shift 2
-    timeout 60 babeltrace2 --plugin-path="$BUILD/plugins" "$@" --component=sink.blkin.zipkin \
-        --params="endpoint=\"file:$WORK/$name.json\",stats-file=\"$WORK/$name.stats\"$parameters" \
-        </dev/null >"$WORK/$name.log" 2>&1 || {
-        show_log "$name"
-        fail "$name: babeltrace2 failed"
-    }
-}
-
-# sum COUNTER NAME...: over these runs
-sum() {
-    local counter=$1
-    shift
-    jq -s "map(.counters.$counter) | add" "${@/#/$WORK/}"
+    [ "$(chunks "$WORK/recorded" | wc -l)" -ge "$ROTATIONS" ]
 }
 
 start_sessiond || exit
@@ -58,28 +37,18 @@ lttng rotate rotated >/dev/null 2>&1 # unless the timer has done so since
 lttng destroy rotated >/dev/null || fail "cannot end the session"
 
 convert whole '' "$WORK/recorded/archives"
-number=0 parts=()
-for chunk in $(chunks); do
-    [ -n "$(find "$chunk" -name metadata)" ] || continue
-    number=$((number + 1))
-    parts+=("part-$number")
-    convert "part-$number" ",checkpoint=\"$WORK/checkpoint\",checkpoint-trace=\"${chunk##*/}\"" "$chunk"
-done
-: >"$WORK/empty"
-parts+=(end)
-convert end ",checkpoint=\"$WORK/checkpoint\",checkpoint-trace=\"the end\",checkpoint-flush=yes" \
-    --component=source.text.dmesg --params="path=\"$WORK/empty\""
+convert_chunks part "$WORK/recorded"
 
 jq -c -S '.[]' "$WORK/whole.json" | sort >"$WORK/whole.spans"
 for part in "${parts[@]}"; do
     jq -c -S '.[]' "$WORK/$part.json"
 done | sort >"$WORK/parts.spans"
-taken_over=$(sum spans_taken_over "${parts[@]/%/.stats}")
-echo "$number traces, $(wc -l <"$WORK/parts.spans") spans, $taken_over taken over from a trace before," \
-    "$(sum events "${parts[@]/%/.stats}") events"
+taken_over=$(sum spans_taken_over "${parts[@]}")
+echo "$((${#parts[@]} - 1)) traces, $(wc -l <"$WORK/parts.spans") spans, $taken_over taken over from a trace before," \
+    "$(sum events "${parts[@]}") events"
 for counter in events events_in_spans events_missing events_late spans_duplicate spans_incomplete; do
-    [ "$(sum $counter "${parts[@]/%/.stats}")" = "$(sum $counter whole.stats)" ] ||
-        echo "$counter: $(sum $counter "${parts[@]/%/.stats}"), of the whole $(sum $counter whole.stats)"
+    [ "$(sum $counter "${parts[@]}")" = "$(sum $counter whole)" ] ||
+        echo "$counter: $(sum $counter "${parts[@]}"), of the whole $(sum $counter whole)"
 done
 [ "$taken_over" -gt 0 ] || fail "no span crosses the end of a trace: nothing is shown"
 diff "$WORK/whole.spans" "$WORK/parts.spans" >"$WORK/diff" || {

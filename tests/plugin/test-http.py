@@ -295,26 +295,35 @@ def batches_by_time():
         expect([len(request.spans) for request in collector.requests] == [3, 4], run.explain())
 
 
+def compresses(coding, times):
+    with Collector() as collector:
+        delivers(collector, spans=1000, compression=coding)
+        request = collector.requests[0]
+        expect(request.headers["content-encoding"] == coding, request.headers)
+        expect(request.wire_bytes < request.bytes / times, request.wire_bytes)
+
+
+def is_not_understood(coding, good, **options):
+    """From then on it is sent as it is."""
+    def respond(connection):
+        request = read(connection)
+        if "content-encoding" in request.headers:
+            return connection.answer(415)
+        return connection.answer(good, request=request)
+
+    with Collector(default=respond, **options) as collector:
+        delivers(collector, spans=100, batch_spans=50, compression=coding)
+        expect(len(collector.requests) == 3, len(collector.requests))
+
+
 @scenario
 def gzip_to_order():
-    with Collector() as collector:
-        delivers(collector, spans=1000, compression="gzip")
-        request = collector.requests[0]
-        expect(request.headers["content-encoding"] == "gzip", request.headers)
-        expect(request.wire_bytes < request.bytes / 5, request.wire_bytes)
+    compresses("gzip", 5)
 
 
 @scenario
 def gzip_not_understood():
-    def no_gzip(connection):
-        request = read(connection)
-        if "content-encoding" in request.headers:
-            return connection.answer(415)
-        return connection.answer(202, request=request)
-
-    with Collector(default=no_gzip, probe=None) as collector:
-        delivers(collector, spans=100, batch_spans=50, compression="gzip")
-        expect(len(collector.requests) == 3, len(collector.requests))
+    is_not_understood("gzip", 202, probe=None)
 
 
 # ---- several requests at once -----------------------------------------------------------------------------

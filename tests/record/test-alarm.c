@@ -195,6 +195,28 @@ static void test_start(void)
     expect("s2", "10:12 ", 1);
 }
 
+/* Another reader has seen what was in the ring before that was made anew. */
+static void test_told(void)
+{
+    begin();
+    alarm_reader_knows(reader, 20, 17);
+    alarm_reader_knows(reader, 21, 17);
+    empty_snapshot();
+    slow(20, 18, 1 * MS);
+    slow(21, 20, 2 * MS); /* 18 and 19 are missing */
+    slow(22, 3, 3 * MS);  /* nobody knows it: 1 and 2 */
+    flush("t1/a/blkin_0");
+    expect("t1", "20:18 21:20 22:3 ", 0);
+    expect("t1", "", 4);
+    begin();
+    alarm_reader_knows(reader, 23, 17);
+    empty_snapshot();
+    slow(23, 5, 1 * MS); /* the pid is another one's now */
+    flush("t2/a/blkin_0");
+    expect("t2", "23:5 ", 0);
+    expect("t2", "", 4);
+}
+
 /* The pid is used again; and several containers have the same one. */
 static void test_pids(void)
 {
@@ -352,6 +374,7 @@ int main(void)
     test_overlap();
     test_lost();
     test_start();
+    test_told();
     test_pids();
     test_dropped();
     test_many();

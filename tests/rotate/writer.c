@@ -2,13 +2,17 @@
  * Makes numbered spans at a steady rate: "n" with the tag i = FIRST, FIRST + 1, ... How many it has
  * made is in the file PROGRESS at all times, as 8 bytes.
  *
- *     writer FIRST COUNT PER_SECOND PROGRESS
+ *     writer FIRST COUNT PER_SECOND PROGRESS [HOLD]
+ *
+ * With HOLD it makes all but the first and the last one while there is a file HOLD: those two tell
+ * who reads them that something is missing between.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +21,14 @@
 #include <unistd.h>
 
 #define TICK_NS 1000000
+
+static void wait_until(const char *hold, bool is_there)
+{
+    const struct timespec pause = {.tv_nsec = 10 * TICK_NS};
+
+    while (hold && (access(hold, F_OK) == 0) != is_there)
+        nanosleep(&pause, NULL);
+}
 
 static void make(int64_t i)
 {
@@ -29,9 +41,11 @@ static void make(int64_t i)
 
 int main(int argc, char *argv[])
 {
-    const int64_t first = argc == 5 ? atoll(argv[1]) : 0, count = argc == 5 ? atoll(argv[2]) : 0;
-    const double per_tick = argc == 5 ? atof(argv[3]) * TICK_NS / 1e9 : 0;
-    const int file = argc == 5 ? open(argv[4], O_RDWR | O_CREAT, 0600) : -1;
+    const bool is_right = argc == 5 || argc == 6;
+    const int64_t first = is_right ? atoll(argv[1]) : 0, count = is_right ? atoll(argv[2]) : 0;
+    const double per_tick = is_right ? atof(argv[3]) * TICK_NS / 1e9 : 0;
+    const int file = is_right ? open(argv[4], O_RDWR | O_CREAT, 0600) : -1;
+    const char *hold = argc == 6 ? argv[5] : NULL;
     volatile int64_t *made;
     struct timespec next;
 
@@ -52,6 +66,10 @@ int main(int argc, char *argv[])
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) != 0)
             ;
         while (*made < count && (double)*made < (double)tick * per_tick) {
+            if (*made == 1)
+                wait_until(hold, true);
+            if (*made == count - 1)
+                wait_until(hold, false);
             make(first + *made);
             *made = *made + 1;
         }

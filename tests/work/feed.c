@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define WORKERS 3
-#define LIMIT   30000
+#define LIMIT   240000 /* ms, of a machine on which all takes long */
 
 struct worker {
     struct names *names;
@@ -53,6 +53,7 @@ static void begin_worker(struct worker *worker, const char *broker, int number)
     (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
     (void)rd_kafka_conf_set(conf, "bootstrap.servers", broker, cause, sizeof(cause));
     (void)rd_kafka_conf_set(conf, "transactional.id", instance, cause, sizeof(cause));
+    (void)rd_kafka_conf_set(conf, "transaction.timeout.ms", "300000", cause, sizeof(cause));
     worker->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
     must(rd_kafka_init_transactions(worker->producer, LIMIT), "init");
 }

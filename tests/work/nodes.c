@@ -71,9 +71,9 @@ static void sample_group(struct node *node, enum host_kind kind, size_t instance
                          uint32_t period_ms)
 {
     const struct host_definition *definition = host_definition(kind);
-    struct series_metric metrics[HOST_METRICS_MAX];
+    struct sample_metric metrics[HOST_METRICS_MAX];
     uint64_t *values = node->values[kind][instance];
-    const struct series_sample sample = {
+    const struct sample sample = {
         .host = text_of(node->name),
         .group = text_of(definition->name),
         .instance = text_of(instance_of(kind, instance)),
@@ -89,7 +89,7 @@ static void sample_group(struct node *node, enum host_kind kind, size_t instance
         const struct host_metric *metric = &definition->metrics[i];
         const uint64_t before = values[i];
 
-        metrics[i] = (struct series_metric){text_of(metric->name), text_of(metric->unit),
+        metrics[i] = (struct sample_metric){text_of(metric->name), text_of(metric->unit),
                                             metric->is_counter};
         go_on(metric, &values[i], i);
         if (node->has_begun) {

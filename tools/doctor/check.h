@@ -92,6 +92,7 @@ void check_sampling(const struct doctor *doctor);
 void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);
 void check_alarm(const struct doctor *doctor);
+void check_metrics(const struct doctor *doctor);
 void check_relayd_address(const struct doctor *doctor);
 void check_relayd(const struct doctor *doctor);
 void check_plugin(const struct doctor *doctor);

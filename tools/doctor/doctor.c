@@ -50,6 +50,8 @@ static const struct group groups[] = {
     {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"alarm", check_alarm, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"host", check_metrics, NULL,
+     "is blkin host stopped? kill -CONT, or systemctl restart blkin-host"},
     {"relayd.address", check_relayd_address, NULL, NULL},
     {"relayd", check_relayd, NULL,
      "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},

@@ -25,18 +25,18 @@ static const char usage[] =
     "Samples what this host does (CPU, memory, disks, network, processes) and records\n"
     "it beside the spans, as a service; blkin live, rotate and record start it.\n"
     "\n"
-    "  --list         list disks, interfaces, CPUs, groups; --process=NAME: processes\n"
-    "  --metrics      list what is read, with units and sources\n"
-    "  --print        print what happened each --every, without LTTng\n"
-    "  --once         print once\n"
-    "  --group=GROUP  print all of cpu, memory, pressure, run_queue, disk, network,\n"
-    "                 tcp, process or cgroup, for each instance\n"
-    "  --every=TIME   from 100ms to 5m [default: 1s]\n"
-    "  --json         a line of JSON for each instance or metric\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: host-root, cpu, disk,\n"
-    "                 network, process, cgroup, ... (\"100ms\", \"off\", \"NAME,...\" or\n"
-    "                 \"100ms NAME,...\"), host-filters: blkin config keys\n"
-    "  -h, --help     print this\n"
+    "  --list           list disks, interfaces, CPUs, groups; --process=NAME: processes\n"
+    "  --metrics        list what is read, with units and sources\n"
+    "  --print          print what happened each --every, without LTTng\n"
+    "  --once           print once\n"
+    "  --details=GROUP  print all of cpu, memory, pressure, run_queue, disk, network,\n"
+    "                   tcp, process or cgroup, for each instance\n"
+    "  --every=TIME     from 100ms to 5m [default: 1s]\n"
+    "  --json           a line of JSON for each instance or metric\n"
+    "  --KEY=VALUE      a key of the configuration; here matter: host-root, cpu, disk,\n"
+    "                   network, process, cgroup, ... (\"100ms\", \"off\", \"NAME,...\" or\n"
+    "                   \"100ms NAME,...\"), host-filters: blkin config keys\n"
+    "  -h, --help       print this\n"
     "\n"
     "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
 
@@ -68,7 +68,7 @@ static bool check_options(const char *command, struct options *options)
         options->kind = host_kind_find(options->group);
         if (options->kind == HOST_KINDS)
             return refuse(command,
-                          "--group=cpu, memory, pressure, run_queue, disk, network, tcp, "
+                          "--details=cpu, memory, pressure, run_queue, disk, network, tcp, "
                           "process or cgroup",
                           options->group);
     }
@@ -80,7 +80,7 @@ static bool check_options(const char *command, struct options *options)
         return false;
     }
     if (!options->prints && (options->is_once || options->group || options->every)) {
-        fprintf(stderr, "%s: --once, --group and --every are of --print\n", command);
+        fprintf(stderr, "%s: --once, --details and --every are of --print\n", command);
         return false;
     }
     if (options->is_json && !options->lists && !options->lists_metrics && !options->prints) {
@@ -195,7 +195,7 @@ int host_command(int argc, char *argv[])
     const struct config_flag flags[] = {
         {"list", &options.lists, NULL},   {"metrics", &options.lists_metrics, NULL},
         {"print", &options.prints, NULL}, {"once", &options.is_once, NULL},
-        {"json", &options.is_json, NULL}, {"group", NULL, &options.group},
+        {"json", &options.is_json, NULL}, {"details", NULL, &options.group},
         {"every", NULL, &options.every},  {NULL, NULL, NULL},
     };
     const struct config_request request = {"host", usage, flags};

@@ -132,6 +132,8 @@ static bool list_kind(const struct observer *observer, enum host_kind kind, cons
 {
     bool is_first = true;
 
+    if (!host_definition(kind)->has_instances)
+        return true;
     for (size_t i = 0; i < observer->count; i++) {
         const struct observed *const one = observer->seen[i];
         struct about about;

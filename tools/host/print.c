@@ -71,8 +71,6 @@ static void print_time(void)
 
 /* ---- a line for the host */
 
-enum whose { WHOSE_HOST, WHOSE_BUSIEST };
-
 static const struct column {
     const char *group; /* of the busiest instance, if it has several */
     const char *view;  /* NULL: the instance's name */
@@ -81,22 +79,22 @@ static const struct column {
     size_t width;
 } line_columns[] = {
     /* what does not fit on the screen is left out from the end */
-    {"cpu", "user", "cpu %", "user", 6},
-    {"cpu", "system", "", "sys", 5},
+    {"cpu", "user", "cpu %", "user", 5},
+    {"cpu", "system", "", "sys", 4},
     {"cpu", "iowait", "", "wait", 5},
-    {"cpu", "steal", "", "stol", 5},
+    {"cpu", "steal", "", "stl", 4},
     {"run_queue", "running", "threads", "run", 5},
     {"run_queue", "blocked", "", "blk", 4},
-    {"pressure", "cpu", "waited % for", "cpu", 6},
-    {"pressure", "io", "", "io", 5},
-    {"pressure", "memory", "", "mem", 5},
-    {"disk", NULL, "  busiest disk", "", 12},
+    {"pressure", "cpu", "waited % for", "cpu", 5},
+    {"pressure", "io", "", "io", 4},
+    {"pressure", "memory", "", "mem", 4},
+    {"disk", NULL, " busiest disk", "", 11},
     {"disk", "busy", "", "busy%", 6},
     {"disk", "queue", "", "queue", 6},
     {"disk", "wait", "", "ms", 6},
     {"memory", "available", "memory", "avail", 7},
     {"memory", "dirty", "", "dirty", 6},
-    {"network", NULL, "  busiest network", "", 10},
+    {"network", NULL, " busiest network", "", 11},
     {"network", "received", "", "in/s", 6},
     {"network", "sent", "", "out/s", 6},
     {"network", "dropped", "", "drop/s", 7},
@@ -186,8 +184,11 @@ void host_print_line(const struct observer *observer, size_t line)
         const struct observed *const one = busiest(observer, column->group);
 
         if (column->view) {
-            print_right(value_text(one, host_view_find(column->group, column->view)).text,
-                        column->width);
+            struct value_text text = value_text(one, host_view_find(column->group, column->view));
+
+            if (column->width < 6) /* whole percents, and threads */
+                text.text[strcspn(text.text, ".")] = '\0';
+            print_right(text.text, column->width);
         } else {
             fputs("  ", stdout);
             put_spaces(column->width - 2 - put(one ? one->name : "-", column->width - 2));
@@ -282,14 +283,16 @@ static json_t *views_json(const struct observed *observed)
 bool host_print_json(const struct observer *observer)
 {
     struct timespec now;
+    int64_t time_us;
 
     clock_gettime(CLOCK_REALTIME, &now);
+    time_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     for (size_t i = 0; i < observer->count; i++) {
         const struct observed *const one = observer->seen[i];
-        json_t *const json = json_pack(
-            "{sf, sI, ss, ss, so, so}", "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9,
-            "monotonic", (json_int_t)one->after_ns, "group", host_definition(one->kind)->name,
-            "instance", one->name, "metrics", metrics_json(one), "views", views_json(one));
+        json_t *const json = json_pack("{sI, sI, ss, ss, so, so}", "time_us", (json_int_t)time_us,
+                                       "monotonic", (json_int_t)one->after_ns, "group",
+                                       host_definition(one->kind)->name, "instance", one->name,
+                                       "metrics", metrics_json(one), "views", views_json(one));
 
         if (!json)
             return false;

@@ -11,6 +11,7 @@
 #include "monotonic.h"
 #include "recording.h"
 #include "sample.h"
+#include "send.h"
 #include "service/control.h"
 #include "service/notify.h"
 #include "service/say.h"
@@ -36,6 +37,7 @@ struct service {
     struct host_filter *filter;
     struct host_recording recording;
     struct host_keep keep;
+    struct host_send *send; /* NULL: to nobody */
     struct timer tick;
     struct watchdog watchdog;
     int64_t start_ns;
@@ -59,8 +61,8 @@ static json_t *status_json(struct service *service)
     const struct host_counts counts = host_counts(service->host);
     const struct host_filter_counts filtered = host_filter_counts(service->filter);
     const struct host_keep_counts kept = service->keep.counts;
-
-    return json_pack(
+    json_t *sent = host_send_json(service->send);
+    json_t *json = json_pack(
         "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
         "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
         service->is_on ? "recording" : "no session records blkin:metric", "started",
@@ -71,6 +73,10 @@ static json_t *status_json(struct service *service)
         "unreadable", (json_int_t)counts.unreadable, "not_understood",
         (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
         (json_int_t)counts.no_room, "messages", say_last());
+
+    if (sent)
+        (void)json_object_set_new(json, "sent", sent);
+    return json;
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -97,11 +103,14 @@ static void name_provider(void)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static void record(void *context, const struct host_sample *sample)
+static void take(void *context, const struct host_sample *sample)
 {
     struct service *service = context;
 
-    host_record(&service->recording, sample);
+    if (service->is_on)
+        host_record(&service->recording, sample);
+    if (service->send)
+        host_send(service->send, sample);
 }
 
 static void keep(void *context, int64_t last_ms, const char *why)
@@ -111,15 +120,32 @@ static void keep(void *context, int64_t last_ms, const char *why)
     host_keep_ask(&service->keep, last_ms, why);
 }
 
-static struct host_filter *open_filter(struct service *service, const struct config *config,
-                                       struct error *error)
+/* A rule of what is not read never does anything. */
+static void say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
 {
-    const struct host_filter_callbacks on = {record, keep, service};
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct host_wanted *of = &wanted->wanted[rules->list[i].kind];
+        const enum host_kind kind = rules->list[i].kind;
+        const bool has_names = of->instances && *of->instances;
+
+        if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
+            say(BT_LOGGING_LEVEL_WARNING, "host-filters: \"%s\" does nothing: %s",
+                rules->list[i].text,
+                of->period_ms ? "no instances of it are named" : "its group is off");
+    }
+}
+
+static struct host_filter *open_filter(struct service *service, const struct host_config *wanted,
+                                       const struct config *config, struct error *error)
+{
+    const struct host_filter_callbacks on = {take, keep, service};
     struct host_rules rules;
     struct host_filter *filter;
 
     if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
         return NULL;
+    if (!service->filter || config != service->config) /* for the first time */
+        say_idle_rules(&rules, wanted);
     filter = host_filter_new(&rules, &on);
     if (!filter)
         error_set(error, "out of memory");
@@ -129,11 +155,13 @@ static struct host_filter *open_filter(struct service *service, const struct con
 static bool open_host(struct service *service, const struct config *config, struct error *error)
 {
     struct host_config wanted;
-    struct host_filter *filter = open_filter(service, config, error);
-    struct host *host = NULL;
+    struct host_filter *filter;
+    struct host *host;
 
-    if (filter && host_settings_read(config, &wanted, error))
-        host = host_open(&wanted, error);
+    if (!host_settings_read(config, &wanted, error))
+        return false;
+    filter = open_filter(service, &wanted, config, error);
+    host = filter ? host_open(&wanted, error) : NULL;
     if (!host) {
         host_filter_free(filter);
         return false;
@@ -168,12 +196,12 @@ static int64_t sample(struct service *service)
     service->is_on = blkin_metric_is_on();
     if (service->is_on && !was_on)
         service->is_on = begin_to_record(service);
-    if (!service->is_on) {
-        if (was_on || !*service->said)
-            say_state(service, BT_LOGGING_LEVEL_INFO,
-                      "no session records blkin:metric: waiting for one");
+    host_send_poll(service->send);
+    if (!service->is_on && (was_on || !*service->said))
+        say_state(service, BT_LOGGING_LEVEL_INFO,
+                  "no session records blkin:metric: waiting for one");
+    if (!service->is_on && !service->send)
         return SILENT_MS;
-    }
     host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
     now = (uint64_t)clock_ns();
     next = host_next(service->host);
@@ -238,8 +266,13 @@ static const char *take_configuration(struct service *service)
     if (!config)
         return "the configuration is wrong, the old one holds: see `blkin config check`, and what "
                "the service has said";
-    if (!open_host(service, config, &error)) {
+    host_send_close(service->send); /* it has the port */
+    service->send = NULL;
+    if (!host_send_open(config, service->loop, &service->send, &error) ||
+        !open_host(service, config, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        host_send_close(service->send);
+        (void)host_send_open(service->config, service->loop, &service->send, &error);
         config_free(config);
         return "the configuration is wrong, the old one holds: see what the service has said";
     }
@@ -280,7 +313,8 @@ static int run(struct service *service)
 {
     struct error error;
 
-    if (!open_host(service, service->config, &error)) {
+    if (!open_host(service, service->config, &error) ||
+        !host_send_open(service->config, service->loop, &service->send, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
         return 1;
     }
@@ -317,6 +351,7 @@ int host_serve(struct config *config)
             control_close(service->control);
         host_keep_close(&service->keep);
         loop_free(service->loop);
+        host_send_close(service->send);
         host_close(service->host);
         host_filter_free(service->filter);
         config_free(service->config);

@@ -55,8 +55,11 @@ struct alarm_reader {
     bool forgot;     /* a process: who comes back may be it */
     uint64_t excess; /* counted as lost, and found after all */
     uint16_t chains[CHAINS];
-    uint16_t process_count;
+    uint16_t process_count, told_count;
     struct process processes[PROCESSES];
+    struct {
+        uint32_t pid, sequence;
+    } told[PROCESSES];
 };
 
 /* What one snapshot has. */
@@ -86,6 +89,14 @@ void alarm_reader_free(struct alarm_reader *reader)
         return;
     free(reader->known);
     free(reader);
+}
+
+void alarm_reader_knows(struct alarm_reader *reader, uint32_t pid, uint32_t sequence)
+{
+    if (reader->told_count == PROCESSES)
+        return;
+    reader->told[reader->told_count].pid = pid;
+    reader->told[reader->told_count++].sequence = sequence;
 }
 
 /* ---- what the packets have */
@@ -327,6 +338,18 @@ static bool fill(struct alarm_reader *reader, const struct blkin_slow_event *eve
     return false;
 }
 
+/* The last one that is not missing, of a process that is new to us. */
+static uint32_t before(const struct alarm_reader *reader, const struct blkin_slow_event *event)
+{
+    if (!reader->has_read || reader->forgot) /* what was before us, or is forgotten */
+        return event->sequence > 0 ? event->sequence - 1 : 0;
+    for (uint16_t i = 0; i < reader->told_count; i++) {
+        if (reader->told[i].pid == event->pid && reader->told[i].sequence < event->sequence)
+            return reader->told[i].sequence;
+    }
+    return 0;
+}
+
 static struct process *process_of(struct alarm_reader *reader, const struct blkin_slow_event *event,
                                   uint64_t *lost)
 {
@@ -341,9 +364,8 @@ static struct process *process_of(struct alarm_reader *reader, const struct blki
     if (best != NULL)
         return best;
     best = new_process(reader, event->pid, lost);
-    /* What was before us, or before it was forgotten, is not known. */
-    best->first = reader->has_read && !reader->forgot ? 1 : event->sequence;
-    best->newest = best->first > 0 ? best->first - 1 : 0;
+    best->newest = before(reader, event);
+    best->first = best->newest + 1;
     return best;
 }
 

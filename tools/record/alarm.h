@@ -33,6 +33,13 @@ struct alarm_reader;
 struct alarm_reader *alarm_reader_new(void);
 void alarm_reader_free(struct alarm_reader *reader);
 
+/*
+ * Programs whose alarms another reader has seen, up to this sequence. A first one that comes when
+ * we have read already would else tell that all before it are missing: where the ring is a new one,
+ * or was read while it had nothing.
+ */
+void alarm_reader_knows(struct alarm_reader *reader, uint32_t pid, uint32_t sequence);
+
 typedef void alarm_fn(void *context, const struct alarm *alarm);
 
 /*

@@ -420,6 +420,7 @@ static void start_watcher(struct agent *agent)
     watcher->loop = agent->loop;
     watcher->session = agent->sessions.specs[SESSION_ALARM].name;
     watcher->poll_ms = config_integer(agent->config, "alarm-poll-ms");
+    watcher->heard = &agent->heard;
     watcher->begins = alarms_begin;
     watcher->alarm = alarms_take;
     watcher->polled = alarms_polled;

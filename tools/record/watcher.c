@@ -104,6 +104,9 @@ static int run_watcher(void *argument)
 
     (void)signal(SIGPIPE, SIG_IGN);
     privileges_give_up();
+    for (size_t i = 0; polling.reader && i < watcher->heard->count; i++)
+        alarm_reader_knows(polling.reader, watcher->heard->programs[i].pid,
+                           watcher->heard->programs[i].last);
     while (polling.reader) {
         const int64_t begun_ms = clock_ms();
         int64_t left_ms;

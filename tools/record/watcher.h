@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_WATCHER_H
 #define BLKIN_TOOLS_WATCHER_H
 
-#include "alarm.h"
+#include "heard.h"
 #include "service/loop.h"
 
 struct watcher_poll {
@@ -22,6 +22,7 @@ struct watcher {
     const char *session;
     char folder[4096]; /* of its snapshots, on a tmpfs: it is made and removed */
     int64_t poll_ms;
+    const struct heard *heard;     /* what earlier children have told */
     void (*begins)(void *context); /* a new child: what the last one has told may come again */
     void (*alarm)(void *context, const struct alarm *alarm);
     void (*polled)(void *context, const struct watcher_poll *poll);

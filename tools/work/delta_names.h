@@ -6,8 +6,8 @@
 #ifndef BLKIN_TOOLS_WORK_DELTA_NAMES_H
 #define BLKIN_TOOLS_WORK_DELTA_NAMES_H
 
-#define DELTAS_SERVICE "blkin-work"
-#define DELTAS_PREFIX  "blkin.work."
+#define DELTAS_SERVICE      "blkin-work"
+#define DELTAS_PREFIX       "blkin.work."
 #define FLEET_DELTAS_PREFIX "blkin.hosts."
 
 #define DELTAS_SPAN_CALLS     "blkin.span.calls"

@@ -24,8 +24,8 @@
  * the server's spans. Workers have all counters of counts.h; forgotten is the sum of those that are
  * long away. A name is null where there was no room for it: all such are in one row (edge).
  *
- * "window" is the latest that is whole, or null; of a counter it is by second. "windows" is what the
- * root needs to go on: that one and those after it, see analysis/fleet.h.
+ * "window" is the latest that is whole, or null; of a counter it is by second. "windows" is what
+ * the root needs to go on: that one and those after it, see analysis/fleet.h.
  *
  * HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT]}, of
  * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets.

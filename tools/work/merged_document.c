@@ -152,8 +152,7 @@ static void put_windows(struct printer *printer, const struct fleet_row *row,
     for (size_t i = 0; i < FLEET_WINDOWS; i++) {
         const struct fleet_window *window = &row->windows[i];
 
-        if (!fleet_window_is_known(window) ||
-            (shown && window->number < shown->number))
+        if (!fleet_window_is_known(window) || (shown && window->number < shown->number))
             continue;
         print(printer,
               "%s[%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,%.17g,%" PRId64 "]",
@@ -372,9 +371,8 @@ static uint64_t count_in(const json_t *array, size_t i)
 static void add_window(struct fleet_row *row, const json_t *json)
 {
     const json_int_t number = json_integer_value(json_array_get(json, 0));
-    struct fleet_window *window = number > 0 && number < INT64_MAX / FLEET_WINDOW_NS
-                                      ? fleet_window_of(row, number)
-                                      : NULL;
+    struct fleet_window *window =
+        number > 0 && number < INT64_MAX / FLEET_WINDOW_NS ? fleet_window_of(row, number) : NULL;
 
     if (!window)
         return;

@@ -104,8 +104,8 @@ static bool write_deltas(struct worker *worker)
     head.counts = work_counts_since(&worker->stage.counts, &worker->committed);
     return deltas_write(&head, worker->stage.statistics, &worker->deltas_buffer, emit_deltas,
                         worker) &&
-           (!worker->fleet || fleet_deltas_write(&head, worker->fleet, &worker->deltas_buffer,
-                                                 emit_deltas, worker));
+           (!worker->fleet ||
+            fleet_deltas_write(&head, worker->fleet, &worker->deltas_buffer, emit_deltas, worker));
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */

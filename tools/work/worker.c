@@ -394,9 +394,9 @@ static bool open_page(struct worker *worker, struct error *error)
 
 static bool open_all(struct worker *worker, struct error *error)
 {
-    return open_stage(worker, error) && open_fleet(worker, error) && open_page(worker, error) && open_consumer(worker, error) &&
-           transactions_open(worker, error) && open_keeper(worker, error) &&
-           subscribe(worker, error);
+    return open_stage(worker, error) && open_fleet(worker, error) && open_page(worker, error) &&
+           open_consumer(worker, error) && transactions_open(worker, error) &&
+           open_keeper(worker, error) && subscribe(worker, error);
 }
 
 /* What helps nobody to be freed in order is left to the end of the process, as if it were killed.

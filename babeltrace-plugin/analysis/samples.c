@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "host_series.h"
+#include "samples.h"
 
 #include "../core/hash.h"
 
@@ -11,24 +11,24 @@
 
 #define BUCKETS 4096U /* a power of two */
 
-struct series_table {
-    size_t max;
-    series_point_fn *point;
+struct samples {
+    uint64_t max_bytes;
+    samples_point_fn *point;
     void (*gone)(void *context);
     void *context;
     uint64_t seed;
-    struct series_counts counts;
-    struct series *buckets[BUCKETS];
+    struct samples_counts counts;
+    struct sample_series *buckets[BUCKETS];
 };
 
-struct series_table *series_table_new(size_t max, series_point_fn *point, void (*gone)(void *),
-                                      void *context)
+struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*gone)(void *),
+                            void *context)
 {
-    struct series_table *table = calloc(1, sizeof(*table));
+    struct samples *table = calloc(1, sizeof(*table));
 
     if (!table)
         return NULL;
-    table->max = max;
+    table->max_bytes = max_bytes;
     table->point = point;
     table->gone = gone;
     table->context = context;
@@ -36,30 +36,30 @@ struct series_table *series_table_new(size_t max, series_point_fn *point, void (
     return table;
 }
 
-static size_t bytes_of(const struct series_sample *sample)
+static size_t bytes_of(const struct sample *sample)
 {
-    size_t bytes = sizeof(struct series) + 3 + sample->host.length + sample->group.length +
+    size_t bytes = sizeof(struct sample_series) + 3 + sample->host.length + sample->group.length +
                    sample->instance.length;
 
     for (size_t i = 0; i < sample->count; i++)
         bytes += sample->metrics[i].name.length + sample->metrics[i].unit.length;
-    return bytes + sample->count * (sizeof(struct series_metric) + 2 * sizeof(uint64_t));
+    return bytes + sample->count * (sizeof(struct sample_metric) + 2 * sizeof(uint64_t));
 }
 
-static size_t bytes_of_series(const struct series *series)
+static size_t bytes_of_series(const struct sample_series *series)
 {
-    const struct series_sample sample = {.host = text_of(series->host),
-                                         .group = text_of(series->group),
-                                         .instance = text_of(series->instance),
-                                         .metrics = series->metrics,
-                                         .count = series->count};
+    const struct sample sample = {.host = text_of(series->host),
+                                  .group = text_of(series->group),
+                                  .instance = text_of(series->instance),
+                                  .metrics = series->metrics,
+                                  .count = series->count};
 
     return bytes_of(&sample);
 }
 
-static void remove_at(struct series_table *table, struct series **place)
+static void remove_at(struct samples *table, struct sample_series **place)
 {
-    struct series *series = *place;
+    struct sample_series *series = *place;
 
     if (table->gone)
         table->gone(table->context);
@@ -69,10 +69,10 @@ static void remove_at(struct series_table *table, struct series **place)
     free(series);
 }
 
-void series_forget(struct series_table *table, int64_t before_ns)
+void samples_forget(struct samples *table, int64_t before_ns)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct series **place = &table->buckets[i]; *place;) {
+        for (struct sample_series **place = &table->buckets[i]; *place;) {
             if ((*place)->time_ns < before_ns)
                 remove_at(table, place);
             else
@@ -81,25 +81,25 @@ void series_forget(struct series_table *table, int64_t before_ns)
     }
 }
 
-void series_table_free(struct series_table *table)
+void samples_free(struct samples *table)
 {
     if (table)
-        series_forget(table, INT64_MAX);
+        samples_forget(table, INT64_MAX);
     free(table);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct series_table *table, const struct series_sample *sample)
+static uint64_t hash_of(const struct samples *table, const struct sample *sample)
 {
     return hash_text(hash_text(hash_text(table->seed, sample->host), sample->group),
                      sample->instance);
 }
 
-static struct series **find(struct series_table *table, const struct series_sample *sample,
-                            uint64_t hash)
+static struct sample_series **find(struct samples *table, const struct sample *sample,
+                                   uint64_t hash)
 {
-    struct series **place = &table->buckets[hash % BUCKETS];
+    struct sample_series **place = &table->buckets[hash % BUCKETS];
 
     while (*place && ((*place)->hash != hash || !text_is(sample->host, (*place)->host) ||
                       !text_is(sample->group, (*place)->group) ||
@@ -108,12 +108,12 @@ static struct series **find(struct series_table *table, const struct series_samp
     return place;
 }
 
-static bool has_metrics(const struct series *series, const struct series_sample *sample)
+static bool has_metrics(const struct sample_series *series, const struct sample *sample)
 {
     if (series->count != sample->count)
         return false;
     for (size_t i = 0; i < sample->count; i++) {
-        const struct series_metric *own = &series->metrics[i], *other = &sample->metrics[i];
+        const struct sample_metric *own = &series->metrics[i], *other = &sample->metrics[i];
 
         if (own->is_counter != other->is_counter || !text_equal(own->name, other->name) ||
             !text_equal(own->unit, other->unit))
@@ -140,19 +140,19 @@ static struct text copy_text(char **at, struct text text)
 }
 
 /* One block of memory: itself, its numbers, its metrics, its texts. */
-static struct series *new_series(struct series_table *table, const struct series_sample *sample,
-                                 uint64_t hash)
+static struct sample_series *new_series(struct samples *table, const struct sample *sample,
+                                        uint64_t hash)
 {
     const size_t bytes = bytes_of(sample);
-    struct series *series = malloc(bytes);
+    struct sample_series *series = malloc(bytes);
     char *at;
 
     if (!series)
         return NULL;
-    *series = (struct series){.hash = hash, .count = sample->count};
+    *series = (struct sample_series){.hash = hash, .count = sample->count};
     series->values = (uint64_t *)(series + 1);
     series->before = series->values + sample->count;
-    series->metrics = (struct series_metric *)(series->before + sample->count);
+    series->metrics = (struct sample_metric *)(series->before + sample->count);
     at = (char *)(series->metrics + sample->count);
     series->host = copy_string(&at, sample->host);
     series->group = copy_string(&at, sample->group);
@@ -169,7 +169,7 @@ static struct series *new_series(struct series_table *table, const struct series
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void give_points(struct series_table *table, const struct series *series)
+static void give_points(struct samples *table, const struct sample_series *series)
 {
     struct fleet_point point = {
         .host = text_of(series->host),
@@ -179,7 +179,7 @@ static void give_points(struct series_table *table, const struct series *series)
     };
 
     for (size_t i = 0; i < series->count; i++) {
-        const struct series_metric *metric = &series->metrics[i];
+        const struct sample_metric *metric = &series->metrics[i];
 
         if (!(series->present & series->before_present & UINT64_C(1) << i))
             continue;
@@ -190,13 +190,14 @@ static void give_points(struct series_table *table, const struct series *series)
         point.metric = metric->name;
         point.unit = metric->unit;
         point.is_counter = metric->is_counter;
-        point.value = metric->is_counter ? series->values[i] - series->before[i] : series->before[i];
+        point.value =
+            metric->is_counter ? series->values[i] - series->before[i] : series->before[i];
         table->counts.points++;
         table->point(table->context, &point);
     }
 }
 
-static void store(struct series *series, const struct series_sample *sample)
+static void store(struct sample_series *series, const struct sample *sample)
 {
     uint64_t *values = series->before;
 
@@ -216,10 +217,10 @@ static bool has_nul(struct text text)
     return text.length && memchr(text.data, '\0', text.length);
 }
 
-bool series_take(struct series_table *table, const struct series_sample *sample)
+bool samples_take(struct samples *table, const struct sample *sample)
 {
     const uint64_t hash = hash_of(table, sample);
-    struct series **place = find(table, sample, hash);
+    struct sample_series **place = find(table, sample, hash);
 
     table->counts.samples++;
     if (*place && !has_metrics(*place, sample)) { /* others: it begins anew */
@@ -231,11 +232,11 @@ bool series_take(struct series_table *table, const struct series_sample *sample)
         return true;
     }
     if (!*place) {
-        struct series *series;
+        struct sample_series *series;
 
-        if (table->counts.series >= table->max || sample->count > SERIES_METRICS_MAX ||
-            sample->time_ns <= 0 || has_nul(sample->host) || has_nul(sample->group) ||
-            has_nul(sample->instance)) {
+        if (table->counts.bytes + bytes_of(sample) > table->max_bytes ||
+            sample->count > SAMPLE_METRICS_MAX || sample->time_ns <= 0 || has_nul(sample->host) ||
+            has_nul(sample->group) || has_nul(sample->instance)) {
             table->counts.no_room++;
             return true;
         }
@@ -253,24 +254,33 @@ bool series_take(struct series_table *table, const struct series_sample *sample)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static const struct series *first_from(const struct series_table *table, size_t i)
+const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
+                                         struct text instance)
+{
+    const struct sample sample = {.host = host, .group = group, .instance = instance};
+
+    return *find(table, &sample, hash_of(table, &sample));
+}
+
+static const struct sample_series *first_from(const struct samples *table, size_t i)
 {
     while (i < BUCKETS && !table->buckets[i])
         i++;
     return i < BUCKETS ? table->buckets[i] : NULL;
 }
 
-const struct series *series_first(const struct series_table *table)
+const struct sample_series *samples_first(const struct samples *table)
 {
     return first_from(table, 0);
 }
 
-const struct series *series_next(const struct series_table *table, const struct series *series)
+const struct sample_series *samples_next(const struct samples *table,
+                                         const struct sample_series *series)
 {
     return series->next ? series->next : first_from(table, series->hash % BUCKETS + 1);
 }
 
-const struct series_counts *series_counts(const struct series_table *table)
+const struct samples_counts *samples_counts(const struct samples *table)
 {
     return &table->counts;
 }

@@ -1,0 +1,87 @@
+/*
+ * Samples of hosts, in their order: what each says about the time since the one before, and the
+ * latest of all.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ANALYSIS_SAMPLES_H
+#define BLKIN_ANALYSIS_SAMPLES_H
+
+#include "fleet.h"
+
+#define SAMPLE_METRICS_MAX 64 /* of a group: as many bits as `present` has */
+
+struct sample_metric {
+    struct text name;
+    struct text unit;
+    bool is_counter;
+};
+
+/* One sample of a group's instance. */
+struct sample {
+    struct text host;
+    struct text group;
+    struct text instance;
+    int64_t time_ns; /* since 1970 */
+    uint32_t period_ms;
+    size_t count; /* SAMPLE_METRICS_MAX at most, as are those that are there */
+    const struct sample_metric *metrics;
+    const uint64_t *values;
+    uint64_t present; /* bit i: values[i] is there */
+};
+
+/* Of a host, a group and an instance. */
+struct sample_series {
+    char *host, *group, *instance;
+    struct sample_metric *metrics; /* texts are its own */
+    size_t count;
+    uint64_t *values; /* of the latest sample, as are the next two */
+    int64_t time_ns;
+    uint64_t present;
+    uint32_t period_ms;
+    uint64_t *before;  /* of the one before that */
+    int64_t before_ns; /* 0: there is none */
+    uint64_t before_present;
+    uint64_t hash; /* the table's, as is next */
+    struct sample_series *next;
+};
+
+struct samples_counts {
+    uint64_t samples;
+    uint64_t points;     /* that were given out */
+    uint64_t first;      /* samples that nothing was before */
+    uint64_t begun_anew; /* counters that became smaller: what was meanwhile is not known */
+    uint64_t not_later;  /* samples of no later time than the one before: left out */
+    uint64_t no_room;    /* samples of series beyond max_bytes, or without a right name */
+    uint64_t series;
+    uint64_t bytes;
+};
+
+/* Texts live until gone() is called. */
+typedef void samples_point_fn(void *context, const struct fleet_point *point);
+
+struct samples;
+
+/* Of series of max_bytes in all. gone: called before texts of points that were given out go; NULL:
+ * nobody keeps them. Returns NULL when out of memory. */
+struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*gone)(void *),
+                            void *context);
+void samples_free(struct samples *table); /* NULL is allowed */
+
+/* Calls for each metric. Returns false when out of memory: the sample is left out. */
+bool samples_take(struct samples *table, const struct sample *sample);
+
+/* Those without a sample since then are forgotten. */
+void samples_forget(struct samples *table, int64_t before_ns);
+
+/* NULL: there is none of these names. */
+const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
+                                         struct text instance);
+
+/* In no order. */
+const struct sample_series *samples_first(const struct samples *table);
+const struct sample_series *samples_next(const struct samples *table,
+                                         const struct sample_series *series);
+const struct samples_counts *samples_counts(const struct samples *table);
+
+#endif

@@ -1,0 +1,7 @@
+#!/bin/bash
+# A planted cause is named in the last line of the trace that the recorder keeps. RUNS=20: more often; CAUSES=...
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+set -u
+read -ra causes <<<"${CAUSES:-disk memory cpu network}"
+RUNS=${RUNS:-1} exec "$SRC/tests/host/planted" "${causes[@]}"

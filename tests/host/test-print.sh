@@ -1,0 +1,100 @@
+#!/bin/bash
+# What is there and what happens, as a user sees it: of a host that is made for it, and of this one.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+PATH=$BUILD/bin:$PATH
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "test-print.sh: $*" >&2
+    exit 1
+}
+
+# ---- a host whose figures are known
+root=$work/root
+mkdir -p "$root"/proc/pressure "$root"/proc/7 "$root"/sys/class/block/{sda,sda1} "$root"/sys/class/net/eth0
+printf 'cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 0 0\nctxt 5\nprocs_running 3\nprocs_blocked 1\n' \
+    >"$root/proc/stat"
+printf '8 0 sda 10 0 8 5 10 0 16 5 2 100 200\n8 1 sda1 10 0 8 5 10 0 16 5 2 100 200\n8 16 a\033[2J\303\033[2J 1 0 0 0 0 0 0 0 0 0 0\n' \
+    >"$root/proc/diskstats"
+printf '7 (journal\033[2J) S 1 1 1 0 -1 0 0 0 0 0 10 10 0 0 20 0 4 0 1 4096 1 0\n' >"$root/proc/7/stat"
+echo 2097152 >"$root/sys/class/block/sda/size"
+echo 1 >"$root/sys/class/block/sda1/partition"
+
+blkin host --list --host-root="$root" --process='journal*' >"$work/list" || fail "--list fails"
+grep -q '^  sda  .* 1.0 GiB  disk$' "$work/list" || fail "--list does not have the disk: $(cat "$work/list")"
+grep -q '^  sda1  .* partition$' "$work/list" || fail "--list does not have the partition"
+grep -q '^  journal.*\[7\]  .* 4 threads$' "$work/list" || fail "--list does not have the process"
+grep -q 'This host has no pressure' "$work/list" || fail "--list does not say what there is not"
+grep -q $'\033' "$work/list" && fail "--list sends control characters to the terminal"
+blkin host --list --json --host-root="$root" | jq -es 'any(.[]; .instance == "sda" and .bytes == 1073741824)' >/dev/null ||
+    fail "--list --json does not have the size"
+
+# the counters grow while it looks; the file is written over in one go, and never shorter
+grow() {
+    while [ -e "$work/go" ]; do
+        n=$((n + 1))
+        printf '8 0 sda 10 0 8 5 %d 0 16 %d 2 100 200\n' $((10 + n)) $((5 + 4 * n)) 1<>"$root/proc/diskstats"
+        sleep 0.02
+    done
+}
+n=0
+: >"$root/proc/diskstats"
+touch "$work/go"
+grow &
+growing=$!
+blkin host --print --json --every=200ms --disk=sda --host-root="$root" >"$work/json" &
+printing=$!
+for _ in {1..600}; do
+    jq 'select(.group == "disk") | .views.write_wait | . > 3.9 and . < 4.1' "$work/json" 2>/dev/null | grep -q true && break
+    sleep 0.1
+done
+kill "$printing"
+rm "$work/go"
+wait "$growing"
+jq 'select(.group == "disk") | .views.write_wait | . > 3.9 and . < 4.1' "$work/json" | grep -q true ||
+    fail "the mean wait is not 4 ms: $(tail -n 3 "$work/json")"
+
+# ---- this host
+blkin host --print --once --every=100ms >"$work/line" || fail "--print --once fails"
+[ "$(wc -l <"$work/line")" = 3 ] || fail "--print --once is not a heading and a line: $(cat "$work/line")"
+awk 'length > 80 {exit 1}' "$work/line" || fail "a line does not fit a terminal"
+grep -q '^[0-9:]\{8\} .* [0-9]' "$work/line" || fail "--print has no figures: $(cat "$work/line")"
+blkin host --print --once --every=100ms --json --process="pid:$$" >"$work/json" || fail "--print --json fails"
+jq -es '[.[].group] | contains(["cpu", "memory", "run_queue", "process"])' "$work/json" >/dev/null ||
+    fail "--print --json lacks groups"
+jq -es '.[] | select(.group == "cpu").views | .user + .system + .iowait + .steal + .idle | . > 99.9 and . < 100.1' \
+    "$work/json" >/dev/null || fail "the shares of CPU time are not 100 %: $(head -n 1 "$work/json")"
+jq -es --arg name "$(cat /proc/$$/comm)[$$]" 'any(.[]; .instance == $name and .metrics["process.thread.count"] == 1)' \
+    "$work/json" >/dev/null || fail "this process is not there: $(grep '"process"' "$work/json")"
+for group in cpu memory pressure run_queue disk network tcp process cgroup; do
+    blkin host --print --once --every=100ms --details=$group >/dev/null || fail "--details=$group fails"
+done
+blkin host --metrics | grep -q 'system.disk.io_time  *ns  *counter' || fail "--metrics does not have the disk's"
+[ "$(blkin host --metrics --json | jq -r .name | sort | uniq -d)" = "" ] || fail "a metric is there twice"
+
+# ---- what is wrong is said
+while IFS='|' read -r arguments message; do
+    # shellcheck disable=SC2086
+    blkin host $arguments >"$work/out" 2>&1
+    [ $? -eq 2 ] || fail "$arguments: exit status is not 2: $(cat "$work/out")"
+    grep -qF -- "$message" "$work/out" || fail "$arguments: $(cat "$work/out")"
+done <<'TXT'
+--print --details=disks|expected --details=cpu, memory
+--print --every=1|expected --every= from 100ms to 5m, got "1"
+--print --every=1ms|expected --every= from 100ms to 5m, got "1ms"
+--print --list|expected one of --list, --metrics and --print
+--once|are of --print
+--json|is of --list, --metrics and --print
+--print --disk=1ms|"disk": expected a period from 100ms to 5m
+nonsense|unknown argument "nonsense"
+TXT
+blkin host --list --host-root=/nowhere >"$work/out" 2>&1
+[ $? -eq 1 ] || fail "a root that is not there: $(cat "$work/out")"
+grep -qF '/nowhere: expected a folder with proc in it: No such file' "$work/out" || fail "$(cat "$work/out")"
+blkin host --print --once --process=pid:x >"$work/out" 2>&1 && fail "pid:x is taken"
+grep -qF 'expected pid:NUMBER' "$work/out" || fail "pid:x: $(cat "$work/out")"
+blkin host --print --every=100ms >/dev/full 2>"$work/out"
+[ $? -eq 1 ] || fail "nobody can read it, and it goes on"
+exit 0

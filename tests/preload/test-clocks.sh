@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Clocks of two hosts. A server on one whose monotonic clock began a day earlier, in a time namespace with a session daemon
+# of its own, joins as any other; so does one whose clock was set since. Of one whose clock is wrong, and nobody knows, all
+# is counted and nothing joins, until join-skew-us allows for such clocks.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+set -u
+. "$SRC/tests/preload/session.sh"
+private_begin
+# shellcheck disable=SC2034 # for traced
+RUN=,payload=18
+
+# Waits for the client's host to say that all has come, or to be gone.
+serve_as_host() {
+    session other blkin:span blkin:process
+    SANITIZER=${CLOCK:+$CLOCK:} begins server "$programs/serve" "$1" epoll 4
+    server=$!
+    wait_for 20 - "the server at $1" listening "$1" || exit 1
+    served server
+    lttng destroy other >/dev/null || fail "lttng destroy"
+    cp -r "$WORK/other" "$2/"
+}
+
+start_sessiond || exit 1
+if [ "${1-}" = --host ]; then
+    serve_as_host "$2" "$3"
+    exit
+fi
+
+# sunk_as NAME PARAMS TRACE...: its spans are in $WORK/NAME.json
+sunk_as() {
+    local name=$1 params=$2
+    shift 2
+    start_part "$name-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$@" -c sink.blkin.zipkin \
+        -p "endpoint=\"file:$WORK/$name.json\"$params"
+    wait_part "$name-sink" 60 || {
+        show_log "$name-sink"
+        fail "$name: the sink has failed"
+    }
+    lost_nothing "$name"
+}
+
+# halves NAME JOINED: all 400 or none, but for some that took longer than the clocks are apart; each is the right one's
+halves() {
+    "$PYTHON" "$SRC/tests/preload/check_interactions.py" "$WORK/$1.json" server:server:400:true client:client:400:root ||
+        fail "$1: see above"
+    "$PYTHON" - "$WORK/$1" "$2" <<'PY' || fail "$1: not $2 of 400 halves are joined"
+import json, re, sys
+name, wanted = sys.argv[1], int(sys.argv[2])
+log = open(name + "-sink.log").read()
+print(log)
+joined, unjoined = map(int, re.search(r"halves of requests: 400 = (\d+) joined \+ (\d+) unjoined \+ 0 ambiguous \+ 0 waiting", log).groups())
+below = sum(span.get("kind") == "SERVER" and "parentId" in span for span in json.load(open(name + ".json")))
+sys.exit(joined + unjoined != 400 or below != joined or (joined != wanted if wanted else joined > 40))
+PY
+}
+
+port=7650
+# asks HOST-COMMAND...: 400 requests to a server on a host that is started by the command.
+asks() {
+    rm -rf "$WORK/client" "$WORK/server"
+    mkdir "$WORK/server" # seen by the host, as it is there
+    session client blkin:span blkin:process
+    start_part host "$@" "$SRC/scripts/isolate" "${BASH_SOURCE[0]}" --host $port "$WORK/server"
+    wait_for 60 host "the server at $port" listening $port || exit 1
+    traced client "$programs/request" $port 4 100 0 8 1 || fail "the client's status $?"
+    wait_part host 60 || {
+        show_log host
+        fail "the host has failed"
+    }
+    lttng destroy client >/dev/null || fail "lttng destroy"
+}
+
+# asks_off SECONDS: the same, with a realtime clock of the server's that is off.
+asks_off() {
+    "${CC:-cc}" -shared -fPIC -o "$WORK/clock.so" -x c - <<C || fail "no library that sets a clock"
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const int result = (int)syscall(SYS_clock_gettime, clock, now);
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += $1;
+    return result;
+}
+C
+    asks env CLOCK="$WORK/clock.so"
+}
+
+# set_clock SECONDS: in the server's trace, as what LTTng took down of its host. The texts keep their lengths.
+set_clock() {
+    "$PYTHON" - "$WORK/server" "$1" <<'PY' || fail "no clock to set"
+import glob, re, sys
+[path] = glob.glob(f"{sys.argv[1]}/**/metadata", recursive=True)
+text = open(path, "rb").read()
+new = re.sub(rb"(\boffset = )(\d+)(;)", lambda m: m[1] + b"%d" % (int(m[2]) + int(sys.argv[2]) * 10**9) + m[3], text)
+new = re.sub(rb'(\bhostname = ")[^"]', rb"\1_", new)
+assert new != text and len(new) == len(text)
+open(path, "wb").write(new)
+PY
+}
+
+"$SRC/scripts/isolate" true 2>/dev/null && [ "$BLKIN_ISOLATED" = namespaces ] || {
+    echo "no namespaces here: there is one host only"
+    exit 77
+}
+if unshare --time --monotonic 86400 --fork true 2>/dev/null; then
+    asks unshare --time --monotonic 86400 --fork --kill-child
+    sunk_as day '' "$WORK/client" "$WORK/server"
+    halves day 400
+else
+    echo "no time namespaces here"
+fi
+
+# the host's clock was set after LTTng has looked at it: its programs tell
+asks env
+sunk_as same '' "$WORK/client" "$WORK/server"
+halves same 400
+set_clock -1
+sunk_as stepped '' "$WORK/client" "$WORK/server"
+halves stepped 400
+grep -q "400 spans of a corrected clock" "$WORK/stepped-sink.log" || fail "no clock was corrected"
+
+# it is wrong, and nobody knows
+for seconds in 3 -3; do
+    asks_off $seconds
+    set_clock $seconds
+    sunk_as wrong$seconds '' "$WORK/client" "$WORK/server"
+    halves wrong$seconds 0
+    sunk_as allowed$seconds ',join-skew-us=3500000,join-wait-ms=6000' "$WORK/client" "$WORK/server"
+    halves allowed$seconds 400
+done

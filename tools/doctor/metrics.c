@@ -1,0 +1,191 @@
+/*
+ * Checks of what samples this host beside the spans: does `blkin host` run, does a session take
+ * what it records, and can it see what it should?
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "service/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int64_t number_of(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static void explain_no_service(const struct doctor *doctor, const char *why)
+{
+    if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
+        saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
+        mend(doctor, "is it stopped? kill -CONT, or end it: it is started again");
+        return;
+    }
+    if (!config_boolean(doctor->config, "host")) {
+        saw(doctor, LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
+            config_origin(doctor->config, "host"));
+        return;
+    }
+    if (!doctor->facts->service_runs) {
+        saw(doctor, LEVEL_NOTE, "host.service",
+            "nothing samples this host: blkin %s would start it, and does not run",
+            doctor->section);
+        return;
+    }
+    saw(doctor, LEVEL_NOTE, "host.service",
+        "nothing samples this host, so no span tells what it did meanwhile: %s", why);
+    mend(doctor, "blkin status %s tells why its child ended; or systemctl start blkin-host",
+         doctor->section);
+}
+
+/* What it could not do, of what it should have done. */
+static void check_counts(const struct doctor *doctor, const json_t *status)
+{
+    static const struct {
+        const char *name, *what;
+    } counts[] = {
+        {"skipped", "samples too late"},
+        {"unreadable", "files not readable"},
+        {"not_understood", "lines not understood"},
+        {"no_room", "instances without room"},
+        {"keeps_not_taken", "times that no recorder kept what a threshold wanted"},
+    };
+    const json_t *counters = json_object_get(status, "counters");
+    char said[400] = "", part[100];
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        const int64_t count = number_of(counters, counts[i].name);
+
+        (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
+        if (count)
+            list_add(said, sizeof(said), part);
+    }
+    if (!*said) {
+        saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
+            number_of(counters, "samples"));
+        return;
+    }
+    saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s",
+        number_of(counters, "samples"), said);
+    mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
+}
+
+/* Returns its process; 0: none runs. */
+static pid_t check_host_service(const struct doctor *doctor)
+{
+    struct error error;
+    json_t *status =
+        control_ask(config_text(doctor->config, "runtime-dir"), "host", "status", &error);
+    const char *state = json_string_value(json_object_get(status, "state"));
+    const pid_t pid = (pid_t)number_of(status, "pid");
+
+    if (!status) {
+        explain_no_service(doctor, error.text);
+        return 0;
+    }
+    if (state && strcmp(state, "recording") == 0) {
+        saw(doctor, LEVEL_OK, "host.service", "process %ld samples this host", (long)pid);
+        check_counts(doctor, status);
+    } else {
+        saw(doctor, LEVEL_NOTE, "host.service", "process %ld waits: %s", (long)pid,
+            state ? state : "it does not say for what");
+        mend(doctor,
+             "host = yes in blkin.conf, for blkin %s; of a session made by hand: lttng "
+             "enable-event --userspace blkin:metric",
+             doctor->section);
+    }
+    json_decref(status);
+    return pid;
+}
+
+/* ---- what it can see ------------------------------------------------------------------------- */
+
+/* A kernel with PSI that is off has the file, and does not let it be read. */
+static bool has_pressure(void)
+{
+    const int fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
+    char byte;
+    const bool is_there = fd >= 0 && read(fd, &byte, 1) == 1;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return is_there;
+}
+
+static void check_pressure(const struct doctor *doctor)
+{
+    if (has_pressure()) {
+        saw(doctor, LEVEL_OK, "host.pressure", "the kernel tells of pressure (PSI)");
+        return;
+    }
+    saw(doctor, LEVEL_NOTE, "host.pressure",
+        "the kernel does not tell of pressure (PSI): that somebody waited for CPU, memory or I/O "
+        "is not known");
+    mend(doctor, "boot with psi=1; a kernel before 4.20, or without CONFIG_PSI, cannot");
+}
+
+/* "36 25 0:33 / /proc rw shared:9 - proc proc rw,hidepid=invisible" */
+static bool is_hidden(const char *line)
+{
+    const char *type = strstr(line, " - proc ");
+    const char *option = type ? strstr(type, "hidepid=") : NULL;
+
+    return option && strstr(line, " /proc ") && strncmp(option, "hidepid=0", 9) != 0 &&
+           strncmp(option, "hidepid=off", 11) != 0;
+}
+
+/* In the process's own view of files: that of a unit may have another /proc. */
+static bool proc_is_hidden(pid_t pid, bool *is_known)
+{
+    char path[64], *line = NULL;
+    size_t size = 0;
+    bool is = false;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/mountinfo", (long)pid);
+    file = fopen(path, "re");
+    *is_known = file != NULL;
+    while (file && getline(&line, &size, file) > 0)
+        is = is_hidden(line) || (is && !strstr(line, " /proc ")); /* the last one is on top */
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return is;
+}
+
+static void check_processes(const struct doctor *doctor, pid_t pid)
+{
+    bool is_known;
+    const bool is = proc_is_hidden(pid ? pid : getpid(), &is_known);
+
+    if (!is_known) {
+        saw(doctor, LEVEL_SKIPPED, "host.processes", "what process %ld sees of /proc: %s",
+            (long)pid, strerror(errno));
+    } else if (is) {
+        saw(doctor, LEVEL_NOTE, "host.processes",
+            "/proc hides other users' processes (hidepid): process = NAME finds only its own "
+            "user's");
+        mend(doctor, "ProtectProc=default by systemctl edit, or mount -o remount,hidepid=0 /proc");
+    } else {
+        saw(doctor, LEVEL_OK, "host.processes", "other users' processes can be seen");
+    }
+}
+
+void check_metrics(const struct doctor *doctor)
+{
+    const pid_t pid = check_host_service(doctor);
+
+    if (!config_boolean(doctor->config, "host") && !pid)
+        return;
+    check_pressure(doctor);
+    check_processes(doctor, pid);
+}
