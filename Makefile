@@ -504,6 +504,12 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 	@$(MAKE) --no-print-directory all
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) tests/bench/bench zero
 
+.PHONY: bench-host
+bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and sysstat: two minutes
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
+	@$(PYTHON) tests/bench/bench host
+
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
