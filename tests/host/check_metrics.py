@@ -35,7 +35,7 @@ def check(line):
 for line in sys.stdin:
     check(line)
 assert processes, "no events"
-for sequences, _ in processes.values():
-    assert sorted(sequences) == list(range(1, len(sequences) + 1)), "a gap, or one twice"
+for thread, (sequences, _) in processes.items():
+    assert sorted(sequences) == list(range(1, len(sequences) + 1)), f"a gap, or one twice: {thread:#x}: {sequences}"
 found = {group for _, groups in processes.values() for group, _ in groups}
 assert found == set(sys.argv[1:]), found
