@@ -485,7 +485,7 @@ bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
-	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate tests/scale/hosts doc/fleet.svg
+	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate --own-network tests/scale/hosts doc/fleet.svg
 	@RUNS=50 scripts/isolate tests/run tests/work/test-hosts.py
 
 .PHONY: bench-sysprof
