@@ -80,7 +80,10 @@ wait_for 20 record "metrics in the account" got_metrics 0 || exit 1
 # also what is kept by hand; and --end leaves no session
 before=$(of_hosts)
 make "fast 10"
-timeout 30 "$BUILD/bin/blkin" keep --last=10s >"$WORK/keep.log" 2>&1 || fail "blkin keep: $(<"$WORK/keep.log")"
+kept_by_hand() {
+    timeout 30 "$BUILD/bin/blkin" keep --last=5s >"$WORK/keep.log" 2>&1
+}
+wait_for 60 record "traces kept by hand" kept_by_hand || fail "blkin keep: $(<"$WORK/keep.log")"
 wait_for 40 record "metrics with what was kept by hand" got_metrics "$before" || exit 1
 stop_part record TERM 30 || fail "exit status $? after SIGTERM"
 timeout 60 "$BUILD/bin/blkin" record --end >"$WORK/end.log" 2>&1 || fail "--end: $(<"$WORK/end.log")"
