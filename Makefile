@@ -480,11 +480,24 @@ bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an 
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
 
+.PHONY: bench-fleet
+bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 runs with kills: half an hour
+	@scripts/deps --install
+	@scripts/fetch-kafka >/dev/null
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
+	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate --own-network tests/scale/hosts doc/fleet.svg
+	@RUNS=50 scripts/isolate tests/run tests/work/test-hosts.py
+
 .PHONY: bench-sysprof
 bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
+
+.PHONY: bench-host-cost
+bench-host-cost: ## what `blkin host` takes from busy servers: 20 minutes (less: BENCH_HOST_COST='--rounds 2')
+	@$(MAKE) --no-print-directory all
+	@BENCH_HOST_COST='$(BENCH_HOST_COST)' $(PYTHON) tests/bench/bench host-cost
 
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
@@ -524,8 +537,9 @@ MATRIX ?= --rounds 25
 check-servers: ## servers as Debian has them, under `blkin run`: each request counted, their own test suites: an hour
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
-	@$(mortal) tests/zero/matrix $(MATRIX)
-	@$(mortal) tests/zero/suites $(SUITES)
+	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
+	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
+	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
@@ -597,6 +611,11 @@ $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
+$(BUILD)/fuzz/fuzz-fleet: $(analysis_src) babeltrace-plugin/core/table.c tools/work/fleet_deltas.c \
+	$(patsubst %,babeltrace-plugin/%.c,account/fleet_page account/host_board account/label) \
+	$(patsubst %,babeltrace-plugin/output/%.c,otlp_points protobuf utf8)
+$(BUILD)/fuzz/fuzz-fleet: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-fleet: fuzz_pkgs = $(tool_pkgs)
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)
 $(BUILD)/fuzz/fuzz-message: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-message: fuzz_pkgs = $(tool_pkgs)

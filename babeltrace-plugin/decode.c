@@ -511,6 +511,13 @@ static void read_payload(struct event *event, const struct plan *plan, const bt_
     }
 }
 
+/* A metric's texts, of which none is recorded as empty. */
+static void hide_dash(struct text *text)
+{
+    if (text_is(*text, "-"))
+        text->length = 0;
+}
+
 /* What is about no trace is wanted. Most events are of others: of them nothing else is read. */
 static bool may_be_wanted(const struct only *only, const struct plan *plan, const bt_field *payload,
                           int64_t time_ns)
@@ -592,6 +599,10 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     event->key = plan->severity;
     read_origin(decoder, bt_event, &event->origin);
     read_payload(event, plan, payload);
+    if (plan->kind == EVENT_METRIC) {
+        hide_dash(&event->instance);
+        hide_dash(&event->names);
+    }
     if (plan->is_packed) {
         event->span_kind = event->flags >> 8;
         event->flags &= 0xff;

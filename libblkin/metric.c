@@ -46,6 +46,12 @@ static char *put_values(char *at, const uint64_t *values, size_t count)
     return at;
 }
 
+/* No text of the event is empty: see events.h. */
+static const char *shown(const char *text)
+{
+    return *text ? text : "-";
+}
+
 void blkin_metric_record(const struct blkin_metric *metric)
 {
     const struct blkin_metric_event event = {
@@ -63,8 +69,8 @@ void blkin_metric_record(const struct blkin_metric *metric)
     sequence++;
     at = blkin_put_bytes(payload, &event, sizeof(event));
     at = blkin_put_string(at, metric->group, BLKIN_METRIC_GROUP_MAX);
-    at = blkin_put_string(at, metric->instance, BLKIN_METRIC_INSTANCE_MAX);
-    at = blkin_put_string(at, metric->names, BLKIN_METRIC_NAMES_MAX);
+    at = blkin_put_string(at, shown(metric->instance), BLKIN_METRIC_INSTANCE_MAX);
+    at = blkin_put_string(at, shown(metric->names), BLKIN_METRIC_NAMES_MAX);
     at = put_values(at, metric->values, metric->count);
     blkin_record_event(blkin_provider(), BLKIN_EVENT_METRIC, payload, (size_t)(at - payload));
 }

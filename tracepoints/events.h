@@ -168,8 +168,10 @@ struct blkin_process_event {
  * cumulative: what was meanwhile is in the difference of two samples, so that a lost one costs
  * resolution and no counts. Strings: group, instance, names, values.
  *
+ *   instance "-" where the group has but one. (No text is empty: babeltrace2 2.0.4 shows what
+ *            an earlier event had instead.)
  *   names    in the first event of a group's instance, when they have changed, and each 5 s:
- *            NAME:UNIT:KIND with blanks between, KIND being c (counter) or g (gauge); else empty
+ *            NAME:UNIT:KIND with blanks between, KIND being c (counter) or g (gauge); else "-"
  *   values   unsigned decimal numbers with blanks between, in the order of the names
  */
 struct blkin_metric_event {

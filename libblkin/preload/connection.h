@@ -22,7 +22,12 @@ enum role {
     ROLE_CLIENT, /* connected */
 };
 
-enum direction { DIRECTION_NONE, DIRECTION_IN, DIRECTION_OUT };
+enum direction {
+    DIRECTION_NONE,
+    DIRECTION_IN,
+    DIRECTION_UNSEEN, /* in, of a message that is no interaction: nobody has seen its begin */
+    DIRECTION_OUT,
+};
 
 struct interaction;
 

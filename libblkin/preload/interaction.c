@@ -17,7 +17,7 @@ void interaction_before_read(struct connection *connection)
     interaction = interaction_own(connection);
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction))
+    if (interaction_is_whole(interaction))
         interaction_finish(interaction);
     interaction_let_go(interaction);
 }
@@ -36,7 +36,7 @@ void interaction_has_read_end(struct connection *connection)
 
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction))
+    if (interaction_is_whole(interaction))
         interaction_finish(interaction);
     interaction_let_go(interaction);
 }
@@ -89,8 +89,7 @@ void interaction_connection_ends(struct connection *connection)
     served_end_passing(connection);
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_REQUEST &&
-        __atomic_load_n(&interaction->writers, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST))
         served_pass(connection, interaction);
     else if (interaction_phase(interaction) == PHASE_ANSWERED)
         interaction_finish(interaction);

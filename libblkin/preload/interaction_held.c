@@ -74,7 +74,7 @@ void interaction_finish_held(struct thread *thread, uint64_t now_ns)
         if (!held)
             continue;
         if (interaction_phase(held) == PHASE_ANSWERED) {
-            if (interaction_is_partial(held))
+            if (!interaction_is_whole(held))
                 keep(thread, held, all ? 0 : now_ns + HOLD_NS);
             else if (!all && is_held_until(held) > now_ns)
                 keep(thread, held, is_held_until(held));
@@ -97,8 +97,7 @@ static void finish_others(struct thread *thread)
 
         if (!held)
             continue;
-        if (interaction_phase(held) == PHASE_ANSWERED && !interaction_is_partial(held) &&
-            is_held_until(held) <= now_ns)
+        if (interaction_is_whole(held) && is_held_until(held) <= now_ns)
             interaction_finish(held);
         interaction_let_go(held);
     }

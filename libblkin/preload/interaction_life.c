@@ -55,6 +55,8 @@ static void check_forks(struct connection *connection)
         return;
     connection->open = connection->opener = NULL;
     memset(connection->passing, 0, sizeof(connection->passing));
+    if (connection->direction == DIRECTION_IN)
+        connection->direction = DIRECTION_UNSEEN;
     connection->forks = preload_forks;
 }
 
@@ -205,11 +207,14 @@ static void record(struct interaction *interaction)
 
 void interaction_finish(struct interaction *interaction)
 {
+    bool is_ours;
+
     if (preload_thread.work == interaction)
         interaction_stop_work();
-    if (end_once(interaction))
+    is_ours = end_once(interaction);
+    interaction_detach(interaction); /* first, as recording takes its time */
+    if (is_ours)
         record(interaction);
-    interaction_detach(interaction);
 }
 
 /*

@@ -58,6 +58,13 @@ void interaction_add_answer(struct interaction *interaction, size_t count);
 /* Ends those that are over at now_ns; UINT64_MAX: all whose response is complete so far. */
 void interaction_finish_held(struct thread *thread, uint64_t now_ns);
 
+/* Is all of the answer sent, and told of by who has sent it? */
+static inline bool interaction_is_whole(const struct interaction *interaction)
+{
+    return !__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST) &&
+           interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction);
+}
+
 /* ---- messages ---- */
 
 static inline uint64_t add_bytes(uint64_t *bytes, size_t count)

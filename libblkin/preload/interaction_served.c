@@ -123,8 +123,9 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
             !__atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE))
             return own;
         *is_new = true;
-    } else if (interaction_phase(own) == PHASE_ANSWERED) {
-        interaction_finish(own);
+    } else {
+        if (interaction_phase(own) == PHASE_ANSWERED)
+            interaction_finish(own);
         *is_new = true;
     }
     interaction_let_go(own);
@@ -151,15 +152,14 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
     bool is_new;
     struct interaction *interaction = goes_on_with(connection, &is_new);
 
-    if (!interaction) {
-        /* the middle of a message that began while nobody looked */
-        if (before == DIRECTION_IN && !is_new)
-            return;
+    if (!interaction && (is_new || before != DIRECTION_UNSEEN)) {
         interaction = begin_served(connection, fd, offset);
-        if (!interaction) {
+        if (!interaction)
             received_by_another(connection, fd, head, count);
-            return;
-        }
+    }
+    if (!interaction) {
+        (void)turn(connection, DIRECTION_UNSEEN);
+        return;
     }
     interaction_add_head(interaction, head);
     add_bytes(&interaction->requested, count);

@@ -89,6 +89,8 @@ static void only_count(struct connection *connection, enum direction direction, 
     uint64_t *bytes = direction == DIRECTION_IN ? &connection->received : &connection->sent;
 
     (void)__atomic_fetch_add(bytes, count, __ATOMIC_RELAXED);
+    if (direction == DIRECTION_IN)
+        direction = DIRECTION_UNSEEN;
     __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
     if (__atomic_load_n(&connection->open, __ATOMIC_RELAXED) && !preload_thread.is_inside) {
         const int saved_errno = preload_enter();

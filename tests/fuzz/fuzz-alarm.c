@@ -162,6 +162,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     random_number = sum_of(data, size);
     make_folder("fuzz-alarm");
     REQUIRE(reader != NULL);
+    if (take(&source, 1) % 2)
+        alarm_reader_knows(reader, (uint32_t)take(&source, 1) % 3, (uint32_t)take_edge(&source));
     before.count = 0;
     is_known = true;
     do {

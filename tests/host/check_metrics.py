@@ -18,7 +18,8 @@ def check(line):
     sequences, groups = processes.setdefault(number["thread"], ([], {}))
     key = fields["group"], fields["instance"]
     names, last, when = groups.get(key, (None, None, 0))
-    if fields["names"]:
+    assert all(fields[name] for name in ("group", "instance", "names", "values")), line
+    if fields["names"] != "-":
         names, last = fields["names"].split(), None if fields["names"].split() != names else last
     assert names and all(KIND.fullmatch(name) for name in names), line
     assert number["monotonic"] > when, line
@@ -34,7 +35,7 @@ def check(line):
 for line in sys.stdin:
     check(line)
 assert processes, "no events"
-for sequences, _ in processes.values():
-    assert sorted(sequences) == list(range(1, len(sequences) + 1)), "a gap, or one twice"
+for thread, (sequences, _) in processes.items():
+    assert sorted(sequences) == list(range(1, len(sequences) + 1)), f"a gap, or one twice: {thread:#x}: {sequences}"
 found = {group for _, groups in processes.values() for group, _ in groups}
 assert found == set(sys.argv[1:]), found

@@ -286,6 +286,7 @@ static void test_keep(void)
     disk(500, 300); /* it ends */
     disk(600, 400);
     disk(700, 500); /* again, but the seconds were kept */
+    CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
     disk(1200, 1000);
     disk(1300, 1100);
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|"
@@ -294,6 +295,12 @@ static void test_keep(void)
     /* it holds nothing back */
     CHECK_TEXT(passed,
                "vda@100 vda@200 vda@300 vda@400 vda@500 vda@600 vda@700 vda@1200 vda@1300 ");
+
+    /* for as long as it goes on, once */
+    begin("disk.busy > 95% keep 200ms");
+    for (uint64_t t = 100; t <= 1000; t += 100)
+        disk(t, t);
+    CHECK_TEXT(asked, "200 disk.busy > 95% keep 200ms: vda 100%|");
 
     /* each instance by itself; a name of any bytes */
     begin("disk.busy > 95% keep 1s");

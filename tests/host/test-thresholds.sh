@@ -28,7 +28,7 @@ MEMINFO
 start_host() {
     start_part host env BLKIN_HOST_ROOT="$WORK/root" "$BUILD/bin/blkin" host --log-level=info --cpu=off --pressure=off \
         --run-queue=off --network=off --tcp=off --disk=100ms --memory=100ms \
-        --host-filters='disk.busy > 95% keep 60s, memory.available changed 5%' "$@"
+        --host-filters='disk.busy > 95% keep 60s, memory.available changed 5%, tcp every 5s' "$@"
 }
 
 # of_host KEY...: of its status
@@ -62,6 +62,8 @@ start_requests
 start_host
 # before the recorder's own does
 wait_for 30 host "that it has the host" host_is state "no session records blkin:metric" || exit 1
+grep -qF 'host-filters: "tcp every 5s" does nothing: its group is off' "$WORK/host.log" ||
+    fail "of a rule that does nothing nothing is said: $(<"$WORK/host.log")"
 start_record
 wait_recording || exit 1
 wait_for 30 host "samples" counted samples 6 || exit 1

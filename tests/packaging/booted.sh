@@ -165,6 +165,20 @@ private() {
     return 0
 }
 
+# What the host does: while a session records it, it is sampled.
+samples() {
+    local status
+    lttng create samples --output=/root/samples && lttng enable-event -s samples --userspace blkin:metric &&
+        lttng start samples || return
+    within 30 eval 'blkin status --json host | grep "\"state\": \"recording\""'
+    status=$?
+    lttng destroy samples
+    [ $status = 0 ] && babeltrace2 /root/samples | grep -q 'group = "disk"\|group = "cpu"'
+    status=$?
+    rm -r /root/samples
+    return $status
+}
+
 # service NAME [HOW]: all that a unit promises; HOW: a program's spans arrive, if it has to do with them.
 service() {
     check "blkin-$1: exposure below 3" systemd-analyze security --no-pager --threshold=29 "blkin-$1.service"
@@ -187,7 +201,7 @@ service() {
 
 verified() {
     local said
-    said=$(systemd-analyze verify --man=no blkin-{hub,live,record,rotate}.service 2>&1)
+    said=$(systemd-analyze verify --man=no blkin-{host,hub,live,record,rotate}.service 2>&1)
     echo "$said"
     [ -z "$said" ]
 }
@@ -221,7 +235,7 @@ ldconfig
 files >/tmp/before
 
 check "the version before is installed" apt_get install /root/debs/older/*.deb
-for unit in hub live record rotate; do
+for unit in host hub live record rotate; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
 done
@@ -252,6 +266,7 @@ check "traced and delivered by hand" traces
 service live delivers
 service record keeps
 service rotate delivers
+service host samples
 service hub ''
 check "systemd-analyze verify" verified
 

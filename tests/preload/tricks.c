@@ -437,16 +437,18 @@ static void wait_for_ever(int how, int fd)
 
 struct victim {
     int how, fd;
+    bool is_ready; /* all that it does before it waits is done */
 };
 
 static void *be_cancelled(void *argument)
 {
-    const struct victim *victim = argument;
+    struct victim *victim = argument;
     char line[LINE];
 
     pthread_cleanup_push(was_cancelled, &cancelled);
     if (victim->how == WRITE && !take_all(0, victim->fd, line, LINE))
         fail("request");
+    __atomic_store_n(&victim->is_ready, true, __ATOMIC_RELEASE);
     wait_for_ever(victim->how, victim->fd);
     fail("not cancelled");
     pthread_cleanup_pop(0);
@@ -455,12 +457,14 @@ static void *be_cancelled(void *argument)
 
 static void cancel_in(int how, int fd)
 {
-    struct victim victim = {how, fd};
+    struct victim victim = {how, fd, false};
     pthread_t thread;
     void *result;
 
     if (pthread_create(&thread, NULL, be_cancelled, &victim) != 0)
         fail("thread");
+    while (!__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE))
+        usleep(1000);
     usleep(5000); /* it is in its call, or will be */
     pthread_cancel(thread);
     pthread_join(thread, &result);

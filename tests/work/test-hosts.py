@@ -196,6 +196,41 @@ class Hosts(unittest.TestCase):
         self.assertGreater(stats["max"], stats["average"])
         self.assertEqual(families["blkin_hosts_system_cpu_time_user_seconds"].type, "counter")
 
+    def test_blkin_host(self):
+        """This host, from its /proc to the root: what was acknowledged is in the sums; and its own page."""
+        self.begin("real")
+        worker = self.service("worker", group=self.topic)
+        root = self.service("root", "--root")
+        port = free_port()
+        with open(self.folder + "/host.log", "wb") as log:
+            host = subprocess.Popen(
+                [BLKIN, "host", f"--host-endpoint=kafka://{self.broker.address}/{self.topic}", "--host-send-ms=300",
+                 f"--host-listen={port}", "--cpu=200ms", f"--runtime-dir={self.folder}/run-host"], stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=ENVIRONMENT)
+        self.addCleanup(host.wait)
+        self.addCleanup(host.kill)
+
+        def sent():
+            status = subprocess.run([BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run-host", "host"],
+                                    stdout=subprocess.PIPE, env=ENVIRONMENT, timeout=30, check=False).stdout
+            return json.loads(status or "{}").get("sent", {})
+        wait_until(lambda: sent().get("acknowledged", 0) > 200, lambda: str(sent()), 60)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            page = answer.read().decode()
+        with open("/proc/stat", encoding="ascii") as file:
+            ticks = int(file.readline().split()[1])
+        seconds = float(next(line.split()[-1] for line in page.splitlines()
+                             if line.startswith("blkin_host_system_cpu_time_user_seconds_total{") and 'name=""' in line))
+        self.assertLess(seconds, ticks / os.sysconf("SC_CLK_TCK") + 0.01)
+        self.assertGreater(seconds, 0)
+        self.assertIn("blkin_host_cpu_busy_percent{", page)
+        host.terminate()
+        host.wait(30)
+        self.assertEqual(host.returncode, 0)
+        self.wait_points(root, [worker, root], 200)
+        self.assertIn("system.cpu.time.user|", rows(root.document(), "all"))
+        self.assertEqual(points(root.document(), "osd"), 0)
+
     def test_what_is_no_metric(self):
         self.begin("broken")
         worker = self.service("worker", group=self.topic)

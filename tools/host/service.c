@@ -120,8 +120,23 @@ static void keep(void *context, int64_t last_ms, const char *why)
     host_keep_ask(&service->keep, last_ms, why);
 }
 
-static struct host_filter *open_filter(struct service *service, const struct config *config,
-                                       struct error *error)
+/* A rule of what is not read never does anything. */
+static void say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
+{
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct host_wanted *of = &wanted->wanted[rules->list[i].kind];
+        const enum host_kind kind = rules->list[i].kind;
+        const bool has_names = of->instances && *of->instances;
+
+        if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
+            say(BT_LOGGING_LEVEL_WARNING, "host-filters: \"%s\" does nothing: %s",
+                rules->list[i].text,
+                of->period_ms ? "no instances of it are named" : "its group is off");
+    }
+}
+
+static struct host_filter *open_filter(struct service *service, const struct host_config *wanted,
+                                       const struct config *config, struct error *error)
 {
     const struct host_filter_callbacks on = {take, keep, service};
     struct host_rules rules;
@@ -129,6 +144,8 @@ static struct host_filter *open_filter(struct service *service, const struct con
 
     if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
         return NULL;
+    if (!service->filter || config != service->config) /* for the first time */
+        say_idle_rules(&rules, wanted);
     filter = host_filter_new(&rules, &on);
     if (!filter)
         error_set(error, "out of memory");
@@ -138,11 +155,13 @@ static struct host_filter *open_filter(struct service *service, const struct con
 static bool open_host(struct service *service, const struct config *config, struct error *error)
 {
     struct host_config wanted;
-    struct host_filter *filter = open_filter(service, config, error);
-    struct host *host = NULL;
+    struct host_filter *filter;
+    struct host *host;
 
-    if (filter && host_settings_read(config, &wanted, error))
-        host = host_open(&wanted, error);
+    if (!host_settings_read(config, &wanted, error))
+        return false;
+    filter = open_filter(service, &wanted, config, error);
+    host = filter ? host_open(&wanted, error) : NULL;
     if (!host) {
         host_filter_free(filter);
         return false;

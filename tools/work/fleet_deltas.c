@@ -26,6 +26,8 @@ enum field {
     WINDOW_MIN,
     WINDOW_MAX,
     WINDOW_DELAY,
+    WINDOW_AVERAGE,
+    WINDOW_SUM,
     FIELDS
 };
 
@@ -43,6 +45,8 @@ static const struct field_kind {
     [WINDOW_MIN] = {"window.min", "1", true},
     [WINDOW_MAX] = {"window.max", "1", true},
     [WINDOW_DELAY] = {"window.delay", "ns", true},
+    [WINDOW_AVERAGE] = {"window.average", "1", true},
+    [WINDOW_SUM] = {"window.sum", "1", true},
 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -111,17 +115,19 @@ static bool end_message(struct writer *writer)
 
 static void begin_metric(struct writer *writer, int field)
 {
+    /* what hosts there are now is no sum */
+    const bool is_gauge =
+        fields[field].is_gauge || (writer->head->is_cumulative && field == WINDOW_HOSTS);
     char name[64], *at;
 
     (void)snprintf(name, sizeof(name), FLEET_DELTAS_PREFIX "%s", fields[field].name);
     at = otlp_begin(end_of(writer), PB_BYTES(2), &writer->metric, writer->buffer->data);
     at = otlp_put_text(at, PB_BYTES(1), text_of(name));
     at = otlp_put_text(at, PB_BYTES(3), text_of(fields[field].unit));
-    at = otlp_begin(at, fields[field].is_gauge ? PB_BYTES(5) : PB_BYTES(7), &writer->data,
-                    writer->buffer->data);
-    if (!fields[field].is_gauge) {
+    at = otlp_begin(at, is_gauge ? PB_BYTES(5) : PB_BYTES(7), &writer->data, writer->buffer->data);
+    if (!is_gauge) {
         *at++ = PB_VARINT(2);
-        *at++ = DELTA;
+        *at++ = writer->head->is_cumulative ? CUMULATIVE : DELTA;
         *at++ = PB_VARINT(3); /* monotonic */
         *at++ = field != WINDOW_INTEGRAL;
     }
@@ -170,7 +176,8 @@ static bool put_point(struct writer *writer, int field, const struct fleet_row *
     at = pb_put_fixed64(at, (uint64_t)begin);
     *at++ = PB_FIXED64(3);
     at = pb_put_fixed64(at, (uint64_t)end);
-    if (field == WINDOW_INTEGRAL || field == WINDOW_MIN || field == WINDOW_MAX) {
+    if (field == WINDOW_INTEGRAL || field == WINDOW_MIN || field == WINDOW_MAX ||
+        field == WINDOW_AVERAGE || field == WINDOW_SUM) {
         at = otlp_put_double(at, PB_FIXED64(4), real);
     } else {
         *at++ = PB_FIXED64(6);
@@ -179,7 +186,7 @@ static bool put_point(struct writer *writer, int field, const struct fleet_row *
     at = put_name(writer, at, "hosts", row->hosts);
     at = put_name(writer, at, "metric", row->metric);
     at = put_name(writer, at, "instance", row->instance);
-    if (field == SAMPLES) {
+    if (field == SAMPLES || writer->head->is_cumulative) {
         at = put_name(writer, at, "unit", row->unit);
         at = otlp_put_attribute(at, PB_BYTES(7), "kind",
                                 text_of(row->is_counter ? "counter" : "gauge"));
@@ -201,8 +208,13 @@ static bool put_window(struct writer *writer, int field, const struct fleet_row 
         [WINDOW_INTEGRAL] = window->integral,
         [WINDOW_MIN] = window->min,
         [WINDOW_MAX] = window->max,
+        [WINDOW_AVERAGE] = fleet_average(row, window),
+        [WINDOW_SUM] = fleet_average(row, window) * (double)window->hosts,
     };
-    const bool is_left_out = (field == WINDOW_HOSTS && window->hosts == 0) ||
+    const bool is_shown = field == WINDOW_HOSTS || field == WINDOW_MIN || field == WINDOW_MAX;
+    const bool is_left_out = (writer->head->is_cumulative ? field < WINDOW_AVERAGE && !is_shown
+                                                          : field >= WINDOW_AVERAGE) ||
+                             (field == WINDOW_HOSTS && window->hosts == 0) ||
                              (field == WINDOW_INCREASE && !row->is_counter) ||
                              (field == WINDOW_INTEGRAL && row->is_counter);
 
@@ -216,8 +228,13 @@ static bool put_row(struct writer *writer, int field, const struct fleet_row *ro
     if (field == SAMPLES || field == INCREASE)
         return put_point(writer, field, row, NULL, field == SAMPLES ? row->samples : row->increase,
                          0);
+    if (writer->head->is_cumulative) {
+        const struct fleet_window *shown = fleet_shown(row, writer->head->end_ns);
+
+        return !shown || put_window(writer, field, row, shown);
+    }
     for (size_t i = 0; i < FLEET_WINDOWS; i++) {
-        if (row->windows[i].is_there && !put_window(writer, field, row, &row->windows[i]))
+        if (row->windows[i].elapsed_ns && !put_window(writer, field, row, &row->windows[i]))
             return false;
     }
     return true;
@@ -290,7 +307,7 @@ static void add_to_window(const struct reading *reading, struct fleet_row *row,
     struct fleet_window *window;
 
     if (point->start_ns <= 0 || point->start_ns > reading->now_ns ||
-        point->end_ns - point->start_ns != FLEET_WINDOW_NS)
+        point->end_ns != point->start_ns + FLEET_WINDOW_NS)
         return;
     window = fleet_window_of(row, point->start_ns / FLEET_WINDOW_NS);
     if (!window)

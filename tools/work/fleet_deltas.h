@@ -12,6 +12,10 @@
  *     blkin.hosts.window.min, .max    gauges
  *     blkin.hosts.window.delay        gauge, ns
  *
+ * Cumulative, for a collector, it has samples and increase, of the window that is shown the gauges
+ * blkin.hosts.window.hosts, .average, .sum, .min and .max (of a counter by second), and unit and
+ * kind with each.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_WORK_FLEET_DELTAS_H

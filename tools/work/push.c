@@ -8,6 +8,7 @@
 #include "push.h"
 
 #include "account/printer.h"
+#include "fleet_deltas.h"
 #include "output/http_url.h"
 #include "output/protocol.h"
 #include "params.h"
@@ -94,7 +95,8 @@ static bool send_all(const struct merged *merged, struct sending *sending)
         done = deltas_write(&one, none, &buffer, send_message, sending);
     }
     head.is_without_counts = true;
-    done = done && deltas_write(&head, merged->statistics, &buffer, send_message, sending);
+    done = done && deltas_write(&head, merged->statistics, &buffer, send_message, sending) &&
+           fleet_deltas_write(&head, merged->fleet, &buffer, send_message, sending);
     buffer_free(&buffer);
     if (none)
         statistics_free(none);
