@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "host/lines.h"
 #include "host/sample.h"
 
 #include <errno.h>
@@ -726,15 +727,17 @@ static void test_broken(void)
 static void test_long_lines(void)
 {
     const struct host_config config = config_of();
-    const size_t length = 200000;
-    char *const line = malloc(length + 1);
+    /* what is cut off looks like a line */
+    static const char rest[] = "8 9 sdz 1 0 0 0 0 0 0 0 0 0 0";
+    const size_t length = 2 * LINES_BYTES;
+    char *const line = malloc(length + sizeof(rest));
     char path[PATH_MAX + 64];
     struct host *host;
 
     put_host();
     CHECK(line != NULL);
     memset(line, '7', length);
-    line[length] = '\0';
+    memcpy(line + length, rest, sizeof(rest));
     put_file("proc/diskstats", "8 0 sda 1 0 0 0 0 0 0 0 0 0 0\n%s\n8 1 sdb 2 0 0 0 0 0 0 0 0 0 0",
              line);
     (void)snprintf(path, sizeof(path), "%s/proc/net/dev", root);
@@ -747,6 +750,7 @@ static void test_long_lines(void)
     sample(host);
     CHECK(value("disk", "sda", "system.disk.operations.read") == 1);
     CHECK(value("disk", "sdb", "system.disk.operations.read") == 2);
+    CHECK(!find("disk", "sdz"));
     CHECK(count_of("network") == 0 && !find("tcp", ""));
     CHECK(host_counts(host).not_understood >= 2 && host_counts(host).unreadable >= 1);
     host_close(host);
