@@ -1,6 +1,6 @@
 # hosting.sh: what the tests of `blkin host` as a service share; to be sourced after live.sh.
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 
 export BLKIN_HOST=yes
 

@@ -41,7 +41,8 @@ struct service {
     struct timer tick;
     struct watchdog watchdog;
     int64_t start_ns;
-    bool is_on; /* some session records what we sample */
+    bool is_on;  /* some session records what we sample */
+    bool is_new; /* `host`: nothing was read of it */
     char said[sizeof(((struct error *)0)->text)];
 };
 
@@ -169,6 +170,7 @@ static bool open_host(struct service *service, const struct config *config, stru
     host_close(service->host);
     host_filter_free(service->filter);
     service->host = host;
+    service->is_new = true;
     service->filter = filter;
     memset(&service->recording, 0, sizeof(service->recording));
     return true;
@@ -202,7 +204,11 @@ static int64_t sample(struct service *service)
                   "no session records blkin:metric: waiting for one");
     if (!service->is_on && !service->send)
         return SILENT_MS;
-    host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
+    if (service->is_new) /* what happens until the first one is due has a beginning, too */
+        host_sample_all(service->host, host_filter_take, service->filter);
+    else
+        host_sample(service->host, (uint64_t)clock_ns(), host_filter_take, service->filter);
+    service->is_new = false;
     now = (uint64_t)clock_ns();
     next = host_next(service->host);
     if (next <= now)
