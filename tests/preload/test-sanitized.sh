@@ -13,7 +13,7 @@ port=7500
 # sanitized NAME FLAGS RUNTIME
 sanitized() {
     local name=$1 build=$BUILD/$1 way
-    local relative=${build#"$SRC/"}
+    local tricks='' relative=${build#"$SRC/"}
     make -s -C "$SRC" BUILD="$relative" SANITIZE="$2" "$relative/lib/libblkin-preload.so" \
         "$relative"/tests/preload/{serve,request,test-cause,test-pool,tricks} >"$WORK/make.log" 2>&1 || {
         show_log make
@@ -47,11 +47,14 @@ sanitized() {
         fail "$name: shared: status $?"
     }
     expected+=(shared:server:800:alike)
-    for way in dups raw-dup-over ranges passing-back cancelling signalling files; do
+    # ThreadSanitizer knows no new threads after a fork of a process that has some
+    [ "$name" = tsan ] || tricks="raw-dup-over ranges"
+    for way in dups passing-back cancelling signalling files $tricks; do
         traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
     done
-    expected+=(dups:server:4 dups:client:4 raw-dup-over:server:3 raw-dup-over:client:3 ranges:server:4 ranges:client:4
-        passing-back:server:4 passing-back:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
+    [ "$name" = tsan ] ||
+        expected+=(raw-dup-over:server:3 raw-dup-over:client:3 ranges:server:4 ranges:client:4)
+    expected+=(dups:server:4 dups:client:4 passing-back:server:4 passing-back:client:4 cancelling:server:2 cancelling:client:2 signalling:server:1
         signalling:client:1 files:server:3 files:client:3 files::1)
     if grep -qE 'ERROR: |WARNING: |runtime error' "$WORK/account.log"; then
         show_log account 400
