@@ -485,7 +485,7 @@ bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
-	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate tests/scale/hosts doc/fleet.svg
+	@SRC='$(CURDIR)' BUILD='$(abspath $(BUILD))' scripts/isolate --own-network tests/scale/hosts doc/fleet.svg
 	@RUNS=50 scripts/isolate tests/run tests/work/test-hosts.py
 
 .PHONY: bench-sysprof
@@ -503,6 +503,12 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) tests/bench/bench zero
+
+.PHONY: bench-host
+bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and sysstat: two minutes
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
+	@$(PYTHON) tests/bench/bench host
 
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
 	@scripts/deps --install

@@ -1,11 +1,12 @@
 /*
- * doc/host.md has each metric with its unit, kind and source, and each view.
+ * doc/host.md has each metric with its unit, kind and source, and each view; its example of filters
+ * is right.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "analysis/host_view.h"
 #include "check.h"
-#include "host/sample.h"
+#include "host/filter_rule.h"
 
 #include <stdlib.h>
 
@@ -33,6 +34,24 @@ static void check_has(const char *text)
     }
 }
 
+static void check_example(void)
+{
+    static const char key[] = "\n    host-filters = ";
+    struct host_rules rules;
+    struct error error = {""};
+    char text[512];
+    const char *at = strstr(page, key);
+
+    CHECK(at != NULL);
+    if (!at)
+        return;
+    at += strlen(key);
+    snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, "\n"), at);
+    (void)host_rules_parse(&rules, text, &error);
+    CHECK_TEXT(error.text, "");
+    CHECK(rules.count == 4);
+}
+
 int main(void)
 {
     const struct host_view *views;
@@ -40,6 +59,7 @@ int main(void)
     char text[512];
 
     read_page();
+    check_example();
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         const struct host_definition *definition = host_definition(kind);
 

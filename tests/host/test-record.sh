@@ -79,7 +79,8 @@ wait_for 20 record "metrics in the account" got_metrics 0 || exit 1
 
 # also what is kept by hand; and --end leaves no session
 before=$(of_hosts)
-timeout 30 "$BUILD/bin/blkin" keep --last=2s >"$WORK/keep.log" 2>&1 || fail "blkin keep: $(<"$WORK/keep.log")"
+make "fast 10"
+timeout 30 "$BUILD/bin/blkin" keep --last=10s >"$WORK/keep.log" 2>&1 || fail "blkin keep: $(<"$WORK/keep.log")"
 wait_for 40 record "metrics with what was kept by hand" got_metrics "$before" || exit 1
 stop_part record TERM 30 || fail "exit status $? after SIGTERM"
 timeout 60 "$BUILD/bin/blkin" record --end >"$WORK/end.log" 2>&1 || fail "--end: $(<"$WORK/end.log")"

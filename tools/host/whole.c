@@ -263,20 +263,13 @@ void read_pressure_lines(struct reading *reading, size_t first)
 {
     struct host *const host = reading->host;
     struct piece line;
-    struct piece word;
     uint64_t us;
 
     while (lines_next(&host->lines, &line)) {
         const size_t i = first + PIECE_BEGINS(line, "full ");
-        bool is_known = false;
+        const char *const total = memrchr(line.at, '=', piece_length(line)); /* is the last */
 
-        while (piece_word(&line, &word)) {
-            if (!PIECE_BEGINS(word, "total="))
-                continue;
-            word.at += strlen("total=");
-            is_known = piece_number(word, &us);
-        }
-        if (is_known)
+        if (total && piece_number((struct piece){total + 1, line.end}, &us))
             put_value(reading, i, times(us, NS_PER_US));
         else
             host->counts.not_understood++;

@@ -1,0 +1,109 @@
+#!/bin/bash
+# timeout: 180
+# Spans of a recording with blkin:metric tell what their host did, those that are long enough; and a recording that LTTng
+# has cut into chunks, read one by one with a checkpoint, gives the spans, tags and all, of the whole one.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/record/recording.sh
+. "$SRC/tests/record/recording.sh"
+recording_begin
+export BLKIN_HOST=yes BLKIN_CPU=100ms BLKIN_PRESSURE=100ms BLKIN_RUN_QUEUE=100ms
+
+chunks() {
+    find "$WORK/recorded/archives" -mindepth 1 -maxdepth 1 -name '*T*' | sort -t- -k5,5n
+}
+
+# convert NAME PARAMETERS INPUT...: to $WORK/NAME.json, and the account to $WORK/NAME.stats
+convert() {
+    local name=$1 parameters=$2
+    shift 2
+    timeout 60 babeltrace2 --plugin-path="$BUILD/plugins" "$@" --component=sink.blkin.zipkin \
+        --params="endpoint=\"file:$WORK/$name.json\",stats-file=\"$WORK/$name.stats\"$parameters" \
+        </dev/null >"$WORK/$name.log" 2>&1 || {
+        show_log "$name"
+        fail "$name: babeltrace2 failed"
+    }
+}
+
+# sum COUNTER NAME...: over these runs
+sum() {
+    local counter=$1
+    shift
+    jq -s "map(.counters.$counter) | add" "${@/#/$WORK/}"
+}
+
+is_sampled() {
+    timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq -e '.counters.samples > 0' >/dev/null
+}
+
+rotate() {
+    timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"
+}
+
+# A request takes 0.3 s, and begins 0.8 s after its line.
+request() {
+    make quiet
+}
+
+start_sessiond || exit 1
+# shellcheck disable=SC2015 # it may
+lttng create recorded --output="$WORK/recorded" >/dev/null &&
+    lttng enable-channel -s recorded -u --buffers-uid --subbuf-size=256k --num-subbuf=8 blkin >/dev/null &&
+    lttng enable-event -s recorded -u -c blkin 'blkin:span,blkin:process,blkin:metric' >/dev/null &&
+    lttng start recorded >/dev/null || fail "no session"
+start_part host "$BUILD/bin/blkin" host
+[ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
+# shellcheck disable=SC2016 # expanded there
+start_part requests bash -c 'exec "$1" <"$2"' - "$BUILD/tests/host/parts/causes" "$WORK/requests.in"
+exec {REQUESTS}>"$WORK/requests.in"
+wait_for 20 requests "the program's being traced" is_traced "${private_pid[requests]}" || exit 1
+wait_for 20 host "samples of the host" is_sampled || exit 1
+for ((i = 0; i < 4; i++)); do
+    request
+    # now at the end of a request, whose span waits then, and now at any time
+    [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))"
+    rotate
+done
+request
+lttng stop recorded >/dev/null || fail "cannot stop the session"
+lttng destroy recorded >/dev/null || fail "cannot end the session"
+stop_part requests TERM
+stop_part host TERM
+
+# Each span is of a request that takes long enough to be told of.
+convert whole '' "$WORK/recorded/archives"
+[ "$(jq length "$WORK/whole.json")" = 10 ] || fail "10 spans were recorded, and $(jq length "$WORK/whole.json") came"
+[ "$(sum events_of_hosts whole.stats)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
+told=$(jq '[.[].tags | select(has("system.cpu.busy.max") and has("blkin.host_ms"))] | length' "$WORK/whole.json")
+[ "$told" = 10 ] || fail "$told of 10 spans tell what their host did: $(cat "$WORK/whole.json")"
+jq -e 'all(.[]; (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1 and
+    (.tags["system.cpu.busy.min"] | tonumber) <= (.tags["system.cpu.busy.max"] | tonumber))' \
+    "$WORK/whole.json" >/dev/null || fail "samples are not around the spans: $(cat "$WORK/whole.json")"
+
+for none in ',host-min-ms=-1' ',host-min-ms=60000'; do
+    rm -f "$WORK/none.json"
+    convert none "$none" "$WORK/recorded/archives"
+    jq -e 'length == 10 and all(.[]; .tags | has("system.cpu.busy.max") | not)' "$WORK/none.json" >/dev/null ||
+        fail "$none: spans are tagged all the same"
+done
+
+number=0 parts=()
+for chunk in $(chunks); do
+    [ -n "$(find "$chunk" -name metadata)" ] || continue
+    number=$((number + 1))
+    parts+=("part-$number")
+    convert "part-$number" ",checkpoint=\"$WORK/checkpoint\",checkpoint-trace=\"${chunk##*/}\"" "$chunk"
+done
+[ "$number" -ge 5 ] || fail "there are $number chunks only"
+: >"$WORK/empty"
+parts+=(end)
+convert end ",checkpoint=\"$WORK/checkpoint\",checkpoint-trace=\"the end\",checkpoint-flush=yes" \
+    --component=source.text.dmesg --params="path=\"$WORK/empty\""
+jq -c -S '.[]' "$WORK/whole.json" | sort >"$WORK/expected"
+for part in "${parts[@]}"; do
+    jq -c -S '.[]' "$WORK/$part.json"
+done | sort >"$WORK/found"
+diff "$WORK/expected" "$WORK/found" || fail "chunks give other spans than the whole recording"
