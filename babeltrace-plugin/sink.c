@@ -32,8 +32,8 @@ struct sink {
     bool joins; /* else it has what earlier traces have left there, at most */
     struct hosts *hosts;
     struct host_board *board; /* for the page; NULL: there is none */
-    bool tags_hosts;         /* else it has what earlier traces have left there, at most */
-    struct sampler *sampler; /* NULL: all traces are delivered */
+    bool tags_hosts;          /* else it has what earlier traces have left there, at most */
+    struct sampler *sampler;  /* NULL: all traces are delivered */
     struct account *account;
     int64_t until_ns; /* the trace's end, as we were told */
     bool flushes;     /* no other trace follows: what is open at the end is given out */
