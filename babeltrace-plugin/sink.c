@@ -238,7 +238,7 @@ static bool open_hosts(struct sink *sink, const struct params *params, struct er
         return false;
     }
     if (params->prometheus_listen) {
-        struct error cause;
+        struct error cause = {""};
 
         sink->board = host_board_new(true, params->host_groups, &cause);
         if (!sink->board)

@@ -267,7 +267,7 @@ static void tick(void *context)
 static const char *take_configuration(struct service *service)
 {
     struct config *config = config_read_again(service->config);
-    struct error error;
+    struct error error = {""};
 
     if (!config)
         return "the configuration is wrong, the old one holds: see `blkin config check`, and what "
