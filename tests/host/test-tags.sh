@@ -68,6 +68,15 @@ for ((i = 0; i < 4; i++)); do
     rotate
 done
 request
+# what is after the last one, of each group: it waits for that
+samples() {
+    timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq .counters.samples
+}
+is_sampled_after() {
+    [ "$(samples)" -gt $((before + 20)) ]
+}
+before=$(samples)
+wait_for 30 host "samples after the last request" is_sampled_after || exit 1
 lttng stop recorded >/dev/null || fail "cannot stop the session"
 lttng destroy recorded >/dev/null || fail "cannot end the session"
 stop_part requests TERM
