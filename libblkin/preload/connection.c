@@ -207,6 +207,17 @@ void connection_forget(int fd)
         set_slot(slot, PRELOAD_UNKNOWN);
 }
 
+void connection_shared(int fd)
+{
+    struct connection *connection = connection_of(preload_slot(fd), 0);
+
+    if (!connection)
+        return;
+    connection->is_whole = false;
+    connection->key = 0;
+    connection_let_go(connection);
+}
+
 void connection_forget_range(unsigned first, unsigned last)
 {
     for (uint64_t fd = first; fd <= last && fd < (uint64_t)LEAF * LEAVES; fd++) {

@@ -73,6 +73,10 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
 /* All from first to last are about to be closed. For one: connection_forget() of preload.h. */
 void connection_forget_range(unsigned first, unsigned last);
 
+/* Another process has it, too: how many bytes go by is not known any more. Its spans have no key.
+ */
+void connection_shared(int fd);
+
 /* to is now the same as from. */
 void connection_duplicated(int from, int to);
 

@@ -317,13 +317,14 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
               real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/* Descriptors that came in a message are new: what had their numbers was closed. */
-static void take_passed(struct msghdr *message)
+/* After the call, as who knows before what the pointers are. */
+static void for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 {
+    struct msghdr copy = *message;
     const int saved_errno = preload_enter();
 
-    for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control;
-         control = CMSG_NXTHDR(message, control)) {
+    for (struct cmsghdr *control = CMSG_FIRSTHDR(&copy); control;
+         control = CMSG_NXTHDR(&copy, control)) {
         const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
         if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS)
@@ -332,16 +333,24 @@ static void take_passed(struct msghdr *message)
             int passed;
 
             memcpy(&passed, CMSG_DATA(control) + i * sizeof(int), sizeof(passed));
-            connection_forget(passed);
+            tell(passed);
         }
     }
     preload_leave(saved_errno);
 }
 
-static inline void look_for_passed(struct msghdr *message, ssize_t result)
+/* Descriptors that came in a message are new: what had their numbers was closed. */
+static inline void look_for_passed(const struct msghdr *message, ssize_t result)
 {
     if (result >= 0 && message->msg_controllen && !preload_thread.is_inside)
-        take_passed(message);
+        for_each_passed(message, connection_forget);
+}
+
+/* And those that went are another process's, too. */
+static inline void look_for_given(const struct msghdr *message, ssize_t result)
+{
+    if (result >= 0 && message->msg_controllen && !preload_thread.is_inside)
+        for_each_passed(message, connection_shared);
 }
 
 static struct bytes received_by(const struct msghdr *message, int flags)
@@ -446,15 +455,32 @@ PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags
                real()->sendto(fd, buffer, size, flags, address, length));
 }
 
+static inline ssize_t send_message(int fd, const struct msghdr *message, int flags)
+{
+    const ssize_t result = real()->sendmsg(fd, message, flags);
+
+    look_for_given(message, result);
+    return result;
+}
+
+static inline int send_messages(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+    const int result = real()->sendmmsg(fd, messages, count, flags);
+
+    for (int i = 0; i < result; i++)
+        look_for_given(&messages[i].msg_hdr, 0);
+    return result;
+}
+
 PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     const bool is_on = preload_is_on();
 
     if (flags & MSG_OOB || !is_socket(fd, is_on))
-        return real()->sendmsg(fd, message, flags);
+        return send_message(fd, message, flags);
     WRITE_CALL(fd, first_of(message->msg_iov, message->msg_iovlen),
                with_more(length_of(message->msg_iov, message->msg_iovlen), flags),
-               real()->sendmsg(fd, message, flags));
+               send_message(fd, message, flags));
 }
 
 PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
@@ -465,9 +491,9 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     size_t sent;
 
     if (flags & MSG_OOB || !is_socket(fd, is_on))
-        return real()->sendmmsg(fd, messages, count, flags);
+        return send_messages(fd, messages, count, flags);
     begin_write(&call, fd, is_on);
-    result = real()->sendmmsg(fd, messages, count, flags);
+    result = send_messages(fd, messages, count, flags);
     if (result <= 0) {
         (void)end_write(&call, NO_BYTES, 1, -1);
         return result;
