@@ -9,6 +9,7 @@
 #include "core/assembler_parts.h"
 #include "core/save.h"
 #include "host_metrics.h"
+#include "moved.h"
 
 #include <string.h>
 
@@ -466,18 +467,7 @@ static void test_memory(void)
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-static bool append_bytes(void *context, const void *data, size_t length)
-{
-    struct buffer *buffer = context;
-
-    if (!buffer_reserve(buffer, length))
-        return false;
-    memcpy(buffer->data + buffer->length, data, length);
-    buffer->length += length;
-    return true;
-}
-
-static struct hosts *moved(struct hosts *from, struct assembler **assembler)
+static struct hosts *moved_hosts(struct hosts *from, struct assembler **assembler)
 {
     struct buffer buffer = {.length = 0};
     struct state_writer writer = {.write = append_bytes, .context = &buffer};
@@ -527,7 +517,7 @@ static void test_moved(void)
     for (int64_t i = 0; i < 3; i++)
         sample_disk(hosts, "vdb", 1000 + i * TENTH, i * 90, 0);
     CHECK(give(hosts, "store-2", 1, 1100, 1250));
-    hosts = moved(hosts, &assembler);
+    hosts = moved_hosts(hosts, &assembler);
     endpoint = NULL;
     hosts_advance(hosts, 1300 * MS);
     CHECK(out_count == 0);

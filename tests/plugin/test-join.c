@@ -9,6 +9,7 @@
 #include "core/assembler_parts.h"
 #include "core/save.h"
 #include "join_spans.h"
+#include "moved.h"
 
 #include <string.h>
 
@@ -463,23 +464,12 @@ static void deliver_and_check(void *context, struct span *span)
     check_request(span);
 }
 
-static bool write_state(void *context, const void *data, size_t length)
-{
-    struct buffer *buffer = context;
-
-    if (!buffer_reserve(buffer, length))
-        return false;
-    memcpy(buffer->data + buffer->length, data, length);
-    buffer->length += length;
-    return true;
-}
-
 /* From one trace of a recording to the next. What was counted is added up. */
 static struct join *move(struct join *join, struct assembler **assembler,
                          struct join_counts *counted)
 {
     struct buffer state = {.length = 0};
-    struct state_writer writer = {.write = write_state, .context = &state};
+    struct state_writer writer = {.write = append_bytes, .context = &state};
     struct state_reader reader;
 
     CHECK(join_hand_over(join) == held);

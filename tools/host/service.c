@@ -52,7 +52,8 @@ static void say_state(struct service *service, bt_logging_level level, const cha
 {
     if (strcmp(service->said, text) == 0)
         return;
-    (void)snprintf(service->said, sizeof(service->said), "%.1023s", text);
+    (void)snprintf(service->said, sizeof(service->said), "%.*s", (int)sizeof(service->said) - 1,
+                   text);
     say(level, "%s", text);
     notify("STATUS=%s", text);
 }
