@@ -496,7 +496,7 @@ bench-sysprof: ## servers that nobody instrumented: where time goes, with pictur
 
 .PHONY: bench-host-cost
 bench-host-cost: ## what `blkin host` takes from busy servers: 20 minutes (less: BENCH_HOST_COST='--rounds 2')
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
 	@BENCH_HOST_COST='$(BENCH_HOST_COST)' $(PYTHON) tests/bench/bench host-cost
 
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
