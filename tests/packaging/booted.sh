@@ -80,6 +80,31 @@ traces() {
     spans_arrived plain 10
 }
 
+request() {
+    python3 -c 'import urllib.request; urllib.request.urlopen("http://127.0.0.1:8000/", timeout=10).read()'
+}
+
+# LTTng is loaded with the first request.
+is_registered() {
+    lttng list --userspace | grep 'blkin:span'
+}
+
+# A server that nobody instrumented.
+preloaded() {
+    local server status
+    lttng create unmodified --output="$HOME/unmodified" && lttng enable-event --userspace 'blkin:*' && lttng start ||
+        return
+    blkin run -- python3 -m http.server --bind 127.0.0.1 --directory /tmp 8000 &
+    server=$!
+    within 20 request && within 20 is_registered && request && request && request # the last may still be under way
+    status=$?
+    kill $server
+    wait $server
+    lttng destroy
+    [ $status = 0 ] && babeltrace2 ~/unmodified -c sink.blkin.zipkin \
+        -p 'endpoint="http://127.0.0.1:9411/api/v2/spans"' && spans_arrived 'serve :8000' 1
+}
+
 state_is() {
     [ "$(systemctl show -P ActiveState "blkin-$1")" = "$2" ]
 }
@@ -263,6 +288,7 @@ python3 collector.py ~/spans &
 systemctl start lttng-sessiond
 within 10 lttng list >/dev/null
 check "traced and delivered by hand" traces
+check "blkin run: a server that nobody instrumented is traced" preloaded
 service live delivers
 service record keeps
 service rotate delivers
