@@ -41,7 +41,8 @@ int config_push(int argc, char *argv[], const char *usage)
 #define SERVICE    "host" /* whose configuration it is */
 #define KEY        "config-topic"
 #define FILE_KEY   "kafka-file"
-#define READ_MS    10000
+#define READ_MS    30000
+#define PATIENT_MS 3000 /* then it is said what we wait for */
 #define LOOK_MS    2000
 #define DELIVER_MS "15000"
 #define FLUSH_MS   20000
@@ -55,11 +56,17 @@ struct push {
     size_t count;
 };
 
+/* Whatever bytes are in it, it does nothing to a terminal. */
+static void put(FILE *file, const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, file);
+}
+
 static void complain(const struct push *push, const char *what)
 {
     fprintf(stderr, "%s: ", push->program);
-    for (; *what; what++)
-        fputc((unsigned char)*what < 0x20 || *what == 0x7f ? '?' : *what, stderr);
+    put(stderr, what);
     fputc('\n', stderr);
 }
 
@@ -99,11 +106,16 @@ static void ignore_gap(void *context, int32_t partition)
     (void)partition;
 }
 
-static bool read_to_end(struct topic *topic, struct error *error)
+static const char *why_nothing_comes(const struct topic *topic)
 {
-    const int64_t until_ms = clock_ms() + READ_MS;
+    return topic_problem(topic) ? topic_problem(topic) : "the brokers do not answer";
+}
+
+static bool read_to_end(const struct push *push, struct topic *topic, struct error *error)
+{
+    const int64_t begun_ms = clock_ms();
     struct pollfd fd = {topic_fd(topic), POLLIN, 0};
-    bool has_more = false;
+    bool has_more = false, is_said = false;
 
     while (!topic_is_at_end(topic)) {
         if (topic_partitions(topic) == 0)
@@ -112,10 +124,14 @@ static bool read_to_end(struct topic *topic, struct error *error)
             error_set(error, "out of memory");
             return false;
         }
-        if (clock_ms() > until_ms) {
-            error_set(error, "%s",
-                      topic_problem(topic) ? topic_problem(topic) : "the brokers do not answer");
+        if (clock_ms() - begun_ms > READ_MS) {
+            error_set(error, "%s", why_nothing_comes(topic));
             return false;
+        }
+        if (!is_said && clock_ms() - begun_ms > PATIENT_MS) {
+            error_set(error, "trying for %d s: %s", READ_MS / 1000, why_nothing_comes(topic));
+            complain(push, error->text);
+            is_said = true;
         }
         if (!has_more)
             (void)poll(&fd, 1, 100);
@@ -137,7 +153,7 @@ static bool read_topic(struct push *push, struct error *error)
         .context = push,
     };
     struct topic *topic = topic_open(&options, error);
-    const bool is_read = topic && read_to_end(topic, error);
+    const bool is_read = topic && read_to_end(push, topic, error);
 
     if (is_read && topic_partitions(topic) > 1)
         fprintf(stderr, "%s: %s has %d partitions: only the first is used\n", push->program,
@@ -148,7 +164,6 @@ static bool read_topic(struct push *push, struct error *error)
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-/* Whatever bytes are in it. */
 static void print_lines(const struct pushed_text *text)
 {
     for (size_t i = 0; i < text->size; i++) {
@@ -173,13 +188,15 @@ static void print_text(const struct pushed_text *text)
     if (text->written_ns && localtime_r(&written, &local))
         (void)strftime(when, sizeof(when), ", written %Y-%m-%d %H:%M:%S", &local);
     fputs("# \"", stdout);
-    for (const char *c = text->key; *c; c++)
-        putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    put(stdout, text->key);
     printf("\" at offset %" PRId64 "%s\n", text->offset, when);
-    if (!pushed_check_hosts(hosts, &error))
-        printf("# no host takes it: its key is not \"" SERVICE " HOSTS\"\n");
-    else if (!pushed_check(SERVICE, "line", text->bytes, text->size, &error))
-        printf("# hosts refuse it: %s\n", error.text);
+    if (!pushed_check_hosts(hosts, &error)) {
+        puts("# no host takes it: its key is not \"" SERVICE " HOSTS\"");
+    } else if (!pushed_check(SERVICE, "line", text->bytes, text->size, &error)) {
+        fputs("# hosts refuse it: ", stdout);
+        put(stdout, error.text);
+        putchar('\n');
+    }
     print_lines(text);
 }
 
@@ -349,6 +366,7 @@ static bool check_usage(struct push *push, const struct config *config, bool sho
 {
     const char *url = config_text(config, KEY);
     const int files = config_operands(config);
+    struct error why;
 
     if ((shows && removes) || files != !(shows || removes)) {
         error_set(error, "expected one FILE, --show or --remove");
@@ -362,8 +380,11 @@ static bool check_usage(struct push *push, const struct config *config, bool sho
     push->kafka_file = config_text(config, FILE_KEY);
     (void)snprintf(push->key, sizeof(push->key), SERVICE " %.*s", PUSHED_PATTERN_MAX,
                    push->hosts ? push->hosts : "*");
-    return pushed_check_hosts(push->hosts ? push->hosts : "*", error) &&
-           kafka_url_parse(&push->parsed, KEY, FILE_KEY, url, error) &&
+    if (push->hosts && !pushed_check_hosts(push->hosts, &why)) {
+        error_set(error, "--hosts: %s", why.text);
+        return false;
+    }
+    return kafka_url_parse(&push->parsed, KEY, FILE_KEY, url, error) &&
            topic_show(url, push->parsed.topic, push->shown, sizeof(push->shown), error);
 }
 

@@ -249,12 +249,13 @@ enum pushed_result pushed_take(struct pushed *pushed, const struct pushed_messag
                    (long long)message->offset);
     if (!pushed_check(pushed->service, name, message->bytes, message->size, error))
         return refused(slot);
-    error_set(error, slot ? "%s: out of memory" : "%s: too many are for this host", name);
     text.bytes = (char *)(uintptr_t)message->bytes; /* to be copied from */
-    if (!slot || !pushed_text_copy(&slot->text, &text))
-        return refused(slot);
-    slot->has_come = true;
-    return PUSHED_TAKEN;
+    if (slot && pushed_text_copy(&slot->text, &text)) {
+        slot->has_come = true;
+        return PUSHED_TAKEN;
+    }
+    error_set(error, slot ? "%s: out of memory" : "%s: too many are for this host", name);
+    return refused(slot);
 }
 
 void pushed_begin(struct pushed *pushed)
