@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include "host/wait.h"
 #include "service/control.h"
 
 #include <errno.h>
@@ -180,6 +181,20 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
     }
 }
 
+/* ---- what becomes of it ---------------------------------------------------------------------- */
+
+static void check_wait(const struct doctor *doctor)
+{
+    struct config *const host = config_read_for(doctor->config, "host");
+    struct error why;
+
+    if (host && !host_wait_is_short_enough(doctor->config, host, &why)) {
+        saw(doctor, LEVEL_NOTE, "host.wait", "%s", why.text);
+        mend(doctor, "a longer tail-wait-ms, or shorter periods in section [host] of blkin.conf");
+    }
+    config_free(host);
+}
+
 void check_metrics(const struct doctor *doctor)
 {
     const pid_t pid = check_host_service(doctor);
@@ -188,4 +203,5 @@ void check_metrics(const struct doctor *doctor)
         return;
     check_pressure(doctor);
     check_processes(doctor, pid);
+    check_wait(doctor);
 }
