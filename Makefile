@@ -496,7 +496,7 @@ bench-sysprof: ## servers that nobody instrumented: where time goes, with pictur
 
 .PHONY: bench-host-cost
 bench-host-cost: ## what `blkin host` takes from busy servers: 20 minutes (less: BENCH_HOST_COST='--rounds 2')
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
 	@BENCH_HOST_COST='$(BENCH_HOST_COST)' $(PYTHON) tests/bench/bench host-cost
 
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
@@ -593,12 +593,13 @@ $(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
 $(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
-$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c) tools/duration.c \
 	babeltrace-plugin/analysis/host_view.c $(addprefix tools/host/,definitions.c filter_rule.c settings.c)
-$(BUILD)/fuzz/fuzz-config: included = %/config.c
-$(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
-$(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: included = %/config.c
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: fuzz_pkgs = $(tool_pkgs)
+$(BUILD)/fuzz/fuzz-pushed: tools/config/pushed.c
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)

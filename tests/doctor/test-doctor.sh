@@ -424,6 +424,13 @@ wait_for 20 host "that all is well beside blkin host" host_is_well || {
     show_doctor
     exit 1
 }
+echo '1/1' >"$WORK/tail"
+notes host.wait 'tail-wait-ms = 2000, and a span may wait 3000 ms for its host'\''s tags (disk is sampled each 1500 ms)' \
+    'tail sampling that does not wait for tags' --tail-sampling="$WORK/tail" --disk=1500ms --network=5s --cpu=1m
+for well in --disk=1s --tail-wait-ms=3000 --host-min-ms=-1; do
+    doctor --tail-sampling="$WORK/tail" --disk=1500ms $well
+    [ -z "$(said host.wait note)" ] || fail "$well is long enough: $(said host.wait note)"
+done
 kill -STOP "${private_pid[host]}"
 notes host.service 'does not answer' 'a blkin host that hangs'
 [ -z "$(said host.settings bad)" ] || fail "one that hangs is said not to start"

@@ -1,18 +1,27 @@
 /*
  * What a sample of everything costs, with this process: CPU time in us, the least of many batches,
- * and how far a tenth of them is from it at most.
+ * how far a tenth of them is from it at most, and how many values it has.
+ *
+ * With `cold`: that of a sample at 10 Hz, whose caches others have had meanwhile, and how much of
+ * it is to read the same files into nowhere. The mean of both.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "host/sample.h"
 
+#include <err.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define BATCHES 500
 #define BATCH   10
+
+#define COLD_ROUNDS 50
+#define PERIOD_MS   100
 
 static uint64_t cpu_ns(void)
 {
@@ -37,23 +46,27 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int main(void)
+static struct host *open_with_self(void)
 {
-    static uint64_t took[BATCHES];
     struct host_config config;
     struct error error;
     struct host *host;
-    uint64_t values = 0;
     char self[32];
 
     host_config_default(&config);
     (void)snprintf(self, sizeof(self), "pid:%d", getpid());
     config.wanted[HOST_PROCESS].instances = self;
     host = host_open(&config, &error);
-    if (!host) {
-        fprintf(stderr, "%s\n", error.text);
-        return 1;
-    }
+    if (!host)
+        errx(1, "%s", error.text);
+    return host;
+}
+
+static void say_warm(struct host *host)
+{
+    static uint64_t took[BATCHES];
+    uint64_t values = 0;
+
     for (int batch = 0; batch < BATCHES; batch++) {
         const uint64_t began = cpu_ns();
 
@@ -61,10 +74,60 @@ int main(void)
             host_sample_all(host, sum_up, &values);
         took[batch] = cpu_ns() - began;
     }
-    host_close(host);
     qsort(took, BATCHES, sizeof(took[0]), by_size);
     printf("%.2f %.4f %.0f\n", (double)took[0] / BATCH / 1e3,
            (double)(took[BATCHES / 10] - took[0]) / (double)took[0],
            (double)values / BATCHES / BATCH);
+}
+
+/* The same files, read into nowhere. */
+static void read_only(void)
+{
+    static const char *const names[] = {
+        "/proc/stat",         "/proc/loadavg",     "/proc/meminfo",         "/proc/vmstat",
+        "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory", "/proc/diskstats",
+        "/proc/net/dev",      "/proc/net/snmp",    "/proc/self/stat",       "/proc/self/io",
+    };
+    static int files[sizeof(names) / sizeof(names[0])];
+    static char buffer[1 << 16];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!files[i])
+            files[i] = open(names[i], O_RDONLY | O_CLOEXEC);
+        (void)!pread(files[i], buffer, sizeof(buffer), 0);
+    }
+}
+
+/* In turns, each after PERIOD_MS of sleep, which is in none of them. */
+static void say_cold(struct host *host)
+{
+    uint64_t sampled = 0;
+    uint64_t only_read = 0;
+    uint64_t values = 0;
+    uint64_t began;
+
+    for (int i = 0; i < COLD_ROUNDS; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = PERIOD_MS * 1000000}, NULL);
+        began = cpu_ns();
+        host_sample_all(host, sum_up, &values);
+        sampled += cpu_ns() - began;
+        (void)nanosleep(&(struct timespec){.tv_nsec = PERIOD_MS * 1000000}, NULL);
+        began = cpu_ns();
+        read_only();
+        only_read += cpu_ns() - began;
+    }
+    printf("%.1f %.1f\n", (double)sampled / COLD_ROUNDS / 1e3,
+           (double)only_read / COLD_ROUNDS / 1e3);
+}
+
+int main(int argc, char **argv)
+{
+    struct host *const host = open_with_self();
+
+    if (argc > 1 && strcmp(argv[1], "cold") == 0)
+        say_cold(host);
+    else
+        say_warm(host);
+    host_close(host);
     return 0;
 }

@@ -73,7 +73,7 @@ make() {
     local lines
     lines=$(wc -l <"$WORK/requests.log")
     printf '%s\n' "$1" >&"$REQUESTS"
-    wait_for 20 requests "the request \"$1\"" eval '[ "$(wc -l <"$WORK/requests.log")" -gt '"$lines"' ]' || exit 1
+    wait_for 60 requests "the request \"$1\"" eval '[ "$(wc -l <"$WORK/requests.log")" -gt '"$lines"' ]' || exit 1
     ID=$(tail -n 1 "$WORK/requests.log")
     ID=${ID##* }
 }

@@ -4,10 +4,15 @@
  * ends AFTER_MS after it:
  *
  *     disk FILE         31 threads write to FILE, around the page cache; so does the request
+ *
  *     memory FILE       threads read pages of FILE, more than there is memory for; so does the
- * request cpu THREADS       so many threads compute; so does the request network PORT      threads,
- * and the request, send to a server there, which answers; 127.0.0.1 quiet             nothing; the
- * request sleeps
+ *                       request
+ *
+ *     cpu THREADS       so many threads compute; so does the request
+ *
+ *     network PORT      threads, and the request, send to a server there, which answers; 127.0.0.1
+ *
+ *     quiet             nothing; the request sleeps
  *
  * A request takes REQUEST_MS or more, and as much longer as what it is at then takes.
  *
