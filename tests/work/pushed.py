@@ -23,11 +23,15 @@ class Agent:
     def __init__(self, folder, url, name="agent"):
         self.folder, self.port, self.process = f"{folder}/{name}", free_port(), None
         os.makedirs(self.folder)
-        self.write(f"[host]\nconfig-topic = {url}\nhost-listen = {self.port}\nprocess = of-the-file\n")
+        self.write(url)
 
-    def write(self, text):
+    def write(self, url):
         with open(f"{self.folder}/blkin.conf", "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(f"[host]\nconfig-topic = {url}\nhost-listen = {self.port}\nprocess = of-the-file\n")
+
+    def reload(self):
+        subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "host"], stdout=subprocess.DEVNULL, env=ENVIRONMENT,
+                       timeout=30, check=True)
 
     def start(self):
         with open(f"{self.folder}/log", "ab") as log:
@@ -157,6 +161,16 @@ class Pushed:
         self.without_brokers(agent, me)
         agent.wait_status(refused=len(bad), state="read")
         self.assertEqual(agent.held(), (f"host {NAME}", "5"))
+
+        # the file decides whether there is a topic
+        agent.write("")
+        agent.reload()
+        self.assertEqual(agent.status(), {})
+        agent.wait_measures(me, False)
+        agent.write(self.url)
+        agent.reload()
+        self.assertEqual(agent.held(), (f"host {NAME}", "5"))
+        agent.wait_measures(me)
 
         # what is removed holds no more
         for name, left in ((NAME, f"host {NAME[0]}*"), (f"{NAME[0]}*", "host *")):
