@@ -18,16 +18,20 @@ NAME = socket.gethostname()
 
 
 class Agent:
-    """`blkin host` with a page; its file has it measure processes of a name that none has."""
+    """`blkin host` with a page."""
 
     def __init__(self, folder, url, name="agent"):
         self.folder, self.port, self.process = f"{folder}/{name}", free_port(), None
         os.makedirs(self.folder)
-        self.write(f"[host]\nconfig-topic = {url}\nhost-listen = {self.port}\nprocess = of-the-file\n")
+        self.write(url)
 
-    def write(self, text):
+    def write(self, url):
         with open(f"{self.folder}/blkin.conf", "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(f"[host]\nconfig-topic = {url}\nhost-listen = {self.port}\nprocess = of-the-file\n")
+
+    def reload(self):
+        subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "host"], stdout=subprocess.DEVNULL, env=ENVIRONMENT,
+                       timeout=30, check=True)
 
     def start(self):
         with open(f"{self.folder}/log", "ab") as log:
@@ -40,13 +44,10 @@ class Agent:
         self.process.kill()
         self.process.wait()
 
-    def ask(self, command):
-        return subprocess.run([BLKIN, command, *(["--json"] if command == "status" else []), f"--runtime-dir={self.folder}/run",
-                               "host"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT, timeout=30,
-                              check=False).stdout
-
     def status(self):
-        return json.loads(self.ask("status") or "{}").get("configuration", {})
+        status = subprocess.run([BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run", "host"], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, env=ENVIRONMENT, timeout=30, check=False).stdout
+        return json.loads(status or "{}").get("configuration", {})
 
     def held(self):
         status = self.status()
@@ -65,7 +66,7 @@ class Agent:
             return False
 
     def wait_held(self, key, offset):
-        wait_until(lambda: self.held() == (key, str(offset)), lambda: f"{key} {offset}, but {self.status()}\n{self.said()}", 60)
+        wait_until(lambda: self.held() == (key, str(offset)), lambda: f"{key} {offset}: {self.status()}\n{self.said()}", 60)
 
     def wait_said(self, text):
         wait_until(lambda: text in self.said(), lambda: f"{text}, but {self.said()}", 60)
@@ -161,6 +162,16 @@ class Pushed:
         agent.wait_status(refused=len(bad), state="read")
         self.assertEqual(agent.held(), (f"host {NAME}", "5"))
 
+        # the file decides whether there is a topic
+        agent.write("")
+        agent.reload()
+        self.assertEqual(agent.status(), {})
+        agent.wait_measures(me, False)
+        agent.write(self.url)
+        agent.reload()
+        self.assertEqual(agent.held(), (f"host {NAME}", "5"))
+        agent.wait_measures(me)
+
         # what is removed holds no more
         for name, left in ((NAME, f"host {NAME[0]}*"), (f"{NAME[0]}*", "host *")):
             status, said = self.blkin_config("--remove", f"--hosts={name}")
@@ -188,17 +199,20 @@ class Pushed:
             new.wait_said("not read yet, the file holds: ")
             nobody.wait_said("not read yet, the file holds: ")
             self.assertIn("refused", nobody.status()["state"].lower())
+            for other in (nobody, new):
+                other.process.terminate()
+                self.assertEqual(other.process.wait(60), 0)
+            new.start()
         finally:
             self.broker.process.send_signal(signal.SIGCONT)
         new.wait_held(f"host {NAME}", 5)  # the topic has it still
         new.kill()
-        nobody.kill()
 
     def test_push_of_what_is_wrong(self):
         self.begin_pushing("wrong")
         with open(self.folder + "/right", "w", encoding="utf-8") as file:
             file.write("cpu = 1s\n")
-        missing = {"make the topic": f"{self.broker.address}/nothing-here", "refused": f"127.0.0.1:{free_port()}/{self.topic}"}
+        missing = {"make the topic": f"{self.broker.address}/nothing", "refused": f"127.0.0.1:{free_port()}/{self.topic}"}
         missing = {why: self.begin_config(self.folder + "/right", url=f"kafka://{at}") for why, at in missing.items()}
         for text, why in (("cpu = 3\n", ':1: parameter "cpu": expected '),
                           ("\nhost-endpoint = kafka://k/t\n", ':2: "host-endpoint" is not taken from a topic'),

@@ -306,8 +306,8 @@ static void check_topic(const struct push *push, rd_kafka_t *client)
         policy[0] && strcmp(policy, "compact") != 0)
         fprintf(stderr,
                 "%s: %s is not compacted: brokers will delete what is in it by its age; let it be "
-                "so with\n    kafka-configs.sh --bootstrap-server %s --alter --topic %s "
-                "--add-config cleanup.policy=compact\n",
+                "so with\n    kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
+                "--entity-name %s --add-config cleanup.policy=compact\n",
                 push->program, push->shown, push->parsed.brokers, push->parsed.topic);
 }
 
