@@ -216,6 +216,7 @@ static rd_kafka_conf_t *make_conf(struct points_sender *sender, struct error *er
     static const char *const settings[][2] = {
         {"enable.idempotence", "true"},
         {"compression.codec", "zstd"},
+        {"compression.level", "6"}, /* of 48 kB: 8 % less than by 3, for 0.6 ms more */
         {"linger.ms", "5"},
         {"message.max.bytes", "1000000"},
         {"queue.buffering.max.kbytes", "16384"},

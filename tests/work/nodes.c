@@ -2,7 +2,8 @@
  * nodes: hosts that are made up, each with a sender of its own, as `blkin host` has; and on its
  * output, once all is acknowledged, what they have sent:
  *
- *     {"hosts": 3, "seconds": 10.0, "samples": ..., "points": ..., "messages": ..., "bytes": ...,
+ *     {"hosts": 3, "seconds": 10.0, "samples": ..., "points": ..., "of_osd": ..., "messages": ...,
+ *      "bytes": ...,
  *      "metrics": {"METRIC|INSTANCE": [SAMPLES, INCREASE], ...}}
  *
  * nodes BROKERS TOPIC [hosts=N] [seconds=N] [period-ms=N] [send-ms=N] [seed=N]: of all groups that
@@ -119,12 +120,18 @@ static void report(void *context, const char *message)
     fprintf(stderr, "nodes: %s\n", message);
 }
 
+static bool is_osd(size_t number)
+{
+    return number % 2;
+}
+
 static void open_node(struct node *node, const char *url, size_t number, int64_t send_ms)
 {
     const struct points_sender_options options = {.url = url, .send_ms = send_ms, .report = report};
     struct error error;
 
-    (void)snprintf(node->name, sizeof(node->name), "%s-%zu", number % 2 ? "osd" : "web", number);
+    (void)snprintf(node->name, sizeof(node->name), "%s-%zu", is_osd(number) ? "osd" : "web",
+                   number);
     node->sender = points_sender_open(&options, &error);
     if (!node->sender) {
         fprintf(stderr, "nodes: %s\n", error.text);
@@ -198,6 +205,7 @@ int main(int argc, char *argv[])
     const int64_t seconds = number_of(argc, argv, "seconds", 5), start_ms = clock_ms();
     struct node *nodes = calloc(count, sizeof(*nodes));
     struct points_sender_counts all = {.samples = 0};
+    uint64_t of_osd = 0;
     char url[1024];
 
     if (argc < 3 || !nodes)
@@ -211,12 +219,14 @@ int main(int argc, char *argv[])
         const struct points_sender_counts one = points_sender_close(nodes[i].sender, LIMIT_MS);
 
         sum(&all, &one);
+        of_osd += is_osd(i) ? one.points : 0;
     }
     free(nodes);
     printf("{\"hosts\": %zu, \"seconds\": %.3f, \"samples\": %" PRIu64 ", \"points\": %" PRIu64
-           ", \"messages\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"metrics\": {",
-           count, (double)(clock_ms() - start_ms) / 1e3, all.samples, all.points, all.messages,
-           all.bytes);
+           ", \"of_osd\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"bytes\": %" PRIu64
+           ", \"metrics\": {",
+           count, (double)(clock_ms() - start_ms) / 1e3, all.samples, all.points, of_osd,
+           all.messages, all.bytes);
     print_metrics();
     printf("}}\n");
     return all.acknowledged == all.points ? 0 : 1;
