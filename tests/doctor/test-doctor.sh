@@ -399,10 +399,11 @@ wait_for 20 host "that all is well beside blkin host" host_is_well || {
     exit 1
 }
 echo '1/1' >"$WORK/tail"
-notes host.wait 'tail-wait-ms = 2000, and a span may wait 3000 ms for its host'\''s tags (disk is sampled each 1500 ms)' \
-    'tail sampling that does not wait for tags' --tail-sampling="$WORK/tail" --disk=1500ms --network=5s --cpu=1m
-for well in --disk=1s --tail-wait-ms=3000 --host-min-ms=-1; do
-    doctor --tail-sampling="$WORK/tail" --disk=1500ms $well
+BLKIN_DISK=1500ms BLKIN_NETWORK=5s BLKIN_CPU=1m notes host.wait \
+    "tail-wait-ms = 2000, and a span may wait 3000 ms for its host's tags (disk is sampled each 1500 ms)" \
+    'tail sampling that does not wait for tags' --tail-sampling="$WORK/tail"
+for well in --tail-wait-ms=3000 --host-min-ms=-1; do
+    BLKIN_DISK=1500ms doctor --tail-sampling="$WORK/tail" "$well"
     [ -z "$(said host.wait note)" ] || fail "$well is long enough: $(said host.wait note)"
 done
 kill -STOP "${private_pid[host]}"
