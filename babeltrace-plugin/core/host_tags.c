@@ -5,6 +5,8 @@
  */
 #include "host_tags.h"
 
+#include "line.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,15 +162,12 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 __attribute__((format(printf, 2, 3))) static void say(struct tagging *tagging, const char *format,
                                                       ...)
 {
-    const size_t room = sizeof(tagging->found) - tagging->found_length;
-    va_list arguments;
-    int length;
+    va_list values;
 
-    va_start(arguments, format);
-    length = vsnprintf(tagging->found + tagging->found_length, room, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        tagging->found_length += (size_t)length < room ? (size_t)length : room - 1;
+    va_start(values, format);
+    tagging->found_length =
+        line_add(tagging->found, sizeof(tagging->found), tagging->found_length, format, values);
+    va_end(values);
 }
 
 static void begin_to_say(struct tagging *tagging)
