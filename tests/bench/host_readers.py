@@ -76,6 +76,11 @@ class Ours:
         times = [sample[0] for sample in self.samples[key[:2]]]
         return times[max(bisect.bisect_right(times, began) - 1, 0)], times[min(bisect.bisect_left(times, ended), len(times) - 1)]
 
+    def distance(self, began, ended):
+        """ns from the last sample before to the first after."""
+        first, last = self.times_around(("cpu", ""), began, ended)
+        return last - first
+
     def at(self, key, when):
         samples = self.samples[key[:2]]
         i = bisect.bisect_right(samples, when, key=lambda sample: sample[0])

@@ -16,7 +16,8 @@ from host_readers import Cgroup, Exporter, Ours, Pidstat, Sysstat, now, output_o
 
 LIMIT = 0.02  # of a growth; it says nothing where more than that falls between our samples around its two readings
 ENDS = 4  # readings that may be first or last,
-SOON = 0.3  # so many seconds from one to the next
+SOON = 0.3  # s from one of them to the next
+MIDDLE = 8  # parts of the time between them
 GROUP = "blkin-validity"
 NAMES = ("fio", "stress-ng*", "iperf3")
 
@@ -24,8 +25,8 @@ NAMES = ("fio", "stress-ng*", "iperf3")
 # ---- loads
 
 def loads(folder, seconds):
-    """Commands that run for longer than that, and None where the interfaces are made."""
-    longer = str(2 * seconds + 60)
+    """Commands that run for much longer than that, until they are killed, and None where the interfaces are made."""
+    longer = str(10 * seconds + 600)
     return [
         ["stress-ng", "--quiet", "--cpu", "1", "--vm", "1", "--vm-bytes", "64M", "--timeout", longer],
         ["fio", "--name=valid", f"--directory={folder}", "--size=64M", "--rw=randrw", "--bs=16k", "--direct=1",
@@ -157,14 +158,15 @@ def learn_kinds(blkin):
 
 # ---- the measurement
 
-def read_all(seconds, rounds, exporter, sysstat, cgroup, processes):
+def read_all(seconds, exporter, sysstat, cgroup, processes):
     """The loads run, and we read: source -> readings."""
     readings = {"node_exporter": [], "ps": [], "cgroup": []}
     began = time.monotonic()
     sysstat.record()
     pidstat = Pidstat(processes, seconds)
-    for i in range(rounds):
-        due = seconds * i / (rounds - 1) if ENDS <= i < rounds - ENDS else i * SOON if i < ENDS else seconds + (i - rounds + 1) * SOON
+    times = [i * SOON for i in range(ENDS)] + [seconds * i / MIDDLE for i in range(1, MIDDLE)]
+    times += [seconds - i * SOON for i in reversed(range(ENDS))]
+    for due in times:
         time.sleep(max(began + due - time.monotonic(), 0))
         readings["node_exporter"].append(exporter.read())
         readings["ps"].append(read_ps(processes))
@@ -173,7 +175,7 @@ def read_all(seconds, rounds, exporter, sysstat, cgroup, processes):
     return readings, pidstat.growth()
 
 
-def measure(blkin, seconds, rounds=15):
+def measure(blkin, seconds):
     """Source -> Verdict."""
     learn_kinds(blkin)
     exporter, cgroup = Exporter(), Cgroup(GROUP)
@@ -189,7 +191,7 @@ def measure(blkin, seconds, rounds=15):
             processes = named(NAMES)
             ours = Ours(blkin, folder / "ours", f"--process={','.join(NAMES)}", f"--cgroup={GROUP}")
             wait_for("our first sample", lambda: ours.has_sampled_since(0))
-            readings, pidstat = read_all(seconds, rounds, exporter, sysstat, cgroup, processes)
+            readings, pidstat = read_all(seconds, exporter, sysstat, cgroup, processes)
             ended = now()
             wait_for("our last sample", lambda: ours.has_sampled_since(ended + 200_000_000))
             ours.stop()
@@ -202,8 +204,8 @@ def measure(blkin, seconds, rounds=15):
         for source, list_of in readings.items():
             for reading in list_of:
                 verdicts[source].look_at(reading)
-            # those that took least time, of the first and the last ones
-            first, last = (min(some, key=lambda reading: reading[1] - reading[0])
+            # of the first and the last ones, those that our samples are closest around
+            first, last = (min(some, key=lambda reading: ours.distance(*reading[:2]))
                            for some in (list_of[:ENDS], list_of[-ENDS:]))
             verdicts[source].compare_readings(first, last)
         verdicts["sysstat"].compare_views(sysstat.figures(), sysstat.times)

@@ -202,21 +202,21 @@ static void put_io(struct reading *reading, size_t reads, bool is_v1)
     struct host *const host = reading->host;
     struct piece line;
     struct piece device;
-    struct piece rest;
-    struct piece word = {"", ""};
 
     while (lines_next(&host->lines, &line)) {
-        rest = line;
-        if (!piece_word(&rest, &device))
+        struct piece rest;
+        struct piece word;
+
+        if (!piece_word(&line, &device))
             continue;
-        line = rest;
-        if (PIECE_IS(device, "Total") ||
-            (piece_word(&rest, &word) && !memchr(word.at, '=', piece_length(word)))) {
-            is_v1 = true;
-            if (!PIECE_IS(device, "Total"))
-                add_io_v1(reading, word, rest, reads);
-        } else {
+        rest = line;
+        if (!piece_word(&rest, &word) || PIECE_IS(device, "Total")) {
+            is_v1 = is_v1 || PIECE_IS(device, "Total");
+        } else if (memchr(word.at, '=', piece_length(word))) {
             add_io(reading, line);
+        } else {
+            is_v1 = true;
+            add_io_v1(reading, word, rest, reads);
         }
     }
     for (size_t i = CGROUP_READ_BYTES; i <= CGROUP_WRITES && !is_v1 && !host->lines.error; i++)

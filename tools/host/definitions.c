@@ -126,14 +126,16 @@ static const struct host_metric process[] = {
 };
 
 static const struct host_metric cgroup[] = {
-    COUNTER("cgroup.cpu.time.user", "ns", "cpu.stat user_usec"),
-    COUNTER("cgroup.cpu.time.system", "ns", "cpu.stat system_usec"),
-    COUNTER("cgroup.cpu.throttled", "ns", "cpu.stat throttled_usec"),
-    GAUGE("cgroup.memory.usage", "By", "memory.current"),
+    COUNTER("cgroup.cpu.time.user", "ns", "cpu.stat user_usec; v1: cpuacct.stat"),
+    COUNTER("cgroup.cpu.time.system", "ns", "cpu.stat system_usec; v1: cpuacct.stat"),
+    COUNTER("cgroup.cpu.throttled", "ns", "cpu.stat throttled_usec; v1: throttled_time"),
+    GAUGE("cgroup.memory.usage", "By", "memory.current; v1: memory.usage_in_bytes"),
     GAUGE("cgroup.process.count", "{task}", "pids.current"),
-    COUNTER("cgroup.disk.io.read", "By", "io.stat rbytes, of all devices"),
+    COUNTER("cgroup.disk.io.read", "By",
+            "io.stat rbytes, of all devices; v1: blkio.throttle.io_service_bytes_recursive"),
     COUNTER("cgroup.disk.io.write", "By", "io.stat wbytes"),
-    COUNTER("cgroup.disk.operations.read", "{operation}", "io.stat rios"),
+    COUNTER("cgroup.disk.operations.read", "{operation}",
+            "io.stat rios; v1: blkio.throttle.io_serviced_recursive"),
     COUNTER("cgroup.disk.operations.write", "{operation}", "io.stat wios"),
     COUNTER("cgroup.pressure.cpu.some", "ns", "cpu.pressure some"),
     COUNTER("cgroup.pressure.cpu.full", "ns", "cpu.pressure full"),
