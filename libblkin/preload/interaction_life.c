@@ -83,7 +83,7 @@ struct interaction *interaction_at_hand(struct connection *connection)
 /* ---- the begin ---- */
 
 struct interaction *interaction_make(struct connection *connection, struct thread *thread,
-                                     uint64_t offset)
+                                     uint64_t offset, uint64_t now_ns)
 {
     struct interaction *interaction = thread ? pool_take(&pool) : NULL;
 
@@ -98,7 +98,7 @@ struct interaction *interaction_make(struct connection *connection, struct threa
     interaction->thread = thread;
     interaction->offset = offset;
     interaction->span.state_ = 0;
-    interaction->start_ns = interaction->last_ns = preload_now_ns();
+    interaction->start_ns = interaction->last_ns = now_ns;
     return interaction;
 }
 
