@@ -18,8 +18,6 @@ void interaction_before_read(struct connection *connection)
     if (preload_thread.round == 0)
         interaction_finish_held(thread, UINT64_MAX);
     interaction = interaction_own(connection);
-    if (!interaction || interaction->thread != thread)
-        served_end_passing(connection);
     if (!interaction)
         return;
     if (interaction_is_whole(interaction))

@@ -90,8 +90,9 @@ void served_pass(struct connection *connection, struct interaction *answered)
 
 /*
  * The next request is here, so that what another thread has answered is over. To record it takes
- * time, which is the next one's until that is answered: served_end_passing() does it then, or the
- * thread that comes to read from the connection, whichever is first.
+ * time, which is the next one's until that is answered: then served_end_passing() does it. (Not the
+ * thread that comes to read from the connection: it runs beside the request, on the CPU that the
+ * client needs for the answer.)
  */
 static void is_over(struct connection *connection, struct interaction *answered)
 {
@@ -281,8 +282,10 @@ void served_has_written(struct connection *connection, pool_name written, size_t
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
     if (count && count == wanted) {
         served_end_passing(connection);
-        file_record_later(preload_thread.thread->later);
-    } else
+        if (preload_thread.thread)
+            file_record_later(preload_thread.thread->later);
+    } else {
         passed(connection, interaction);
+    }
     interaction_let_go(interaction);
 }
