@@ -171,6 +171,8 @@ static void tag(struct interaction *interaction)
     struct blkin_span *span = &interaction->span;
     char key[16];
 
+    if (connection->role == ROLE_SERVER && cause_is_plain(span))
+        interaction_set_endpoints(interaction); /* not on the way to the answer */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
         blkin_span_tag_string_n(span, JOIN_TAG, key, sizeof(key));

@@ -33,7 +33,8 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
         return NULL;
     begin_trace(interaction, connection_key(connection, fd) != 0);
     blkin_span_set_start(&interaction->span, now_ns);
-    interaction_set_endpoints(interaction);
+    if (!cause_is_plain(&interaction->span))
+        interaction_set_endpoints(interaction);
     file_interaction_begins(&interaction->files);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
     (void)interaction_put_at_hand(interaction);
