@@ -6,7 +6,6 @@
 #include "file.h"
 
 #include "cause.h"
-#include "interaction_parts.h"
 #include "pool.h"
 
 #include <stdio.h>
@@ -320,7 +319,7 @@ static void end_later(const struct file_call *call, uint64_t ns, int64_t result,
                       int error)
 {
     struct thread *thread = preload_thread.thread;
-    struct interaction *cause = interaction_find(call->cause);
+    struct interaction *cause = thread ? interaction_find(call->cause) : NULL;
     struct file_later *later = ns < LONG_NS ? find_later(thread) : NULL;
     struct file_later now;
 

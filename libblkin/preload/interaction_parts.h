@@ -10,9 +10,6 @@
 
 /* ---- life ---- */
 
-/* With a reference; NULL: that one is gone. */
-struct interaction *interaction_find(pool_name name);
-
 /* What is in a place of the connection's, with a reference, or NULL. */
 struct interaction *interaction_in(struct interaction *const *place);
 /* The interaction at hand on the connection, with a reference, or NULL. */

@@ -618,7 +618,7 @@ static void *ends_process(void *nothing)
     return nothing;
 }
 
-/* 1 request, and one whose answer does not come, as another thread ends the process; 3 calls on a
+/* 1 request, and one whose answer does not come, as another thread ends the process; 4 calls on a
  * file for each. */
 static void unfinished(void)
 {
@@ -631,7 +631,7 @@ static void unfinished(void)
         give_all(0, ours, line, LINE);
         if (!take_all(0, fd, answer, LINE))
             fail("request");
-        for (int at = 0; at < 3; at++) {
+        for (int at = 0; at < 4; at++) {
             if (pread(file, answer, OUT, at) != OUT)
                 fail("pread");
         }
