@@ -547,8 +547,8 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
 # sink's do.
-tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-http.py \
-	tests/plugin/test-spool.py tests/stat/test-tap.py
+tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-away.py \
+	tests/plugin/test-http.py tests/plugin/test-http-tls.py tests/plugin/test-spool.py tests/stat/test-tap.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 	+@$(parallel) BUILD=build/tsan SANITIZE=thread build-tsan-tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
@@ -593,12 +593,13 @@ $(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
 $(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
-$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c) tools/duration.c \
 	babeltrace-plugin/analysis/host_view.c $(addprefix tools/host/,definitions.c filter_rule.c settings.c)
-$(BUILD)/fuzz/fuzz-config: included = %/config.c
-$(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
-$(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: included = %/config.c
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: fuzz_pkgs = $(tool_pkgs)
+$(BUILD)/fuzz/fuzz-pushed: tools/config/pushed.c
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)

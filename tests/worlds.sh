@@ -5,6 +5,7 @@
 # shellcheck shell=bash
 
 fresh=$(realpath -m "${FRESH:-$SRC/build/fresh}")
+home=/root # in a world, all is root's
 
 # what leads to a network, if it is set, and what to run
 settings=()
@@ -37,16 +38,16 @@ base() {
 hand_in() {
     cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
     apt-config dump | grep -E '^Acquire::(Check|Retries|Proxy|https?::)' >"$1/etc/apt/apt.conf.d/99machine"
-    mkdir -p "$1/usr/local/share/ca-certificates" "$1/root/.m2"
+    mkdir -p "$1/usr/local/share/ca-certificates" "$1$home/.m2"
     cp -L /usr/local/share/ca-certificates/*.crt "$1/usr/local/share/ca-certificates/" 2>/dev/null
-    cp "$HOME/.m2/settings.xml" "$1/root/.m2/" 2>/dev/null || :
+    cp "$HOME/.m2/settings.xml" "$1$home/.m2/" 2>/dev/null || :
 }
 
-# hand_in_checkout WORLD: as /root/blkin.
+# hand_in_checkout WORLD: as blkin/ in its home.
 hand_in_checkout() {
-    mkdir -p "$1/root/blkin"
+    mkdir -p "$1$home/blkin"
     (cd "$SRC" && git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null |
-        tar -c -T - -f -) | tar -x -C "$1/root/blkin"
+        tar -c -T - -f -) | tar -x -C "$1$home/blkin"
 }
 
 # enter SUITE WORLD COMMAND...: in namespaces of its own, with the settings of the array.
@@ -63,7 +64,7 @@ enter() {
     ln -s pts/ptmx dev/ptmx && ln -s /proc/self/fd dev/fd && ln -s fd/0 dev/stdin && ln -s fd/1 dev/stdout &&
         ln -s fd/2 dev/stderr
     mount --bind "$fresh/$suite.archives" var/cache/apt/archives && pivot_root . old && cd / || exit 125
-    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=$home LANG=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@" </dev/null
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 #include <wctype.h>
@@ -155,4 +156,19 @@ struct time_text time_text(int64_t us)
     else
         snprintf(time.text, sizeof(time.text), "%.0f s", value / 1e6);
     return time;
+}
+
+struct date_text date_text(int64_t ns, int digits)
+{
+    struct date_text date = {"at an unknown time"};
+    const time_t seconds = (time_t)(ns / 1000000000);
+    const int rest = (int)(ns % 1000000000 / (digits == 3 ? 1000000 : 1000));
+    struct tm local;
+    size_t length;
+
+    if (ns == 0 || !localtime_r(&seconds, &local))
+        return date;
+    length = strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M:%S", &local);
+    (void)snprintf(date.text + length, sizeof(date.text) - length, ".%0*d", digits, rest);
+    return date;
 }

@@ -43,4 +43,10 @@ struct time_text {
 };
 struct time_text time_text(int64_t us);
 
+/* In local time, seconds with 3 or 6 digits behind the point; 0: "at an unknown time". */
+struct date_text {
+    char text[64];
+};
+struct date_text date_text(int64_t ns, int digits);
+
 #endif

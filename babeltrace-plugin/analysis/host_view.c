@@ -112,7 +112,8 @@ static const struct host_view views[] = {
      .unit = "%",
      .kind = HOST_VIEW_PERCENT,
      .metrics = "system.network.tcp.segments.retransmit",
-     .by = "system.network.tcp.segments.transmit"},
+     /* the kernel counts what is sent again but here */
+     .by = "system.network.tcp.segments.transmit system.network.tcp.segments.retransmit"},
     BASIC("tcp", "established", "{connection}", "system.network.tcp.connections.established"),
     RATE("tcp", "opened", "{connection}/s", "system.network.tcp.connections.opened"),
     RATE("tcp", "accepted", "{connection}/s", "system.network.tcp.connections.accepted"),

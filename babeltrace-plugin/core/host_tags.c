@@ -5,6 +5,8 @@
  */
 #include "host_tags.h"
 
+#include "line.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,21 +162,24 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 __attribute__((format(printf, 2, 3))) static void say(struct tagging *tagging, const char *format,
                                                       ...)
 {
-    const size_t room = sizeof(tagging->found) - tagging->found_length;
-    va_list arguments;
-    int length;
+    va_list values;
 
-    va_start(arguments, format);
-    length = vsnprintf(tagging->found + tagging->found_length, room, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        tagging->found_length += (size_t)length < room ? (size_t)length : room - 1;
+    va_start(values, format);
+    tagging->found_length =
+        line_add(tagging->found, sizeof(tagging->found), tagging->found_length, format, values);
+    va_end(values);
 }
 
 static void begin_to_say(struct tagging *tagging)
 {
     if (tagging->found_length)
         say(tagging, "; ");
+}
+
+/* What would be printed as 0 is not said. */
+static bool is_some(const struct range *range)
+{
+    return range->is_known && range->mean >= 0.5;
 }
 
 /* ---- the groups ------------------------------------------------------------------------------ */
@@ -225,7 +230,8 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
         return false;
     begin_to_say(tagging);
     say(tagging, "%.*s was %.0f %% busy", (int)disk->instance_length, disk->instance, busy.mean);
-    if (queue.is_known)
+    if (is_some(
+            &queue)) /* of requests that are so short that the time counts as busy by its ticks */
         say(tagging, ", %.0f in queue", queue.mean);
     return true;
 }
@@ -259,6 +265,17 @@ static bool is_crowded(const struct range *busy, const struct range *wait,
     return threads->is_known && cpus->is_known && threads->mean >= CPU_THREADS * cpus->mean;
 }
 
+/*
+ * Threads are counted at the moments of the samples, the rest is of all the time: where fewer were
+ * seen than there were busy CPUs, as may be of a short span, their number says nothing.
+ */
+static bool is_count_of(const struct range *threads, const struct range *busy,
+                        const struct range *cpus)
+{
+    return is_some(threads) && cpus->is_known &&
+           threads->mean + 0.5 >= busy->mean / 100 * cpus->mean;
+}
+
 static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_GROUPS])
 {
     const struct range busy = range_of(tagging, parts[GROUP_CPU], CPU_BUSY);
@@ -274,8 +291,11 @@ static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_
     if (is_crowded(&busy, &wait, &threads, &cpus)) {
         begin_to_say(tagging);
         say(tagging, "the CPUs were %.0f %% busy", busy.mean);
-        if (threads.is_known)
-            say(tagging, ", %.0f threads ran or wanted to", threads.mean);
+        if (is_count_of(&threads, &busy, &cpus))
+            say(tagging, ", %.0f thread%s ran or wanted to", threads.mean,
+                threads.mean < 1.5 ? "" : "s");
+        else if (wait.is_known)
+            say(tagging, ", tasks waited for one %.0f %% of the time", wait.mean);
     }
     if (steal.is_known && steal.mean >= STEAL_PERCENT) {
         begin_to_say(tagging);
@@ -304,7 +324,9 @@ static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
     if (again.total < 1 || !sent.is_known || again.total < RETRANSMIT_PER_TRANSMIT * sent.total)
         return;
     begin_to_say(tagging);
-    say(tagging, "%.0f of %.0f TCP segments were sent again", again.total, sent.total);
+    /* the kernel's count of sent ones has each but once */
+    say(tagging, "%.0f of %.0f TCP segments were sent again", again.total,
+        again.total + sent.total);
 }
 
 unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS], bool *is_tagged)

@@ -12,10 +12,10 @@
 #include "assembler_parts.h"
 
 #include "hash.h"
+#include "line.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #ifndef SEQUENCE_PLACES
@@ -152,15 +152,11 @@ struct line {
 
 __attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
 {
-    const size_t room = sizeof(line->text) - line->length;
-    va_list arguments;
-    int length;
+    va_list values;
 
-    va_start(arguments, format);
-    length = vsnprintf(line->text + line->length, room, format, arguments);
-    va_end(arguments);
-    if (length > 0)
-        line->length += (size_t)length < room ? (size_t)length : room - 1;
+    va_start(values, format);
+    line->length = line_add(line->text, sizeof(line->text), line->length, format, values);
+    va_end(values);
 }
 
 static void put_number(struct line *line, uint64_t number, const char *what)

@@ -379,6 +379,17 @@ BLKIN_HOST=no doctor
     show_doctor
     fail "that nothing is to sample this host is not well"
 }
+# what it is told
+echo $'[host]\ndisk = 10ms' >"$WORK/blkin.conf"
+names config.file 'blkin.conf:2: ' 'a period that is too short' --config="$WORK/blkin.conf"
+BLKIN_HOST_ROOT=$WORK/none names host.settings "$WORK/none" 'a folder without /proc'
+BLKIN_HOST_ENDPOINT=http://127.0.0.1 names host.settings 'kafka://' 'metrics that are sent to something else'
+BLKIN_HOST_LISTEN=127.0.0.1:$RELAYD_CONTROL names host.settings 'in use' 'a page on a port that another has'
+BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.names \
+    'nothing here is called so: disk nvme9n9, process no-such-server' 'names that are mistyped'
+[ -z "$(said host.settings bad)" ] || fail "names that are mistyped are said to be worse"
+notes host.session '"blkin" does not record blkin:metric' 'a session without metrics'
+
 # start_host [COMMAND...]: what starts it
 start_host() {
     start_part host "$@" "$BUILD/bin/blkin" host
@@ -389,18 +400,57 @@ host_waits() {
 }
 host_is_well() {
     doctor
-    [[ $(said host.service ok) == *' samples this host' && -n $(said host.samples ok) && -n $(said host.processes ok) ]]
+    [[ $(said host.service ok) == *' samples this host' && -n $(said host.samples ok) && -n $(said host.processes ok) &&
+        -n $(said host.session ok) && -n $(said host.names ok) ]]
 }
+start_host env BLKIN_RUNTIME_DIR="$WORK/other-run"
+wait_for 20 host "its start" test -S "$WORK/other-run/host.sock" || exit 1
+notes host.other "samples this host, by another runtime-dir: $WORK/other-run" 'a blkin host that is elsewhere'
+start_part here "$BUILD/bin/blkin" host
+wait_for 20 here "its start" test -S "$BLKIN_RUNTIME_DIR/host.sock" || exit 1
+notes host.other "samples this host too, by another runtime-dir: $WORK/other-run" 'two that sample'
+stop_part here
+stop_part host
+start_host
+wait_for 20 host "its start" test -S "$BLKIN_RUNTIME_DIR/host.sock" || exit 1
+rm "$BLKIN_RUNTIME_DIR/host.sock"
+notes host.other "process ${private_pid[host]} samples this host, and cannot be asked" 'a socket that was removed'
+stop_part host
 start_host
 wait_for 20 host "that a session without blkin:metric is noted" host_waits || exit 1
+[ -z "$(said host.other note)" ] || fail "one is taken for two: $(said host.other note)"
 lttng enable-event -u -s blkin -c blkin blkin:metric >/dev/null
 wait_for 20 host "that all is well beside blkin host" host_is_well || {
     show_doctor
     exit 1
 }
+echo '1/1' >"$WORK/tail"
+# with_host KEY=VALUE...: what section [host] of the file has
+with_host() {
+    { echo '[host]' && printf '%s\n' "$@"; } >"$WORK/host.conf"
+}
+with_host disk=1500ms network=5s cpu=1m
+notes host.wait 'tail-wait-ms = 2000, and a span may wait 3000 ms for its host'\''s tags (disk is sampled each 1500 ms)' \
+    'tail sampling that does not wait for tags' --config="$WORK/host.conf" --tail-sampling="$WORK/tail"
+for well in --tail-wait-ms=3000 --host-min-ms=-1 --tail-wait-ms=2000; do
+    [ "$well" != --tail-wait-ms=2000 ] || with_host disk=1s
+    doctor --config="$WORK/host.conf" --tail-sampling="$WORK/tail" "$well"
+    [ -z "$(said host.wait note)" ] || fail "$well is long enough: $(said host.wait note)"
+done
 kill -STOP "${private_pid[host]}"
 notes host.service 'does not answer' 'a blkin host that hangs'
+[ -z "$(said host.settings bad)" ] || fail "one that hangs is said not to start"
 kill -CONT "${private_pid[host]}"
+start_host env BLKIN_HOST_ENDPOINT="kafka://127.0.0.1:$other_control/hosts" BLKIN_HOST_SEND_MS=0
+sends_to_nobody() {
+    doctor
+    [[ $(said host.sent note) == *' 0 points taken by the brokers, 0 given up, '[1-9]*' wait' ]]
+}
+wait_for 20 host "that no broker takes its metrics" sends_to_nobody || {
+    show_doctor
+    exit 1
+}
+cases=$((cases + 1))
 if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     # shellcheck disable=SC2016
     as=(unshare -m sh -c 'mount -n -t tmpfs none /proc/pressure && exec "$@"' sh)
@@ -489,6 +539,11 @@ doctor --section=record
     show_doctor
     fail "a well recorder is said to be bad"
 }
+BLKIN_HOST=yes notes host.session 'there is no session "blkin-record-host"' "a recorder without its host's metrics" \
+    --section=record
+session --snapshot --buffers-uid 'blkin:metric' '' blkin-record-host
+BLKIN_HOST=yes doctor --section=record
+[ -n "$(said host.session ok)" ] || fail "the session of the host's metrics is not found"
 lttng stop blkin-record-alarm >/dev/null
 wrong alarm.session 'or it is stopped' 'a stopped alarm'
 session --snapshot --buffers-uid "$events" '' blkin-record-alarm

@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
+# shellcheck source=tests/libblkin/session.sh
+. "$SRC/tests/libblkin/session.sh" # recorded
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
@@ -14,8 +16,8 @@ set -u
 groups=(--cpu=100ms --memory=200ms --pressure=off --run-queue=100ms --disk=off --network=off --tcp=off
     --process=off --cgroup=off)
 
-# session NAME ENABLE-EVENT-OPTION...
-session() {
+# choose NAME ENABLE-EVENT-OPTION...: a session of what that lets through
+choose() {
     {
         lttng create "$1" --output="$WORK/$1" &&
             lttng enable-event -s "$1" -u "${@:2}" &&
@@ -23,21 +25,6 @@ session() {
     } >"$WORK/lttng.log" 2>&1 || {
         show_log lttng
         fail "cannot make the session $1"
-    }
-}
-
-# recorded NAME: ends it; its events are in $WORK/NAME.events, and the sink's account in $WORK/NAME-sink.log
-recorded() {
-    lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
-    timeout 60 babeltrace2 "$WORK/$1" >"$WORK/$1.events" 2>"$WORK/babeltrace2.log" || {
-        show_log babeltrace2
-        fail "$1: the trace is not readable"
-    }
-    start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \
-        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\""
-    wait_part "$1-sink" 60 || {
-        show_log "$1-sink"
-        fail "$1: the sink has failed"
     }
 }
 
@@ -64,10 +51,10 @@ start_host() {
 private_begin
 : >"$WORK/blkin.conf"
 start_sessiond || exit 1
-session all 'blkin:metric'
-session some 'blkin:metric' --filter 'group == "memory" && period_ms < 1000'
-session loud 'blkin:*' --loglevel=NOTICE
-session plain 'blkin:*' --loglevel=INFO
+choose all 'blkin:metric'
+choose some 'blkin:metric' --filter 'group == "memory" && period_ms < 1000'
+choose loud 'blkin:*' --loglevel=NOTICE
+choose plain 'blkin:*' --loglevel=INFO
 start_host
 wait_for 30 host "samples" host_records 250 || exit 1
 
@@ -106,7 +93,7 @@ grep -q blkin:metric "$WORK/loud.events" && fail "at NOTICE there are metrics"
 grep -q blkin:metric "$WORK/plain.events" || fail "at INFO there are none"
 
 # ---- killed at any moment
-session killed 'blkin:metric'
+choose killed 'blkin:metric'
 for ((kill = 0; kill < ${KILLS-5}; kill++)); do
     start_host
     wait_for 20 host "samples" host_records "$((RANDOM % 12))" || exit 1

@@ -7,33 +7,12 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
+# shellcheck source=tests/plugin/chunks.sh
+. "$SRC/tests/plugin/chunks.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms BLKIN_PRESSURE=100ms BLKIN_RUN_QUEUE=100ms
-
-chunks() {
-    find "$WORK/recorded/archives" -mindepth 1 -maxdepth 1 -name '*T*' | sort -t- -k5,5n
-}
-
-# convert NAME PARAMETERS INPUT...: to $WORK/NAME.json, and the account to $WORK/NAME.stats
-convert() {
-    local name=$1 parameters=$2
-    shift 2
-    timeout 60 babeltrace2 --plugin-path="$BUILD/plugins" "$@" --component=sink.blkin.zipkin \
-        --params="endpoint=\"file:$WORK/$name.json\",stats-file=\"$WORK/$name.stats\"$parameters" \
-        </dev/null >"$WORK/$name.log" 2>&1 || {
-        show_log "$name"
-        fail "$name: babeltrace2 failed"
-    }
-}
-
-# sum COUNTER NAME...: over these runs
-sum() {
-    local counter=$1
-    shift
-    jq -s "map(.counters.$counter) | add" "${@/#/$WORK/}"
-}
 
 is_sampled() {
     timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq -e '.counters.samples > 0' >/dev/null
@@ -85,7 +64,7 @@ stop_part host TERM
 # Each span is of a request that takes long enough to be told of.
 convert whole '' "$WORK/recorded/archives"
 [ "$(jq length "$WORK/whole.json")" = 10 ] || fail "10 spans were recorded, and $(jq length "$WORK/whole.json") came"
-[ "$(sum events_of_hosts whole.stats)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
+[ "$(sum events_of_hosts whole)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
 told=$(jq '[.[].tags | select(has("system.cpu.busy.max") and has("blkin.host_ms"))] | length' "$WORK/whole.json")
 [ "$told" = 10 ] || fail "$told of 10 spans tell what their host did: $(cat "$WORK/whole.json")"
 jq -e 'all(.[]; (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1 and
@@ -99,18 +78,8 @@ for none in ',host-min-ms=-1' ',host-min-ms=60000'; do
         fail "$none: spans are tagged all the same"
 done
 
-number=0 parts=()
-for chunk in $(chunks); do
-    [ -n "$(find "$chunk" -name metadata)" ] || continue
-    number=$((number + 1))
-    parts+=("part-$number")
-    convert "part-$number" ",checkpoint=\"$WORK/checkpoint\",checkpoint-trace=\"${chunk##*/}\"" "$chunk"
-done
-[ "$number" -ge 5 ] || fail "there are $number chunks only"
-: >"$WORK/empty"
-parts+=(end)
-convert end ",checkpoint=\"$WORK/checkpoint\",checkpoint-trace=\"the end\",checkpoint-flush=yes" \
-    --component=source.text.dmesg --params="path=\"$WORK/empty\""
+convert_chunks chunk "$WORK/recorded"
+[ "${#parts[@]}" -gt 5 ] || fail "there are $((${#parts[@]} - 1)) chunks only"
 jq -c -S '.[]' "$WORK/whole.json" | sort >"$WORK/expected"
 for part in "${parts[@]}"; do
     jq -c -S '.[]' "$WORK/$part.json"

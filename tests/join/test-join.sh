@@ -5,18 +5,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/lib.sh"
+# shellcheck source=tests/plugin/chunks.sh
+. "$SRC/tests/plugin/chunks.sh"
 private_begin
 processes=5 requests=200
-
-# convert NAME PARAMETERS: to $WORK/NAME.json
-convert() {
-    timeout 60 babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/trace" --component=sink.blkin.zipkin \
-        --params="endpoint=\"file:$WORK/$1.json\",stats-file=\"$WORK/$1.stats\"$2" \
-        </dev/null >"$WORK/$1.log" 2>&1 || {
-        show_log "$1"
-        fail "$1: babeltrace2 failed"
-    }
-}
 
 # counter NAME COUNTER
 counter() {
@@ -27,7 +19,7 @@ start_sessiond && start_session join --output="$WORK/trace" || exit 1
 timeout 60 "$BUILD/tests/join/halves" $processes $requests || fail "halves ended with status $?"
 lttng destroy join >/dev/null || fail "lttng destroy"
 
-convert joined ''
+convert joined '' "$WORK/trace"
 "$PYTHON" "$SRC/tests/join/check_joined.py" $processes $requests "$WORK/joined.json" || fail "the traces are not right"
 halves=$((requests * (processes - 1)))
 grep -q "halves of requests: $halves = $halves joined + 0 unjoined + 0 ambiguous + 0 waiting" "$WORK/joined.log" || {
@@ -37,13 +29,13 @@ grep -q "halves of requests: $halves = $halves joined + 0 unjoined + 0 ambiguous
 [ "$(counter joined join_spans_held)" = 0 ] && [ "$(counter joined spans_held)" = 0 ] || fail "spans are held"
 
 printf '1/1\n' >"$WORK/all"
-convert sampled ",tail-sampling=\"$WORK/all\",tail-wait-ms=500"
+convert sampled ",tail-sampling=\"$WORK/all\",tail-wait-ms=500" "$WORK/trace"
 jq 'map(del(.tags["blkin.sampled"]))' "$WORK/sampled.json" >"$WORK/sampled-untagged.json"
 "$PYTHON" "$SRC/tests/join/check_joined.py" $processes $requests "$WORK/sampled-untagged.json" ||
     fail "the traces are not right with tail sampling"
 [ "$(counter sampled traces_kept)" = $requests ] || fail "tail sampling has seen $(counter sampled traces_kept) traces"
 
-convert off ',join-wait-ms=0'
+convert off ',join-wait-ms=0' "$WORK/trace"
 traces=$(jq -r '.[].traceId' "$WORK/off.json" | sort -u | wc -l)
 [ "$traces" = $((requests * processes)) ] || fail "without joining there are $traces traces"
 [ "$(counter off join_halves)" = 0 ] || fail "without joining halves are counted"

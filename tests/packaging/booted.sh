@@ -1,11 +1,11 @@
 #!/bin/bash
-# In a world of check-packages that systemd has booted: installs the packages of /root/debs, uses them as an
-# operator does, upgrades, removes and purges them. Writes /root/summary; its last line is "all ok" or not.
+# In a world of check-packages that systemd has booted: installs the packages of ~/debs, uses them as an
+# operator does, upgrades, removes and purges them. Writes ~/summary; its last line is "all ok" or not.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-cd /root/check/packaging || exit
-exec 3>/root/summary
+cd ~/check/packaging || exit
+exec 3>~/summary
 failed=
 
 # check WHAT COMMAND...
@@ -36,16 +36,16 @@ apt_get() {
 }
 
 packages=()
-for deb in /root/debs/*.deb; do
+for deb in "$HOME"/debs/*.deb; do
     packages+=("$(dpkg-deb -f "$deb" Package)")
 done
-version=$(dpkg-deb -f /root/debs/blkin_*.deb Version)
+version=$(dpkg-deb -f "$HOME"/debs/blkin_*.deb Version)
 
 # ---- what is there, before and after ------------------------------------------------------------------
 
 # Names, types, modes and owners of all files but those of apt, dpkg, logs, and what is kept of accounts.
 files() {
-    find / \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/tmp -o -path /root -o -path /var/log \
+    find / \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/tmp -o -path "$HOME" -o -path /var/log \
         -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /run ! -name '*blkin*' \) -prune \
         -o ! -path '/var/lib/systemd/*' ! -path '/etc/*-' ! -name __pycache__ -printf '%p %y %m %U:%G %l\n' | sort
     find /run /dev/shm /var/lib/systemd -name '*blkin*'
@@ -56,7 +56,7 @@ files() {
 # ---- parts ----------------------------------------------------------------------------------------------
 
 spans() {
-    grep -c "\"$1\"" /root/spans 2>/dev/null
+    grep -c "\"$1\"" ~/spans 2>/dev/null
 }
 
 spans_arrived() {
@@ -74,10 +74,35 @@ compile() {
 }
 
 traces() {
-    lttng create packaged --output=/root/packaged && lttng enable-event --userspace 'blkin:*' && lttng start &&
+    lttng create packaged --output="$HOME/packaged" && lttng enable-event --userspace 'blkin:*' && lttng start &&
         program plain 10 && lttng destroy || return
-    babeltrace2 /root/packaged -c sink.blkin.zipkin -p 'endpoint="http://127.0.0.1:9411/api/v2/spans"' || return
+    babeltrace2 ~/packaged -c sink.blkin.zipkin -p 'endpoint="http://127.0.0.1:9411/api/v2/spans"' || return
     spans_arrived plain 10
+}
+
+request() {
+    python3 -c 'import urllib.request; urllib.request.urlopen("http://127.0.0.1:8000/", timeout=10).read()'
+}
+
+# LTTng is loaded with the first request.
+is_registered() {
+    lttng list --userspace | grep 'blkin:span'
+}
+
+# A server that nobody instrumented.
+preloaded() {
+    local server status
+    lttng create unmodified --output="$HOME/unmodified" && lttng enable-event --userspace 'blkin:*' && lttng start ||
+        return
+    blkin run -- python3 -m http.server --bind 127.0.0.1 --directory /tmp 8000 &
+    server=$!
+    within 20 request && within 20 is_registered && request && request && request # the last may still be under way
+    status=$?
+    kill $server
+    wait $server
+    lttng destroy
+    [ $status = 0 ] && babeltrace2 ~/unmodified -c sink.blkin.zipkin \
+        -p 'endpoint="http://127.0.0.1:9411/api/v2/spans"' && spans_arrived 'serve :8000' 1
 }
 
 state_is() {
@@ -159,23 +184,34 @@ private() {
     done
     # what all programs read: sampling, and the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] || return
-    # in its chunks LTTng decides, and nobody else comes there
-    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*' \( -type f -o -type s \) -perm /077 |
-        grep . && return 1
+    # in its chunks and snapshots LTTng decides, and nobody else comes there
+    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*' ! -path '/run/blkin/service/record.alarm/*' \
+        ! -path '/var/lib/blkin/record/*/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
+}
+
+sampled() {
+    blkin status --json host | sed -n 's/.*"samples": \([0-9]*\).*/\1/p'
+}
+
+has_sampled() {
+    [ "$(sampled)" -ge "$1" ]
 }
 
 # What the host does: while a session records it, it is sampled.
 samples() {
     local status
-    lttng create samples --output=/root/samples && lttng enable-event -s samples --userspace blkin:metric &&
+    lttng create samples --output="$HOME/samples" && lttng enable-event -s samples --userspace blkin:metric &&
         lttng start samples || return
     within 30 eval 'blkin status --json host | grep "\"state\": \"recording\""'
     status=$?
-    lttng destroy samples
-    [ $status = 0 ] && babeltrace2 /root/samples | grep -q 'group = "disk"\|group = "cpu"'
+    # it counts from the event on, the session has them from its start on
+    [ $status = 0 ] && within 30 has_sampled $(($(sampled) + 1))
     status=$?
-    rm -r /root/samples
+    lttng destroy samples
+    [ $status = 0 ] && babeltrace2 ~/samples | grep -q 'group = "disk"\|group = "cpu"'
+    status=$?
+    rm -r ~/samples
     return $status
 }
 
@@ -196,6 +232,7 @@ service() {
     check "blkin-$1: stops" systemctl stop "blkin-$1"
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
     [ "$1" != live ] || check "blkin-$1: leaves no session" no_session
+    [ "$1" != record ] || check "blkin-$1: leaves no snapshot of the alarm" eval '[ ! -e /run/blkin/service/record.alarm ]'
     journalctl --no-pager -b -u "blkin-$1" -n 60
 }
 
@@ -234,7 +271,7 @@ within 20 eval '[ "$(systemctl is-system-running)" != starting ]'
 ldconfig
 files >/tmp/before
 
-check "the version before is installed" apt_get install /root/debs/older/*.deb
+check "the version before is installed" apt_get install "$HOME"/debs/older/*.deb
 for unit in host hub live record rotate; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
@@ -245,7 +282,7 @@ check "the user is a system user in the group tracing" eval '
     [[ " $(id -nG blkin) " == *" tracing "* ]] && [ "$(id -u blkin)" -lt 1000 ]'
 echo '# by the operator' >>/etc/blkin/blkin.conf
 systemctl -q enable blkin-live
-check "upgrade" apt_get install /root/debs/*.deb
+check "upgrade" apt_get install "$HOME"/debs/*.deb
 check "... to $version" version_is "$version"
 check "... keeps the configuration" configuration_kept
 check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-rotate'
@@ -259,10 +296,11 @@ check "completion of commands" eval '[[ " $(completes "") " == *" show "* ]]'
 check "completion of flags" eval '[[ " $(completes show --h) " == *" --help "* ]]'
 check "a program is compiled" compile
 
-python3 collector.py /root/spans &
+python3 collector.py ~/spans &
 systemctl start lttng-sessiond
 within 10 lttng list >/dev/null
 check "traced and delivered by hand" traces
+check "blkin run: a server that nobody instrumented is traced" preloaded
 service live delivers
 service record keeps
 service rotate delivers
@@ -275,7 +313,7 @@ check "... ends what a service had LTTng record" no_session
 check "... keeps the configuration" configuration_kept
 check "purge of what was removed" apt_get purge blkin
 check "... leaves nothing behind" no_trace
-check "once more" apt_get install /root/debs/*.deb
+check "once more" apt_get install "$HOME"/debs/*.deb
 check "purge at once" apt_get purge "${packages[@]}"
 check "... leaves nothing behind" no_trace
 check "without libraries" eval '! ldconfig -p | grep blkin'

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""OTLP to collectors that misbehave: the faults of test-http.py, and those that OTLP has of its own.
+"""OTLP to collectors that misbehave: the faults of test-http.py and test-away.py, and those that OTLP has of its own.
 
 As there, where the fault passes every span arrives, and in every case the account is exact.
 
@@ -8,31 +8,36 @@ As there, where the fault passes every span arrives, and in every case the accou
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import importlib.util
+import importlib
 import json
 import os
 import random
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
+from common import free_port  # noqa: E402
+from delivery import (DRIVER, FORMAT, FailsAtFirst, Fifo, bisects, compresses, counts, delivers, drive,  # noqa: E402
+                      is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from scenarios import SCENARIOS, expect, run_scenarios, scenario  # noqa: E402
 import otlp  # noqa: E402
 
-_spec = importlib.util.spec_from_file_location("test_http", HERE + "/test-http.py")
-http = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(http)
-http.FORMAT = ["format=otlp"]
-drive, counts, delivers, expect, scenario = http.drive, http.counts, http.delivers, http.expect, http.scenario
+RECOVERS = importlib.import_module("test-http").RECOVERS
+importlib.import_module("test-away")
+FORMAT.append("format=otlp")
 
-# Of test-http.py: all faults of the connection and of the answer, and what divides or refuses a batch.
+# Of these two: all faults of the connection and of the answer, and what divides or refuses a batch.
 # What has nothing to do with how spans are written is not repeated: pipes, TLS, credentials, proxies, the
 # queue; nor what OTLP judges in another way.
-SHARED = [name for name in http.RECOVERS if name not in (
+SHARED = [name for name in RECOVERS if name not in (
     "status_408", "status_500_for_a_while", "chunks_broken_after_500")] + [
     "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
     "gzip_to_order", "gzip_not_understood", "status_404", "status_501", "redirect",
@@ -41,8 +46,8 @@ SHARED = [name for name in http.RECOVERS if name not in (
     "bad_spans_in_many_batches", "trouble_for_ever_in_search", "too_large_by_spans", "too_large_is_learnt",
     "too_large_alone", "too_large_and_bad", "collector_goes_and_comes_back", "passing_refusal",
     "refusal_for_ever", "requests_at_once_in_trouble", "requests_at_once_with_a_spool", "peer_accepts_and_closes_live", "close_tries_at_once"]
-for name in set(http.SCENARIOS) - set(SHARED):
-    del http.SCENARIOS[name]
+for name in set(SCENARIOS) - set(SHARED):
+    del SCENARIOS[name]
 
 
 # ---- the request ----------------------------------------------------------------------------------------
@@ -69,30 +74,30 @@ def format_by_path():
 
 @scenario
 def zstd_to_order():
-    http.compresses("zstd", 3)
+    compresses("zstd", 3)
 
 
 @scenario
 def zstd_not_understood():
-    http.is_not_understood("zstd", 200)
+    is_not_understood("zstd", 200)
 
 
 @scenario
 def bad_span_with_zstd():
-    http.bisects([5, 60], compression="zstd")
+    bisects([5, 60], compression="zstd")
 
 
 @scenario
 def one_bad_span():
-    run = http.bisects([70], spans=1000, most_requests=22)
+    run = bisects([70], spans=1000, most_requests=22)
     expect("span %016x" % 71 in run.messages, "the span is not named: " + run.messages)
 
 
 @scenario
 def bad_span_in_trouble():
     """The search goes on where it was interrupted."""
-    http.bisects([42], script=[judge(has_bad_span), status(503), reset_after_request(),
-                               judge(has_bad_span), status(502), close_at_once()])
+    bisects([42], script=[judge(has_bad_span), status(503), reset_after_request(),
+                          judge(has_bad_span), status(502), close_at_once()])
 
 
 @scenario
@@ -152,9 +157,9 @@ def divided_services():
 @scenario
 def spool_of_services():
     """Records of the spool, and parts of them: to be read without the batch that they were of."""
-    with http.tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         with Collector(listening=False) as collector:
-            timer = http.threading.Timer(0.5, collector.start)
+            timer = threading.Timer(0.5, collector.start)
             timer.start()
             collector.default = judge(lambda request: len(request.spans) > 30, 400)
             run = drive(collector, "live", "add:3000", "wait:spooled:3000", "wait:spool-accepted:3000", "flush", "close",
@@ -167,11 +172,11 @@ def spool_of_services():
 
 @scenario
 def spool_of_another_format():
-    with http.tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         spool = folder + "/spool"
-        away = "http://127.0.0.1:%d" % http.free_port()
+        away = "http://127.0.0.1:%d" % free_port()
         drive(away, "add:100", "close", require_collector="no", spool=spool, flush_timeout_ms=300, format="zipkin")
-        run = http.refuses_to_start(away, "holds 100 spans", 'another format than "otlp"', spool=spool)
+        run = refuses_to_start(away, "holds 100 spans", 'another format than "otlp"', spool=spool)
         expect("another folder" in run.messages, run.messages)
         with Collector() as collector:
             run = drive(collector, "flush", "close", spool=spool, format="zipkin")
@@ -183,7 +188,7 @@ def spool_of_another_format():
 @scenario
 def half_of_a_batch_is_not_settled():
     """Its spans go in another order than they came in: the first ten that were taken are not the first ten."""
-    gate = http.threading.Event()
+    gate = threading.Event()
 
     def hold_back(connection):
         request = read(connection)
@@ -208,10 +213,10 @@ def killed_at_random():
     random_ = random.Random(os.getpid())
     for _ in range(int(os.environ.get("KILLS", "6"))):
         with Collector(default=judge(lambda request: len(request.spans) > 40, 413)) as collector:
-            args = [http.DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "requests=3", "batch-spans=100",
+            args = [DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "requests=3", "batch-spans=100",
                     "pace:20", "settled", "add:20000", "flush", "close"]
             with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-                timer = http.threading.Timer(0.05 + random_.random() * 0.5, process.kill)
+                timer = threading.Timer(0.05 + random_.random() * 0.5, process.kill)
                 timer.start()
                 said = [line for line in process.stdout if line.startswith("settled") and line.endswith("\n")]
                 timer.cancel()
@@ -226,9 +231,9 @@ def killed_at_random():
 @scenario
 def tap_shows_json():
     """Whatever is sent: who reads the tap reads Zipkin's JSON."""
-    with http.tempfile.TemporaryDirectory() as folder, Collector() as collector:
+    with tempfile.TemporaryDirectory() as folder, Collector() as collector:
         path = folder + "/tap"
-        args = [http.DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "tap=" + path, "add:500",
+        args = [DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "tap=" + path, "add:500",
                 "wait:accepted:500", "say:ready", "pause", "add:1000", "flush", "close"]
         with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
@@ -262,7 +267,7 @@ def make_final(code):
             expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
             expect("answered %d" % code in run.messages, run.messages)
 
-    http.SCENARIOS["final_%d" % code] = function
+    SCENARIOS["final_%d" % code] = function
 
 
 for final in (408, 500, 507):
@@ -272,7 +277,7 @@ for final in (408, 500, 507):
 @scenario
 def passing_500():
     """Of a proxy that is set up anew: not the spans' fault, as an empty request is not taken either."""
-    trouble = http.FailsAtFirst(500, 6)
+    trouble = FailsAtFirst(500, 6)
     with Collector(default=trouble.send, probe=trouble.probe) as collector:
         run = delivers(collector, batch_spans=50)
         expect("trying again" in run.messages and "answered 500" in run.messages, run.messages)
@@ -390,7 +395,7 @@ def make_odd_answer(name, body):
         with Collector(default=ok(200, body=body)) as collector:
             delivers(collector)
 
-    http.SCENARIOS["answer_" + name] = function
+    SCENARIOS["answer_" + name] = function
 
 
 for odd, odd_body in {
@@ -405,20 +410,20 @@ for odd, odd_body in {
 
 @scenario
 def start_without_collector():
-    http.refuses_to_start("http://127.0.0.1:%d" % http.free_port(), "no collector is there")
+    refuses_to_start("http://127.0.0.1:%d" % free_port(), "no collector is there")
 
 
 @scenario
 def start_with_wrong_path():
     with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
-        http.refuses_to_start(collector, "not an OTLP collector", "/v1/traces")
+        refuses_to_start(collector, "not an OTLP collector", "/v1/traces")
 
 
 @scenario
 def start_with_zipkin():
     """It answers an empty text with 415 or 400."""
     with Collector(probe=lambda connection, _: connection.answer(415)) as collector:
-        http.refuses_to_start(collector, "not an OTLP collector")
+        refuses_to_start(collector, "not an OTLP collector")
 
 
 # ---- files ----------------------------------------------------------------------------------------------
@@ -428,7 +433,7 @@ def start_with_zipkin():
 def file():
     """One request after the other is one request, whatever the batches were."""
     for spans in (0, 1, 2500):
-        with http.tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
             run = drive("file:" + folder + "/spans", "add:%d" % spans, "flush", "close", batch_spans=100)
             counts(run, accepted=spans)
             with open(folder + "/spans", "rb") as data:
@@ -438,7 +443,7 @@ def file():
 
 @scenario
 def pipe():
-    with http.Fifo() as fifo:
+    with Fifo() as fifo:
         run = drive(fifo, "add:5000", "flush", "close")
         counts(run, accepted=5000)
         fifo.thread.join(10)
@@ -446,4 +451,4 @@ def pipe():
 
 
 if __name__ == "__main__":
-    sys.exit(http.main())
+    sys.exit(run_scenarios(8))

@@ -429,6 +429,27 @@ class RootTest(unittest.TestCase):
         names("deltas.kept", "bad", "cleanup.policy=delete", "right", "--deltas=compacted")
         names("input.size", "bad", "max.message.bytes", "compacted", mine)
         names("deltas.topic", "bad", "one topic", "right", "--deltas=right")
+        names("hosts.topic", "bad", "--create --topic none --partitions 12", "right", mine, "--host-input=none")
+        names("hosts.topic", "bad", "one topic", "right", mine, f"--host-input={self.topic_name}")
+        found = names("hosts.time", "bad", "--add-config message.timestamp.type=LogAppendTime", "right", mine,
+                      "--host-input=compacted")
+        self.assertEqual(found["hosts.size"][0], "bad", found)
+        self.broker.create("hosts", 1, message_timestamp_type="LogAppendTime")
+        names("hosts.messages", "note", f"host-endpoint = kafka://{self.broker.address}/hosts", "right", mine,
+              "--host-input=hosts")
+        self.broker.topic("produce", "hosts", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        names("hosts.messages", "bad", "expected OTLP metrics", "right", mine, "--host-input=hosts")
+
+        def part(number, data):
+            return bytes([number << 3 | 2, len(data)]) + data
+        point = b"\x11" + (10**18).to_bytes(8, "little") + b"\x19" + (10**18 + 10**9).to_bytes(8, "little") + b"\x31" + bytes(8)
+        metric = part(1, b"m") + part(7, part(1, point) + b"\x10\x01\x18\x01")
+        host = part(1, part(1, part(1, b"host.name") + part(2, part(1, b"h"))))
+        self.broker.create("sampled", 1, message_timestamp_type="LogAppendTime")
+        self.broker.topic("produce", "sampled", 0, input=part(1, host + part(2, part(2, metric))))
+        found = names("hosts.messages", "ok", "1 of one from", "sampled", mine, "--host-input=sampled")
+        self.assertNotIn("input.messages", found)
+        self.assertEqual(found["hosts.topic"][0], "ok", found)
 
     def test_wrong_keys(self):
         for keys, text in [({"input": ""}, "input: expected kafka://BROKER"), ({"input": "kafka://x"}, "expected kafka://"),

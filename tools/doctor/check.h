@@ -92,7 +92,9 @@ void check_sampling(const struct doctor *doctor);
 void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);
 void check_alarm(const struct doctor *doctor);
+void check_host_session(const struct doctor *doctor);
 void check_metrics(const struct doctor *doctor);
+void check_metrics_wanted(const struct doctor *doctor, bool is_there); /* a part of it */
 void check_relayd_address(const struct doctor *doctor);
 void check_relayd(const struct doctor *doctor);
 void check_plugin(const struct doctor *doctor);

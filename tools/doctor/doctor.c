@@ -50,6 +50,7 @@ static const struct group groups[] = {
     {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"alarm", check_alarm, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
     {"host", check_metrics, NULL,
      "is blkin host stopped? kill -CONT, or systemctl restart blkin-host"},
     {"relayd.address", check_relayd_address, NULL, NULL},
@@ -326,6 +327,8 @@ static bool is_of_interest(const struct doctor *patient, const struct group *gro
                (group->run == check_work || group->run == check_clock || group->run == check_disk);
     if (strncmp(group->name, "relayd", 6) == 0)
         return is_about(patient, "live");
+    if (group->run == check_host_session && !config_boolean(patient->config, "host"))
+        return false;
     if (group->run == check_alarm || group->run == check_rules)
         return is_about(patient, "record");
     return true;

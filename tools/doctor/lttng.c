@@ -510,37 +510,76 @@ void check_session(const struct doctor *doctor)
     lttng_destroy_handle(view.handle);
 }
 
-/* ---- the recorder's alarm ----------------------------------------------------------------------
+/* ---- sessions beside it ------------------------------------------------------------------------
  */
 
-/* A session of its own, with the one event that tells of slow spans. */
-void check_alarm(const struct doctor *doctor)
+struct beside {
+    char name[sizeof(((struct facts *)0)->session_name) + sizeof("-alarm")];
+    char channel[LTTNG_SYMBOL_NAME_LEN];
+    bool is_active, has_event;
+};
+
+/* Is this session there and started, and does it record the event? */
+static struct beside look_beside(const struct doctor *doctor, const char *end, const char *event)
 {
-    char name[sizeof(doctor->facts->session_name) + sizeof("-alarm")];
-    struct view view = {.doctor = doctor, .name = name};
+    struct beside beside = {.channel = "blkin"};
+    struct view view = {.doctor = doctor, .name = beside.name};
     struct lttng_session *sessions = NULL;
     const int count = lttng_list_sessions(&sessions);
-    bool is_filtered = false, is_there = false, has_event = false;
+    bool is_filtered = false;
 
-    (void)snprintf(name, sizeof(name), "%s-alarm", doctor->facts->session_name);
-    for (int i = 0; i < count; i++) {
-        is_there |= strcmp(sessions[i].name, name) == 0 && sessions[i].enabled;
-    }
+    (void)snprintf(beside.name, sizeof(beside.name), "%s%s", doctor->facts->session_name, end);
+    for (int i = 0; i < count; i++)
+        beside.is_active |= strcmp(sessions[i].name, beside.name) == 0 && sessions[i].enabled;
     free(sessions);
-    if (is_there) {
-        find_domain(&view);
-        view.handle = lttng_create_handle(name, &view.domain);
-        view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
-        has_event = is_covered(&view, "blkin:slow", &is_filtered);
-    }
-    if (has_event) {
-        saw(doctor, LEVEL_OK, "alarm.session", "\"%s\" notes slow spans", name);
-    } else {
-        saw(doctor, LEVEL_BAD, "alarm.session", "%s \"%s\"%s: no slow span is noticed",
-            is_there ? "session" : "there is no session", name,
-            is_there ? " does not record blkin:slow" : ", or it is stopped");
-        mend(doctor, CHANNEL_HINT, name, "record");
-    }
+    if (!beside.is_active)
+        return beside;
+    find_domain(&view);
+    view.handle = lttng_create_handle(beside.name, &view.domain);
+    view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
+    if (view.channel_count > 0)
+        (void)snprintf(beside.channel, sizeof(beside.channel), "%s", view.channels[0].name);
+    beside.has_event = is_covered(&view, event, &is_filtered);
     free(view.channels);
     lttng_destroy_handle(view.handle);
+    return beside;
+}
+
+/* The recorder's, with the one event that tells of slow spans. */
+void check_alarm(const struct doctor *doctor)
+{
+    const struct beside alarm = look_beside(doctor, "-alarm", "blkin:slow");
+
+    if (alarm.has_event) {
+        saw(doctor, LEVEL_OK, "alarm.session", "\"%s\" notes slow spans", alarm.name);
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "alarm.session", "%s \"%s\"%s: no slow span is noticed",
+        alarm.is_active ? "session" : "there is no session", alarm.name,
+        alarm.is_active ? " does not record blkin:slow" : ", or it is stopped");
+    mend(doctor, CHANNEL_HINT, alarm.name, "record");
+}
+
+/* What hosts do is in the spans' session, or in one of its own beside the recorder's ring. */
+void check_host_session(const struct doctor *doctor)
+{
+    const bool is_own = is_about(doctor, "record");
+    const struct beside host = look_beside(doctor, is_own ? "-host" : "", "blkin:metric");
+
+    if (host.has_event) {
+        saw(doctor, LEVEL_OK, "host.session", "\"%s\" has what this host does (blkin:metric)",
+            host.name);
+    } else if (host.is_active) {
+        saw(doctor, LEVEL_NOTE, "host.session",
+            "\"%s\" does not record blkin:metric: no span tells what its host did meanwhile",
+            host.name);
+        mend(doctor, "lttng enable-event -u -s %s -c %s blkin:metric", host.name, host.channel);
+    } else {
+        saw(doctor, LEVEL_NOTE, "host.session",
+            "there is no session \"%s\", or it is stopped: no span tells what its host did "
+            "meanwhile",
+            host.name);
+        mend(doctor, is_own ? "lttng destroy %s; systemctl restart blkin-record" : "lttng start %s",
+             host.name);
+    }
 }

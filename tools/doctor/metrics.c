@@ -6,6 +6,8 @@
  */
 #include "check.h"
 
+#include "host/wait.h"
+#include "process.h"
 #include "service/control.h"
 
 #include <errno.h>
@@ -21,30 +23,85 @@ static int64_t number_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
+/* ---- others that sample this host -------------------------------------------------------------
+ */
+
+#define LOCK "/host.lock"
+
+struct search {
+    pid_t but; /* not this one */
+    struct process found;
+    char lock[PROCESS_PATH_MAX];
+};
+
+/* Who waits for its place has no lock, and who is in a container another /run. */
+static void take_other(void *context, struct process *process)
+{
+    struct search *search = context;
+
+    if (!search->found.pid && process->pid != search->but &&
+        strcmp(process->name, "blkin-host") == 0 && !process_is_elsewhere(process->pid, "/run") &&
+        process_has_open(process->pid, LOCK, search->lock, sizeof(search->lock)))
+        search->found = *process;
+}
+
+/* One that samples by another runtime-dir than ours, or by ours, and cannot be asked there. */
+static bool tell_of_other(const struct doctor *doctor, pid_t answers)
+{
+    struct search search = {.but = answers};
+    char ours[512];
+
+    process_each(take_other, &search);
+    if (!search.found.pid)
+        return false;
+    (void)snprintf(ours, sizeof(ours), "%s%s", config_text(doctor->config, "runtime-dir"), LOCK);
+    if (strcmp(search.lock, ours) == 0) {
+        saw(doctor, LEVEL_NOTE, "host.other",
+            "process %ld samples this host, and cannot be asked: its socket is gone",
+            (long)search.found.pid);
+        mend(doctor, "kill %ld: it is started again", (long)search.found.pid);
+        return true;
+    }
+    search.lock[strlen(search.lock) - strlen(LOCK)] = '\0';
+    saw(doctor, LEVEL_NOTE, "host.other",
+        "process %ld (of user %u) samples this host%s, by another runtime-dir: %s",
+        (long)search.found.pid, (unsigned)search.found.user, answers ? " too" : "", search.lock);
+    if (answers)
+        mend(doctor, "end one of them: all that they record is there twice");
+    else
+        mend(doctor, "one runtime-dir for all; that one answers blkin status --runtime-dir=%s host",
+             search.lock);
+    return true;
+}
+
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void explain_no_service(const struct doctor *doctor, const char *why)
+/* Returns whether there is one all the same. */
+static bool explain_no_service(const struct doctor *doctor, const char *why)
 {
     if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
         saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
         mend(doctor, "is it stopped? kill -CONT, or end it: it is started again");
-        return;
+        return true;
     }
+    if (tell_of_other(doctor, 0))
+        return true;
     if (!config_boolean(doctor->config, "host")) {
         saw(doctor, LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
             config_origin(doctor->config, "host"));
-        return;
+        return false;
     }
     if (!doctor->facts->service_runs) {
         saw(doctor, LEVEL_NOTE, "host.service",
             "nothing samples this host: blkin %s would start it, and does not run",
             doctor->section);
-        return;
+        return false;
     }
     saw(doctor, LEVEL_NOTE, "host.service",
         "nothing samples this host, so no span tells what it did meanwhile: %s", why);
     mend(doctor, "blkin status %s tells why its child ended; or systemctl start blkin-host",
          doctor->section);
+    return false;
 }
 
 /* What it could not do, of what it should have done. */
@@ -79,8 +136,29 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
 }
 
-/* Returns its process; 0: none runs. */
-static pid_t check_host_service(const struct doctor *doctor)
+/* To Kafka: what its brokers did not take is in no sum over hosts. */
+static void check_sent(const struct doctor *doctor, const json_t *sent)
+{
+    const int64_t missing = number_of(sent, "failed") + number_of(sent, "dropped");
+    const int64_t waiting = number_of(sent, "waiting");
+
+    if (!sent)
+        return;
+    if (missing > 0 || (waiting > 0 && number_of(sent, "acknowledged") == 0)) {
+        saw(doctor, LEVEL_NOTE, "host.sent",
+            "host-endpoint: %" PRId64 " points taken by the brokers, %" PRId64 " given up, %" PRId64
+            " wait",
+            number_of(sent, "acknowledged"), missing, waiting);
+        mend(doctor, "is a broker there, and the topic? host-endpoint in blkin.conf; blkin status "
+                     "host has what it said last");
+        return;
+    }
+    saw(doctor, LEVEL_OK, "host.sent", "host-endpoint: %" PRId64 " points taken, none given up",
+        number_of(sent, "acknowledged"));
+}
+
+/* Returns its process; 0: none answers. */
+static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
 {
     struct error error;
     json_t *status =
@@ -88,10 +166,9 @@ static pid_t check_host_service(const struct doctor *doctor)
     const char *state = json_string_value(json_object_get(status, "state"));
     const pid_t pid = (pid_t)number_of(status, "pid");
 
-    if (!status) {
-        explain_no_service(doctor, error.text);
+    *is_there = status || explain_no_service(doctor, error.text);
+    if (!status)
         return 0;
-    }
     if (state && strcmp(state, "recording") == 0) {
         saw(doctor, LEVEL_OK, "host.service", "process %ld samples this host", (long)pid);
         check_counts(doctor, status);
@@ -103,6 +180,8 @@ static pid_t check_host_service(const struct doctor *doctor)
              "enable-event --userspace blkin:metric",
              doctor->section);
     }
+    check_sent(doctor, json_object_get(status, "sent"));
+    (void)tell_of_other(doctor, pid);
     json_decref(status);
     return pid;
 }
@@ -180,12 +259,29 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
     }
 }
 
+/* ---- what becomes of it ---------------------------------------------------------------------- */
+
+static void check_wait(const struct doctor *doctor)
+{
+    struct config *const host = config_read_for(doctor->config, "host");
+    struct error why;
+
+    if (host && !host_wait_is_short_enough(doctor->config, host, &why)) {
+        saw(doctor, LEVEL_NOTE, "host.wait", "%s", why.text);
+        mend(doctor, "a longer tail-wait-ms, or shorter periods in section [host] of blkin.conf");
+    }
+    config_free(host);
+}
+
 void check_metrics(const struct doctor *doctor)
 {
-    const pid_t pid = check_host_service(doctor);
+    bool is_there;
+    const pid_t pid = check_host_service(doctor, &is_there);
 
     if (!config_boolean(doctor->config, "host") && !pid)
         return;
+    check_metrics_wanted(doctor, is_there);
     check_pressure(doctor);
     check_processes(doctor, pid);
+    check_wait(doctor);
 }

@@ -176,7 +176,32 @@ bool process_line(const struct process *process, const char *path, char *line, s
     return true;
 }
 
-static bool ends_so(pid_t pid, const char *thread, const char *end)
+static bool ends_so(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+bool process_has_open(pid_t pid, const char *end, char *path, size_t size)
+{
+    char folder_path[64];
+    const struct dirent *entry;
+    bool has = false;
+    DIR *folder;
+
+    (void)snprintf(folder_path, sizeof(folder_path), "/proc/%d/fd", (int)pid);
+    folder = opendir(folder_path);
+    while (folder && !has && (entry = readdir(folder))) {
+        const ssize_t length = readlinkat(dirfd(folder), entry->d_name, path, size - 1);
+
+        path[length > 0 ? length : 0] = '\0';
+        has = ends_so(path, end);
+    }
+    if (folder)
+        (void)closedir(folder);
+    return has;
+}
+
+static bool thread_ends_so(pid_t pid, const char *thread, const char *end)
 {
     char name[288], line[64] = "";
     FILE *file;
@@ -189,7 +214,7 @@ static bool ends_so(pid_t pid, const char *thread, const char *end)
         line[0] = '\0';
     (void)fclose(file);
     line[strcspn(line, "\n")] = '\0';
-    return strlen(line) >= strlen(end) && strcmp(line + strlen(line) - strlen(end), end) == 0;
+    return ends_so(line, end);
 }
 
 bool process_has_thread(pid_t pid, const char *end)
@@ -202,7 +227,7 @@ bool process_has_thread(pid_t pid, const char *end)
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     folder = opendir(path);
     while (folder && !has && (entry = readdir(folder)))
-        has = entry->d_name[0] != '.' && ends_so(pid, entry->d_name, end);
+        has = entry->d_name[0] != '.' && thread_ends_so(pid, entry->d_name, end);
     if (folder)
         (void)closedir(folder);
     return has;

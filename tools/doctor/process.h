@@ -38,6 +38,9 @@ int process_open(const struct process *process, const char *path);
 /* The file's first line, as the process itself would read it. False with errno. */
 bool process_line(const struct process *process, const char *path, char *line, size_t size);
 
+/* The path of a file that it has open, and that ends so. */
+bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
+
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 

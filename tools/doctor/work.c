@@ -18,6 +18,8 @@ void check_work(const struct doctor *doctor)
 #include "monotonic.h"
 #include "output/kafka_conf.h"
 #include "output/otlp_decode.h"
+#include "output/otlp_points.h"
+#include "service/kafka_settings.h"
 #include "service/say.h"
 
 #include <inttypes.h>
@@ -32,50 +34,15 @@ void check_work(const struct doctor *doctor)
 struct kafka {
     const struct doctor *doctor;
     struct kafka_url url;
-    const char *deltas;
+    const char *deltas, *hosts; /* "": no such topic */
     rd_kafka_t *client;
-    int brokers, partitions; /* the latter of the input topic */
+    int brokers;
+    int partitions, host_partitions; /* of the topics that are read */
     int32_t a_broker;
     bool has_deltas, has_transaction_state;
 };
 
 /* ---- settings, as a broker has them ---------------------------------------------------------- */
-
-/* Calls for each setting. Returns false if they are not told. */
-static bool ask_settings(const struct kafka *kafka, rd_kafka_ResourceType_t type, const char *name,
-                         void (*take)(void *context, const char *key, const char *value),
-                         void *context)
-{
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka->client);
-    rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(type, name);
-    const rd_kafka_ConfigResource_t **told;
-    rd_kafka_event_t *event;
-    size_t count = 0;
-
-    rd_kafka_DescribeConfigs(kafka->client, &resource, 1, NULL, queue);
-    event = rd_kafka_queue_poll(queue, ASK_MS);
-    if (event && !rd_kafka_event_error(event)) {
-        told = rd_kafka_DescribeConfigs_result_resources(
-            rd_kafka_event_DescribeConfigs_result(event), &count);
-        if (count == 1 && !rd_kafka_ConfigResource_error(told[0])) {
-            const rd_kafka_ConfigEntry_t **entries =
-                rd_kafka_ConfigResource_configs(told[0], &count);
-
-            for (size_t i = 0; i < count; i++) {
-                const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-
-                take(context, rd_kafka_ConfigEntry_name(entries[i]), value ? value : "");
-            }
-        } else {
-            count = 0;
-        }
-    }
-    if (event)
-        rd_kafka_event_destroy(event);
-    rd_kafka_ConfigResource_destroy(resource);
-    rd_kafka_queue_destroy(queue);
-    return count > 0;
-}
 
 struct settings {
     char time[32], cleanup[32]; /* of a topic */
@@ -111,34 +78,39 @@ static void mend_setting(const struct kafka *kafka, const char *topic, const cha
 
 #define OUR_MESSAGE_BYTES 900000
 
-static void check_input_settings(const struct kafka *kafka)
+/* Of a topic that is read. */
+struct wanted {
+    const char *topic, *time_id, *size_id;
+    const char *harm; /* of another time */
+};
+
+static void check_input_settings(const struct kafka *kafka, const struct wanted *wanted)
 {
+    const char *topic = wanted->topic;
     struct settings settings = {.message_bytes = INT64_MAX};
 
-    if (!ask_settings(kafka, RD_KAFKA_RESOURCE_TOPIC, kafka->url.topic, take_setting, &settings)) {
-        saw(kafka->doctor, LEVEL_NOTE, "input.time",
+    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, topic, take_setting, &settings)) {
+        saw(kafka->doctor, LEVEL_NOTE, wanted->time_id,
             "the brokers do not tell the topic's settings");
         mend(kafka->doctor,
              "allow DescribeConfigs, or see yourself that %s has "
              "message.timestamp.type=LogAppendTime",
-             kafka->url.topic);
+             topic);
         return;
     }
     if (strcmp(settings.time, "LogAppendTime") == 0) {
-        saw(kafka->doctor, LEVEL_OK, "input.time", "%s has the brokers' time (LogAppendTime)",
-            kafka->url.topic);
+        saw(kafka->doctor, LEVEL_OK, wanted->time_id, "%s has the brokers' time (LogAppendTime)",
+            topic);
     } else {
-        saw(kafka->doctor, LEVEL_BAD, "input.time",
-            "%s has the writers' time (%s): traces are put together by time, and the clock of one "
-            "writer that is wrong would close them early",
-            kafka->url.topic, settings.time);
-        mend_setting(kafka, kafka->url.topic, "message.timestamp.type=LogAppendTime");
+        saw(kafka->doctor, LEVEL_BAD, wanted->time_id, "%s has the writers' time (%s): %s", topic,
+            settings.time, wanted->harm);
+        mend_setting(kafka, topic, "message.timestamp.type=LogAppendTime");
     }
     if (settings.message_bytes < OUR_MESSAGE_BYTES) {
-        saw(kafka->doctor, LEVEL_BAD, "input.size",
-            "%s takes messages of %" PRId64 " bytes, writers send up to %d", kafka->url.topic,
+        saw(kafka->doctor, LEVEL_BAD, wanted->size_id,
+            "%s takes messages of %" PRId64 " bytes, writers send up to %d", topic,
             settings.message_bytes, OUR_MESSAGE_BYTES);
-        mend_setting(kafka, kafka->url.topic, "max.message.bytes=1048588");
+        mend_setting(kafka, topic, "max.message.bytes=1048588");
     }
 }
 
@@ -146,8 +118,8 @@ static void check_deltas_settings(const struct kafka *kafka)
 {
     struct settings settings = {.retention_ms = -1};
 
-    if (!kafka->has_deltas ||
-        !ask_settings(kafka, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas, take_setting, &settings))
+    if (!kafka->has_deltas || !kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas,
+                                              take_setting, &settings))
         return;
     if (strstr(settings.cleanup, "compact")) {
         saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
@@ -170,7 +142,7 @@ static void check_transactions(const struct kafka *kafka)
     char broker[16];
 
     (void)snprintf(broker, sizeof(broker), "%d", (int)kafka->a_broker);
-    if (!ask_settings(kafka, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
+    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
         saw(kafka->doctor, LEVEL_NOTE, "transactions.log",
             "the brokers do not tell their settings");
         mend(kafka->doctor, "see yourself that transaction.state.log.replication.factor is at most "
@@ -202,6 +174,8 @@ static void find_topics(struct kafka *kafka, const rd_kafka_metadata_t *metadata
 
         if (strcmp(topic->topic, kafka->url.topic) == 0)
             kafka->partitions = topic->err ? 0 : topic->partition_cnt;
+        if (strcmp(topic->topic, kafka->hosts) == 0)
+            kafka->host_partitions = topic->err ? 0 : topic->partition_cnt;
         if (strcmp(topic->topic, kafka->deltas) == 0)
             kafka->has_deltas = !topic->err;
         if (strcmp(topic->topic, "__transaction_state") == 0)
@@ -215,6 +189,23 @@ static void mend_missing(const struct kafka *kafka, const char *topic, int parti
     mend(kafka->doctor,
          "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d --config %s",
          kafka->url.brokers, topic, partitions, setting);
+}
+
+static void check_hosts_topic(const struct kafka *kafka)
+{
+    if (!*kafka->hosts)
+        return;
+    if (strcmp(kafka->deltas, kafka->hosts) == 0) {
+        saw(kafka->doctor, LEVEL_BAD, "hosts.topic", "deltas and host-input are one topic");
+        mend(kafka->doctor, "deltas = blkin_deltas in blkin.conf");
+    } else if (kafka->host_partitions == 0) {
+        saw(kafka->doctor, LEVEL_BAD, "hosts.topic", "there is no topic %s, or it is not for us",
+            kafka->hosts);
+        mend_missing(kafka, kafka->hosts, 12, "message.timestamp.type=LogAppendTime");
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "hosts.topic", "%s has %d partitions", kafka->hosts,
+            kafka->host_partitions);
+    }
 }
 
 static void check_topics(const struct kafka *kafka)
@@ -240,22 +231,23 @@ static void check_topics(const struct kafka *kafka)
     } else {
         saw(kafka->doctor, LEVEL_OK, "deltas.topic", "%s is there", kafka->deltas);
     }
+    check_hosts_topic(kafka);
 }
 
 /* ---- what is in it --------------------------------------------------------------------------- */
 
 /* The last message of any partition that has one; NULL: none has. */
-static rd_kafka_message_t *last_message(const struct kafka *kafka)
+static rd_kafka_message_t *last_message(const struct kafka *kafka, const char *name, int partitions)
 {
-    rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, kafka->url.topic, NULL);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka->client);
     const int64_t until_ms = clock_ms() + READ_MS;
     rd_kafka_message_t *message = NULL;
     int ends = 0;
 
-    for (int i = 0; i < kafka->partitions; i++)
+    for (int i = 0; i < partitions; i++)
         (void)rd_kafka_consume_start_queue(topic, i, RD_KAFKA_OFFSET_TAIL(2), queue);
-    while (!message && ends < kafka->partitions && clock_ms() < until_ms) {
+    while (!message && ends < partitions && clock_ms() < until_ms) {
         message = rd_kafka_consume_queue(queue, 100);
         if (message && message->err) {
             ends += message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
@@ -263,11 +255,16 @@ static rd_kafka_message_t *last_message(const struct kafka *kafka)
             message = NULL;
         }
     }
-    for (int i = 0; i < kafka->partitions; i++)
+    for (int i = 0; i < partitions; i++)
         (void)rd_kafka_consume_stop(topic, i);
     rd_kafka_queue_destroy(queue);
     rd_kafka_topic_destroy(topic);
     return message;
+}
+
+static int64_t age_of(const rd_kafka_message_t *message)
+{
+    return wall_clock_ns() / 1000000000 - rd_kafka_message_timestamp(message, NULL) / 1000;
 }
 
 static void ignore_span(void *context, const struct otlp_origin *origin,
@@ -280,7 +277,7 @@ static void ignore_span(void *context, const struct otlp_origin *origin,
 
 static void check_messages(const struct kafka *kafka)
 {
-    rd_kafka_message_t *message = last_message(kafka);
+    rd_kafka_message_t *message = last_message(kafka, kafka->url.topic, kafka->partitions);
     struct otlp_decoded decoded;
     int64_t age_s;
 
@@ -292,7 +289,7 @@ static void check_messages(const struct kafka *kafka)
         return;
     }
     decoded = otlp_decode((struct text){message->payload, message->len}, ignore_span, NULL);
-    age_s = wall_clock_ns() / 1000000000 - rd_kafka_message_timestamp(message, NULL) / 1000;
+    age_s = age_of(message);
     if (decoded.is_broken || decoded.spans == 0) {
         saw(kafka->doctor, LEVEL_BAD, "input.messages",
             "partition %d, offset %" PRId64 ": expected OTLP traces, and it is something else%s",
@@ -302,6 +299,39 @@ static void check_messages(const struct kafka *kafka)
     } else {
         saw(kafka->doctor, LEVEL_OK, "input.messages",
             "OTLP traces, one of %" PRIu64 " spans from %" PRId64 " s ago", decoded.spans, age_s);
+    }
+    rd_kafka_message_destroy(message);
+}
+
+static void ignore_point(void *context, const struct fleet_point *point)
+{
+    (void)context;
+    (void)point;
+}
+
+static void check_host_messages(const struct kafka *kafka)
+{
+    rd_kafka_message_t *message = last_message(kafka, kafka->hosts, kafka->host_partitions);
+    struct otlp_points_read told;
+
+    if (!message) {
+        saw(kafka->doctor, LEVEL_NOTE, "hosts.messages", "no host has written to %s, or not lately",
+            kafka->hosts);
+        mend(kafka->doctor, "host-endpoint = kafka://%s/%s below [host] on the hosts",
+             kafka->url.brokers, kafka->hosts);
+        return;
+    }
+    told = otlp_points_read((struct text){message->payload, message->len}, ignore_point, NULL);
+    if (told.is_broken || told.points == 0) {
+        saw(kafka->doctor, LEVEL_BAD, "hosts.messages",
+            "partition %d, offset %" PRId64 ": expected OTLP metrics of delta temporality, and it "
+            "is something else",
+            (int)message->partition, message->offset);
+        mend(kafka->doctor, "a topic of their own for blkin host: host-endpoint and host-input");
+    } else {
+        saw(kafka->doctor, LEVEL_OK, "hosts.messages",
+            "metrics of hosts, %" PRIu64 " of one from %" PRId64 " s ago", told.points,
+            age_of(message));
     }
     rd_kafka_message_destroy(message);
 }
@@ -368,9 +398,18 @@ static void look(struct kafka *kafka)
     check_topics(kafka);
     check_transactions(kafka);
     if (kafka->partitions) {
-        check_input_settings(kafka);
-        check_messages(kafka);
+        check_input_settings(
+            kafka, &(struct wanted){kafka->url.topic, "input.time", "input.size",
+                                    "traces are put together by time, and the clock of one writer "
+                                    "that is wrong would close them early"});
+        if (strcmp(kafka->url.topic, kafka->hosts) != 0) /* as of workers of metrics alone */
+            check_messages(kafka);
     }
+    if (kafka->host_partitions && strcmp(kafka->url.topic, kafka->hosts) != 0)
+        check_input_settings(kafka, &(struct wanted){kafka->hosts, "hosts.time", "hosts.size",
+                                                     "a host whose clock is ahead is not noticed"});
+    if (kafka->host_partitions)
+        check_host_messages(kafka);
     check_deltas_settings(kafka);
 }
 
@@ -378,7 +417,9 @@ void check_work(const struct doctor *doctor)
 {
     const char *input = config_text(doctor->config, "input");
     const char *deltas = config_text(doctor->config, "deltas");
-    struct kafka kafka = {.doctor = doctor, .deltas = deltas ? deltas : ""};
+    const char *hosts = config_text(doctor->config, "host-input");
+    struct kafka kafka = {
+        .doctor = doctor, .deltas = deltas ? deltas : "", .hosts = hosts ? hosts : ""};
     struct error error;
 
     if (!input || !*input) {

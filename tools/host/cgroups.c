@@ -1,5 +1,5 @@
 /*
- * Control groups, of version 2: their totals, and the processes of units.
+ * Control groups: which are wanted, and the processes of units.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,145 +13,6 @@
 #define DEPTH_MAX   8
 #define FOLDERS_MAX 8192 /* that are looked at; in a fake tree, links could make a circle */
 
-enum {
-    GROUP_CPU,
-    GROUP_MEMORY,
-    GROUP_PROCESSES,
-    GROUP_IO,
-    GROUP_CPU_PRESSURE,
-    GROUP_IO_PRESSURE,
-    GROUP_MEMORY_PRESSURE,
-    GROUP_FILES
-};
-
-static const char *const group_files[GROUP_FILES] = {
-    [GROUP_CPU] = "cpu.stat",
-    [GROUP_MEMORY] = "memory.current",
-    [GROUP_PROCESSES] = "pids.current",
-    [GROUP_IO] = "io.stat",
-    [GROUP_CPU_PRESSURE] = "cpu.pressure",
-    [GROUP_IO_PRESSURE] = "io.pressure",
-    [GROUP_MEMORY_PRESSURE] = "memory.pressure",
-};
-
-/* ---- values */
-
-static void put_cpu(struct reading *reading)
-{
-    struct host *const host = reading->host;
-    struct piece line;
-    struct piece name;
-    uint64_t us;
-
-    while (lines_next(&host->lines, &line)) {
-        size_t i;
-
-        if (!piece_word(&line, &name))
-            continue;
-        if (PIECE_IS(name, "user_usec"))
-            i = CGROUP_USER;
-        else if (PIECE_IS(name, "system_usec"))
-            i = CGROUP_SYSTEM;
-        else if (PIECE_IS(name, "throttled_usec"))
-            i = CGROUP_THROTTLED;
-        else
-            continue;
-        if (piece_next_number(&line, &us))
-            put_value(reading, i, times(us, NS_PER_US));
-        else
-            host->counts.not_understood++;
-    }
-}
-
-static void put_number(struct reading *reading, size_t i)
-{
-    struct host *const host = reading->host;
-    struct piece line;
-    uint64_t value;
-
-    if (!lines_next(&host->lines, &line))
-        return;
-    if (piece_next_number(&line, &value))
-        put_value(reading, i, value);
-    else
-        host->counts.not_understood++;
-}
-
-/* "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", of each device */
-static void put_io(struct reading *reading)
-{
-    static const struct {
-        const char *name;
-        size_t i;
-    } keys[] = {{"rbytes=", CGROUP_READ_BYTES},
-                {"wbytes=", CGROUP_WRITTEN_BYTES},
-                {"rios=", CGROUP_READS},
-                {"wios=", CGROUP_WRITES}};
-    struct host *const host = reading->host;
-    struct piece line;
-    struct piece word;
-    uint64_t value;
-
-    for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++)
-        put_value(reading, keys[key].i, 0);
-    while (lines_next(&host->lines, &line)) {
-        while (piece_word(&line, &word)) {
-            for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
-                const size_t length = strlen(keys[key].name);
-
-                if (!piece_begins(word, keys[key].name, length))
-                    continue;
-                word.at += length;
-                if (piece_number(word, &value))
-                    reading->values[keys[key].i] += value;
-                else
-                    host->counts.not_understood++;
-                break;
-            }
-        }
-    }
-}
-
-static void put_file(struct reading *reading, int file)
-{
-    switch (file) {
-    case GROUP_CPU:
-        put_cpu(reading);
-        break;
-    case GROUP_MEMORY:
-        put_number(reading, CGROUP_MEMORY);
-        break;
-    case GROUP_PROCESSES:
-        put_number(reading, CGROUP_PROCESSES);
-        break;
-    case GROUP_IO:
-        put_io(reading);
-        break;
-    default:
-        read_pressure_lines(reading, CGROUP_PRESSURE + 2 * (size_t)(file - GROUP_CPU_PRESSURE));
-    }
-}
-
-/* Returns false when the group is no more. */
-static bool put_group(struct reading *reading, struct slot *slot)
-{
-    struct host *const host = reading->host;
-
-    for (int file = 0; file < GROUP_FILES; file++) {
-        if (slot->fds[file] < 0)
-            continue;
-        lines_begin(&host->lines, slot->fds[file], RECORD_WHOLE);
-        put_file(reading, file);
-        if (!host->lines.error)
-            continue;
-        if (file == GROUP_CPU) /* every group has it, as long as it is there */
-            return false;
-        close(slot->fds[file]); /* pressure that is switched off */
-        slot->fds[file] = -1;
-    }
-    return true;
-}
-
 void read_cgroups(struct reading *reading)
 {
     struct host *const host = reading->host;
@@ -159,7 +20,7 @@ void read_cgroups(struct reading *reading)
 
     for (struct slot *slot; (slot = each_next(host, &each));) {
         reading->monotonic = now_ns();
-        if (put_group(reading, slot)) {
+        if (cgroup_put(reading, slot)) {
             give(reading, slot);
             continue;
         }
@@ -190,18 +51,14 @@ static struct slot *slot_of_path(struct host *host, const char *path)
     return NULL;
 }
 
-static void add_group(struct host *host, int folder, const char *path)
+static void add_group(struct host *host, const char *path)
 {
     struct slot *const slot =
         slot_of_path(host, path)
             ? NULL
             : slot_take(host, HOST_CGROUP, (struct piece){path, path + strlen(path)});
 
-    if (!slot)
-        return;
-    for (int file = 0; file < GROUP_FILES; file++)
-        slot->fds[file] = open_at(folder, group_files[file], false);
-    if (slot->fds[GROUP_CPU] < 0)
+    if (slot && !cgroup_open(host, slot))
         slot_release(host, HOST_CGROUP, slot);
 }
 
@@ -265,7 +122,7 @@ static bool look_at(void *context, int parent, const char *name, unsigned char t
                    name);
     walk->is_in_unit = was_in_unit || is_unit_of_processes(walk->host, name);
     if (is_wanted(walk->host, walk->path, name))
-        add_group(walk->host, folder, walk->path);
+        add_group(walk->host, walk->path);
     if (walk->is_in_unit)
         add_processes(walk->host, folder);
     if (++walk->depth < walk->depth_max)
@@ -299,15 +156,17 @@ static size_t depth_of(const struct patterns *patterns)
 
 void find_cgroups(struct host *host)
 {
-    struct walk walk = {.host = host};
+    size_t depth = 0;
 
-    if (host->cgroup < 0)
-        return;
     if (host->period[HOST_CGROUP] != 0)
-        walk.depth_max = depth_of(&host->patterns[HOST_CGROUP]);
+        depth = depth_of(&host->patterns[HOST_CGROUP]);
     if (host->period[HOST_PROCESS] != 0 &&
         patterns_have(&host->patterns[HOST_PROCESS], PATTERN_UNIT))
-        walk.depth_max = DEPTH_MAX;
-    if (walk.depth_max > 0)
-        entries(host->cgroup, look_at, &walk);
+        depth = DEPTH_MAX;
+    for (int tree = 0; tree < CGROUP_TREES && depth > 0; tree++) {
+        struct walk walk = {.host = host, .depth_max = depth};
+
+        if (host->cgroups[tree] >= 0)
+            entries(host->cgroups[tree], look_at, &walk);
+    }
 }

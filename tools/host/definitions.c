@@ -95,7 +95,8 @@ static const struct host_metric network[] = {
 
 static const struct host_metric tcp[] = {
     COUNTER("system.network.tcp.segments.retransmit", "{segment}", "/proc/net/snmp RetransSegs"),
-    COUNTER("system.network.tcp.segments.transmit", "{segment}", "/proc/net/snmp OutSegs"),
+    COUNTER("system.network.tcp.segments.transmit", "{segment}",
+            "/proc/net/snmp OutSegs, without those sent again"),
     COUNTER("system.network.tcp.segments.receive", "{segment}", "/proc/net/snmp InSegs"),
     COUNTER("system.network.tcp.errors.receive", "{segment}", "/proc/net/snmp InErrs"),
     COUNTER("system.network.tcp.resets.transmit", "{segment}", "/proc/net/snmp OutRsts"),

@@ -17,7 +17,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_US UINT64_C(1000)
 
-#define SLOT_FILES 7  /* that an instance has of its own */
+#define SLOT_FILES 9  /* that an instance has of its own */
 #define SLOT_KEPT  12 /* values of the last sample */
 #define PIDS_MAX   32768
 #define LIST_BYTES 4096 /* of a folder, at a time */
@@ -34,6 +34,18 @@ enum file {
     FILE_NET_DEV,
     FILE_NET_SNMP,
     FILES
+};
+
+/* Of control groups. */
+enum cgroup_tree {
+    CGROUP_V2,
+    CGROUP_V1_CPUACCT,
+    CGROUP_V1_CPU, /* mostly the same as cpuacct */
+    CGROUP_V1_MEMORY,
+    CGROUP_V1_PIDS,
+    CGROUP_V1_BLKIO,
+    CGROUP_V1_SYSTEMD, /* without a controller: where systemd has each unit */
+    CGROUP_TREES
 };
 
 struct slot {
@@ -58,9 +70,9 @@ struct host {
     uint64_t period[HOST_KINDS]; /* ns; 0: not wanted */
     uint64_t next[HOST_KINDS];
     struct patterns patterns[HOST_KINDS];
-    int proc;     /* folders */
-    int cgroup;   /* -1: there is none */
-    bool is_proc; /* the kernel's own */
+    int proc;                  /* a folder */
+    int cgroups[CGROUP_TREES]; /* folders; -1: there is none */
+    bool is_proc;              /* the kernel's own */
     int files[FILES];
     struct lines lines;
     /* by place in the file: the slot that was there last time */
@@ -157,6 +169,13 @@ void process_add(struct host *host, uint32_t pid);
 /* Calls for each entry of a folder until that returns false. name is ended by \0. */
 typedef bool entry_fn(void *context, int folder, const char *name, unsigned char type);
 void entries(int folder, entry_fn *entry, void *context);
+
+void cgroups_open(struct host *host, int folder); /* that sys is in */
+void cgroups_close(struct host *host);
+/* The files of the group that is called as the slot is. Returns false if there are none. */
+bool cgroup_open(const struct host *host, struct slot *slot);
+/* Returns false when the group is no more. */
+bool cgroup_put(struct reading *reading, struct slot *slot);
 
 /* openat(2) for reading; never waits, as it would for a pipe. */
 int open_at(int folder, const char *path, bool is_folder);

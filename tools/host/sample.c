@@ -34,8 +34,8 @@ static const struct {
     [HOST_DISK] = {read_disks, 256},
     [HOST_NETWORK] = {read_networks, 256},
     [HOST_TCP] = {read_tcp, 1},
-    [HOST_PROCESS] = {read_processes, 128}, /* files: 3 each, and 7, of 1024 */
-    [HOST_CGROUP] = {read_cgroups, 64},
+    [HOST_PROCESS] = {read_processes, 128}, /* files: 3 each, and 9, of 1024 */
+    [HOST_CGROUP] = {read_cgroups, 56},
 };
 
 static const char *const file_names[FILES] = {
@@ -287,10 +287,7 @@ static bool open_files(struct host *host, const char *root, struct error *error)
         return false;
     }
     host->is_proc = fstatfs(host->proc, &about) == 0 && about.f_type == PROC_SUPER_MAGIC;
-    /* of the second version: where the first one is too, it has a folder of its own */
-    host->cgroup = open_at(folder, "sys/fs/cgroup/unified", true);
-    if (host->cgroup < 0)
-        host->cgroup = open_at(folder, "sys/fs/cgroup", true);
+    cgroups_open(host, folder);
     close(folder);
     for (int file = 0; file < FILES; file++)
         host->files[file] = open_at(host->proc, file_names[file], false);
@@ -307,7 +304,9 @@ struct host *host_open(const struct host_config *config, struct error *error)
         error_set(error, "out of memory");
         return NULL;
     }
-    host->proc = host->cgroup = -1;
+    host->proc = -1;
+    for (int tree = 0; tree < CGROUP_TREES; tree++)
+        host->cgroups[tree] = -1;
     for (int file = 0; file < FILES; file++)
         host->files[file] = -1;
     host->ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -340,8 +339,7 @@ void host_close(struct host *host)
             close(host->files[file]);
     if (host->proc >= 0)
         close(host->proc);
-    if (host->cgroup >= 0)
-        close(host->cgroup);
+    cgroups_close(host);
     for (int kind = 0; kind < HOST_KINDS; kind++)
         patterns_free(&host->patterns[kind]);
     free(host->lines.buffer);

@@ -8,6 +8,7 @@
  */
 #include "page.h"
 
+#include "../text.h"
 #include "graph/figures.h"
 #include "graph/markup.h"
 #include "parts.h"
@@ -15,7 +16,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SERVICES_MAX   40  /* in the graph */
 #define SPANS_MAX      200 /* of a trace */
@@ -35,21 +35,6 @@ void put_name(const struct page *page, uint32_t name)
         markup_put(page->file, text.data, NAME_COLUMNS);
         fputs("</bdi>", page->file);
     }
-}
-
-struct page_date page_date(int64_t ns)
-{
-    struct page_date date = {"at an unknown time"};
-    const time_t seconds = (time_t)(ns / 1000000000);
-    struct tm local;
-    size_t length;
-
-    if (ns == 0 || !localtime_r(&seconds, &local))
-        return date;
-    length = strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M:%S", &local);
-    snprintf(date.text + length, sizeof(date.text) - length, ".%03d",
-             (int)(ns % 1000000000 / 1000000));
-    return date;
 }
 
 /* ---- head */
@@ -114,8 +99,9 @@ static void put_head(const struct page *page, bool has_traces)
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</bdi></h1>\n", file);
     if (page->start_ns)
-        fprintf(file, "<div class=\"fg\">%s to %s, %s</div>\n", page_date(page->start_ns).text,
-                page_date(page->end_ns).text, figure_time(page->end_ns - page->start_ns, "µ").text);
+        fprintf(file, "<div class=\"fg\">%s to %s, %s</div>\n", date_text(page->start_ns, 3).text,
+                date_text(page->end_ns, 3).text,
+                figure_time(page->end_ns - page->start_ns, "µ").text);
     put_tiles(page);
     fputs("<nav aria-label=\"sections\"><a href=\"#self\">Where the time goes</a>"
           "<a href=\"#graph\">Who calls whom</a><a href=\"#latency\">How long it takes</a>",

@@ -58,10 +58,4 @@ void put_usage_words(const struct page *page, const struct trace_model *model, u
 /* Of the operations: those of most self time first. *count of them; free(3) the array. */
 const struct statistics_row **operations(const struct statistics *statistics, size_t *count);
 
-/* When, in local time, or "at an unknown time". */
-struct page_date {
-    char text[64];
-};
-struct page_date page_date(int64_t ns);
-
 #endif

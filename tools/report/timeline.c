@@ -9,6 +9,7 @@
  */
 #include "parts.h"
 
+#include "../text.h"
 #include "graph/figures.h"
 #include "graph/markup.h"
 #include "trace/traces.h"
@@ -408,7 +409,7 @@ bool put_timeline(struct page *page, const char *trace_id, const struct trace_mo
     if (!trace_model_is_whole(linked))
         fputs(", incomplete", page->file);
     fprintf(page->file, " · %s</span></summary>\n<p class=\"fg\">trace <code>%s</code></p>\n",
-            page_date(linked->start_ns).text, trace_id);
+            date_text(linked->start_ns, 3).text, trace_id);
     put_culprit(&timeline);
     fprintf(page->file, "<div class=\"tl%s\">\n",
             timeline.usage == USAGE_NONE    ? ""

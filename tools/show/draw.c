@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TIME_COLUMNS  10 /* of a start or a duration */
 #define BAR_MIN       8
@@ -278,20 +277,6 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
     return chart;
 }
 
-struct date_text date_text(int64_t ns)
-{
-    struct date_text date = {"at an unknown time"};
-    const time_t seconds = (time_t)(ns / 1000000000);
-    struct tm local;
-    size_t length;
-
-    if (ns == 0 || !localtime_r(&seconds, &local))
-        return date;
-    length = strftime(date.text, sizeof(date.text), "%Y-%m-%d %H:%M:%S", &local);
-    snprintf(date.text + length, sizeof(date.text) - length, ".%06d", (int)(ns / 1000 % 1000000));
-    return date;
-}
-
 /* The service on the other side, if the time is that of the way to it and back; else NULL. */
 static const char *other_side(const struct trace_model *model, uint32_t i)
 {
@@ -395,7 +380,7 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     printf("trace %s: %zu span%s of %zu service%s, %s, %s", trace->id, trace->count,
            trace->count == 1 ? "" : "s", services, services == 1 ? "" : "s",
            time_text((trace->end_ns - trace->start_ns) / 1000).text,
-           date_text(trace->start_ns).text);
+           date_text(trace->start_ns, 6).text);
     if (trace->errors)
         printf(", %zu with an error", trace->errors);
     fputs("\n\n", stdout);

@@ -12,10 +12,4 @@
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
-/* When it began, in local time, or "at an unknown time". */
-struct date_text {
-    char text[64];
-};
-struct date_text date_text(int64_t ns);
-
 #endif

@@ -127,7 +127,7 @@ static bool list(const struct trace_list *traces, struct names *names, struct tr
         root = span_of(model, model->first_top);
         printf("%-32s %6zu %6zu %10s  %-26s  ", trace->id, trace->count, trace->errors,
                trace->start_ns ? time_text((trace->end_ns - trace->start_ns) / 1000).text : "?",
-               date_text(trace->start_ns).text);
+               date_text(trace->start_ns, 6).text);
         put(root->service, SIZE_MAX);
         fputs(root->service[0] ? ": " : "", stdout);
         put(root->name, SIZE_MAX);

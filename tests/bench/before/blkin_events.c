@@ -62,5 +62,7 @@ struct packed_event blkin_events[BLKIN_EVENTS] = {
     [BLKIN_EVENT_ANNOTATION + 5] = EVENT("annotation_notice", NOTICE, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 6] = EVENT("annotation_info", INFO, annotation_fields),
     [BLKIN_EVENT_ANNOTATION + 7] = EVENT("annotation_debug", DEBUG, annotation_fields),
+    [BLKIN_EVENT_METRIC] = EVENT("metric", INFO, process_fields), /* neither */
 };
+_Static_assert(BLKIN_EVENTS == BLKIN_EVENT_METRIC + 1, "each event has a row");
 /* clang-format on */

@@ -1,0 +1,167 @@
+# Drives the sender, and checks its account: what it counts as accepted is what the collector has taken, and nothing is
+# missing from the sum.
+# SPDX-License-Identifier: BSD-2-Clause
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+from faulty_collector import *  # noqa: F403 (faults are words here)
+from scenarios import SLOW, expect
+
+DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
+OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "spooled")
+FORMAT = []  # of the driver's arguments: of test-otlp-http.py others
+
+
+class Run:
+    """What a run of the driver has said."""
+
+    def __init__(self, args, env):
+        clean = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+        begin = time.monotonic()
+        done = subprocess.run([DRIVER] + [str(arg) for arg in args], env={**clean, **env},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60 * SLOW, check=False)
+        self.seconds = time.monotonic() - begin
+        self.status = done.returncode
+        self.messages = done.stderr
+        said = done.stdout.splitlines()
+        self.settled = [int(line.split()[1]) for line in said[:-1]]  # see the driver's step of this name
+        self.counts = json.loads(said[-1]) if done.returncode == 0 else {}
+
+    def __getattr__(self, name):
+        return self.counts[name]
+
+    def explain(self):
+        return "status %d, %s\n%s" % (self.status, self.counts, self.messages)
+
+
+def drive(target, *steps, env=None, **options):
+    """Runs the driver; target is a collector or a URL. The account must be exact."""
+    url = target if isinstance(target, str) else target.url
+    args = ["endpoint=" + url] + FORMAT
+    args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
+    run = Run(args + list(steps), env or {})
+    if run.status == 0:
+        total = sum(run.counts[outcome] for outcome in OUTCOMES) + run.waiting
+        expect(total == run.spans, "the sum is wrong: " + run.explain())
+    return run
+
+
+def counts(run, **expected):
+    """These outcomes, and none of the others."""
+    expect(run.status == 0, run.explain())
+    for outcome in OUTCOMES:
+        expect(run.counts[outcome] == expected.get(outcome, 0), "%s: expected %d: %s" %
+               (outcome, expected.get(outcome, 0), run.explain()))
+
+
+def delivers(collector, spans=100, once=True, **options):
+    """All spans arrive; once: and none of them twice."""
+    run = drive(collector, "add:%d" % spans, "flush", "close", **options)
+    counts(run, accepted=spans)
+    expect(set(collector.accepted) == set(range(1, spans + 1)), "some are missing")
+    if once:
+        expect(len(collector.accepted) == spans, "some came twice")
+    return run
+
+
+def refuses_to_start(target, *said, **options):
+    run = drive(target, "add:1", "flush", "close", **options)
+    expect(run.status == 1, "it has started: " + run.explain())
+    for words in said:
+        expect(words in run.messages, "it does not say \"%s\": %s" % (words, run.explain()))
+    return run
+
+
+def compresses(coding, times):
+    with Collector() as collector:
+        delivers(collector, spans=1000, compression=coding)
+        request = collector.requests[0]
+        expect(request.headers["content-encoding"] == coding, request.headers)
+        expect(request.wire_bytes < request.bytes / times, request.wire_bytes)
+
+
+def is_not_understood(coding, good, **options):
+    """From then on it is sent as it is."""
+    def respond(connection):
+        request = read(connection)
+        if "content-encoding" in request.headers:
+            return connection.answer(415)
+        return connection.answer(good, request=request)
+
+    with Collector(default=respond, **options) as collector:
+        delivers(collector, spans=100, batch_spans=50, compression=coding)
+        expect(len(collector.requests) == 3, len(collector.requests))
+
+
+def bisects(bad, spans=100, most_requests=None, script=(), **options):
+    with Collector(script, default=judge(has_bad_span)) as collector:
+        run = drive(collector, "add:%d" % spans, "flush", "close",
+                    bad=",".join(str(number) for number in bad), **options)
+        counts(run, accepted=spans - len(bad), invalid=len(bad))
+        expected = set(range(1, spans + 1)) - {number + 1 for number in bad}
+        expect(sorted(collector.accepted) == sorted(expected), "not the right spans")
+        if most_requests:
+            expect(len(collector.requests) <= most_requests, "%d requests" % len(collector.requests))
+        return run
+
+
+class FailsAtFirst:
+    """The first of these answers to anything, probes too; what comes later is well."""
+
+    def __init__(self, code, times):
+        self.code = code
+        self.left = times
+        self.lock = threading.Lock()
+
+    def fails(self):
+        with self.lock:
+            self.left -= 1
+            return self.left >= 0
+
+    def send(self, connection):
+        if self.fails():
+            return status(self.code)(connection)
+        return ok()(connection)
+
+    def probe(self, connection, request):
+        request_is_first = not connection.collector.requests
+        return connection.answer(202 if request_is_first or not self.fails() else self.code)
+
+
+class Fifo:
+    """A FIFO, and what its reader has got."""
+
+    def __init__(self, reads=None, waits_for=None):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = self.folder.name + "/fifo"
+        os.mkfifo(self.path)
+        self.url = "file:" + self.path
+        self.reads = reads  # bytes, then it closes; None: all
+        self.waits_for = waits_for  # an event, before it reads
+        self.data = b""
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        with open(self.path, "rb", buffering=0) as pipe:
+            if self.waits_for:
+                self.waits_for.wait(60)
+            while self.reads is None or len(self.data) < self.reads:
+                data = pipe.read(65536)
+                if not data:
+                    break
+                self.data += data
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.waits_for:
+            self.waits_for.set()
+        self.thread.join(10)
+        self.folder.cleanup()

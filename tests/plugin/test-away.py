@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+# timeout: 150
+"""Delivery to collectors that are away or stand still, and to pipes whose readers do: patience, the queue, the end.
+
+In every case the account is exact: see delivery.py.
+
+    test-away.py [NAME]...     all scenarios, or those whose names contain one of these
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+from common import free_port  # noqa: E402
+from delivery import FailsAtFirst, Fifo, counts, delivers, drive, refuses_to_start  # noqa: E402
+from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from scenarios import SLOW, expect, run_scenarios, scenario  # noqa: E402
+
+
+# ---- a collector that is not there ----------------------------------------------------------------------
+
+
+@scenario
+def start_without_collector():
+    run = refuses_to_start("http://127.0.0.1:%d" % free_port(), "no collector is there")
+    expect(run.seconds < 2 * SLOW, "it took %.1f s" % run.seconds)
+
+
+@scenario
+def start_with_wrong_path():
+    with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
+        refuses_to_start(collector, "not a Zipkin collector", "no collector at this path?")
+
+
+@scenario
+def start_with_busy_collector():
+    with Collector(probe=lambda connection, _: connection.answer(503)) as collector:
+        refuses_to_start(collector, "the collector does not work", "answered 503")
+
+
+@scenario
+def start_with_hanging_collector():
+    def never(connection, _):
+        time.sleep(5)
+        return False
+
+    with Collector(probe=never) as collector:
+        run = refuses_to_start(collector, "no collector is there", request_timeout_ms=300)
+        expect(run.seconds < 3 * SLOW, "it took %.1f s" % run.seconds)
+
+
+@scenario
+def start_with_something_else():
+    with Collector(connect={1: lambda connection: connection.send(b"220 mail ready\r\n")}) as collector:
+        refuses_to_start(collector, "no collector is there")
+
+
+@scenario
+def start_without_host():
+    refuses_to_start("http://no-such-host.invalid:9411", "Could not resolve host")
+
+
+@scenario
+def collector_comes_later():
+    with Collector(listening=False) as collector:
+        timer = threading.Timer(0.5, collector.start)
+        timer.start()
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no")
+        counts(run, accepted=100)
+        for words in ("no collector is there", "trying again", "answers again"):
+            expect(words in run.messages, run.messages)
+        timer.join()
+
+
+@scenario
+def collector_goes_and_comes_back():
+    with Collector([ok(headers=["Connection: close"], keep=False)]) as first:
+        port = first.port
+
+        def replace():
+            while len(first.accepted) < 10:
+                time.sleep(0.01)
+            first.__exit__()
+            time.sleep(0.3)
+            second.append(Collector(port=port))
+
+        second = []
+        thread = threading.Thread(target=replace)
+        thread.start()
+        run = drive(first, "add:10", "wait:accepted:10", "sleep:200", "add:90", "flush", "close",
+                    batch_spans=10)
+        thread.join()
+        with second[0]:
+            counts(run, accepted=100)
+            # a batch that was taken, and its answer cut off, came twice
+            expect(set(first.accepted + second[0].accepted) == set(range(1, 101)), "not all")
+
+
+@scenario
+def never_there_recorded():
+    """A recorded trace: the conversion fails soon, rather than to read on."""
+    run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
+                require_collector="no", batch_spans=100, retry_timeout_ms=500)
+    counts(run, undelivered=5000)
+    expect(run.failed and run.seconds < 5 * SLOW, run.explain())
+    expect("spans undelivered" in run.messages, run.messages)
+
+
+@scenario
+def never_there_live():
+    """A live trace: all that the queue has room for is kept, until the end."""
+    run = drive("http://127.0.0.1:%d" % free_port(), "live", "add:100", "sleep:900", "add:100",
+                "flush", "close", require_collector="no", batch_spans=100, retry_timeout_ms=300)
+    counts(run, undelivered=200)
+
+
+@scenario
+def away_longer_than_patience_live():
+    """Being away is no reason to give a batch up while there is room for it."""
+    with Collector(listening=False) as collector:
+        timer = threading.Timer(1.2, collector.start)
+        timer.start()
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
+                    retry_timeout_ms=200)
+        counts(run, accepted=100)
+        timer.join()
+
+
+@scenario
+def one_batch_always_fails_live():
+    """A collector that fails on one batch gets the others."""
+    with Collector(default=judge(has_bad_span, 500)) as collector:
+        run = drive(collector, "live", "add:100", "wait:accepted:90", "close", batch_spans=10, bad=15,
+                    retry_timeout_ms=400)
+        counts(run, accepted=90, undelivered=10)
+
+
+@scenario
+def one_request_of_a_batch_always_fails_live():
+    """A batch that takes several requests is given up one request at a time."""
+    with Collector(default=judge(has_bad_span, 500)) as collector:
+        run = drive(collector, "live", "add:200", "wait:accepted:120", "close", batch_bytes=10000, bad=15,
+                    retry_timeout_ms=400)
+        failed = len(collector.requests[0].spans)
+        counts(run, accepted=200 - failed, undelivered=failed)
+
+
+@scenario
+def passing_refusal():
+    """A proxy that is configured anew, a token server that is away: no fault of the spans'."""
+    for code in (400, 401, 403, 404, 405, 301, 501):
+        trouble = FailsAtFirst(code, 6)
+        with Collector(default=trouble.send, probe=trouble.probe) as collector:
+            run = delivers(collector, batch_spans=50)
+            expect("trying again" in run.messages and "answered %d" % code in run.messages,
+                   run.messages)
+
+
+@scenario
+def passing_refusal_live():
+    """Longer than a batch is tried, while the queue has room."""
+    trouble = FailsAtFirst(404, 12)
+    with Collector(default=trouble.send, probe=trouble.probe) as collector:
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", retry_timeout_ms=20)
+        counts(run, accepted=100)
+
+
+@scenario
+def refusal_for_ever():
+    """A recorded trace: given up like a collector that is away."""
+    trouble = FailsAtFirst(404, 10**9)
+    with Collector(default=trouble.send, probe=trouble.probe) as collector:
+        run = drive(collector, "add:100", "flush", "close", batch_spans=50, retry_timeout_ms=300)
+        counts(run, undelivered=100)
+        expect(run.failed and "spans undelivered" in run.messages, run.explain())
+        expect("answered 404" in run.messages, run.messages)
+
+
+@scenario
+def peer_accepts_and_closes_live():
+    """A tunnel whose far end is away: every connection is taken and closed."""
+
+    class First:
+        def __init__(self, count):
+            self.count = count
+
+        def __contains__(self, number):
+            return number <= self.count
+
+        def __getitem__(self, _):
+            return lambda connection: connection.read_head()
+
+    with Collector(connect=First(14)) as collector:
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
+                    retry_timeout_ms=20)
+        counts(run, accepted=100)
+
+
+# ---- the queue ------------------------------------------------------------------------------------------
+
+
+@scenario
+def full_queue_drops_oldest():
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "add:100", "requests:1", "add:20000", "close", on_full="drop-oldest",
+                    queue_bytes=100000, batch_bytes=20000, batch_spans=100, flush_timeout_ms=200,
+                    request_timeout_ms=20000)
+        expect(run.dropped > 19000 and run.undelivered > 100, run.explain())
+        expect(run.dropped + run.undelivered == 20100, run.explain())
+        expect(run.slowest_add_ms < 200 * SLOW, "the graph was blocked: " + run.explain())
+
+
+@scenario
+def full_queue_keeps_the_newest():
+    gate = threading.Event()
+
+    def wait_for_gate(connection):
+        request = read(connection)
+        gate.wait(10)
+        return connection.answer(202, request=request)
+
+    with Collector([wait_for_gate]) as collector:
+        threading.Timer(1.0, gate.set).start()
+        run = drive(collector, "live", "add:10", "requests:1", "add:5000", "flush",
+                    "close", queue_bytes=100000, batch_bytes=20000, batch_spans=10)
+        expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
+        newest = list(range(5010 - (run.accepted - 10) + 1, 5011))
+        expect(sorted(collector.accepted) == list(range(1, 11)) + newest, "not the newest were kept")
+        expect("the queue is full" in run.messages, run.messages)
+
+
+@scenario
+def full_queue_is_said_at_once():
+    """Not only when the collector is back, and then how many spans it was."""
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "live", "add:10", "add:20000", "say:all added", "close",
+                    queue_bytes=50000, batch_bytes=20000, flush_timeout_ms=100,
+                    request_timeout_ms=20000)
+        said = run.messages
+        expect("the queue is full" in said and said.index("the queue is full") < said.index("all added"),
+               said)
+        expect("%d spans were dropped" % run.dropped in said[said.index("all added"):], run.explain())
+
+
+@scenario
+def full_queue_blocks():
+    with Collector(default=slow(0.01)) as collector:
+        run = delivers(collector, spans=5000, queue_bytes=50000, batch_bytes=20000, batch_spans=100)
+        expect(run.slowest_add_ms >= 5, "nothing was blocked: " + run.explain())
+
+
+@scenario
+def live_does_not_block():
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "live", "add:20000", "close", queue_bytes=50000, batch_bytes=20000,
+                    flush_timeout_ms=100, request_timeout_ms=20000)
+        expect(run.dropped and run.slowest_add_ms < 200 * SLOW, run.explain())
+
+
+@scenario
+def block_on_order_also_live():
+    with Collector(default=slow(0.01)) as collector:
+        run = drive(collector, "live", "add:2000", "flush", "close", on_full="block",
+                    queue_bytes=50000, batch_bytes=20000, batch_spans=100)
+        counts(run, accepted=2000)
+
+
+@scenario
+def interrupted_while_blocked():
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "interrupt", "add:20000", "close", on_full="block", queue_bytes=50000,
+                    batch_bytes=20000, flush_timeout_ms=300, request_timeout_ms=20000)
+        counts(run, undelivered=20000)
+        expect(run.seconds < 3 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def interrupted_and_more_to_come():
+    """What the assembler still holds follows an interruption: there must be a sender for it."""
+    with Collector(default=slow(0.01)) as collector:
+        run = drive(collector, "interrupt", "add:5000", "wait:accepted:5000", "add:300",
+                    "close", on_full="block", queue_bytes=50000, batch_bytes=20000, batch_spans=100,
+                    flush_timeout_ms=20000)
+        counts(run, accepted=5300)
+
+
+# ---- the end --------------------------------------------------------------------------------------------
+
+
+@scenario
+def close_delivers_without_flush():
+    with Collector(default=slow(0.02)) as collector:
+        run = drive(collector, "add:1000", "close", batch_spans=100)
+        counts(run, accepted=1000)
+
+
+@scenario
+def close_keeps_its_time():
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "add:1000", "close", batch_spans=100, flush_timeout_ms=300,
+                    request_timeout_ms=20000)
+        counts(run, undelivered=1000)
+        expect(run.seconds < 2 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def close_keeps_its_time_in_a_pause():
+    with Collector(default=status(503, ["Retry-After: 60"])) as collector:
+        run = drive(collector, "live", "add:10", "sleep:300", "close", flush_timeout_ms=300,
+                    retry_timeout_ms=100000)
+        counts(run, undelivered=10)
+        expect(run.seconds < 2 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def close_without_waiting():
+    with Collector(default=hang()) as collector:
+        counts(drive(collector, "add:1000", "close", flush_timeout_ms=0), undelivered=1000)
+
+
+@scenario
+def close_tries_at_once():
+    """The pause after a failure does not delay the last attempt."""
+    with Collector([status(503, ["Retry-After: 30"])]) as collector:
+        run = drive(collector, "live", "add:10", "sleep:300", "close", retry_timeout_ms=100000)
+        counts(run, accepted=10)
+        expect(run.seconds < 3 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def flush_in_the_middle():
+    with Collector() as collector:
+        run = drive(collector, "add:10", "flush", "add:10", "flush", "close")
+        counts(run, accepted=20)
+
+
+@scenario
+def interrupted_flush():
+    with Collector(default=hang()) as collector:
+        run = drive(collector, "add:10", "interrupt", "flush", "close", flush_timeout_ms=300,
+                    request_timeout_ms=20000)
+        counts(run, undelivered=10)
+        expect(run.seconds < 2 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def no_spans():
+    with Collector() as collector:
+        run = drive(collector, "flush", "close")
+        counts(run)
+        expect(collector.requests == [] and collector.connections == 1, run.explain())
+
+
+# ---- pipes ----------------------------------------------------------------------------------------------
+
+
+@scenario
+def pipe():
+    for spans in (0, 1, 20000):
+        with Fifo() as fifo:
+            run = drive(fifo, "add:%d" % spans, "flush", "close")
+            counts(run, accepted=spans)
+            fifo.thread.join(10)
+            expect(len(json.loads(fifo.data)) == spans, fifo.data[-100:])
+
+
+@scenario
+def pipe_reader_pauses():
+    """As long as it likes, also at the very end: nobody is interrupted."""
+    gate = threading.Event()
+    with Fifo(waits_for=gate) as fifo:
+        threading.Timer(1.0, gate.set).start()
+        run = drive(fifo, "add:20000", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
+                    flush_timeout_ms=100)
+        counts(run, accepted=20000)
+        fifo.thread.join(10)
+        expect(len(json.loads(fifo.data)) == 20000, fifo.data[-100:])
+
+
+@scenario
+def pipe_reader_stands_still():
+    """An interruption is heeded, and the account is exact."""
+    with Fifo(waits_for=threading.Event()) as fifo:
+        run = drive(fifo, "interrupt", "add:20000", "flush", "close", on_full="block", queue_bytes=50000,
+                    batch_bytes=20000, flush_timeout_ms=300)
+        expect(run.status == 0, run.explain())
+        expect(run.accepted + run.undelivered == 20000 and run.undelivered > 10000, run.explain())
+        expect(run.unsure == run.accepted and "its reader stands still" in run.messages, run.explain())
+        expect(run.seconds < 10 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def pipe_reader_leaves():
+    """No death by SIGPIPE, but an account."""
+    with Fifo(reads=1) as fifo:
+        run = drive(fifo, "add:20000", "flush", "close")
+        expect(run.status == 0, run.explain())
+        expect(run.accepted + run.refused == 20000 and run.refused > 0, run.explain())
+        expect(run.unsure == run.accepted and "Broken pipe" in run.messages, run.explain())
+
+
+@scenario
+def pipe_reader_never_comes():
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkfifo(folder + "/fifo")
+        run = refuses_to_start("file:%s/fifo" % folder, "interrupted before", interrupted="yes")
+        expect(run.seconds < 10 * SLOW, "took %.1f s" % run.seconds)
+
+
+@scenario
+def link_to_nowhere():
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink("/nowhere/at/all", folder + "/link")
+        refuses_to_start("file:%s/link" % folder, "is a symbolic link to /nowhere/at/all")
+        os.symlink("made", folder + "/good")
+        counts(drive("file:%s/good" % folder, "add:3", "flush", "close"), accepted=3)
+        with open(folder + "/made", encoding="utf-8") as file:
+            expect(len(json.load(file)) == 3, "not what was sent")
+
+
+if __name__ == "__main__":
+    sys.exit(run_scenarios(8))

@@ -1,0 +1,426 @@
+#!/usr/bin/env python3
+# timeout: 150
+"""Delivery by HTTP over TLS, with credentials, and by way of proxies: to whom, and that no secret is told.
+
+    test-http-tls.py [NAME]...     all scenarios, or those whose names contain one of these
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+from common import free_port  # noqa: E402
+from delivery import counts, delivers, drive, refuses_to_start  # noqa: E402
+from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from scenarios import expect, run_scenarios, scenario  # noqa: E402
+
+
+# ---- TLS ------------------------------------------------------------------------------------------------
+
+OPENSSL_CONFIG = """
+[req]
+distinguished_name = name
+[name]
+[ca]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign
+"""
+
+
+class Certificates:
+    """A CA of our own, and certificates of all kinds."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        with open(self.path("config"), "w", encoding="ascii") as config:
+            config.write(OPENSSL_CONFIG)
+        self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("ca.key"),
+                     "-out", self.path("ca.pem"), "-subj", "/CN=test CA", "-days", "2",
+                     "-extensions", "ca", "-config", self.path("config"))
+        self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("self.key"),
+                     "-out", self.path("self.pem"), "-subj", "/CN=localhost", "-days", "2",
+                     "-addext", "subjectAltName=IP:127.0.0.1", "-config", self.path("config"))
+        self.sign("good", "subjectAltName=IP:127.0.0.1", 2)
+        self.sign("wrong_host", "subjectAltName=DNS:elsewhere.example", 2)
+        self.sign("expired", "subjectAltName=IP:127.0.0.1", 0)  # OpenSSL 3.5 refuses -1
+        self.sign("client", "extendedKeyUsage=clientAuth", 2)
+        self.openssl("rsa", "-aes256", "-passout", "pass:secret", "-in", self.path("client.key"),
+                     "-out", self.path("encrypted.key"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    @staticmethod
+    def openssl(*args):
+        subprocess.run(["openssl"] + list(args), check=True, capture_output=True)
+
+    def sign(self, name, extension, days):
+        with open(self.path("extension"), "w", encoding="ascii") as file:
+            file.write(extension)
+        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path(name + ".key"),
+                     "-out", self.path("request"), "-subj", "/CN=" + name, "-config",
+                     self.path("config"))
+        self.openssl("x509", "-req", "-in", self.path("request"), "-CA", self.path("ca.pem"), "-CAkey",
+                     self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-extfile",
+                     self.path("extension"), "-out", self.path(name + ".pem"))
+
+    def server(self, name, wants_client=False):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.path(name + ".pem"), self.path(name + ".key"))
+        if wants_client:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.path("ca.pem"))
+        return context
+
+
+CERTIFICATES = None
+
+
+@scenario
+def tls():
+    with Collector([status(503)], tls=CERTIFICATES.server("good")) as collector:
+        delivers(collector, spans=1000, batch_spans=100, tls_ca=CERTIFICATES.path("ca.pem"))
+        expect(collector.connections == 1, "%d connections" % collector.connections)
+
+
+@scenario
+def tls_unknown_ca():
+    with Collector(tls=CERTIFICATES.server("good")) as collector:
+        refuses_to_start(collector, "SSL certificate", "name the CA of its certificate")
+
+
+@scenario
+def tls_self_signed():
+    with Collector(tls=CERTIFICATES.server("self")) as collector:
+        refuses_to_start(collector, "SSL certificate", tls_ca=CERTIFICATES.path("ca.pem"))
+
+
+@scenario
+def tls_self_signed_but_trusted():
+    with Collector(tls=CERTIFICATES.server("self")) as collector:
+        delivers(collector, tls_ca=CERTIFICATES.path("self.pem"))
+
+
+@scenario
+def tls_wrong_host():
+    with Collector(tls=CERTIFICATES.server("wrong_host")) as collector:
+        refuses_to_start(collector, "no alternative certificate subject name",
+                         tls_ca=CERTIFICATES.path("ca.pem"))
+
+
+@scenario
+def tls_expired():
+    with Collector(tls=CERTIFICATES.server("expired")) as collector:
+        refuses_to_start(collector, "certificate has expired", tls_ca=CERTIFICATES.path("ca.pem"))
+
+
+@scenario
+def tls_client_certificate():
+    with Collector(tls=CERTIFICATES.server("good", True)) as collector:
+        delivers(collector, tls_ca=CERTIFICATES.path("ca.pem"),
+                 tls_cert=CERTIFICATES.path("client.pem"), tls_key=CERTIFICATES.path("client.key"))
+
+
+@scenario
+def tls_client_certificate_missing():
+    with Collector(tls=CERTIFICATES.server("good", True)) as collector:
+        refuses_to_start(collector, tls_ca=CERTIFICATES.path("ca.pem"))
+
+
+@scenario
+def tls_encrypted_key():
+    """No question on the terminal, which would never be answered."""
+    with Collector(tls=CERTIFICATES.server("good", True)) as collector:
+        refuses_to_start(collector, "tls-key", tls_ca=CERTIFICATES.path("ca.pem"),
+                         tls_cert=CERTIFICATES.path("client.pem"),
+                         tls_key=CERTIFICATES.path("encrypted.key"))
+
+
+@scenario
+def tls_no_such_file():
+    for option in ("tls_ca", "tls_cert"):
+        refuses_to_start("https://127.0.0.1:1", option.replace("_", "-"), "cannot read it",
+                         **{option: "/nowhere/file.pem"})
+
+
+@scenario
+def tls_to_plain_port():
+    with Collector() as collector:
+        refuses_to_start(collector.url.replace("http:", "https:"), "no collector is there",
+                         request_timeout_ms=500)
+
+    def answer(connection):
+        connection.receive()
+        return connection.answer(400)
+
+    with Collector(connect={1: answer}) as collector:
+        refuses_to_start(collector.url.replace("http:", "https:"), "write http:// in")
+
+
+@scenario
+def plain_to_tls_port():
+    with Collector(tls=CERTIFICATES.server("good")) as collector:
+        refuses_to_start(collector.url.replace("https:", "http:"), "no collector is there")
+
+
+# ---- credentials ----------------------------------------------------------------------------------------
+
+
+def wants(authorization):
+    def fault(connection):
+        request = read(connection)
+        if request.headers.get("authorization") != authorization:
+            return connection.answer(401)
+        return connection.answer(202, request=request)
+
+    return fault
+
+
+def wants_at_probe(authorization):
+    def fault(connection, request):
+        good = request.headers.get("authorization") == authorization
+        return connection.answer(202 if good else 401)
+
+    return fault
+
+
+class Secret:
+    """A file with a secret in it."""
+
+    def __init__(self, text):
+        self.file = tempfile.NamedTemporaryFile("w+")
+        self.write(text)
+        self.path = self.file.name
+
+    def write(self, text):
+        self.file.seek(0)
+        self.file.truncate()
+        self.file.write(text)
+        self.file.flush()
+
+    def __str__(self):
+        return self.path
+
+
+@scenario
+def bearer_token_from_file():
+    secret = Secret("t0p-s3cret\n")
+    with Collector(default=wants("Bearer t0p-s3cret"),
+                   probe=wants_at_probe("Bearer t0p-s3cret")) as collector:
+        delivers(collector, bearer_token_file=secret.path)
+
+
+@scenario
+def bearer_token_from_environment():
+    with Collector(default=wants("Bearer abc")) as collector:
+        delivers(collector, bearer_token_env="MY_TOKEN", env={"MY_TOKEN": "abc"})
+
+
+@scenario
+def basic_credentials_from_file():
+    secret = Secret("user:pass:word")
+    with Collector(default=wants("Basic dXNlcjpwYXNzOndvcmQ=")) as collector:
+        delivers(collector, basic_auth_file=secret.path)
+
+
+@scenario
+def basic_credentials_from_environment():
+    with Collector(default=wants("Basic dXNlcjpwYXNzOndvcmQ=")) as collector:
+        delivers(collector, basic_auth_env="LOGIN", env={"LOGIN": "user:pass:word"})
+
+
+@scenario
+def token_is_renewed():
+    secret = Secret("old")
+
+    def expire(connection):
+        secret.write("new")
+        return wants("Bearer new")(connection)
+
+    with Collector([expire], default=wants("Bearer new")) as collector:
+        delivers(collector, bearer_token_file=secret.path, batch_spans=50)
+
+
+@scenario
+def secrets_are_not_told():
+    secret = Secret("t0p-s3cret")
+    with Collector(default=status(401)) as collector:
+        run = drive(collector, "add:10", "flush", "close", bearer_token_file=secret.path)
+        counts(run, refused=10)
+        expect("s3cret" not in run.messages, run.messages)
+    with Collector(probe=lambda connection, _: connection.answer(401)) as collector:
+        run = refuses_to_start(collector, "other credentials", bearer_token_file=secret.path)
+        expect("s3cret" not in run.messages, run.messages)
+
+
+@scenario
+def secret_in_url():
+    run = refuses_to_start("http://user:s3cret@127.0.0.1:9411/", "basic-auth-file")
+    expect("s3cret" not in run.messages, run.messages)
+    run = refuses_to_start("http://user:s3cret@127.0.0.1:94111111/", "endpoint")
+    expect("s3cret" not in run.messages, run.messages)
+    for url in ("http://127.0.0.1:1/spans?key=s3cret", "http://127.0.0.1:94111111/?key=s3cret"):
+        run = refuses_to_start(url, "endpoint")
+        expect("s3cret" not in run.messages, run.messages)
+    with Collector(probe=lambda connection, _: connection.answer(403)) as collector:
+        run = refuses_to_start(collector.url + "/api/v2/spans?key=s3cret", "403")
+        expect("s3cret" not in run.messages, run.messages)
+
+
+@scenario
+def secret_in_something_else():
+    """What is no URL of ours may be one with a secret."""
+    for url in ("htp://user:s3cret@host/", "postgres:user:s3cret@host", "htp:/user:s3cret@host",
+                "//user:s3cret@host", "ftp://host/?key=s3cret", "user:s3/cret@host"):
+        run = refuses_to_start(url, "expected http://")
+        expect("cret" not in run.messages and "user" not in run.messages, run.messages)
+    refuses_to_start("ftp://x/y", 'endpoint "ftp://x/y": expected http://')
+
+
+@scenario
+def secret_in_the_open():
+    """Over http:// to another host: said once."""
+    proxy = Proxy()
+    secret = Secret("t0p-s3cret")
+    with proxy.collector:
+        for options in ({"bearer_token_file": secret.path}, {}):
+            for url in ("http://zipkin.example:9411", "http://127.example:9411",
+                        "http://localhost:9411"):
+                run = drive(url, "add:10", "flush", "close", env={"http_proxy": proxy.url}, **options)
+                counts(run, accepted=10)
+                warned = run.messages.count("the credential goes over http://")
+                expect(warned == (1 if options and "example" in url else 0), run.explain())
+                expect("s3cret" not in run.messages, run.messages)
+
+
+@scenario
+def bad_secrets():
+    url = "http://127.0.0.1:1"
+    refuses_to_start(url, "expected one line", bearer_token_file=Secret("a\nX-Evil: b"))
+    refuses_to_start(url, "is empty", bearer_token_file=Secret("\n"))
+    refuses_to_start(url, "expected USER:PASSWORD", basic_auth_file=Secret("user"))
+    refuses_to_start(url, "longer than", bearer_token_file=Secret("x" * 9000))
+    refuses_to_start(url, "cannot read", bearer_token_file="/nowhere/token")
+    refuses_to_start(url, "is not set", bearer_token_env="NO_SUCH_VARIABLE")
+    refuses_to_start(url, "got several", bearer_token_env="A", basic_auth_env="B")
+
+
+@scenario
+def bad_urls():
+    for url in ("http://", "http://[::1", "https://:80", "http://host:99999"):
+        refuses_to_start(url, "endpoint")
+
+
+# ---- proxies --------------------------------------------------------------------------------------------
+
+
+class Proxy:
+    """An HTTP proxy: for plain requests and for CONNECT."""
+
+    def __init__(self, refuses=None):
+        self.refuses = refuses
+        self.asked = []
+        self.collector = Collector(connect=self)
+        self.url = self.collector.url
+
+    def __contains__(self, _):
+        return True
+
+    def __getitem__(self, _):
+        return self.serve
+
+    def serve(self, connection):
+        while True:
+            while b"\r\n\r\n" not in connection.buffer:
+                connection.receive()
+            line = connection.buffer.split(b"\r\n")[0].decode()
+            self.asked.append(line)
+            if self.refuses:
+                connection.read()
+                connection.answer(self.refuses)
+                continue
+            method, target, _ = line.split()
+            if method == "CONNECT":
+                connection.read_head()
+                host, port = target.rsplit(":", 1)
+                with socket.create_connection((host, int(port))) as peer:
+                    connection.send(b"HTTP/1.1 200 Connected\r\n\r\n")
+                    self.pump(connection.sock, peer)
+                return
+            request = connection.read()
+            connection.answer(202, request=request)
+
+    @staticmethod
+    def pump(left, right):
+        def one_way(source, sink):
+            try:
+                while data := source.recv(65536):
+                    sink.sendall(data)
+                sink.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+
+        thread = threading.Thread(target=one_way, args=(right, left), daemon=True)
+        thread.start()
+        one_way(left, right)
+        thread.join()
+
+
+@scenario
+def proxy_for_http():
+    proxy = Proxy()
+    with proxy.collector:
+        run = drive("http://zipkin.example:9411", "add:10", "flush", "close", compression="none",
+                    env={"http_proxy": proxy.url})
+        counts(run, accepted=10)
+        expect(proxy.asked[0].startswith("POST http://zipkin.example:9411/api/v2/spans "), proxy.asked)
+
+
+@scenario
+def proxy_for_https():
+    proxy = Proxy()
+    with proxy.collector, Collector(tls=CERTIFICATES.server("good")) as collector:
+        delivers(collector, tls_ca=CERTIFICATES.path("ca.pem"), env={"https_proxy": proxy.url})
+        expect(proxy.asked == ["CONNECT 127.0.0.1:%d HTTP/1.1" % collector.port], proxy.asked)
+
+
+@scenario
+def proxy_refuses():
+    proxy = Proxy(refuses=407)
+    with proxy.collector, Collector(tls=CERTIFICATES.server("good")) as collector:
+        refuses_to_start(collector, "the proxy answered 407", env={"https_proxy": proxy.url})
+
+
+@scenario
+def proxy_is_down():
+    with Collector() as collector:
+        refuses_to_start(collector, "no collector is there",
+                         env={"http_proxy": "http://127.0.0.1:%d" % free_port()})
+
+
+@scenario
+def no_proxy():
+    with Collector() as collector:
+        delivers(collector, env={"http_proxy": "http://127.0.0.1:%d" % free_port(),
+                                 "no_proxy": "127.0.0.1"})
+
+
+# ---- all of it ------------------------------------------------------------------------------------------
+
+
+def main():
+    global CERTIFICATES  # pylint: disable=global-statement
+    with tempfile.TemporaryDirectory() as folder:
+        CERTIFICATES = Certificates(folder)
+        return run_scenarios(8)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
