@@ -5,6 +5,7 @@
  */
 #include "cause.h"
 
+#include "../span.h"
 #include "key.h"
 
 #include <string.h>
@@ -267,22 +268,50 @@ static void tag_guess(struct blkin_span *span, const struct interaction *guess)
     blkin_span_tag_string_n(span, "blkin.guess", text, sizeof(text));
 }
 
-void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
-                 struct cause cause)
+bool cause_is_plain(const struct blkin_span *span)
 {
-    const bool is_linked = cause.how != PRELOAD_BY_GUESS || preload_config()->guesses_are_linked;
+    return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
+}
+
+static bool is_linked(struct cause cause)
+{
+    return cause.how != PRELOAD_BY_GUESS || preload_config()->guesses_are_linked;
+}
+
+static void begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
+                  struct cause cause)
+{
     const struct blkin_span *parent = NULL;
 
     if (cause.how == PRELOAD_BY_PROGRAM)
         parent = blkin_current();
-    else if (cause.interaction && is_linked)
+    else if (cause.interaction && is_linked(cause))
         parent = &cause.interaction->span;
     blkin_span_begin_n(span, name, length, kind, parent);
+}
+
+static void tag_cause(struct blkin_span *span, struct cause cause)
+{
     if (cause.how == PRELOAD_NO_CAUSE || !blkin_span_is_recorded(span))
         return;
     blkin_span_tag_string(span, "blkin.cause", cause_text(cause.how));
-    if (!is_linked)
+    if (!is_linked(cause))
         tag_guess(span, cause.interaction);
+}
+
+void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
+                 struct cause cause)
+{
+    begin(span, name, length, kind, cause);
+    tag_cause(span, cause);
+}
+
+void cause_begin_at(struct blkin_span *span, const char *name, struct cause cause,
+                    uint64_t start_ns)
+{
+    begin(span, name, strlen(name), BLKIN_INTERNAL, cause);
+    blkin_span_set_start(span, start_ns);
+    tag_cause(span, cause);
 }
 
 enum preload_cause preload_begin_child(struct blkin_span *span, const char *name, size_t length,

@@ -39,4 +39,12 @@ void cause_closes(struct thread *thread, struct interaction *interaction);
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause);
 
+/* The same of a file call that has been made since. */
+void cause_begin_at(struct blkin_span *span, const char *name, struct cause cause,
+                    uint64_t start_ns);
+
+/* All there is of the span is what its end records: not what it uses, nor what happens as it does.
+ */
+bool cause_is_plain(const struct blkin_span *span);
+
 #endif

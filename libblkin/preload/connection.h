@@ -36,7 +36,7 @@ struct interaction;
 struct connection {
     struct pool_item item;    /* references: its slots, its interactions, who looks at it */
     struct interaction *open; /* the one at hand; referenced */
-    /* whose answers are being sent while that is at hand; referenced */
+    /* whose answers are being sent while that is at hand, or wait to be recorded; referenced */
     struct interaction *passing[PASSING_MAX];
     struct interaction
         *opener;             /* for which it was connected, until its first request; referenced */

@@ -5,13 +5,12 @@
  */
 #include "file.h"
 
+#include "cause.h"
 #include "pool.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define PATH_BYTES 240 /* of a tag */
 
 /* ---- what a descriptor is ---- */
 
@@ -21,7 +20,7 @@ struct file {
     bool is_wanted;
     dev_t device;
     ino_t inode;
-    char path[PATH_BYTES + 1];
+    char path[FILE_PATH_BYTES + 1];
 };
 
 static struct pool files = {.size = (sizeof(struct file) + 15) / 16 * 16};
@@ -58,10 +57,11 @@ static bool is_storage(const char *path)
 /* Of a long one the end, which tells more. */
 static void keep_path(struct file *file, const char *path, size_t length)
 {
-    if (length <= PATH_BYTES)
+    if (length <= FILE_PATH_BYTES)
         strcpy(file->path, path);
     else
-        (void)snprintf(file->path, sizeof(file->path), "...%s", path + length - PATH_BYTES + 3);
+        (void)snprintf(file->path, sizeof(file->path), "...%s",
+                       path + length - FILE_PATH_BYTES + 3);
 }
 
 static void decide(struct file *file, const char *path)
@@ -94,7 +94,7 @@ void file_opened(int fd, const char *path)
     struct preload_slot *slot;
     struct file *file;
 
-    if (length == 0 || length > PATH_BYTES || !is_storage(path) || !preload_is_own_process())
+    if (length == 0 || length > FILE_PATH_BYTES || !is_storage(path) || !preload_is_own_process())
         return;
     slot = preload_slot_make(fd);
     file = slot ? memory_of(slot) : NULL;
@@ -237,6 +237,161 @@ void file_interaction_ends(struct blkin_span *span, const struct file_totals *to
     tag_us(span, "file.shared_us", last->shared.ns - first->shared.ns);
 }
 
+/* ---- spans ---- */
+
+/* strerror(3) may read the language's file. */
+static void tag_error(struct blkin_span *span, int error)
+{
+    static const struct {
+        int number;
+        char name[8];
+    } errors[] = {{EBADF, "EBADF"},   {EDQUOT, "EDQUOT"}, {EFBIG, "EFBIG"},
+                  {EINVAL, "EINVAL"}, {EIO, "EIO"},       {ENOSPC, "ENOSPC"},
+                  {EPERM, "EPERM"},   {EROFS, "EROFS"},   {ESTALE, "ESTALE"}};
+    char text[24];
+
+    (void)snprintf(text, sizeof(text), "errno %d", error);
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        if (errors[i].number == error)
+            strcpy(text, errors[i].name);
+    }
+    blkin_span_error(span, text);
+}
+
+static void tag_result(struct blkin_span *span, int64_t result, int64_t offset, int error)
+{
+    if (offset >= 0)
+        blkin_span_tag_int64(span, "offset", offset);
+    if (result > 0)
+        blkin_span_tag_int64(span, "bytes", result);
+    if (result < 0)
+        tag_error(span, error);
+}
+
+/* ---- spans that are recorded later ---- */
+
+/*
+ * While a request is on its way to its answer, each microsecond is its client's. So a thread that
+ * does one request after the other, each from a blocking read to the answer, records its calls
+ * after the answer; but at once one that takes long, and what finds no room.
+ */
+#define LONG_NS 1000000
+
+enum { LATER_NONE, LATER_FULL, LATER_TAKEN };
+
+/* Its cause is looked for now; the program may leave the call by longjmp(3), and never end it. */
+static bool is_for_later(struct file_call *call)
+{
+    struct cause cause;
+
+    if (preload_thread.round || !preload_thread.thread || preload_config()->least_ns)
+        return false;
+    cause = cause_of_file_call();
+    if (!cause.interaction || !cause_is_plain(&cause.interaction->span))
+        return false;
+    cause.interaction->has_called = true;
+    call->cause = pool_name_of(&cause.interaction->item);
+    call->how = (uint8_t)cause.how;
+    return true;
+}
+
+static void record_later(const struct file_later *later)
+{
+    const struct cause cause = {later->how, later->cause};
+    struct blkin_span span;
+
+    cause_begin_at(&span, later->name, cause, later->start_ns);
+    blkin_span_tag_string(&span, "file.path", later->path);
+    tag_result(&span, later->result, later->offset, later->error);
+    blkin_span_end_at(&span, later->end_ns);
+}
+
+static struct file_later *find_later(struct thread *thread)
+{
+    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
+        if (__atomic_load_n(&thread->later[i].state, __ATOMIC_ACQUIRE) == LATER_NONE)
+            return &thread->later[i];
+    }
+    return NULL;
+}
+
+static void end_later(const struct file_call *call, uint64_t ns, int64_t result, int64_t offset,
+                      int error)
+{
+    struct thread *thread = preload_thread.thread;
+    struct interaction *cause = thread ? interaction_find(call->cause) : NULL;
+    struct file_later *later = ns < LONG_NS ? find_later(thread) : NULL;
+    struct file_later now;
+
+    if (!cause) { /* ended by a signal handler's calls, within this one */
+        preload_count(PRELOAD_FILE_NOBODYS);
+        return;
+    }
+    if (!later) {
+        file_record_later(thread->later);
+        later = &now;
+    }
+    later->how = call->how;
+    later->cause = cause;
+    later->name = call->name;
+    later->start_ns = call->start_ns;
+    later->end_ns = call->start_ns + ns;
+    later->result = result;
+    later->offset = offset;
+    later->error = error;
+    strcpy(later->path, call->path);
+    if (later == &now) {
+        record_later(later);
+        interaction_let_go(cause);
+    } else {
+        __atomic_store_n(&later->state, LATER_FULL, __ATOMIC_RELEASE);
+    }
+    preload_count(PRELOAD_FILE_CALLS);
+}
+
+bool file_is_any_later(const struct file_later later[FILE_LATER_MAX])
+{
+    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
+        if (__atomic_load_n(&later[i].state, __ATOMIC_RELAXED) != LATER_NONE)
+            return true;
+    }
+    return false;
+}
+
+static bool take_later(struct file_later *later)
+{
+    uint8_t full = LATER_FULL;
+
+    return __atomic_compare_exchange_n(&later->state, &full, LATER_TAKEN, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static void free_later(struct file_later *later)
+{
+    struct interaction *cause = later->cause;
+
+    __atomic_store_n(&later->state, LATER_NONE, __ATOMIC_RELEASE);
+    interaction_let_go(cause);
+}
+
+void file_record_later(struct file_later later[FILE_LATER_MAX])
+{
+    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
+        if (!take_later(&later[i]))
+            continue;
+        record_later(&later[i]);
+        free_later(&later[i]);
+    }
+}
+
+void file_drop_later(struct file_later later[FILE_LATER_MAX])
+{
+    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
+        if (take_later(&later[i]))
+            free_later(&later[i]);
+    }
+}
+
 /* ---- calls ---- */
 
 /* Is it a span, is it added up, or is it nobody's? */
@@ -246,6 +401,11 @@ static bool begin(struct file_call *call, const struct file *file)
 
     call->is_span =
         calls == PRELOAD_FILES_EACH || (calls == PRELOAD_FILES_AUTO && preload_sharers() <= 1);
+    call->is_later = call->is_span && is_for_later(call);
+    if (call->is_later) {
+        strcpy(call->path, file->path);
+        return true;
+    }
     if (call->is_span) {
         if (preload_begin_child(&call->span, call->name, strlen(call->name), BLKIN_INTERNAL) !=
             PRELOAD_NO_CAUSE) {
@@ -276,36 +436,18 @@ bool file_call_begin(struct file_call *call, int fd, const char *name)
     return is_ours;
 }
 
-/* strerror(3) may read the language's file. */
-static void tag_error(struct blkin_span *span, int error)
-{
-    static const struct {
-        int number;
-        char name[8];
-    } errors[] = {{EBADF, "EBADF"},   {EDQUOT, "EDQUOT"}, {EFBIG, "EFBIG"},
-                  {EINVAL, "EINVAL"}, {EIO, "EIO"},       {ENOSPC, "ENOSPC"},
-                  {EPERM, "EPERM"},   {EROFS, "EROFS"},   {ESTALE, "ESTALE"}};
-    char text[24];
-
-    (void)snprintf(text, sizeof(text), "errno %d", error);
-    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-        if (errors[i].number == error)
-            strcpy(text, errors[i].name);
-    }
-    blkin_span_error(span, text);
-}
-
 /* It ends now, not at a time that was taken before: only so its usage is known. */
 static void end_span(struct blkin_span *span, ssize_t result, int64_t offset, int error)
 {
-    if (offset >= 0)
-        blkin_span_tag_int64(span, "offset", offset);
-    if (result > 0)
-        blkin_span_tag_int64(span, "bytes", result);
-    if (result < 0)
-        tag_error(span, error);
+    tag_result(span, result, offset, error);
     blkin_span_end(span);
     preload_count(PRELOAD_FILE_CALLS);
+}
+
+static void drop_span(struct file_call *call)
+{
+    if (!call->is_later)
+        blkin_span_drop(&call->span);
 }
 
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
@@ -316,12 +458,14 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
     if (result < 0 && (saved_errno == EAGAIN || saved_errno == EINTR)) {
         /* nothing was done, as by sendfile(2) to a socket that takes no more; it is tried again */
         if (call->is_span)
-            blkin_span_drop(&call->span);
+            drop_span(call);
+    } else if (call->is_later) {
+        end_later(call, ns, result, offset, saved_errno);
     } else if (call->is_span && ns >= preload_config()->least_ns) {
         end_span(&call->span, result, offset, saved_errno);
     } else {
         if (call->is_span) {
-            blkin_span_drop(&call->span);
+            drop_span(call);
             preload_count(PRELOAD_SHORT);
         }
         add(call->name, result, ns);

@@ -10,7 +10,10 @@
 #ifndef BLKIN_PRELOAD_FILE_H
 #define BLKIN_PRELOAD_FILE_H
 
+#include "pool.h"
 #include "preload.h"
+
+#define FILE_PATH_BYTES 240 /* of a tag */
 
 enum file_kind {
     FILE_READ,
@@ -34,11 +37,36 @@ struct file_totals {
     struct file_sums at_begin, at_answer;
 };
 
+struct interaction;
+
+/*
+ * A call whose span is recorded once the request has its answer: see file.c. Filled by its thread;
+ * recorded by that, or at the end of the process by another one.
+ */
+struct file_later {
+    uint8_t state;
+    uint8_t how;               /* its cause */
+    int error;                 /* if result is less than 0 */
+    struct interaction *cause; /* referenced */
+    const char *name;
+    uint64_t start_ns, end_ns;
+    int64_t result, offset;
+    char path[FILE_PATH_BYTES + 1];
+};
+
+#define FILE_LATER_MAX 2
+
 struct file_call {
     const char *name;
     uint64_t start_ns;
     bool is_span;
-    struct blkin_span span; /* if so */
+    bool is_later; /* its span is begun when it is recorded */
+    uint8_t how;
+    pool_name cause;
+    union {
+        struct blkin_span span;
+        char path[FILE_PATH_BYTES + 1];
+    };
 };
 
 /*
@@ -50,6 +78,13 @@ bool file_call_begin(struct file_call *call, int fd, const char *name);
 
 /* Once the real call is done, errno being what that has left. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
+
+/* Is there something that was put off, by the calling thread? */
+bool file_is_any_later(const struct file_later later[FILE_LATER_MAX]);
+/* Records what was put off. A thread with a later[] of its own has it done before it waits. */
+void file_record_later(struct file_later later[FILE_LATER_MAX]);
+/* Tracing is off. */
+void file_drop_later(struct file_later later[FILE_LATER_MAX]);
 
 /*
  * The program has opened a file, by a path that is absolute or of no use: so that it need not be

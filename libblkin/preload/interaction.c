@@ -10,7 +10,10 @@ void interaction_before_read(struct connection *connection)
     struct thread *thread = preload_thread.thread;
     struct interaction *interaction;
 
-    if (connection->role != ROLE_SERVER || !thread)
+    if (!thread)
+        return;
+    file_record_later(thread->later);
+    if (connection->role != ROLE_SERVER)
         return;
     if (preload_thread.round == 0)
         interaction_finish_held(thread, UINT64_MAX);
@@ -102,6 +105,9 @@ void interaction_abandon(struct connection *connection)
 {
     struct interaction *interaction = interaction_at_hand(connection);
 
+    if (preload_thread.thread)
+        file_drop_later(preload_thread.thread->later);
+    served_drop_passing(connection);
     if (!interaction)
         return;
     interaction_give_up(interaction);

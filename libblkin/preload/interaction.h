@@ -111,6 +111,9 @@ void interaction_drop_held(void);
 
 /* ---- within this library ---- */
 
+/* With a reference; NULL: that one is gone. */
+struct interaction *interaction_find(pool_name name);
+
 void interaction_hold(struct interaction *interaction);
 void interaction_let_go(struct interaction *interaction);
 

@@ -66,16 +66,18 @@ static bool request_goes_on(struct connection *connection)
 void called_before_write(struct connection *connection, int fd)
 {
     struct interaction *interaction;
+    uint64_t now_ns;
 
     if (request_goes_on(connection) ||
         /* the middle of a message that began while nobody looked */
         __atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == DIRECTION_OUT)
         return;
-    preload_config_refresh(preload_now_ns());
+    now_ns = preload_now_ns();
+    preload_config_refresh(now_ns);
     if (!connection_is_traced(connection, fd) || connection->role != ROLE_CLIENT)
         return;
     interaction = interaction_make(connection, thread_get(),
-                                   __atomic_load_n(&connection->sent, __ATOMIC_RELAXED));
+                                   __atomic_load_n(&connection->sent, __ATOMIC_RELAXED), now_ns);
     if (!interaction)
         return;
     (void)interaction_put_at_hand(interaction);

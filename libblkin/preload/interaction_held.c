@@ -112,6 +112,7 @@ void interaction_waits(void)
 
     if (!thread)
         return;
+    file_record_later(thread->later);
     if (work && interaction_phase(work) != PHASE_REQUEST)
         interaction_stop_work();
     if (preload_thread.round == 0)
@@ -122,6 +123,7 @@ bool interaction_waits_for_events(bool of_many)
 {
     struct thread *thread = preload_thread.thread;
 
+    file_record_later(thread->later);
     if (of_many) {
         preload_thread.round++;
         interaction_stop_work();
@@ -143,6 +145,7 @@ void interaction_is_idle(void)
 
 static void flush(struct thread *thread)
 {
+    file_record_later(thread->later);
     for (uint32_t at = thread->held_first; at != thread->held_end; at++) {
         struct interaction *held = interaction_find(thread->held[at % HELD_MAX]);
 
@@ -159,6 +162,7 @@ void interaction_drop_held(void)
     struct thread *thread = preload_thread.thread;
 
     interaction_stop_work();
+    file_drop_later(thread->later);
     for (; thread->held_first != thread->held_end; thread->held_first++) {
         struct interaction *held = interaction_find(thread->held[thread->held_first % HELD_MAX]);
 

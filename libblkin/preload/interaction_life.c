@@ -83,7 +83,7 @@ struct interaction *interaction_at_hand(struct connection *connection)
 /* ---- the begin ---- */
 
 struct interaction *interaction_make(struct connection *connection, struct thread *thread,
-                                     uint64_t offset)
+                                     uint64_t offset, uint64_t now_ns)
 {
     struct interaction *interaction = thread ? pool_take(&pool) : NULL;
 
@@ -98,7 +98,7 @@ struct interaction *interaction_make(struct connection *connection, struct threa
     interaction->thread = thread;
     interaction->offset = offset;
     interaction->span.state_ = 0;
-    interaction->start_ns = interaction->last_ns = preload_now_ns();
+    interaction->start_ns = interaction->last_ns = now_ns;
     return interaction;
 }
 
@@ -171,6 +171,8 @@ static void tag(struct interaction *interaction)
     struct blkin_span *span = &interaction->span;
     char key[16];
 
+    if (connection->role == ROLE_SERVER && cause_is_plain(span))
+        interaction_set_endpoints(interaction); /* not on the way to the answer */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
         blkin_span_tag_string_n(span, JOIN_TAG, key, sizeof(key));

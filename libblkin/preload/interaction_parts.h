@@ -10,9 +10,6 @@
 
 /* ---- life ---- */
 
-/* With a reference; NULL: that one is gone. */
-struct interaction *interaction_find(pool_name name);
-
 /* What is in a place of the connection's, with a reference, or NULL. */
 struct interaction *interaction_in(struct interaction *const *place);
 /* The interaction at hand on the connection, with a reference, or NULL. */
@@ -20,7 +17,7 @@ struct interaction *interaction_at_hand(struct connection *connection);
 
 /* One with a reference, whose span is not begun. */
 struct interaction *interaction_make(struct connection *connection, struct thread *thread,
-                                     uint64_t offset);
+                                     uint64_t offset, uint64_t now_ns);
 /* Becomes the one at hand, with another reference. False if another thread's is that. */
 bool interaction_put_at_hand(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
@@ -91,6 +88,8 @@ void served_has_written(struct connection *connection, pool_name written, size_t
 void served_pass(struct connection *connection, struct interaction *answered);
 /* The connection has ended: no more is to come, but of who is sending just now. */
 void served_end_passing(struct connection *connection);
+/* Tracing is off. */
+void served_drop_passing(struct connection *connection);
 
 /* Where connected. */
 void called_has_read(struct connection *connection, int fd, size_t count);

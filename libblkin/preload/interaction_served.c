@@ -21,18 +21,20 @@ static void begin_trace(struct interaction *interaction, bool has_key)
 
 static struct interaction *begin_served(struct connection *connection, int fd, uint64_t offset)
 {
+    const uint64_t now_ns = preload_now_ns();
     struct thread *thread = thread_get();
     struct interaction *interaction;
 
-    preload_config_refresh(preload_now_ns());
+    preload_config_refresh(now_ns);
     if (!connection_is_traced(connection, fd) || connection->role != ROLE_SERVER)
         return NULL;
-    interaction = interaction_make(connection, thread, offset);
+    interaction = interaction_make(connection, thread, offset, now_ns);
     if (!interaction)
         return NULL;
     begin_trace(interaction, connection_key(connection, fd) != 0);
-    blkin_span_set_start(&interaction->span, interaction->start_ns);
-    interaction_set_endpoints(interaction);
+    blkin_span_set_start(&interaction->span, now_ns);
+    if (!cause_is_plain(&interaction->span))
+        interaction_set_endpoints(interaction);
     file_interaction_begins(&interaction->files);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
     (void)interaction_put_at_hand(interaction);
@@ -65,19 +67,41 @@ static void passed(struct connection *connection, struct interaction *answered)
     }
 }
 
-void served_pass(struct connection *connection, struct interaction *answered)
+/* False: there is no room. */
+static bool put_passing(struct connection *connection, struct interaction *answered)
 {
+    interaction_hold(answered);
     for (unsigned i = 0; i < PASSING_MAX; i++) {
         struct interaction *none = NULL;
 
-        interaction_hold(answered);
         if (__atomic_compare_exchange_n(&connection->passing[i], &none, answered, false,
                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-            break;
-        interaction_let_go(answered);
+            return true;
     }
+    interaction_let_go(answered);
+    return false;
+}
+
+void served_pass(struct connection *connection, struct interaction *answered)
+{
+    (void)put_passing(connection, answered);
     passed(connection, answered); /* meanwhile */
     interaction_detach(answered);
+}
+
+/*
+ * The next request is here, so that what another thread has answered is over. To record it takes
+ * time, which is the next one's until that is answered: then served_end_passing() does it. (Not the
+ * thread that comes to read from the connection: it runs beside the request, on the CPU that the
+ * client needs for the answer.)
+ */
+static void is_over(struct connection *connection, struct interaction *answered)
+{
+    if (!preload_thread.round && answered->thread != preload_thread.thread &&
+        put_passing(connection, answered))
+        interaction_detach(answered);
+    else
+        interaction_finish(answered);
 }
 
 void served_end_passing(struct connection *connection)
@@ -88,6 +112,21 @@ void served_end_passing(struct connection *connection)
         if (!answered)
             continue;
         passed(connection, answered);
+        interaction_let_go(answered);
+    }
+}
+
+void served_drop_passing(struct connection *connection)
+{
+    for (unsigned i = 0; i < PASSING_MAX; i++) {
+        struct interaction *answered = interaction_in(&connection->passing[i]);
+
+        if (!answered)
+            continue;
+        if (!is_being_sent(connection, answered)) {
+            interaction_give_up(answered);
+            interaction_clear(&connection->passing[i], answered);
+        }
         interaction_let_go(answered);
     }
 }
@@ -125,7 +164,7 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
         *is_new = true;
     } else {
         if (interaction_phase(own) == PHASE_ANSWERED)
-            interaction_finish(own);
+            is_over(connection, own);
         *is_new = true;
     }
     interaction_let_go(own);
@@ -242,6 +281,12 @@ void served_has_written(struct connection *connection, pool_name written, size_t
         preload_thread.thread->writing = 0;
     /* answered before that, for who reads the next request */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
-    passed(connection, interaction);
+    if (count && count == wanted) {
+        served_end_passing(connection);
+        if (preload_thread.thread)
+            file_record_later(preload_thread.thread->later);
+    } else {
+        passed(connection, interaction);
+    }
     interaction_let_go(interaction);
 }

@@ -6,6 +6,7 @@
 #ifndef BLKIN_PRELOAD_THREAD_H
 #define BLKIN_PRELOAD_THREAD_H
 
+#include "file.h"
 #include "pool.h"
 #include "preload.h"
 
@@ -33,6 +34,8 @@ struct thread {
 
     pool_name
         writing; /* an interaction's answer just now; cancelled in it, the thread never says so */
+
+    struct file_later later[FILE_LATER_MAX]; /* the end of the process looks at them, too */
 
     struct interaction *lent; /* was current when the program set a span of its own; referenced */
     uint64_t random;          /* the state of thread_random() */

@@ -83,6 +83,11 @@ static void begin_write(struct socket_call *call, int fd, bool is_on)
     connection_let_go(connection);
 }
 
+static bool is_any_later(void)
+{
+    return preload_thread.thread && file_is_any_later(preload_thread.thread->later);
+}
+
 /* Nobody looks: where it is in the streams is all that is kept. */
 static void only_count(struct connection *connection, enum direction direction, size_t count)
 {
@@ -92,7 +97,8 @@ static void only_count(struct connection *connection, enum direction direction, 
     if (direction == DIRECTION_IN)
         direction = DIRECTION_UNSEEN;
     __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&connection->open, __ATOMIC_RELAXED) && !preload_thread.is_inside) {
+    if ((__atomic_load_n(&connection->open, __ATOMIC_RELAXED) || is_any_later()) &&
+        !preload_thread.is_inside) {
         const int saved_errno = preload_enter();
 
         interaction_abandon(connection);

@@ -22,7 +22,7 @@ static struct bytes bytes(const char *text)
 /* A request that this thread has taken now, begun so long ago. */
 static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 {
-    struct interaction *request = interaction_make(&server, thread_get(), 0);
+    struct interaction *request = interaction_make(&server, thread_get(), 0, preload_now_ns());
 
     request->phase = PHASE_REQUEST;
     request->start_ns -= age_ns;

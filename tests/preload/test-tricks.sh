@@ -59,6 +59,8 @@ trick greeting 2 :joined 2 :joined
 trick nothing 0 '' 0 ''
 trick files 3 :joined 3 :joined
 expected+=(files::1:below) # sendfile; what splice reads is not seen
+trick unfinished 1 :joined 1 :joined
+expected+=(unfinished::8) # the one without an answer has its calls, too
 trick results 1 '' 0 ''
 CONNECTIONS=${CONNECTIONS:-$(most_connections)}
 export CONNECTIONS

@@ -612,6 +612,41 @@ static void files(void)
     expect_end(fd);
 }
 
+static void *ends_process(void *nothing)
+{
+    exit(0);
+    return nothing;
+}
+
+/* 1 request, and one whose answer does not come, as another thread ends the process; 4 calls on a
+ * file for each. */
+static void unfinished(void)
+{
+    const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
+    char line[LINE + 1], answer[OUT];
+    pthread_t ender;
+
+    line_write(line, next_id(), 0, OUT);
+    for (int i = 0; i < 2; i++) {
+        give_all(0, ours, line, LINE);
+        if (!take_all(0, fd, answer, LINE))
+            fail("request");
+        for (int at = 0; at < 4; at++) {
+            if (pread(file, answer, OUT, at) != OUT)
+                fail("pread");
+        }
+        if (i == 1)
+            break;
+        give_all(0, fd, answer, OUT);
+        if (!take_all(0, ours, answer, OUT))
+            fail("answer");
+    }
+    if (pthread_create(&ender, NULL, ends_process, NULL) != 0)
+        fail("thread");
+    for (;;)
+        pause();
+}
+
 #define SHOW(call)                                                                  \
     do {                                                                            \
         errno = 77;                                                                 \
@@ -768,13 +803,25 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } tricks[] = {
-        {"raw-close", raw_close},   {"raw-reuse", raw_reuse},       {"dups", dups},
-        {"dup-over", dup_over},     {"raw-dup-over", raw_dup_over}, {"ranges", ranges},
-        {"passing", passing},       {"passing-back", passing_back}, {"exec-over", exec_over},
-        {"fork-over", fork_over},   {"vfork-close", vfork_close},   {"cancelling", cancelling},
-        {"signalling", signalling}, {"greeting", greeting},         {"nothing", nothing},
-        {"files", files},           {"results", results},           {"many", many}};
+    } tricks[] = {{"raw-close", raw_close},
+                  {"raw-reuse", raw_reuse},
+                  {"dups", dups},
+                  {"dup-over", dup_over},
+                  {"raw-dup-over", raw_dup_over},
+                  {"ranges", ranges},
+                  {"passing", passing},
+                  {"passing-back", passing_back},
+                  {"exec-over", exec_over},
+                  {"fork-over", fork_over},
+                  {"vfork-close", vfork_close},
+                  {"cancelling", cancelling},
+                  {"signalling", signalling},
+                  {"greeting", greeting},
+                  {"nothing", nothing},
+                  {"files", files},
+                  {"unfinished", unfinished},
+                  {"results", results},
+                  {"many", many}};
 
     if (argc != 3)
         return 2;
