@@ -19,8 +19,8 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
-from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from pushed import Pushed  # noqa: E402
+from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 NODES = os.path.join(os.environ["BUILD"], "tests/work/nodes")
