@@ -120,6 +120,8 @@ class Pushed:
     def test_pushed(self):
         self.begin_pushing("pushed")
         agent, me = self.agent(self.url), os.getpid()
+        late = f"kafka://{self.broker.address}/config-late"  # a topic that is made when there are agents
+        early = self.agent(late, "early")
         agent.wait_status(**{"from": "file", "state": "read"})
         self.assertFalse(agent.measures(me))
 
@@ -154,6 +156,9 @@ class Pushed:
         self.assertTrue(agent.measures(me))
         status, said = self.blkin_config("--show")
         self.assertEqual(status, 0)
+        early.wait_status(**{"from": "file"})
+        self.broker.create("config-late", cleanup_policy="compact")
+        self.assertEqual(self.push("cpu = 1s\n", url=late)[0], 0)
         self.assertIn("# hosts refuse it: line:1: ", said)
         self.assertIn('# "host not-this-host" at offset 4, written ', said)
         self.assertNotIn("\x1b", said)
@@ -171,6 +176,8 @@ class Pushed:
         agent.reload()
         self.assertEqual(agent.held(), (f"host {NAME}", "5"))
         agent.wait_measures(me)
+
+        early.wait_held("host *", 0)
 
         # what is removed holds no more
         for name, left in ((NAME, f"host {NAME[0]}*"), (f"{NAME[0]}*", "host *")):

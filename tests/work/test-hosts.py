@@ -182,7 +182,7 @@ class Hosts(Pushed, unittest.TestCase):
         for number in RUNS:
             with self.subTest(run=number):
                 is_at_once = number % 2 == 1
-                gap, said = self.run_with_kills(number, is_at_once, random.Random(f"{SEED}/{number}"))
+                gap, said = self.run_with_kills(number, random.Random(f"{SEED}/{number}"))
                 gaps[is_at_once].append(gap)
                 self.assertLessEqual(gap, SPARE_S + SESSION_S * (1 if is_at_once else 2), said)
         print_figure("fleet.exact", round(sum(map(len, gaps)) / len(RUNS), 4), "share", ">= 1",
