@@ -592,12 +592,13 @@ $(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
 $(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
 $(BUILD)/fuzz/fuzz-json: included = %/zipkin_json.c
 $(BUILD)/fuzz/fuzz-json: fuzz_pkgs = jansson
-$(BUILD)/fuzz/fuzz-config: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: $(addprefix babeltrace-plugin/,params.c output/http_url.c output/kafka_url.c) $(protocol_src) \
 	$(addprefix tools/config/,config.c file.c keys.c) tools/duration.c \
 	babeltrace-plugin/analysis/host_view.c $(addprefix tools/host/,definitions.c filter_rule.c settings.c)
-$(BUILD)/fuzz/fuzz-config: included = %/config.c
-$(BUILD)/fuzz/fuzz-config: fuzz_flags += -Itools
-$(BUILD)/fuzz/fuzz-config: fuzz_pkgs = $(tool_pkgs)
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: included = %/config.c
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: fuzz_flags += -Itools
+$(BUILD)/fuzz/fuzz-config $(BUILD)/fuzz/fuzz-pushed: fuzz_pkgs = $(tool_pkgs)
+$(BUILD)/fuzz/fuzz-pushed: tools/config/pushed.c
 # the whole sink, in traces of its own
 $(BUILD)/fuzz/fuzz-ctf: $(filter-out babeltrace-plugin/plugin.c,$(plugin_src))
 $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)

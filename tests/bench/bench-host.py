@@ -41,10 +41,12 @@ def measure_validity(seconds):
     for name, sources in SOURCES.items():
         of = [verdicts[source] for source in sources]
         worst, what = max(verdict.worst for verdict in of)
-        known, figures = (sum(getattr(verdict, count) for verdict in of) for count in ("known", "figures"))
+        known = sum(verdict.known for verdict in of)
+        unknown = [one for verdict in of for one in verdict.unknown]
+        print(f"bench-host: {name}: not known to {host_validity.LIMIT:.0%}:", *unknown, sep="\n  ", file=sys.stderr)
         put(f"valid_{name}", worst, "share", 0, f"<= {host_validity.LIMIT}", f"beside {' and '.join(sources)} over {seconds} s, beyond "
-            f"the resolution: the worst of {known}, of {figures} those that our samples around tell to {host_validity.WIDTH:.0%}, "
-            f"is {what}")
+            f"the resolution: the worst of {known}, of {known + len(unknown)} those that our samples tell to "
+            f"{host_validity.LIMIT:.0%}, is {what}")
 
 
 def measure_cost():

@@ -40,8 +40,12 @@ class Ours:
             self.process = subprocess.Popen([blkin, "host", "--print", "--json", "--every=100ms", *arguments], stdout=out)
         self.samples = {}
 
-    def has_begun(self):
-        return self.path.stat().st_size > 0
+    def has_sampled_since(self, when):
+        """Has it printed a sample of later than that? A busy machine may let it wait."""
+        with open(self.path, "rb") as file:
+            file.seek(max(self.path.stat().st_size - 16384, 0))
+            lines = file.read().split(b"\n")[1:-1]
+        return bool(lines) and json.loads(lines[-1])["monotonic"] > when
 
     def stop(self):
         """Samples: (group, instance) -> [(read not before, read not after, metrics, views)]."""
@@ -66,6 +70,11 @@ class Ours:
             return None
         values = [sample[2].get(key[2]) for sample in samples[first:last + 1]]
         return None if None in values else values
+
+    def times_around(self, key, began, ended):
+        """The times that around() has its values of."""
+        times = [sample[0] for sample in self.samples[key[:2]]]
+        return times[max(bisect.bisect_right(times, began) - 1, 0)], times[min(bisect.bisect_left(times, ended), len(times) - 1)]
 
     def at(self, key, when):
         samples = self.samples[key[:2]]
@@ -179,6 +188,8 @@ class Exporter:
 
 # ---- sysstat
 
+ATTEMPTS = 10
+QUICK = 3e7
 SECTOR = 512
 MS = 1e6
 RAW = {  # of `sadf -r`: the column that says what an instance is called, ours, and columns: our metric, factor, resolution
@@ -221,9 +232,18 @@ class Sysstat:
         self.times = []
 
     def record(self):
-        began = now()
-        subprocess.run([self.sadc, "-S", "XALL", "1", "1", self.path], check=True)
-        self.times.append((began, now()))
+        """Once more if it had to wait for a CPU: then it is not known when it read."""
+        before = self.path.read_bytes() if self.path.exists() else b""
+        for _ in range(ATTEMPTS):
+            self.path.unlink(missing_ok=True)
+            if before:
+                self.path.write_bytes(before)
+            began = now()
+            subprocess.run([self.sadc, "-S", "XALL", "1", "1", self.path], check=True)
+            ended = now()
+            if ended - began < QUICK:
+                break
+        self.times.append((began, ended))
 
     def readings(self):
         """The counters of both records, as they are in its file."""
@@ -308,6 +328,11 @@ class Pidstat:
         return ((self.began, ended - length), (self.began + length, ended)), growth, gauges
 
 
+# The kernel's count of resident pages, as it is in /proc/PID/stat, lacks what each CPU has not added to it yet: of files,
+# of shared and of other memory so many pages each. ps reads /proc/PID/status, which has the sum.
+RESIDENT = 3 * max(32, 2 * os.cpu_count()) * os.cpu_count() * os.sysconf("SC_PAGESIZE")
+
+
 def read_ps(names):
     """names: process -> its instance."""
     began = now()
@@ -317,7 +342,7 @@ def read_ps(names):
     for pid, *row in (map(int, line.split()) for line in text.splitlines()):
         for metric, factor, value in zip(("memory.usage", "memory.virtual", "thread.count", "paging.faults.minor",
                                           "paging.faults.major"), (1024, 1024, 1, 1, 1), row):
-            values["process", names[pid], f"process.{metric}"] = value * factor, 0
+            values["process", names[pid], f"process.{metric}"] = value * factor, RESIDENT if metric == "memory.usage" else 0
     return began, ended, values
 
 
@@ -394,13 +419,16 @@ class Cgroup:
                 yield (fields[0], fields[1]) if len(fields) == 2 else ("", fields[0])
 
     def remove(self):
+        """And what still runs in it."""
+        deadline = time.monotonic() + 60
         for folder in self.folders.values():
-            deadline = time.monotonic() + 10
-            while True:
+            while folder.exists() and time.monotonic() < deadline:
+                for pid in map(int, (folder / "cgroup.procs").read_text(encoding="ascii").split()):
+                    try:
+                        os.kill(pid, 9)
+                    except ProcessLookupError:
+                        pass
                 try:
                     folder.rmdir()
-                    break
                 except OSError:
-                    if time.monotonic() > deadline:
-                        break
                     time.sleep(0.05)

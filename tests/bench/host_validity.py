@@ -12,10 +12,11 @@ import subprocess
 import tempfile
 import time
 
-from host_readers import Cgroup, Exporter, Ours, Pidstat, Sysstat, output_of, read_ps
+from host_readers import Cgroup, Exporter, Ours, Pidstat, Sysstat, now, output_of, read_ps
 
-WIDTH = 0.04  # of a growth, that falls between the samples around its two readings: of what is less known it says nothing
-LIMIT = 0.02
+LIMIT = 0.02  # of a growth; it says nothing where more than that falls between our samples around its two readings
+ENDS = 4  # readings that may be first or last,
+SOON = 0.3  # so many seconds from one to the next
 GROUP = "blkin-validity"
 NAMES = ("fio", "stress-ng*", "iperf3")
 
@@ -85,8 +86,8 @@ class Verdict:
 
     def __init__(self, ours, source):
         self.ours, self.source = ours, source
-        self.values = self.figures = self.known = 0
-        self.outside, self.worst = [], (0, "none")
+        self.values = self.known = 0
+        self.outside, self.unknown, self.worst = [], [], (0, "none")
 
     def is_ours(self, key):
         """Of disks and interfaces, we have those that have done something; else it must be there."""
@@ -102,9 +103,13 @@ class Verdict:
             around = self.ours.around(key, began, ended)
             slack = resolution + (LIMIT * value if is_gauge(key) else 0)
             if not around or not min(around) - slack <= value <= max(around) + slack:
-                self.outside.append((*key, value, around))
+                self.outside.append((*key, value, around and (min(around), max(around))))
 
-    def judge(self, what, own, other, resolution):
+    def judge(self, what, width, own, other, resolution):
+        """width: of growth, that is not known to belong to the time between the readings."""
+        if width > LIMIT * abs(other):
+            self.unknown.append(what)
+            return
         difference = max(abs(own - other) - resolution, 0) / abs(other) if other else float(abs(own) > resolution)
         self.known += 1
         self.worst = max(self.worst, (difference, f"{what}: {own:.5g}, {self.source} {other:.5g}"))
@@ -116,11 +121,9 @@ class Verdict:
         if None in around:
             self.outside.append((*key, "no sample"))
             return
-        self.figures += 1
         width = sum(values[-1] - values[0] for values in around)
-        if width <= WIDTH * other:
-            own = [self.ours.at(key, sum(window) / 2) for window in windows]
-            self.judge(" ".join(key[1:]).strip(), own[1] - own[0], other, resolution)
+        own = [self.ours.at(key, sum(window) / 2) for window in windows]
+        self.judge(" ".join(key[1:]).strip(), width, own[1] - own[0], other, resolution)
 
     def compare_readings(self, first, last):
         for key, (value, resolution) in last[2].items():
@@ -128,11 +131,15 @@ class Verdict:
                 self.compare_growth(key, value - first[2][key][0], (first[:2], last[:2]), resolution + first[2][key][1])
 
     def compare_views(self, figures, windows):
+        """Of shares and rates: what they are of, is their mean times the time."""
+        between = [sum(window) / 2 for window in windows]
         for key, (value, resolution) in figures.items():
-            own = self.ours.mean(key, *(sum(window) / 2 for window in windows)) if self.is_ours(key) else None
-            if own is not None:
-                self.figures += 1
-                self.judge(" ".join(filter(None, (key[1], key[0] + "." + key[2]))), own, value, resolution)
+            if key[:2] not in self.ours.samples:
+                continue
+            (earliest, early), (late, latest) = (self.ours.times_around(key, *window) for window in windows)
+            least, own, most = (self.ours.mean(key, *times) * (times[1] - times[0]) / (between[1] - between[0])
+                                for times in ((early, late), between, (earliest, latest)))
+            self.judge(" ".join(filter(None, (key[1], key[0] + "." + key[2]))), most - least, own, value, resolution)
 
 
 COUNTERS = {}  # (group, metric) -> is it one?
@@ -157,7 +164,8 @@ def read_all(seconds, rounds, exporter, sysstat, cgroup, processes):
     sysstat.record()
     pidstat = Pidstat(processes, seconds)
     for i in range(rounds):
-        time.sleep(max(began + i * seconds / (rounds - 1) - time.monotonic(), 0))
+        due = seconds * i / (rounds - 1) if ENDS <= i < rounds - ENDS else i * SOON if i < ENDS else seconds + (i - rounds + 1) * SOON
+        time.sleep(max(began + due - time.monotonic(), 0))
         readings["node_exporter"].append(exporter.read())
         readings["ps"].append(read_ps(processes))
         readings["cgroup"].append(cgroup.read())
@@ -165,14 +173,14 @@ def read_all(seconds, rounds, exporter, sysstat, cgroup, processes):
     return readings, pidstat.growth()
 
 
-def measure(blkin, seconds, rounds=13):
+def measure(blkin, seconds, rounds=15):
     """Source -> Verdict."""
     learn_kinds(blkin)
     exporter, cgroup = Exporter(), Cgroup(GROUP)
     running = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        sysstat = Sysstat(str(folder / "sa"))
+        sysstat = Sysstat(folder / "sa")
         try:
             running = start(loads(folder, seconds), folder, cgroup)
             wait_for("the loads", lambda: len(named(["fio"])) >= 3 and len(named(["iperf3"])) == 2 and
@@ -180,10 +188,10 @@ def measure(blkin, seconds, rounds=13):
             time.sleep(2)  # fio lays out its files
             processes = named(NAMES)
             ours = Ours(blkin, folder / "ours", f"--process={','.join(NAMES)}", f"--cgroup={GROUP}")
-            wait_for("our first sample", ours.has_begun)
-            time.sleep(0.5)
+            wait_for("our first sample", lambda: ours.has_sampled_since(0))
             readings, pidstat = read_all(seconds, rounds, exporter, sysstat, cgroup, processes)
-            time.sleep(0.5)
+            ended = now()
+            wait_for("our last sample", lambda: ours.has_sampled_since(ended + 200_000_000))
             ours.stop()
         finally:
             exporter.stop()
@@ -194,7 +202,10 @@ def measure(blkin, seconds, rounds=13):
         for source, list_of in readings.items():
             for reading in list_of:
                 verdicts[source].look_at(reading)
-            verdicts[source].compare_readings(list_of[0], list_of[-1])
+            # those that took least time, of the first and the last ones
+            first, last = (min(some, key=lambda reading: reading[1] - reading[0])
+                           for some in (list_of[:ENDS], list_of[-ENDS:]))
+            verdicts[source].compare_readings(first, last)
         verdicts["sysstat"].compare_views(sysstat.figures(), sysstat.times)
         windows, growth, gauges = pidstat
         verdicts["pidstat"].look_at((*windows[1], gauges))

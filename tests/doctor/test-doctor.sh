@@ -424,6 +424,19 @@ wait_for 20 host "that all is well beside blkin host" host_is_well || {
     show_doctor
     exit 1
 }
+echo '1/1' >"$WORK/tail"
+# with_host KEY=VALUE...: what section [host] of the file has
+with_host() {
+    { echo '[host]' && printf '%s\n' "$@"; } >"$WORK/host.conf"
+}
+with_host disk=1500ms network=5s cpu=1m
+notes host.wait 'tail-wait-ms = 2000, and a span may wait 3000 ms for its host'\''s tags (disk is sampled each 1500 ms)' \
+    'tail sampling that does not wait for tags' --config="$WORK/host.conf" --tail-sampling="$WORK/tail"
+for well in --tail-wait-ms=3000 --host-min-ms=-1 --tail-wait-ms=2000; do
+    [ "$well" != --tail-wait-ms=2000 ] || with_host disk=1s
+    doctor --config="$WORK/host.conf" --tail-sampling="$WORK/tail" "$well"
+    [ -z "$(said host.wait note)" ] || fail "$well is long enough: $(said host.wait note)"
+done
 kill -STOP "${private_pid[host]}"
 notes host.service 'does not answer' 'a blkin host that hangs'
 [ -z "$(said host.settings bad)" ] || fail "one that hangs is said not to start"

@@ -92,4 +92,10 @@ wait_for 30 live "a session" status_is .session.state active || exit 1
 [ "$(status .host_metrics.state)" = off ] || fail "live says: $(status .host_metrics)"
 timeout 20 lttng list blkin | grep -q blkin:metric && fail "the session has blkin:metric"
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+
+# ---- tail sampling that does not wait for as long as a span waits for its host's samples is told of
+echo '1/1' >"$WORK/tail"
+start_live --tail-sampling="$WORK/tail" --tail-wait-ms=1999
+wait_for 20 live "a word about tail-wait-ms" live_says 'tail-wait-ms = 1999, and a span may wait 2000 ms' || exit 1
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 exit 0

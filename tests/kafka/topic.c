@@ -6,7 +6,7 @@
  *     topic BROKERS delete TOPIC
  *     topic BROKERS read TOPIC [NAME=VALUE]...     what is in it now: "PARTITION OFFSET LENGTH\n",
  *                                                  then the message and "\n", for each
- *     topic BROKERS produce TOPIC PARTITION        what is on stdin, as one message
+ *     topic BROKERS produce TOPIC PARTITION [KEY]  what is on stdin, as one message
  *     topic BROKERS trim TOPIC                     deletes what is in it, as retention does
  *
  * NAME=VALUE: of the topic; of librdkafka with read. Nothing takes longer than 60 s.
@@ -216,13 +216,14 @@ static void read_all(const char *brokers, const char *topic, char **args)
     rd_kafka_destroy(handle);
 }
 
-static void produce(const char *brokers, const char *topic, int partition)
+static void produce(const char *brokers, const char *topic, int partition, const char *key)
 {
     static char text[1 << 20];
     rd_kafka_t *handle = open_handle(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), brokers);
     const size_t length = fread(text, 1, sizeof(text), stdin);
 
     if (rd_kafka_producev(handle, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
+                          RD_KAFKA_V_KEY(key, key ? strlen(key) : 0),
                           RD_KAFKA_V_VALUE(text, length), RD_KAFKA_V_END) ||
         rd_kafka_flush(handle, LIMIT_MS))
         fail(topic, "cannot write to it");
@@ -269,7 +270,7 @@ int main(int argc, char **argv)
     else if (is_trim)
         trim(argv[1], argv[3]);
     else if (strcmp(argv[2], "produce") == 0)
-        produce(argv[1], argv[3], atoi(argv[4]));
+        produce(argv[1], argv[3], atoi(argv[4]), argc > 5 ? argv[5] : NULL);
     else
         administer(argv[1], argv[2], argv[3], argv + 4);
     return fflush(stdout) == 0 ? 0 : 1;

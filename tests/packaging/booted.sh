@@ -184,10 +184,18 @@ private() {
     done
     # what all programs read: sampling, and the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] || return
-    # in its chunks LTTng decides, and nobody else comes there
-    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*' \( -type f -o -type s \) -perm /077 |
-        grep . && return 1
+    # in its chunks and snapshots LTTng decides, and nobody else comes there
+    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*' ! -path '/run/blkin/service/record.alarm/*' \
+        ! -path '/var/lib/blkin/record/*/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
+}
+
+sampled() {
+    blkin status --json host | sed -n 's/.*"samples": \([0-9]*\).*/\1/p'
+}
+
+has_sampled() {
+    [ "$(sampled)" -ge "$1" ]
 }
 
 # What the host does: while a session records it, it is sampled.
@@ -196,6 +204,9 @@ samples() {
     lttng create samples --output="$HOME/samples" && lttng enable-event -s samples --userspace blkin:metric &&
         lttng start samples || return
     within 30 eval 'blkin status --json host | grep "\"state\": \"recording\""'
+    status=$?
+    # it counts from the event on, the session has them from its start on
+    [ $status = 0 ] && within 30 has_sampled $(($(sampled) + 1))
     status=$?
     lttng destroy samples
     [ $status = 0 ] && babeltrace2 ~/samples | grep -q 'group = "disk"\|group = "cpu"'
@@ -221,6 +232,7 @@ service() {
     check "blkin-$1: stops" systemctl stop "blkin-$1"
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
     [ "$1" != live ] || check "blkin-$1: leaves no session" no_session
+    [ "$1" != record ] || check "blkin-$1: leaves no snapshot of the alarm" eval '[ ! -e /run/blkin/service/record.alarm ]'
     journalctl --no-pager -b -u "blkin-$1" -n 60
 }
 

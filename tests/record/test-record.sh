@@ -119,6 +119,7 @@ make "fast 1"
 make "slow 250"
 four=$ID
 stop_part record TERM 20 || fail "status $? of SIGTERM"
+[ ! -e "$BLKIN_RUNTIME_DIR/record.alarm" ] || fail "a snapshot of the alarm is left: $(find "$BLKIN_RUNTIME_DIR/record.alarm")"
 has_spans "$four" || wait_for 1 - "what was slow before SIGTERM" true
 lttng list | grep -q 'blkin-record .*\[active snapshot\]' || fail "SIGTERM has ended the session: $(lttng list)"
 sessions=$("$PYTHON" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sessions"])' "$WORK/state/record.json")
@@ -156,6 +157,7 @@ judged=$(($(total traces_complete) + $(total traces_incomplete) + $(total traces
 
 # --end: nothing is left
 stop_part record TERM 20 || fail "status $? of SIGTERM"
+[ ! -e "$BLKIN_RUNTIME_DIR/record.alarm" ] || fail "a snapshot of the alarm is left: $(find "$BLKIN_RUNTIME_DIR/record.alarm")"
 make "slow 250"
 timeout 30 "$BUILD/bin/blkin" record --end >"$WORK/end.log" 2>&1 || fail "--end: $?: $(<"$WORK/end.log")"
 has_spans "$ID" || fail "--end has lost a slow request: $(<"$WORK/end.log")"

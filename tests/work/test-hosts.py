@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import otelcol_config  # noqa: E402
+from pushed import Pushed  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 NODES = os.path.join(os.environ["BUILD"], "tests/work/nodes")
@@ -130,7 +131,7 @@ class News:
         self.since = now
 
 
-class Hosts(unittest.TestCase):
+class Hosts(Pushed, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -308,7 +309,7 @@ class Hosts(unittest.TestCase):
         self.assertIn("system.cpu.time.user|", rows(root.document(), "all"))
         self.assertEqual(points(root.document(), "osd"), 0)
 
-    def test_pushed(self):
+    def test_otel_takes_them(self):
         """A real OpenTelemetry collector gets from the root what was sent: cumulative sums, and the window that is shown."""
         program = subprocess.run([os.environ["SRC"] + "/scripts/fetch-otelcol", "--cached"], stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()

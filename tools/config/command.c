@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "keys.h"
+#include "push.h"
 #include "output/http_url.h"
 
 #include <inttypes.h>
@@ -18,17 +19,21 @@ static const char usage[] =
     "usage: blkin config check [FILE]\n"
     "       blkin config show [--section=NAME] [--all] [--KEY=VALUE]...\n"
     "       blkin config keys\n"
+    "       blkin config push [--hosts=NAME] FILE | --show | --remove\n"
     "\n"
     "  check  is the configuration right? Each mistake is named, with its line\n"
     "  show   print the keys that are set, with values, and where each is from\n"
     "  keys   list all keys: default, section, and what a value may be\n"
+    "  push   put FILE into a topic that \"blkin host\" of all hosts, or of those whose\n"
+    "         NAME it is (a name or pattern, \"osd-*\"), takes lines from: config-topic\n"
     "\n"
     "  --section=NAME   what holds for the command of this name: live, rotate,\n"
     "                   record, hub, stat, work or host\n"
     "  --all            also print the keys that have their default\n"
+    "  --show           print what the topic has\n"
+    "  --remove         remove what it has for all hosts, or for NAME\n"
     "  --config=FILE    instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE      as for the command itself: a flag wins over the environment\n"
-    "                   (BLKIN_KEY), and that over the file\n"
+    "  --KEY=VALUE      wins over the environment (BLKIN_KEY), and that over the file\n"
     "  -h, --help       print this\n"
     "\n"
     "Exit status: 0 all is right; 1 it is not; 2 wrong usage.\n";
@@ -156,6 +161,8 @@ int config_command(int argc, char *argv[])
         return show(argc - 1, argv + 1);
     if (strcmp(command, "keys") == 0 && argc == 2)
         return list_keys();
-    fprintf(stderr, "%s: expected check, show or keys\n%s", argv[0], usage);
+    if (strcmp(command, "push") == 0)
+        return config_push(argc - 1, argv + 1, usage);
+    fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);
     return 2;
 }

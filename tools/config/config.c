@@ -39,7 +39,8 @@ struct config {
     bool is_for_other; /* of the command line, what belongs to another section is left out */
     const char *path;
     bool has_file;
-    const char *flags[KEYS_MAX]; /* of the command line, which come last */
+    const struct config_pushed *pushed; /* while it is read; NULL: none */
+    const char *flags[KEYS_MAX];        /* of the command line, which come last */
     unsigned errors;
     struct setting settings[KEYS_MAX];
     unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */
@@ -193,6 +194,21 @@ static void read_file(struct config *config)
         report(config, "%s%s", error.text,
                is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
     free(bytes);
+}
+
+/* As if they were the file's last lines; they are right. */
+static void read_pushed(struct config *config)
+{
+    const struct config_lines lines = {take_entry, take_bad_line, config};
+    const char *path = config->path;
+
+    if (!config->pushed)
+        return;
+    memset(config->lines, 0, sizeof(config->lines));
+    config->path = config->pushed->name;
+    config_file_parse(config->pushed->bytes, config->pushed->size, &lines);
+    config->path = path;
+    config->pushed = NULL;
 }
 
 /* ---- environment and flags ---------------------------------------------------------------------
@@ -402,7 +418,8 @@ static void fill_in_defaults(struct config *config)
  */
 
 static struct config *read_for(const struct config_request *request, int section, bool is_for_other,
-                               int argc, char *argv[], int *status)
+                               int argc, char *argv[], const struct config_pushed *pushed,
+                               int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -416,6 +433,7 @@ static struct config *read_for(const struct config_request *request, int section
     config->argv = argv;
     config->section = section;
     config->is_for_other = is_for_other;
+    config->pushed = pushed;
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
         config_free(config);
@@ -423,6 +441,7 @@ static struct config *read_for(const struct config_request *request, int section
         return NULL;
     }
     read_file(config);
+    read_pushed(config);
     read_environment(config);
     apply_flags(config);
     fill_in_defaults(config);
@@ -440,15 +459,20 @@ struct config *config_read(const struct config_request *request, int argc, char 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, section, false, argc, argv, status);
+    return read_for(request, section, false, argc, argv, NULL, status);
 }
 
 struct config *config_read_again(const struct config *config)
 {
+    return config_read_pushed(config, NULL);
+}
+
+struct config *config_read_pushed(const struct config *config, const struct config_pushed *pushed)
+{
     int status;
 
     return read_for(config->request, config->section, config->is_for_other, config->argc,
-                    config->argv, &status);
+                    config->argv, pushed, &status);
 }
 
 struct config *config_read_for(const struct config *config, const char *section)
@@ -457,7 +481,7 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(config->request, found, true, config->argc, config->argv, &status);
+    return read_for(config->request, found, true, config->argc, config->argv, NULL, &status);
 }
 
 void config_free(struct config *config)

@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include "host/wait.h"
 #include "process.h"
 #include "service/control.h"
 
@@ -258,6 +259,20 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
     }
 }
 
+/* ---- what becomes of it ---------------------------------------------------------------------- */
+
+static void check_wait(const struct doctor *doctor)
+{
+    struct config *const host = config_read_for(doctor->config, "host");
+    struct error why;
+
+    if (host && !host_wait_is_short_enough(doctor->config, host, &why)) {
+        saw(doctor, LEVEL_NOTE, "host.wait", "%s", why.text);
+        mend(doctor, "a longer tail-wait-ms, or shorter periods in section [host] of blkin.conf");
+    }
+    config_free(host);
+}
+
 void check_metrics(const struct doctor *doctor)
 {
     bool is_there;
@@ -268,4 +283,5 @@ void check_metrics(const struct doctor *doctor)
     check_metrics_wanted(doctor, is_there);
     check_pressure(doctor);
     check_processes(doctor, pid);
+    check_wait(doctor);
 }

@@ -19,6 +19,7 @@ void check_work(const struct doctor *doctor)
 #include "output/kafka_conf.h"
 #include "output/otlp_decode.h"
 #include "output/otlp_points.h"
+#include "service/kafka_settings.h"
 #include "service/say.h"
 
 #include <inttypes.h>
@@ -42,42 +43,6 @@ struct kafka {
 };
 
 /* ---- settings, as a broker has them ---------------------------------------------------------- */
-
-/* Calls for each setting. Returns false if they are not told. */
-static bool ask_settings(const struct kafka *kafka, rd_kafka_ResourceType_t type, const char *name,
-                         void (*take)(void *context, const char *key, const char *value),
-                         void *context)
-{
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka->client);
-    rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(type, name);
-    const rd_kafka_ConfigResource_t **told;
-    rd_kafka_event_t *event;
-    size_t count = 0;
-
-    rd_kafka_DescribeConfigs(kafka->client, &resource, 1, NULL, queue);
-    event = rd_kafka_queue_poll(queue, ASK_MS);
-    if (event && !rd_kafka_event_error(event)) {
-        told = rd_kafka_DescribeConfigs_result_resources(
-            rd_kafka_event_DescribeConfigs_result(event), &count);
-        if (count == 1 && !rd_kafka_ConfigResource_error(told[0])) {
-            const rd_kafka_ConfigEntry_t **entries =
-                rd_kafka_ConfigResource_configs(told[0], &count);
-
-            for (size_t i = 0; i < count; i++) {
-                const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-
-                take(context, rd_kafka_ConfigEntry_name(entries[i]), value ? value : "");
-            }
-        } else {
-            count = 0;
-        }
-    }
-    if (event)
-        rd_kafka_event_destroy(event);
-    rd_kafka_ConfigResource_destroy(resource);
-    rd_kafka_queue_destroy(queue);
-    return count > 0;
-}
 
 struct settings {
     char time[32], cleanup[32]; /* of a topic */
@@ -124,7 +89,7 @@ static void check_input_settings(const struct kafka *kafka, const struct wanted 
     const char *topic = wanted->topic;
     struct settings settings = {.message_bytes = INT64_MAX};
 
-    if (!ask_settings(kafka, RD_KAFKA_RESOURCE_TOPIC, topic, take_setting, &settings)) {
+    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, topic, take_setting, &settings)) {
         saw(kafka->doctor, LEVEL_NOTE, wanted->time_id,
             "the brokers do not tell the topic's settings");
         mend(kafka->doctor,
@@ -153,8 +118,8 @@ static void check_deltas_settings(const struct kafka *kafka)
 {
     struct settings settings = {.retention_ms = -1};
 
-    if (!kafka->has_deltas ||
-        !ask_settings(kafka, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas, take_setting, &settings))
+    if (!kafka->has_deltas || !kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas,
+                                              take_setting, &settings))
         return;
     if (strstr(settings.cleanup, "compact")) {
         saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
@@ -177,7 +142,7 @@ static void check_transactions(const struct kafka *kafka)
     char broker[16];
 
     (void)snprintf(broker, sizeof(broker), "%d", (int)kafka->a_broker);
-    if (!ask_settings(kafka, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
+    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
         saw(kafka->doctor, LEVEL_NOTE, "transactions.log",
             "the brokers do not tell their settings");
         mend(kafka->doctor, "see yourself that transaction.state.log.replication.factor is at most "

@@ -203,7 +203,7 @@ static void put_io(struct reading *reading, size_t reads, bool is_v1)
     struct piece line;
     struct piece device;
     struct piece rest;
-    struct piece word;
+    struct piece word = {"", ""};
 
     while (lines_next(&host->lines, &line)) {
         rest = line;

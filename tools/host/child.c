@@ -8,6 +8,7 @@
 #include "monotonic.h"
 #include "service.h"
 #include "service/say.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,11 +28,16 @@ static int run(void *argument)
 {
     const struct host_child *host = argument;
     struct config *config;
+    struct error late;
 
     (void)unsetenv("NOTIFY_SOCKET");
     (void)unsetenv("WATCHDOG_USEC");
     config = config_read_for(host->config, "host");
-    return config ? host_serve(config) : 2;
+    if (!config)
+        return 2;
+    if (!host_wait_is_short_enough(host->config, config, &late))
+        say(BT_LOGGING_LEVEL_WARNING, "%s", late.text);
+    return host_serve(config);
 }
 
 static void begin(void *context)

@@ -12,6 +12,7 @@
 #include "recording.h"
 #include "sample.h"
 #include "send.h"
+#include "service/config_topic.h"
 #include "service/control.h"
 #include "service/notify.h"
 #include "service/say.h"
@@ -37,7 +38,8 @@ struct service {
     struct host_filter *filter;
     struct host_recording recording;
     struct host_keep keep;
-    struct host_send *send; /* NULL: to nobody */
+    struct host_send *send;     /* NULL: to nobody */
+    struct config_topic *topic; /* NULL: the configuration is the file's alone */
     struct timer tick;
     struct watchdog watchdog;
     int64_t start_ns;
@@ -64,6 +66,7 @@ static json_t *status_json(struct service *service)
     const struct host_filter_counts filtered = host_filter_counts(service->filter);
     const struct host_keep_counts kept = service->keep.counts;
     json_t *sent = host_send_json(service->send);
+    json_t *configuration = config_topic_json(service->topic);
     json_t *json = json_pack(
         "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
         "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
@@ -78,6 +81,8 @@ static json_t *status_json(struct service *service)
 
     if (sent)
         (void)json_object_set_new(json, "sent", sent);
+    if (configuration)
+        (void)json_object_set_new(json, "configuration", configuration);
     return json;
 }
 
@@ -265,29 +270,81 @@ static void tick(void *context)
 
 /* ---- another configuration ------------------------------------------------------------------- */
 
-static const char *take_configuration(struct service *service)
+/* Takes config, or frees it: then returns false with error set, and the old one holds. */
+static bool change_to(struct service *service, struct config *config, struct error *error)
 {
-    struct config *config = config_read_again(service->config);
-    struct error error = {""};
+    struct error ignored;
 
-    if (!config)
-        return "the configuration is wrong, the old one holds: see `blkin config check`, and what "
-               "the service has said";
     host_send_close(service->send); /* it has the port */
     service->send = NULL;
-    if (!host_send_open(config, service->loop, &service->send, &error) ||
-        !open_host(service, config, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    if (!host_send_open(config, service->loop, &service->send, error) ||
+        !open_host(service, config, error)) {
         host_send_close(service->send);
-        (void)host_send_open(service->config, service->loop, &service->send, &error);
+        (void)host_send_open(service->config, service->loop, &service->send, &ignored);
         config_free(config);
-        return "the configuration is wrong, the old one holds: see what the service has said";
+        return false;
     }
     say_open("blkin host", config_text(config, "log-level"));
     config_free(service->config);
     service->config = config;
     timer_set(service->loop, &service->tick, 0);
-    return NULL;
+    return true;
+}
+
+/* What a topic has. */
+static bool apply(void *context, const struct config_pushed *lines, struct error *error)
+{
+    struct service *service = context;
+    struct config *config = config_read_pushed(service->config, lines);
+
+    error_set(error, "the file is wrong, see `blkin config check`");
+    return config && change_to(service, config, error);
+}
+
+/* config, or the same with the topic's lines; NULL after it has said why. */
+static struct config *add_lines(struct config *config, const struct config_topic *topic)
+{
+    struct config_pushed lines;
+    struct config *with = config;
+
+    if (config && config_topic_lines(topic, &lines)) {
+        with = config_read_pushed(config, &lines);
+        config_free(config);
+    }
+    return with;
+}
+
+/* The one that the configuration names: ours, if that is well. */
+static bool find_topic(struct service *service, const struct config *config,
+                       struct config_topic **topic, struct error *error)
+{
+    const struct config_topic_service ours = {"host", apply, service};
+
+    *topic = service->topic;
+    return config_topic_is_of(service->topic, config) ||
+           config_topic_open(config, &ours, service->loop, topic, error);
+}
+
+static const char *take_configuration(struct service *service)
+{
+    struct config *config = config_read_again(service->config);
+    struct config_topic *topic = service->topic, *unused;
+    struct error error = {""};
+
+    if (!config || !find_topic(service, config, &topic, &error)) {
+        config_free(config);
+    } else if ((config = add_lines(config, topic)) && change_to(service, config, &error)) {
+        unused = topic == service->topic ? NULL : service->topic;
+        service->topic = topic;
+        config_topic_close(unused);
+        return NULL;
+    }
+    if (error.text[0])
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    if (topic != service->topic)
+        config_topic_close(topic);
+    return "the configuration is wrong, the old one holds: see `blkin config check`, and what the "
+           "service has said";
 }
 
 static json_t *reload_service(struct service *service)
@@ -320,6 +377,13 @@ static int run(struct service *service)
 {
     struct error error;
 
+    if (!find_topic(service, service->config, &service->topic, &error)) {
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        return 1;
+    }
+    service->config = add_lines(service->config, service->topic);
+    if (!service->config)
+        return 1;
     if (!open_host(service, service->config, &error) ||
         !host_send_open(service->config, service->loop, &service->send, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
@@ -357,6 +421,7 @@ int host_serve(struct config *config)
         if (service->control)
             control_close(service->control);
         host_keep_close(&service->keep);
+        config_topic_close(service->topic);
         loop_free(service->loop);
         host_send_close(service->send);
         host_close(service->host);

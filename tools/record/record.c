@@ -227,7 +227,7 @@ static void end_sessions(struct agent *agent)
 static void step_to_end(struct agent *agent)
 {
     const bool runs = agent->kept.sender.child.pid || agent->kept.looker.child.pid ||
-                      agent->incomplete.child.pid || agent->is_fetching;
+                      agent->incomplete.child.pid || agent->watcher.child.pid || agent->is_fetching;
 
     if (is_drained(agent))
         end_children(agent);
@@ -413,6 +413,11 @@ static void start_sessions(struct agent *agent)
         sessions_start(&agent->sessions);
 }
 
+static void watcher_is_over(void *context)
+{
+    agent_step(context);
+}
+
 static void start_watcher(struct agent *agent)
 {
     struct watcher *watcher = &agent->watcher;
@@ -424,6 +429,7 @@ static void start_watcher(struct agent *agent)
     watcher->begins = alarms_begin;
     watcher->alarm = alarms_take;
     watcher->polled = alarms_polled;
+    watcher->over = watcher_is_over;
     watcher->context = agent;
     watcher_start(watcher);
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define LATE_MS  15000 /* and a poll: then it hangs, with LTTng */
+#define END_MS   2000  /* for the poll that is under way */
 #define AGAIN_MS 1000
 #define LOOK_MS  45000 /* how often it looks whether the session stands still */
 
@@ -97,23 +98,34 @@ static void poll_once(struct watcher *watcher, struct polling *polling)
     tell(watcher, &record);
 }
 
+static volatile sig_atomic_t is_told_to_end;
+
+static void take_end(int number)
+{
+    (void)number;
+    is_told_to_end = 1;
+}
+
+/* Not in the middle of a poll: LTTng would go on, and leave its snapshot to nobody. */
 static int run_watcher(void *argument)
 {
+    const struct sigaction on_end = {.sa_handler = take_end, .sa_flags = SA_RESTART};
     struct watcher *watcher = argument;
     struct polling polling = {alarm_reader_new(), true, clock_ms() + LOOK_MS, {0}};
 
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigaction(SIGTERM, &on_end, NULL);
     privileges_give_up();
     for (size_t i = 0; polling.reader && i < watcher->heard->count; i++)
         alarm_reader_knows(polling.reader, watcher->heard->programs[i].pid,
                            watcher->heard->programs[i].last);
-    while (polling.reader) {
+    while (polling.reader && !is_told_to_end) {
         const int64_t begun_ms = clock_ms();
         int64_t left_ms;
 
         poll_once(watcher, &polling);
         left_ms = begun_ms + watcher->poll_ms - clock_ms();
-        if (left_ms > 0)
+        if (left_ms > 0 && !is_told_to_end)
             (void)nanosleep(&(struct timespec){left_ms / 1000, left_ms % 1000 * 1000000}, NULL);
     }
     return 1;
@@ -159,8 +171,11 @@ static void ended(void *context, int status)
     (void)status;
     ready(watcher, 0); /* what it has written */
     close_pipe(watcher);
-    if (watcher->is_stopping)
+    if (watcher->is_stopping) {
+        timer_clear(watcher->loop, &watcher->timer);
+        watcher->over(watcher->context);
         return;
+    }
     say(BT_LOGGING_LEVEL_WARNING, "the watcher of the alarm has ended: again");
     timer_set(watcher->loop, &watcher->timer, AGAIN_MS);
 }
@@ -207,6 +222,8 @@ void watcher_stop(struct watcher *watcher)
 {
     watcher->is_stopping = true;
     timer_clear(watcher->loop, &watcher->timer);
-    if (watcher->child.pid)
-        (void)kill(watcher->child.pid, SIGKILL);
+    if (!watcher->child.pid)
+        return;
+    (void)kill(watcher->child.pid, SIGTERM);
+    timer_set(watcher->loop, &watcher->timer, END_MS);
 }

@@ -26,6 +26,7 @@ struct watcher {
     void (*begins)(void *context); /* a new child: what the last one has told may come again */
     void (*alarm)(void *context, const struct alarm *alarm);
     void (*polled)(void *context, const struct watcher_poll *poll);
+    void (*over)(void *context); /* after watcher_stop(): the child has ended */
     void *context;
     /* its own */
     struct child child;
@@ -36,6 +37,7 @@ struct watcher {
 };
 
 void watcher_start(struct watcher *watcher);
+/* Its child ends after the poll that is under way, or is killed. */
 void watcher_stop(struct watcher *watcher);
 
 #endif

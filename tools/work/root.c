@@ -10,7 +10,6 @@
 #include "root.h"
 
 #include "config/config.h"
-#include "delta_topic.h"
 #include "merged.h"
 #include "merged_page.h"
 #include "monotonic.h"
@@ -22,6 +21,7 @@
 #include "service/notify.h"
 #include "service/say.h"
 #include "service/show_json.h"
+#include "service/topic.h"
 
 #include <errno.h>
 #include <math.h>
@@ -62,8 +62,8 @@ struct root {
     struct control *control;
     struct metrics *metrics;
     struct merged *merged;
-    struct delta_topic *topic;
-    int64_t offsets[DELTA_PARTITIONS_MAX]; /* what to read next; -1: not known */
+    struct topic *topic;
+    int64_t offsets[TOPIC_PARTITIONS_MAX]; /* what to read next; -1: not known */
     char shown[1100];                      /* of the topic */
     char state_path[4100];
     bool is_ready; /* all has been read that there was at the start */
@@ -78,7 +78,7 @@ struct root {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool take_message(void *context, const struct delta_message *message)
+static bool take_message(void *context, const struct topic_message *message)
 {
     struct root *root = context;
     const int64_t log_ns = message->log_ns ? message->log_ns : wall_clock_ns();
@@ -120,13 +120,16 @@ static bool find_topic(struct root *root, struct error *error)
     else if (!name || !*name)
         error_set(error, "deltas: expected the name of the topic that the workers write");
     else
-        return delta_topic_show(input, name, root->shown, sizeof(root->shown), error);
+        return topic_show(input, name, root->shown, sizeof(root->shown), error);
     return false;
 }
 
 static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
 {
-    const struct delta_topic_options options = {
+    const struct topic_options options = {
+        .parameter = "input",
+        .client_id = "blkin-work-root",
+        .fetch_wait_ms = "500",
         .brokers_url = config_text(root->config, "input"),
         .name = config_text(root->config, "deltas"),
         .kafka_file = config_text(root->config, "kafka-file"),
@@ -137,7 +140,7 @@ static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
         .context = root,
     };
 
-    root->topic = delta_topic_open(&options, error);
+    root->topic = topic_open(&options, error);
     return root->topic != NULL;
 }
 
@@ -146,14 +149,14 @@ static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
 static bool read_until_end(struct root *root, struct error *error)
 {
     int64_t until_ms = clock_ms() + ONCE_LIMIT_MS;
-    struct pollfd fd = {delta_topic_fd(root->topic), POLLIN, 0};
+    struct pollfd fd = {topic_fd(root->topic), POLLIN, 0};
     uint64_t seen = 0;
     bool has_more;
 
-    while (!delta_topic_is_at_end(root->topic)) {
-        if (delta_topic_partitions(root->topic) == 0)
-            delta_topic_look(root->topic, LOOK_LIMIT_MS);
-        if (!delta_topic_read(root->topic, &has_more)) {
+    while (!topic_is_at_end(root->topic)) {
+        if (topic_partitions(root->topic) == 0)
+            topic_look(root->topic, LOOK_LIMIT_MS);
+        if (!topic_read(root->topic, &has_more)) {
             error_set(error, "out of memory");
             return false;
         }
@@ -162,8 +165,8 @@ static bool read_until_end(struct root *root, struct error *error)
         seen = root->merged->messages;
         if (clock_ms() > until_ms) {
             error_set(error, "%s",
-                      delta_topic_problem(root->topic) ? delta_topic_problem(root->topic)
-                                                       : "the brokers do not answer");
+                      topic_problem(root->topic) ? topic_problem(root->topic)
+                                                 : "the brokers do not answer");
             return false;
         }
         if (!has_more)
@@ -228,13 +231,13 @@ static int run_once(struct root *root, int64_t since_ns, bool is_json)
     struct error error = {"cannot write"};
     bool is_right;
 
-    for (int i = 0; i < DELTA_PARTITIONS_MAX; i++)
+    for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
         root->offsets[i] = -1;
     is_right = find_topic(root, &error) && open_topic(root, since_ns, &error) &&
                read_until_end(root, &error) && print_once(root, is_json);
     if (!is_right)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-    delta_topic_close(root->topic);
+    topic_close(root->topic);
     return is_right ? 0 : 1;
 }
 
@@ -256,7 +259,7 @@ static char *document(void *context)
 
 static json_t *status_json(const struct root *root)
 {
-    const char *problem = delta_topic_problem(root->topic);
+    const char *problem = topic_problem(root->topic);
     json_t *json = json_pack("{ss, ss, sI, ss}", "mode", ROOT_SERVICE, "version", BLKIN_RELEASE,
                              "pid", (json_int_t)getpid(), "state",
                              problem          ? "waiting"
@@ -335,7 +338,7 @@ static void save(void *context)
 /* Once when it begins, and once when it is over. */
 static void tell_problem(struct root *root)
 {
-    const char *problem = delta_topic_problem(root->topic);
+    const char *problem = topic_problem(root->topic);
 
     if (problem && strncmp(problem, root->told, sizeof(root->told) - 1) != 0) {
         say(BT_LOGGING_LEVEL_WARNING, "%s", problem);
@@ -361,11 +364,11 @@ static void read_some(void *context)
     struct root *root = context;
     bool has_more;
 
-    if (!delta_topic_read(root->topic, &has_more)) {
+    if (!topic_read(root->topic, &has_more)) {
         loop_stop(root->loop);
         return;
     }
-    if (!root->is_ready && delta_topic_is_at_end(root->topic))
+    if (!root->is_ready && topic_is_at_end(root->topic))
         become_ready(root);
     if (has_more)
         timer_set(root->loop, &root->more, 0);
@@ -381,10 +384,9 @@ static void look(void *context)
 {
     struct root *root = context;
 
-    delta_topic_look(root->topic, LOOK_LIMIT_MS);
+    topic_look(root->topic, LOOK_LIMIT_MS);
     tell_problem(root);
-    timer_set(root->loop, &root->look,
-              delta_topic_partitions(root->topic) ? LOOK_LATER_MS : LOOK_MS);
+    timer_set(root->loop, &root->look, topic_partitions(root->topic) ? LOOK_LATER_MS : LOOK_MS);
     read_some(root);
 }
 
@@ -476,7 +478,7 @@ static bool open_displays(struct root *root, struct error *error)
 static bool serve(struct root *root)
 {
     notify("READY=1");
-    root->watched = (struct watched){delta_topic_fd(root->topic), POLLIN, ready, root, NULL};
+    root->watched = (struct watched){topic_fd(root->topic), POLLIN, ready, root, NULL};
     loop_watch(root->loop, &root->watched);
     root->look = (struct timer){.due = look, .context = root};
     root->more = (struct timer){.due = read_some, .context = root};
@@ -512,7 +514,7 @@ static int run(struct root *root)
     if (is_right)
         save(root);
     metrics_close(root->metrics);
-    delta_topic_close(root->topic);
+    topic_close(root->topic);
     if (root->control)
         control_close(root->control);
     loop_free(root->loop);

@@ -16,9 +16,9 @@
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void load_offsets(const json_t *array, int64_t offsets[DELTA_PARTITIONS_MAX])
+static void load_offsets(const json_t *array, int64_t offsets[TOPIC_PARTITIONS_MAX])
 {
-    for (size_t i = 0; i < DELTA_PARTITIONS_MAX; i++) {
+    for (size_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
         const json_t *offset = json_array_get(array, i);
 
         offsets[i] = json_is_integer(offset) ? json_integer_value(offset) : -1;
@@ -47,7 +47,7 @@ static enum root_state load(const json_t *json, const char *path, const char *to
 }
 
 enum root_state root_state_load(const char *path, const char *topic, struct merged *merged,
-                                int64_t offsets[DELTA_PARTITIONS_MAX], struct error *error)
+                                int64_t offsets[TOPIC_PARTITIONS_MAX], struct error *error)
 {
     enum root_state state;
     json_error_t cause;
@@ -73,11 +73,11 @@ enum root_state root_state_load(const char *path, const char *topic, struct merg
 
 /* A topic's name has nothing that JSON would have to escape: see kafka_url.h. */
 static char *state_text(const char *topic, const struct merged *merged,
-                        const int64_t offsets[DELTA_PARTITIONS_MAX], int64_t now_ns)
+                        const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns)
 {
     char *document = merged_document(merged, now_ns);
     struct printer text = {.has_failed = !document};
-    int last = DELTA_PARTITIONS_MAX;
+    int last = TOPIC_PARTITIONS_MAX;
 
     while (last > 0 && offsets[last - 1] < 0)
         last--;
@@ -109,7 +109,7 @@ static bool write_all(int fd, const char *text)
 }
 
 bool root_state_save(const char *path, const char *topic, const struct merged *merged,
-                     const int64_t offsets[DELTA_PARTITIONS_MAX], int64_t now_ns,
+                     const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns,
                      struct error *error)
 {
     char *text = state_text(topic, merged, offsets, now_ns);

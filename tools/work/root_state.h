@@ -8,8 +8,8 @@
 #ifndef BLKIN_TOOLS_WORK_ROOT_STATE_H
 #define BLKIN_TOOLS_WORK_ROOT_STATE_H
 
-#include "delta_topic.h"
 #include "merged.h"
+#include "service/topic.h"
 
 enum root_state { STATE_READ, STATE_NONE, STATE_DAMAGED, STATE_OF_ANOTHER, STATE_NO_MEMORY };
 
@@ -19,11 +19,11 @@ enum root_state { STATE_READ, STATE_NONE, STATE_DAMAGED, STATE_OF_ANOTHER, STATE
  * and merged is to be made anew.
  */
 enum root_state root_state_load(const char *path, const char *topic, struct merged *merged,
-                                int64_t offsets[DELTA_PARTITIONS_MAX], struct error *error);
+                                int64_t offsets[TOPIC_PARTITIONS_MAX], struct error *error);
 
 /* Returns false with error set; the old file is still there then. */
 bool root_state_save(const char *path, const char *topic, const struct merged *merged,
-                     const int64_t offsets[DELTA_PARTITIONS_MAX], int64_t now_ns,
+                     const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns,
                      struct error *error);
 
 #endif

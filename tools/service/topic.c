@@ -1,12 +1,12 @@
 /*
- * The topic of deltas.
+ * A topic of Kafka.
  *
  * A partition at a time is started, without a group: who reads all has nothing to share, and what
  * was read he keeps himself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "delta_topic.h"
+#include "topic.h"
 
 #include "output/kafka_url.h"
 
@@ -14,8 +14,8 @@
 
 #define FILE_NAME "kafka-file"
 
-bool delta_topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
-                      struct error *error)
+bool topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
+                struct error *error)
 {
     struct kafka_url url;
 
@@ -27,50 +27,56 @@ bool delta_topic_show(const char *brokers_url, const char *name, char *shown, si
 
 #ifndef HAS_KAFKA
 
-struct delta_topic *delta_topic_open(const struct delta_topic_options *options, struct error *error)
+struct topic *topic_open(const struct topic_options *options, struct error *error)
 {
     (void)options;
     error_set(error, "kafka:// is not in this build: build it with librdkafka");
     return NULL;
 }
 
-void delta_topic_close(struct delta_topic *topic)
+void topic_close(struct topic *topic)
 {
     (void)topic;
 }
 
-int delta_topic_fd(const struct delta_topic *topic)
+int topic_fd(const struct topic *topic)
 {
     (void)topic;
     return -1;
 }
 
-bool delta_topic_read(struct delta_topic *topic, bool *has_more)
+bool topic_read(struct topic *topic, bool *has_more)
 {
     (void)topic;
     *has_more = false;
     return false;
 }
 
-void delta_topic_look(struct delta_topic *topic, int limit_ms)
+void topic_look(struct topic *topic, int limit_ms)
 {
     (void)topic;
     (void)limit_ms;
 }
 
-int32_t delta_topic_partitions(const struct delta_topic *topic)
-{
-    (void)topic;
-    return 0;
-}
-
-bool delta_topic_is_at_end(const struct delta_topic *topic)
+bool topic_read_first(struct topic *topic)
 {
     (void)topic;
     return false;
 }
 
-const char *delta_topic_problem(const struct delta_topic *topic)
+int32_t topic_partitions(const struct topic *topic)
+{
+    (void)topic;
+    return 0;
+}
+
+bool topic_is_at_end(const struct topic *topic)
+{
+    (void)topic;
+    return false;
+}
+
+const char *topic_problem(const struct topic *topic)
 {
     (void)topic;
     return NULL;
@@ -80,8 +86,8 @@ const char *delta_topic_problem(const struct delta_topic *topic)
 
 #include "monotonic.h"
 #include "output/kafka_conf.h"
-#include "service/kafka_log.h"
-#include "service/say.h"
+#include "kafka_log.h"
+#include "say.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -93,13 +99,13 @@ const char *delta_topic_problem(const struct delta_topic *topic)
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
-struct delta_topic {
-    struct delta_topic_options options;
+struct topic {
+    struct topic_options options;
     char name[250];
     struct kafka_url url;
     char shown[1100];
-    int64_t offsets[DELTA_PARTITIONS_MAX];
-    enum partition_state states[DELTA_PARTITIONS_MAX];
+    int64_t offsets[TOPIC_PARTITIONS_MAX];
+    enum partition_state states[TOPIC_PARTITIONS_MAX];
     int32_t partitions; /* that there are; 0: not known yet */
     rd_kafka_t *consumer;
     rd_kafka_topic_t *topic;
@@ -110,14 +116,14 @@ struct delta_topic {
 
 /* ---- what is wrong --------------------------------------------------------------------------- */
 
-static void set_problem(struct delta_topic *topic, rd_kafka_resp_err_t code, const char *reason)
+static void set_problem(struct topic *topic, rd_kafka_resp_err_t code, const char *reason)
 {
     kafka_describe(&topic->problem, topic->shown, code, reason, FILE_NAME);
 }
 
 static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
 {
-    struct delta_topic *topic = context;
+    struct topic *topic = context;
 
     (void)handle;
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && topic->problem.text[0])
@@ -125,7 +131,7 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
     set_problem(topic, (rd_kafka_resp_err_t)code, reason);
 }
 
-const char *delta_topic_problem(const struct delta_topic *topic)
+const char *topic_problem(const struct topic *topic)
 {
     return topic->problem.text[0] ? topic->problem.text : NULL;
 }
@@ -133,8 +139,7 @@ const char *delta_topic_problem(const struct delta_topic *topic)
 /* ---- partitions ------------------------------------------------------------------------------ */
 
 /* By the time; where nothing is as new as that, its end. Returns false with the problem set. */
-static bool offset_since(struct delta_topic *topic, int32_t partition, int limit_ms,
-                         int64_t *offset)
+static bool offset_since(struct topic *topic, int32_t partition, int limit_ms, int64_t *offset)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_t *one =
@@ -152,7 +157,7 @@ static bool offset_since(struct delta_topic *topic, int32_t partition, int limit
     return !code;
 }
 
-static bool start(struct delta_topic *topic, int32_t partition, int limit_ms)
+static bool start(struct topic *topic, int32_t partition, int limit_ms)
 {
     int64_t offset = topic->offsets[partition];
 
@@ -175,7 +180,7 @@ static bool is_of_no_broker(rd_kafka_resp_err_t code)
 }
 
 /* How many partitions there are; -1 with the problem set. */
-static int32_t ask_partitions(struct delta_topic *topic, int limit_ms)
+static int32_t ask_partitions(struct topic *topic, int limit_ms)
 {
     const struct rd_kafka_metadata *metadata = NULL;
     rd_kafka_resp_err_t code =
@@ -193,16 +198,16 @@ static int32_t ask_partitions(struct delta_topic *topic, int limit_ms)
     return count;
 }
 
-void delta_topic_look(struct delta_topic *topic, int limit_ms)
+void topic_look(struct topic *topic, int limit_ms)
 {
     int32_t count;
 
     (void)rd_kafka_poll(topic->consumer, 0);
     count = ask_partitions(topic, limit_ms);
-    if (count > DELTA_PARTITIONS_MAX) {
+    if (count > TOPIC_PARTITIONS_MAX) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
-            topic->shown, (int)count, DELTA_PARTITIONS_MAX);
-        count = DELTA_PARTITIONS_MAX;
+            topic->shown, (int)count, TOPIC_PARTITIONS_MAX);
+        count = TOPIC_PARTITIONS_MAX;
     }
     for (int32_t i = 0; i < count; i++) {
         if (topic->states[i] == NOT_STARTED && !start(topic, i, limit_ms))
@@ -214,12 +219,21 @@ void delta_topic_look(struct delta_topic *topic, int limit_ms)
         topic->problem.text[0] = '\0';
 }
 
-int32_t delta_topic_partitions(const struct delta_topic *topic)
+bool topic_read_first(struct topic *topic)
+{
+    if (topic->states[0] != NOT_STARTED)
+        (void)rd_kafka_consume_stop(topic->topic, 0);
+    topic->states[0] = NOT_STARTED;
+    topic->partitions = 1;
+    return start(topic, 0, 0);
+}
+
+int32_t topic_partitions(const struct topic *topic)
 {
     return topic->partitions;
 }
 
-bool delta_topic_is_at_end(const struct delta_topic *topic)
+bool topic_is_at_end(const struct topic *topic)
 {
     for (int32_t i = 0; i < topic->partitions; i++) {
         if (topic->states[i] != AT_END)
@@ -231,7 +245,7 @@ bool delta_topic_is_at_end(const struct delta_topic *topic)
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /* After such an error librdkafka reads the partition no more, and refuses to seek in it. */
-static void begin_anew(struct delta_topic *topic, int32_t partition)
+static void begin_anew(struct topic *topic, int32_t partition)
 {
     topic->options.gap(topic->options.context, partition);
     (void)rd_kafka_consume_stop(topic->topic, partition);
@@ -243,33 +257,37 @@ static void begin_anew(struct delta_topic *topic, int32_t partition)
             : NOT_STARTED; /* the next look does it */
 }
 
-static bool take_error(struct delta_topic *topic, const rd_kafka_message_t *message)
+static bool take_error(struct topic *topic, const rd_kafka_message_t *message)
 {
     const int32_t partition = message->partition;
 
-    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         topic->states[partition] = AT_END;
-    else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
-             message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE)
+        topic->problem.text[0] = '\0';
+    } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+               message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
         begin_anew(topic, partition);
-    else
+    } else {
         set_problem(topic, message->err, rd_kafka_message_errstr(message));
+    }
     return true;
 }
 
-static bool take(struct delta_topic *topic, const rd_kafka_message_t *message)
+static bool take(struct topic *topic, const rd_kafka_message_t *message)
 {
     rd_kafka_timestamp_type_t kind;
     const int64_t log_ms = rd_kafka_message_timestamp(message, &kind);
-    const struct delta_message told = {
+    const struct topic_message told = {
         .partition = message->partition,
         .offset = message->offset,
         .log_ns = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || log_ms < 0 ? 0 : log_ms * 1000000,
+        .key = message->key,
+        .key_length = message->key_len,
         .data = message->payload,
         .length = message->len,
     };
 
-    if (message->partition < 0 || message->partition >= DELTA_PARTITIONS_MAX)
+    if (message->partition < 0 || message->partition >= TOPIC_PARTITIONS_MAX)
         return true;
     if (message->err)
         return take_error(topic, message);
@@ -278,7 +296,7 @@ static bool take(struct delta_topic *topic, const rd_kafka_message_t *message)
     return topic->options.message(topic->options.context, &told);
 }
 
-bool delta_topic_read(struct delta_topic *topic, bool *has_more)
+bool topic_read(struct topic *topic, bool *has_more)
 {
     const int64_t until_ms = clock_ms() + READ_MS;
     rd_kafka_message_t *message = NULL;
@@ -296,7 +314,7 @@ bool delta_topic_read(struct delta_topic *topic, bool *has_more)
     return goes_on;
 }
 
-int delta_topic_fd(const struct delta_topic *topic)
+int topic_fd(const struct topic *topic)
 {
     return topic->fd;
 }
@@ -306,23 +324,21 @@ int delta_topic_fd(const struct delta_topic *topic)
 static const char *const reserved[] = {"isolation.level", "enable.partition.eof",
                                        "auto.offset.reset", NULL};
 
-static rd_kafka_conf_t *make_conf(struct delta_topic *topic, struct error *error)
+static rd_kafka_conf_t *make_conf(struct topic *topic, struct error *error)
 {
-    static const char *const table[][2] = {
-        {"client.id", "blkin-work-root"},
-        {"isolation.level", "read_committed"},
-        {"enable.partition.eof", "true"},
+    const struct topic_options *options = &topic->options;
+    const char *const table[][2] = {
+        {"client.id", options->client_id},       {"fetch.wait.max.ms", options->fetch_wait_ms},
+        {"isolation.level", "read_committed"},   {"enable.partition.eof", "true"},
         {"auto.offset.reset", "error"}, /* so that a gap is known */
-        {"queued.max.messages.kbytes", "16384"},
-        {"reconnect.backoff.max.ms", "2000"},
-        {"socket.keepalive.enable", "true"},
-        {"log.queue", "true"},
+        {"queued.max.messages.kbytes", "16384"}, {"reconnect.backoff.max.ms", "2000"},
+        {"socket.keepalive.enable", "true"},     {"log.queue", "true"},
     };
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
-    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), "input", error) ||
-        !kafka_conf_set_url(conf, &topic->url, "input", FILE_NAME, reserved, error) ||
-        !kafka_conf_set_file(conf, topic->options.kafka_file, FILE_NAME, reserved, error)) {
+    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), options->parameter, error) ||
+        !kafka_conf_set_url(conf, &topic->url, options->parameter, FILE_NAME, reserved, error) ||
+        !kafka_conf_set_file(conf, options->kafka_file, FILE_NAME, reserved, error)) {
         rd_kafka_conf_destroy(conf);
         return NULL;
     }
@@ -332,14 +348,14 @@ static rd_kafka_conf_t *make_conf(struct delta_topic *topic, struct error *error
     return conf;
 }
 
-static void watch(const struct delta_topic *topic, rd_kafka_queue_t *queue)
+static void watch(const struct topic *topic, rd_kafka_queue_t *queue)
 {
     static const uint64_t one = 1;
 
     rd_kafka_queue_io_event_enable(queue, topic->fd, &one, sizeof(one));
 }
 
-static bool set_up(struct delta_topic *topic, struct error *error)
+static bool set_up(struct topic *topic, struct error *error)
 {
     rd_kafka_conf_t *conf = make_conf(topic, error);
     rd_kafka_queue_t *own;
@@ -358,7 +374,7 @@ static bool set_up(struct delta_topic *topic, struct error *error)
     topic->topic = rd_kafka_topic_new(topic->consumer, topic->name, NULL);
     topic->messages = rd_kafka_queue_new(topic->consumer);
     if (!topic->topic || !topic->messages) {
-        error_set(error, "deltas \"%s\": %s", topic->name, rd_kafka_err2str(rd_kafka_last_error()));
+        error_set(error, "topic \"%s\": %s", topic->name, rd_kafka_err2str(rd_kafka_last_error()));
         return false;
     }
     watch(topic, topic->messages);
@@ -368,35 +384,35 @@ static bool set_up(struct delta_topic *topic, struct error *error)
     return true;
 }
 
-struct delta_topic *delta_topic_open(const struct delta_topic_options *options, struct error *error)
+struct topic *topic_open(const struct topic_options *options, struct error *error)
 {
-    struct delta_topic *topic = calloc(1, sizeof(*topic));
+    struct topic *topic = calloc(1, sizeof(*topic));
 
     error_set(error, "out of memory");
     if (!topic)
         return NULL;
     topic->options = *options;
     (void)snprintf(topic->name, sizeof(topic->name), "%s", options->name);
-    for (int i = 0; i < DELTA_PARTITIONS_MAX; i++)
+    for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
         topic->offsets[i] = options->offsets ? options->offsets[i] : -1;
     topic->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (topic->fd < 0 ||
-        !kafka_url_parse(&topic->url, "input", FILE_NAME, options->brokers_url, error) ||
-        !delta_topic_show(options->brokers_url, options->name, topic->shown, sizeof(topic->shown),
-                          error) ||
+        !kafka_url_parse(&topic->url, options->parameter, FILE_NAME, options->brokers_url, error) ||
+        !topic_show(options->brokers_url, options->name, topic->shown, sizeof(topic->shown),
+                    error) ||
         !set_up(topic, error)) {
-        delta_topic_close(topic);
+        topic_close(topic);
         return NULL;
     }
     error_set(&topic->problem, "%s: no answer yet", topic->shown);
     return topic;
 }
 
-void delta_topic_close(struct delta_topic *topic)
+void topic_close(struct topic *topic)
 {
     if (!topic)
         return;
-    for (int32_t i = 0; i < DELTA_PARTITIONS_MAX; i++) {
+    for (int32_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
         if (topic->states[i] != NOT_STARTED)
             (void)rd_kafka_consume_stop(topic->topic, i);
     }
