@@ -193,12 +193,11 @@ class Hosts(Pushed, unittest.TestCase):
                 print_figure(f"fleet.{name}_s", round(each[-1], 1), "s", f"<= {SESSION_S * sessions + 3}",
                              f"{what}: of {len(each)} runs; the median: {each[len(each) // 2]:.1f} s")
 
-    def run_with_kills(self, number, chance):
-        """Returns the longest time in which the root's document, with what was under way, showed nothing new. A worker that
-        is killed has its partitions until its session times out; one that is killed while the group waits for that is
-        missed one session later. In each second run all workers are killed at once, so that nothing can come, and a session
-        is the limit; else all are killed at any time, one of them twice, and two sessions are."""
-        is_at_once = number % 2 == 1
+    def run_with_kills(self, number, is_at_once, chance):
+        """Returns the longest time in which the root's document, with what was under way, showed nothing new, and what
+        happened. A worker that is killed has its partitions until its session times out; one that is killed while the group
+        waits for that is missed one session later. So in each second run all workers are killed at once, so that nothing can
+        come, and a session is the limit; else all are killed at any time, one of them twice, and two sessions are."""
         self.begin(str(number))
         workers = [self.service(f"worker-{i}", group=self.topic, instance=f"{self.topic}-{i}") for i in range(2)]
         root = self.service("root", "--root")
