@@ -182,7 +182,7 @@ class Hosts(Pushed, unittest.TestCase):
         for number in RUNS:
             with self.subTest(run=number):
                 is_at_once = number % 2 == 1
-                gap, said = self.run_with_kills(number, random.Random(f"{SEED}/{number}"))
+                gap, said = self.run_with_kills(number, is_at_once, random.Random(f"{SEED}/{number}"))
                 gaps[is_at_once].append(gap)
                 self.assertLessEqual(gap, SPARE_S + SESSION_S * (1 if is_at_once else 2), said)
         print_figure("fleet.exact", round(sum(map(len, gaps)) / len(RUNS), 4), "share", ">= 1",
@@ -193,12 +193,11 @@ class Hosts(Pushed, unittest.TestCase):
                 print_figure(f"fleet.{name}_s", round(each[-1], 1), "s", f"<= {SESSION_S * sessions + 3}",
                              f"{what}: of {len(each)} runs; the median: {each[len(each) // 2]:.1f} s")
 
-    def run_with_kills(self, number, chance):
-        """Returns the longest time in which the root's document, with what was under way, showed nothing new. A worker that
-        is killed has its partitions until its session times out; one that is killed while the group waits for that is
-        missed one session later. In each second run all workers are killed at once, so that nothing can come, and a session
-        is the limit; else all are killed at any time, one of them twice, and two sessions are."""
-        is_at_once = number % 2 == 1
+    def run_with_kills(self, number, is_at_once, chance):
+        """Returns the longest time in which the root's document, with what was under way, showed nothing new, and what
+        happened. A worker that is killed has its partitions until its session times out; one that is killed while the group
+        waits for that is missed one session later. So in each second run all workers are killed at once, so that nothing can
+        come, and a session is the limit; else all are killed at any time, one of them twice, and two sessions are."""
         self.begin(str(number))
         workers = [self.service(f"worker-{i}", group=self.topic, instance=f"{self.topic}-{i}") for i in range(2)]
         root = self.service("root", "--root")
@@ -309,7 +308,7 @@ class Hosts(Pushed, unittest.TestCase):
         self.assertIn("system.cpu.time.user|", rows(root.document(), "all"))
         self.assertEqual(points(root.document(), "osd"), 0)
 
-    def test_pushed(self):
+    def test_otel_takes_them(self):
         """A real OpenTelemetry collector gets from the root what was sent: cumulative sums, and the window that is shown."""
         program = subprocess.run([os.environ["SRC"] + "/scripts/fetch-otelcol", "--cached"], stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
