@@ -159,7 +159,7 @@ def learn_kinds(blkin):
 # ---- the measurement
 
 def read_all(seconds, exporter, sysstats, cgroup, processes):
-    """The loads run, and we read: source -> readings, and the running pidstats."""
+    """The loads run, and we read: source -> readings, and what the pidstats found."""
     readings = {"node_exporter": [], "ps": [], "cgroup": []}
     began = time.monotonic()
     pidstats = []
@@ -213,8 +213,9 @@ def measure(blkin, seconds):
             for reading in list_of:
                 verdicts[source].look_at(reading)
             # of the first and the last ones, those that our samples are closest around
+            ends = min(ENDS, len(list_of) // 2)
             first, last = (min(some, key=lambda reading: ours.distance(*reading[:2]))
-                           for some in (list_of[:ENDS], list_of[-ENDS:]))
+                           for some in (list_of[:ends], list_of[-ends:]))
             verdicts[source].compare_readings(first, last)
         verdicts["sysstat"].compare_views(sysstat.figures(), sysstat.times)
         verdicts["pidstat"].look_at((*windows[1], gauges))
