@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -307,15 +308,20 @@ class Pidstat:
               "threads": ("process.thread.count", 1), "fd-nr": ("process.unix.file_descriptor.count", 1)}
 
     def __init__(self, pids, seconds):
-        self.seconds, self.began = seconds, now()
+        self.seconds, self.began, self.text, self.ended = seconds, now(), "", 0
         self.process = subprocess.Popen(
             ["pidstat", "-h", "-u", "-r", "-d", "-v", "-p", ",".join(map(str, pids)), str(seconds), "1"],
             stdout=subprocess.PIPE, text=True, env=os.environ | {"S_TIME_FORMAT": "ISO", "LC_ALL": "C"})
+        self.reader = threading.Thread(target=self.wait)
+        self.reader.start()
+
+    def wait(self):
+        self.text, self.ended = self.process.communicate()[0], now()
 
     def growth(self):
         """((began, ended) of both readings, key -> (growth, resolution), key -> (gauge, 0))."""
-        text = self.process.communicate()[0]
-        ended, length = now(), int(self.seconds * 1e9)
+        self.reader.join()
+        text, ended, length = self.text, self.ended, int(self.seconds * 1e9)
         growth, gauges, names = {}, {}, ()
         for fields in map(str.split, text.splitlines()):
             if fields[:1] == ["#"]:
@@ -388,6 +394,9 @@ class Cgroup:
                     self.folders[controller] = folder
                 except OSError:
                     pass
+        for folder in self.folders.values():
+            if (folder / "cpu.idle").exists():  # who reads does not wait for a CPU
+                (folder / "cpu.idle").write_text("1", encoding="ascii")
 
     def join(self):
         for folder in self.folders.values():

@@ -158,12 +158,15 @@ def learn_kinds(blkin):
 
 # ---- the measurement
 
-def read_all(seconds, exporter, sysstat, cgroup, processes):
-    """The loads run, and we read: source -> readings."""
+def read_all(seconds, exporter, sysstats, cgroup, processes):
+    """The loads run, and we read: source -> readings, and what the pidstats found."""
     readings = {"node_exporter": [], "ps": [], "cgroup": []}
     began = time.monotonic()
-    sysstat.record()
-    pidstat = Pidstat(processes, seconds)
+    pidstats = []
+    for sysstat in sysstats:
+        sysstat.record()
+        pidstats.append(Pidstat(processes, seconds))
+        time.sleep(SOON)
     times = [i * SOON for i in range(ENDS)] + [seconds * i / MIDDLE for i in range(1, MIDDLE)]
     times += [seconds - i * SOON for i in reversed(range(ENDS))]
     for due in times:
@@ -171,8 +174,10 @@ def read_all(seconds, exporter, sysstat, cgroup, processes):
         readings["node_exporter"].append(exporter.read())
         readings["ps"].append(read_ps(processes))
         readings["cgroup"].append(cgroup.read())
-    sysstat.record()
-    return readings, pidstat.growth()
+    for sysstat in sysstats:
+        time.sleep(SOON)
+        sysstat.record()
+    return readings, [pidstat.growth() for pidstat in pidstats]
 
 
 def measure(blkin, seconds):
@@ -182,7 +187,7 @@ def measure(blkin, seconds):
     running = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        sysstat = Sysstat(folder / "sa")
+        sysstats = [Sysstat(folder / f"sa{i}") for i in range(ENDS)]
         try:
             running = start(loads(folder, seconds), folder, cgroup)
             wait_for("the loads", lambda: len(named(["fio"])) >= 3 and len(named(["iperf3"])) == 2 and
@@ -191,7 +196,7 @@ def measure(blkin, seconds):
             processes = named(NAMES)
             ours = Ours(blkin, folder / "ours", f"--process={','.join(NAMES)}", f"--cgroup={GROUP}")
             wait_for("our first sample", lambda: ours.has_sampled_since(0))
-            readings, pidstat = read_all(seconds, exporter, sysstat, cgroup, processes)
+            readings, pidstats = read_all(seconds, exporter, sysstats, cgroup, processes)
             ended = now()
             wait_for("our last sample", lambda: ours.has_sampled_since(ended + 200_000_000))
             ours.stop()
@@ -199,17 +204,20 @@ def measure(blkin, seconds):
             exporter.stop()
             stop(running)
             cgroup.remove()
+        # of several at once, the one that our samples are closest around
+        sysstat = min(sysstats, key=lambda one: sum(ours.distance(*window) for window in one.times))
+        windows, growth, gauges = min(pidstats, key=lambda one: sum(ours.distance(*window) for window in one[0]))
         readings["sysstat"] = sysstat.readings()
         verdicts = {source: Verdict(ours, source) for source in (*readings, "pidstat")}
         for source, list_of in readings.items():
             for reading in list_of:
                 verdicts[source].look_at(reading)
             # of the first and the last ones, those that our samples are closest around
+            ends = min(ENDS, len(list_of) // 2)
             first, last = (min(some, key=lambda reading: ours.distance(*reading[:2]))
-                           for some in (list_of[:ENDS], list_of[-ENDS:]))
+                           for some in (list_of[:ends], list_of[-ends:]))
             verdicts[source].compare_readings(first, last)
         verdicts["sysstat"].compare_views(sysstat.figures(), sysstat.times)
-        windows, growth, gauges = pidstat
         verdicts["pidstat"].look_at((*windows[1], gauges))
         for key, (value, resolution) in growth.items():
             verdicts["pidstat"].compare_growth(key, value, windows, resolution)
