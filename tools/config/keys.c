@@ -104,7 +104,6 @@ static const struct key own[] = {
     A_TEXT(HOST, "host-root", 4000, ""),
     A_TEXT(HOST, "host-endpoint", 2000, ""),
     AN_INTEGER(HOST, "host-send-ms", 0, 60000, 10000),
-    AN_INTEGER(HOST, "host-send-ms", 0, 60000, 10000),
     A_TEXT(HOST, "host-listen", 255, ""),
     A_TEXT(HOST, "config-topic", 2000, ""),
     A_TEXT(ALL, "hub-token-file", 4000, ""),
