@@ -249,8 +249,11 @@ class Hosts(Pushed, unittest.TestCase):
 
     def wait_member(self, workers):
         """They have shared the partitions: who is killed before is not a member yet that a session is known of."""
-        wait_until(lambda: all(worker.value("blkin_work_partitions") == PARTITIONS / len(workers) for worker in workers),
-                   lambda: "".join(worker.said() for worker in workers), 60)
+        def each_has_its_share():
+            for worker in workers:
+                worker.keep_up()  # one may end while the group is formed
+            return all(worker.value("blkin_work_partitions") == PARTITIONS / len(workers) for worker in workers)
+        wait_until(each_has_its_share, lambda: "".join(worker.said() for worker in workers), 60)
 
     def check_once(self, root, sent):
         once = subprocess.run([*root.args, "--once", "--json"], stdout=subprocess.PIPE, check=True, timeout=60, env=ENVIRONMENT)
@@ -259,11 +262,15 @@ class Hosts(Pushed, unittest.TestCase):
     def check_page(self, root, sent):
         from prometheus_client.parser import text_string_to_metric_families
 
+        page = ""
+
         def a_window_is_shown():
+            nonlocal page
             page = root.get("/metrics") or ""
-            return 'blkin_hosts_reporting{hosts="osd"} 6' in page and 'blkin_hosts_reporting{hosts="all"} 12' in page
+            return ('blkin_hosts_reporting{hosts="osd"} 6' in page and 'blkin_hosts_reporting{hosts="all"} 12' in page and
+                    'stat="sum"' in page)
         wait_until(a_window_is_shown, lambda: root.get("/metrics"), 60)
-        families = {family.name: family for family in text_string_to_metric_families(root.get("/metrics"))}
+        families = {family.name: family for family in text_string_to_metric_families(page)}
         self.assertEqual({sample.labels["hosts"]: sample.value for sample in families["blkin_hosts_samples"].samples},
                          {"all": sent["points"], "osd": sent["of_osd"]})
         stats = {sample.labels["stat"]: sample.value for sample in
