@@ -107,7 +107,8 @@ in_etc() { # COMMAND...: as another user, where the default is this file, readab
     unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"' \
         "$work/etc" timeout 20 "$BUILD/bin/blkin" "$@"
 }
-if [ "$(id -u)" = 0 ]; then
+# (a checkout below a home that is closed, as /root is, is out of their reach)
+if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups test -x "$BUILD/bin/blkin"; then
     mkdir -p "$work/etc/blkin" && cp -a /etc/{passwd,group,ld.so.cache} "$work/etc/"
     echo "batch-spans = 7" >"$work/etc/blkin/blkin.conf"
     in_etc config show --all 2>"$work/err" | grep -q '^batch-spans = 7 *; /etc/blkin/blkin.conf:1' ||
