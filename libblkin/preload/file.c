@@ -320,13 +320,14 @@ static void end_later(const struct file_call *call, uint64_t ns, int64_t result,
 {
     struct thread *thread = preload_thread.thread;
     struct interaction *cause = thread ? interaction_find(call->cause) : NULL;
-    struct file_later *later = ns < LONG_NS ? find_later(thread) : NULL;
+    struct file_later *later;
     struct file_later now;
 
-    if (!cause) { /* ended by a signal handler's calls, within this one */
+    if (!thread || !cause) { /* ended by a signal handler's calls, within this one */
         preload_count(PRELOAD_FILE_NOBODYS);
         return;
     }
+    later = ns < LONG_NS ? find_later(thread) : NULL;
     if (!later) {
         file_record_later(thread->later);
         later = &now;

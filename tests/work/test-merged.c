@@ -360,8 +360,8 @@ static void test_many_workers(void)
 static void test_page(void)
 {
     static const char *const lines[] = {
-        "traces_spanmetrics_calls_total{service=\"a \\\"b\\\" \\\\ \xc3\xa9\xef\xbf\xbd\\n\","
-        "span_name=\"read\",status_code=\"STATUS_CODE_ERROR\"} 1\n",
+        ("traces_spanmetrics_calls_total{service=\"a \\\"b\\\" \\\\ \xc3\xa9\xef\xbf\xbd\\n\","
+         "span_name=\"read\",status_code=\"STATUS_CODE_ERROR\"} 1\n"),
         "span_name=\"read\",status_code=\"STATUS_CODE_UNSET\"} 4\n",
         "span_name=\"read\",le=\"1.6384e-05\"} 2\n",
         "span_name=\"read\",le=\"0.016777216\"} 2\n",
