@@ -350,7 +350,7 @@ static void end_later(const struct file_call *call, uint64_t ns, int64_t result,
     preload_count(PRELOAD_FILE_CALLS);
 }
 
-bool file_is_any_later(const struct file_later later[FILE_LATER_MAX])
+bool file_is_any_later(const struct file_later *later)
 {
     for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
         if (__atomic_load_n(&later[i].state, __ATOMIC_RELAXED) != LATER_NONE)
@@ -375,7 +375,7 @@ static void free_later(struct file_later *later)
     interaction_let_go(cause);
 }
 
-void file_record_later(struct file_later later[FILE_LATER_MAX])
+void file_record_later(struct file_later *later)
 {
     for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
         if (!take_later(&later[i]))
@@ -385,7 +385,7 @@ void file_record_later(struct file_later later[FILE_LATER_MAX])
     }
 }
 
-void file_drop_later(struct file_later later[FILE_LATER_MAX])
+void file_drop_later(struct file_later *later)
 {
     for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
         if (take_later(&later[i]))

@@ -80,11 +80,11 @@ bool file_call_begin(struct file_call *call, int fd, const char *name);
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
 /* Is there something that was put off, by the calling thread? */
-bool file_is_any_later(const struct file_later later[FILE_LATER_MAX]);
+bool file_is_any_later(const struct file_later *later);
 /* Records what was put off. A thread with a later[] of its own has it done before it waits. */
-void file_record_later(struct file_later later[FILE_LATER_MAX]);
+void file_record_later(struct file_later *later);
 /* Tracing is off. */
-void file_drop_later(struct file_later later[FILE_LATER_MAX]);
+void file_drop_later(struct file_later *later);
 
 /*
  * The program has opened a file, by a path that is absolute or of no use: so that it need not be
