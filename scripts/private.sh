@@ -51,12 +51,12 @@ private_end() {
 
 # ---- waiting ------------------------------------------------------------------------------------
 
-# show_log NAME: the end of a part's log.
+# show_log NAME: the end of a part's log, without what a service says every some seconds.
 show_log() {
     [ "$1" != - ] && [ -e "$WORK/$1.log" ] || return 0
     if [ -s "$WORK/$1.log" ]; then
         printf -- '---- the end of the log of %s:\n' "$1"
-        tail -n "${2:-20}" "$WORK/$1.log"
+        grep -v ': running for [0-9]* s: ' "$WORK/$1.log" | tail -n "${2:-20}"
         printf -- '----\n'
     else
         printf -- '---- the log of %s is empty\n' "$1"

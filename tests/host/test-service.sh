@@ -36,6 +36,21 @@ log-level = info
 cpu = 100ms
 END
 
+# ---- host=no: none is started, and the session does not record it
+start_sessiond || exit 1
+start_live --host=no
+wait_for 30 live "a session" status_is .session.state active || exit 1
+[ "$(status .host_metrics.state)" = off ] || fail "live says: $(status .host_metrics)"
+timeout 20 lttng list blkin | grep -q blkin:metric && fail "the session has blkin:metric"
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+
+# ---- tail sampling that does not wait for as long as a span waits for its host's samples is told of
+echo '1/1' >"$WORK/tail"
+start_live --tail-sampling="$WORK/tail" --tail-wait-ms=1999
+wait_for 20 live "a word about tail-wait-ms" live_says 'tail-wait-ms = 1999, and a span may wait 2000 ms' || exit 1
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+stop_part sessiond TERM 20
+
 # ---- with a session daemon or without; while nothing is recorded nothing is read
 start_live
 wait_for 20 live "a sampler" host_is .state "no session records blkin:metric" || exit 1
@@ -85,17 +100,4 @@ last=$(host_status .pid)
 stop_part second TERM 30 || fail "exit status $? after SIGTERM"
 kill -0 "$last" 2>/dev/null && fail "it has left its sampler"
 host_is .state recording && fail "somebody samples still"
-
-# ---- host=no: none is started, and the session does not record it
-start_live --host=no
-wait_for 30 live "a session" status_is .session.state active || exit 1
-[ "$(status .host_metrics.state)" = off ] || fail "live says: $(status .host_metrics)"
-timeout 20 lttng list blkin | grep -q blkin:metric && fail "the session has blkin:metric"
-stop_part live TERM 30 || fail "exit status $? after SIGTERM"
-
-# ---- tail sampling that does not wait for as long as a span waits for its host's samples is told of
-echo '1/1' >"$WORK/tail"
-start_live --tail-sampling="$WORK/tail" --tail-wait-ms=1999
-wait_for 20 live "a word about tail-wait-ms" live_says 'tail-wait-ms = 1999, and a span may wait 2000 ms' || exit 1
-stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 exit 0
