@@ -248,21 +248,29 @@ PRELOAD_PUBLIC int creat64(const char *path, mode_t mode)
     return opened(real()->creat64(path, mode), path);
 }
 
-/* Closes by a function of libc's own. */
+/* These close by a function of libc's own. fileno(3) fails for a stream without a descriptor. */
+static void forget_stream(FILE *stream)
+{
+    const int saved_errno = errno;
+
+    forget(stream ? fileno(stream) : -1);
+    errno = saved_errno;
+}
+
 PRELOAD_PUBLIC int fclose(FILE *stream)
 {
-    forget(stream ? fileno(stream) : -1);
+    forget_stream(stream);
     return real()->fclose(stream);
 }
 
 PRELOAD_PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
-    forget(stream ? fileno(stream) : -1);
+    forget_stream(stream);
     return real()->freopen(path, mode, stream);
 }
 
 PRELOAD_PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
 {
-    forget(stream ? fileno(stream) : -1);
+    forget_stream(stream);
     return real()->freopen64(path, mode, stream);
 }

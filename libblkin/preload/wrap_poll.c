@@ -9,6 +9,7 @@
 #include "interaction.h"
 
 #include <string.h>
+#include <sys/uio.h>
 
 #define HOLD_MS (int)(HOLD_NS / 1000000)
 
@@ -60,9 +61,12 @@ static inline int rest_ms(int timeout)
     return timeout < 0 ? timeout : timeout - HOLD_MS;
 }
 
+/* False for what is no time, too: that is for the real function to find out. */
 static bool is_long(const struct timespec *timeout)
 {
-    return !timeout || timeout->tv_sec > 0 || timeout->tv_nsec > hold_time.tv_nsec;
+    return !timeout ||
+           (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000 &&
+            (timeout->tv_sec > 0 || timeout->tv_nsec > hold_time.tv_nsec));
 }
 
 static struct timespec rest_of(const struct timespec *timeout)
@@ -79,6 +83,21 @@ static struct timespec rest_of(const struct timespec *timeout)
 
 /* What the program points at is looked at only if the wait is split. */
 #define REST(timeout) ((timeout) ? (const struct timespec[]){rest_of(timeout)} : NULL)
+
+/*
+ * Copies from an address of the program's that libc hands to the kernel unread: the kernel is asked
+ * here, too, so that a bad address is an error and no signal.
+ */
+static bool copy_from_program(void *to, const void *from, size_t size)
+{
+    const struct iovec target = {to, size}, source = {(void *)(uintptr_t)from, size};
+    const int saved_errno = errno;
+    const bool is_copied =
+        size == 0 || process_vm_readv(getpid(), &target, 1, &source, 1, 0) == (ssize_t)size;
+
+    errno = saved_errno;
+    return is_copied;
+}
 
 /* ---- the wrappers ---- */
 
@@ -113,12 +132,19 @@ PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int
 PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
                                 const struct timespec *timeout, const sigset_t *mask)
 {
+    struct timespec copy;
+    bool is_split;
+
     if (!real()->epoll_pwait2) {
         errno = ENOSYS;
         return -1;
     }
-    WAIT(waits(true) && is_long(timeout), real()->epoll_pwait2(fd, events, size, &hold_time, mask),
-         real()->epoll_pwait2(fd, events, size, REST(timeout), mask));
+    is_split = waits(true) && (!timeout || copy_from_program(&copy, timeout, sizeof(copy)));
+    if (is_split && timeout)
+        is_split = is_long(&copy);
+    WAIT(is_split, real()->epoll_pwait2(fd, events, size, &hold_time, mask),
+         real()->epoll_pwait2(fd, events, size,
+                              timeout ? (const struct timespec[]){rest_of(&copy)} : NULL, mask));
     return real()->epoll_pwait2(fd, events, size, timeout, mask);
 }
 
@@ -161,7 +187,7 @@ struct sets {
     fd_set asked[3];
 };
 
-/* False for sets that are larger than the type: then the wait is not split. */
+/* False for sets that are larger than the type or cannot be read: then the wait is not split. */
 static bool keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
                       fd_set *failed)
 {
@@ -172,8 +198,8 @@ static bool keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *wr
     sets->size = ((size_t)count + NFDBITS - 1) / NFDBITS * sizeof(fd_mask);
     for (int i = 0; i < 3; i++) {
         sets->at[i] = at[i];
-        if (at[i])
-            memcpy(&sets->asked[i], at[i], sets->size);
+        if (at[i] && !copy_from_program(&sets->asked[i], at[i], sets->size))
+            return false;
     }
     return true;
 }
@@ -198,6 +224,13 @@ static void take_time(struct timeval *timeout, suseconds_t waited_us)
     }
 }
 
+/* As is_long(): false for negative ones, which are errors. More than 10^6 us are valid. */
+static bool is_long_timeval(const struct timeval *timeout)
+{
+    return timeout->tv_sec >= 0 && timeout->tv_usec >= 0 &&
+           (timeout->tv_sec > 0 || timeout->tv_usec > (suseconds_t)(HOLD_NS / 1000));
+}
+
 PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set *failed,
                           struct timeval *timeout)
 {
@@ -206,7 +239,7 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
     struct sets sets;
     int result;
 
-    if (!waits(true) || (timeout && timeout->tv_sec == 0 && timeout->tv_usec <= hold_us) ||
+    if (!waits(true) || (timeout && !is_long_timeval(timeout)) ||
         !keep_sets(&sets, count, readable, writable, failed))
         return real()->select(count, readable, writable, failed, timeout);
     result = real()->select(count, readable, writable, failed, &hold);

@@ -516,7 +516,6 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     {                                                                                           \
         const bool is_on = preload_is_on();                                                     \
         const bool is_stream = is_socket(to, is_on);                                            \
-        const off_t at = is_on && offset ? *offset : -1;                                        \
         struct socket_call call = {0};                                                          \
         struct file_call file_call;                                                             \
         const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile");       \
@@ -526,7 +525,7 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
             begin_write(&call, to, is_on);                                                      \
         result = real()->function(to, from, offset, count);                                     \
         if (is_file_call)                                                                       \
-            file_call_end(&file_call, result, at);                                              \
+            file_call_end(&file_call, result, offset &&result >= 0 ? *offset - result : -1);    \
         return is_stream ? end_write(&call, NO_BYTES, result < 0 ? 1 : count, result) : result; \
     }
 SENDFILE(sendfile)

@@ -658,15 +658,17 @@ static void unfinished(void)
 static void results(void)
 {
     const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
-    const int none = 5000;
+    const int none = 5000, zero = open("/dev/zero", O_RDONLY);
     void *volatile nowhere = (void *)8, *volatile null = NULL; /* for the kernel to find out */
     volatile int minus = -1;
     struct iovec bad = {nowhere, 10};
     struct msghdr bad_message = {.msg_iov = &bad, .msg_iovlen = 1};
     struct pollfd many[2] = {{ours, POLLIN, 0}, {fd, POLLIN, 0}};
     struct timespec no_time = {0};
-    struct timeval short_time = {.tv_usec = 1000};
+    struct timespec bad_time = {.tv_sec = 1, .tv_nsec = 1000000000};
+    struct timeval short_time = {.tv_usec = 1000}, negative_time = {.tv_sec = -1};
     struct epoll_event event;
+    FILE *stream;
     char bytes[64];
     fd_set set;
 
@@ -694,6 +696,13 @@ static void results(void)
     SHOW(send(ours, nowhere, 10, 0));
     SHOW(write(fd, "", 0));
     SHOW(write(fd, "def", 3));
+    /* an answer is held now, so that waits are split: bad arguments are still the kernel's to find
+     */
+    SHOW(ppoll(many, 2, &bad_time, NULL));
+    SHOW(pselect(fd + 1, &set, NULL, NULL, &bad_time, NULL));
+    SHOW(epoll_pwait2(listener, &event, 1, nowhere, NULL));
+    SHOW(select(fd + 1, nowhere, NULL, NULL, NULL));
+    SHOW(select(fd + 1, &set, NULL, NULL, &negative_time));
     SHOW(poll(many, 2, 0));
     SHOW(poll(many, 1, 100));
     SHOW(poll(null, 1, 0));
@@ -722,6 +731,12 @@ static void results(void)
     SHOW(socket(1000, 1000, 1000));
     SHOW(shutdown(none, SHUT_WR));
     SHOW(sendfile(fd, none, NULL, 10));
+    SHOW(sendfile(fd, zero, nowhere, 10));
+    stream = fmemopen(bytes, sizeof(bytes), "r");
+    errno = 0;
+    SHOW(fclose(stream));
+    printf("errno after fclose: %d\n", errno);
+    close(zero);
     SHOW(splice(none, NULL, fd, NULL, 10, 0));
     SHOW(close_range(10, 5, 0));
     SHOW(shutdown(ours, SHUT_WR));
