@@ -74,7 +74,8 @@ int trace_calls(const struct trace_model *linked, uint32_t span,
 
     if (self->kind != SPAN_LOCAL || self->remote_service != NAMES_NONE)
         count = known_calls(linked, span, calls);
-    if (count || parent == TRACE_NONE || linked->spans[parent].service == self->service)
+    if (count || self->kind == SPAN_PRODUCER || self->kind == SPAN_CONSUMER ||
+        parent == TRACE_NONE || linked->spans[parent].service == self->service)
         return count;
     return add_call(calls, 0, linked->spans[parent].service, self->service, self, self->is_error);
 }

@@ -14,6 +14,7 @@
 #include <curl/curl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CONNECT_TIMEOUT_MS 5000L
 #define UPLOAD_BUFFER      (512L << 10) /* fewer and larger writes than libcurl's default */
@@ -25,6 +26,7 @@ struct http_transport {
     atomic_bool is_cancelled;
     struct http_url url;
     const struct protocol *protocol;
+    bool has_certificate; /* tls-cert */
     struct curl_slist *plain_headers;
     struct curl_slist *compressed_headers;
     enum compression compression; /* not COMPRESSION_AUTO */
@@ -101,8 +103,19 @@ static CURLcode perform(struct http_transport *http)
     return code == CURLM_OK ? result : CURLE_OUT_OF_MEMORY;
 }
 
-static const char *transfer_advice(CURLcode code)
+/* TLS 1.3 has an alert for it, which comes when the request is sent; TLS 1.2 just ends. */
+static bool wants_certificate(const struct http_transport *http, CURLcode code)
 {
+    return !http->has_certificate &&
+           (code == CURLE_SSL_CLIENTCERT || strcasestr(http->curl_error, "certificate required") ||
+            (code == CURLE_SSL_CONNECT_ERROR &&
+             strcasestr(http->curl_error, "alert handshake failure")));
+}
+
+static const char *transfer_advice(const struct http_transport *http, CURLcode code)
+{
+    if (wants_certificate(http, code))
+        return "; it asks for a certificate of ours: name it with tls-cert and tls-key";
     switch (code) {
     case CURLE_SSL_CONNECT_ERROR:
         return "; if it speaks plain HTTP, write http:// in the parameter endpoint";
@@ -123,7 +136,7 @@ static void judge_failure(struct http_transport *http, CURLcode code, struct rep
     curl_off_t sent_bytes = 0;
     long proxy_status = 0;
 
-    http->has_advice = transfer_advice(code)[0] != '\0';
+    http->has_advice = transfer_advice(http, code)[0] != '\0';
     /* libcurl 8.23 has times of a transfer even where there was no connection */
     curl_easy_getinfo(http->curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
@@ -138,7 +151,7 @@ static void judge_failure(struct http_transport *http, CURLcode code, struct rep
     else
         error_set(&reply->error, "%s: %s%s", http->url.shown,
                   http->curl_error[0] ? http->curl_error : curl_easy_strerror(code),
-                  transfer_advice(code));
+                  transfer_advice(http, code));
 }
 
 /* A whole head decides, whatever happens to the body. Returns the final status, or 0. */
@@ -414,6 +427,7 @@ struct transport *http_transport_open(const struct transport_options *options, s
     if (http->credential.kind != CREDENTIAL_NONE && http->url.is_plain && !http->url.is_local)
         http->base.warning = "the credential goes over http://, where all on the way can read it: "
                              "use https://, or a tunnel to this host";
+    http->has_certificate = options->tls_cert != NULL;
     http->compression = options->compression;
     if (http->compression == COMPRESSION_AUTO)
         http->compression = http->url.is_local ? COMPRESSION_NONE : COMPRESSION_GZIP;

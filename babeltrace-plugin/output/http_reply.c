@@ -6,12 +6,31 @@
 #include "http_reply.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 void http_reply_begin(struct http_reply *reply)
 {
     reply->received = 0;
     reply->is_head_complete = false;
+    reply->type[0] = '\0';
     reply->body_length = 0;
+}
+
+static void note_type(struct http_reply *reply, const char *line, size_t length)
+{
+    static const char name[] = "content-type:";
+    const char *value = line + sizeof(name) - 1, *end = line + length;
+
+    if (length < sizeof(name) || strncasecmp(line, name, sizeof(name) - 1) != 0)
+        return;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (value < end && (end[-1] == '\r' || end[-1] == '\n'))
+        end--;
+    snprintf(reply->type, sizeof(reply->type), "%.*s",
+             (int)(end - value < (ptrdiff_t)sizeof(reply->type) ? end - value
+                                                                : (ptrdiff_t)sizeof(reply->type)),
+             value);
 }
 
 /*
@@ -22,10 +41,14 @@ bool http_reply_header(struct http_reply *reply, const char *line, size_t length
 {
     static const char status[] = "HTTP/";
 
-    if (length && (line[0] == '\r' || line[0] == '\n'))
+    if (length && (line[0] == '\r' || line[0] == '\n')) {
         reply->is_head_complete = true;
-    else if (length >= sizeof(status) - 1 && memcmp(line, status, sizeof(status) - 1) == 0)
+    } else if (length >= sizeof(status) - 1 && memcmp(line, status, sizeof(status) - 1) == 0) {
         reply->is_head_complete = false;
+        reply->type[0] = '\0';
+    } else if (!reply->is_head_complete) {
+        note_type(reply, line, length);
+    }
     reply->received += length;
     return reply->received <= REPLY_MAX;
 }
@@ -99,6 +122,19 @@ static int64_t retry_after_ms(int64_t seconds)
     return seconds < RETRY_AFTER_MAX_MS / 1000 ? seconds * 1000 : RETRY_AFTER_MAX_MS;
 }
 
+/* Whoever has answered took nothing: a login page, say. It may be a proxy's page, and pass. */
+static void judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
+                           const char *url, long status, struct reply *reply)
+{
+    char type[SAID_MAX];
+
+    make_printable(text_of(answer->type), type);
+    reply->delivery = DELIVERY_RETRY;
+    error_set(&reply->error,
+              "%s: answered %ld with %s, but not as %s does: correct the parameter endpoint", url,
+              status, type[0] ? type : "a body of no type", protocol->peer);
+}
+
 /* Accepted; but a part may have been refused, or the peer has something to say. */
 static void judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
                            const char *url, struct reply *reply)
@@ -127,6 +163,11 @@ void http_reply_judge(const struct http_reply *answer, const struct protocol *pr
         .may_be_batch = is_among(protocol->suspect, status),
         .retry_after_ms = retry_after_ms(retry_after_s),
     };
+    if (reply->delivery == DELIVERY_ACCEPTED &&
+        !protocol->is_answer(status, text_of(answer->type), body)) {
+        judge_stranger(answer, protocol, url, status, reply);
+        return;
+    }
     if (reply->delivery == DELIVERY_ACCEPTED) {
         judge_accepted(answer, protocol, url, reply);
         return;

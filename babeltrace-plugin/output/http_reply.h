@@ -17,6 +17,7 @@
 struct http_reply {
     size_t received;       /* of headers and body */
     bool is_head_complete; /* without it there is no status to rely on */
+    char type[64];         /* Content-Type, cut off if need be; empty if there is none */
     char body[2048];       /* the first of it: what a message is made of */
     size_t body_length;
 };

@@ -22,6 +22,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 /* Fields of ResourceSpans, of ScopeSpans, of Span, of its parts. */
 #define RESOURCE_SPANS     PB_BYTES(1)
@@ -403,7 +404,9 @@ static char *write_link(char *at, const struct span_entry *entry)
 
 static char *write_tag(char *at, struct writing *writing, const struct span_entry *entry)
 {
-    const struct text key = span_entry_key(entry);
+    const struct text given = span_entry_key(entry);
+    /* receivers refuse an attribute without a key */
+    const struct text key = given.length ? given : text_of("unnamed");
 
     if (entry->type != SPAN_LINK && !writing->error && text_is(key, "error")) {
         writing->error = entry;
@@ -675,6 +678,33 @@ static struct rejection rejected(struct text answer)
     return rejection;
 }
 
+static bool is_message(struct text body)
+{
+    struct pb_reader reader = pb_reader_of(body);
+    struct pb_member field;
+
+    reader.is_cut = true;
+    while (pb_next(&reader, &field)) {
+    }
+    return !pb_is_broken(&reader);
+}
+
+/*
+ * Who says that it is protobuf is an OTLP receiver, however odd the message is. Many receivers
+ * answer with an empty body, of any type or none.
+ */
+static bool is_answer(long status, struct text type, struct text body)
+{
+    static const char protobuf[] = "application/x-protobuf";
+    const char first = protocol_first_byte(body);
+
+    (void)status;
+    if (!first || (type.length >= sizeof(protobuf) - 1 &&
+                   strncasecmp(type.data, protobuf, sizeof(protobuf) - 1) == 0))
+        return true;
+    return !protocol_is_page(type) && (first == '{' || is_message(body));
+}
+
 /* google.rpc.Status: code (1), message (2). Or it is a text, of whoever has answered. */
 static struct text reason(struct text answer)
 {
@@ -723,6 +753,7 @@ const struct protocol otlp_protocol = {
     .empty_batch = {"", 0},
     .again = (const short[]){429, 502, 503, 504, 0},
     .suspect = (const short[]){0},
+    .is_answer = is_answer,
     .rejected = rejected,
     .reason = reason,
     .encoder_new = otlp_encoder_new,

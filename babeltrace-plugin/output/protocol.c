@@ -5,6 +5,23 @@
  */
 #include "protocol.h"
 
+#include <string.h>
+#include <strings.h>
+
+char protocol_first_byte(struct text body)
+{
+    for (size_t i = 0; i < body.length; i++) {
+        if (!memchr(" \t\r\n", body.data[i], 4))
+            return body.data[i];
+    }
+    return 0;
+}
+
+bool protocol_is_page(struct text type)
+{
+    return type.length >= 5 && strncasecmp(type.data, "text/", 5) == 0;
+}
+
 /* Does the URL's path end with this? */
 static bool has_path(const char *endpoint, const char *path)
 {

@@ -35,12 +35,15 @@ struct protocol {
     struct text empty_batch; /* to see whether a collector takes it */
 
     /*
-     * Answers. 2xx is accepted, 400 is about something in the batch, 413 about its size, all
-     * others are refusals, but those in `again`: not now, the same may be sent once more. Of them
-     * the `suspect` may be the fault of the very batch, not of the peer's state. Both end in 0.
+     * Answers. 2xx is accepted if is_answer() knows it for this protocol's, 400 is about something
+     * in the batch, 413 about its size, all others are refusals, but those in `again`: not now, the
+     * same may be sent once more. Of them the `suspect` may be the fault of the very batch, not of
+     * the peer's state. Both end in 0.
      */
     const short *again;
     const short *suspect;
+    /* A status of 2xx, the Content-Type, the first 2 KiB of the body. Any bytes may come. */
+    bool (*is_answer)(long status, struct text type, struct text body);
     /* Reads the body of one that is accepted. NULL: all of the batch is. */
     struct rejection (*rejected)(struct text answer);
     /* The part of another answer's body that people read. NULL: all of it. */
@@ -53,6 +56,12 @@ struct protocol {
 
     struct encoder *(*encoder_new)(void); /* NULL when out of memory */
 };
+
+/* The first byte of a body that is no white space; 0 if there is none. */
+char protocol_first_byte(struct text body);
+
+/* Is this Content-Type one of a page for people? */
+bool protocol_is_page(struct text type);
 
 extern const struct protocol zipkin_protocol;
 extern const struct protocol otlp_protocol;

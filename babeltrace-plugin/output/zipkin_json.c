@@ -527,6 +527,14 @@ static struct encoder *zipkin_json_encoder_new(void)
     return &zipkin->base;
 }
 
+/* 202 is what Zipkin says; others who take its format say 200 with an empty body or JSON. */
+static bool is_answer(long status, struct text type, struct text body)
+{
+    const char first = protocol_first_byte(body);
+
+    return status == 202 || !first || ((first == '{' || first == '[') && !protocol_is_page(type));
+}
+
 /*
  * 500 is what the OpenTelemetry collector answers when its queue is full: it speaks, like 408,
  * maybe of the batch, maybe of the collector. The others speak of the collector.
@@ -539,6 +547,7 @@ const struct protocol zipkin_protocol = {
     .path = ZIPKIN_PATH,
     .content_type = "application/json",
     .empty_batch = {"[]", 2},
+    .is_answer = is_answer,
     .again = (const short[]){408, 429, 500, 502, 503, 504, 0},
     .suspect = (const short[]){408, 500, 0},
     .file_open = {"[\n", 2},

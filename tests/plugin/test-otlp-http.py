@@ -38,7 +38,7 @@ FORMAT.append("format=otlp")
 # What has nothing to do with how spans are written is not repeated: pipes, TLS, credentials, proxies, the
 # queue; nor what OTLP judges in another way.
 SHARED = [name for name in RECOVERS if name not in (
-    "status_408", "status_500_for_a_while", "chunks_broken_after_500")] + [
+    "status_408", "status_500_for_a_while", "unasked_gzip_answer", "chunks_broken_after_500")] + [
     "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
     "gzip_to_order", "gzip_not_understood", "status_404", "status_501", "redirect",
     "answer_is_not_shown_raw", "one_bad_span_first", "one_bad_span_last", "one_bad_span_alone",
@@ -392,7 +392,7 @@ def make_odd_answer(name, body):
     """A good status: the spans were accepted, whatever is in the body."""
 
     def function():
-        with Collector(default=ok(200, body=body)) as collector:
+        with Collector(default=ok(200, ["Content-Type: application/x-protobuf"], body)) as collector:
             delivers(collector)
 
     SCENARIOS["answer_" + name] = function

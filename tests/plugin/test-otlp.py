@@ -174,6 +174,11 @@ def test_links():
         ("0" * 31 + "5", "0" * 15 + "6"), ("8" + "0" * 30 + "7", "0" * 15 + "8")], span)
 
 
+def test_key_without_a_name():
+    span = one(text("", "a"), integer("", 7))[2]
+    expect(otlp.attributes(span.attributes) == {"unnamed": "a", "unnamed#2": 7}, span)
+
+
 def test_integers():
     values = [0, 1, -1, 127, 128, 2**63 - 1, -2**63]
     span = one(*[integer("k%d" % i, value) for i, value in enumerate(values)])[2]
@@ -235,7 +240,7 @@ def test_keys_that_become_equal():
                text("", "5"), text("", "6"))[2]
     attributes = otlp.attributes(span.attributes)
     expect(attributes["a\ufffd"] == "1" and attributes["a\ufffd#2"] == "2", attributes)
-    expect(attributes[""] == "5" and attributes["#2"] == "6" and len(attributes) == 6, attributes)
+    expect(attributes["unnamed"] == "5" and attributes["unnamed#2"] == "6" and len(attributes) == 6, attributes)
 
 
 def test_keys_of_our_own():
