@@ -101,6 +101,7 @@ static bool forget_silent(struct hosts *hosts, struct host *host, int64_t now_ns
                 continue;
             }
             *at = part->next;
+            host->part_count[group]--;
             free_part(hosts, part);
         }
     }
@@ -122,17 +123,28 @@ static void sweep(struct hosts *hosts, int64_t now_ns)
     }
 }
 
-/* Room for so many bytes of samples? Disks and hosts come and go. */
-static bool has_room(struct hosts *hosts, size_t bytes, int64_t now_ns)
+static bool fits(const struct hosts *hosts, const struct host *host, enum host_group group,
+                 size_t bytes)
 {
-    if (hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes)
+    return hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes &&
+           (!host || host->part_count[group] < HOST_INSTANCES_MAX);
+}
+
+/*
+ * Room for another instance of the host, with so many bytes of samples? Disks and hosts come and
+ * go. On return a host that was known may be no more.
+ */
+static bool has_room(struct hosts *hosts, struct text name, enum host_group group, size_t bytes,
+                     int64_t now_ns)
+{
+    if (fits(hosts, hosts_find(hosts, name), group, bytes))
         return true;
     if (hosts->has_swept && host_distance(hosts->swept_ns, now_ns) < FORGET_NS / 10)
         return false;
     hosts->has_swept = true;
     hosts->swept_ns = now_ns;
     sweep(hosts, now_ns);
-    return hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes;
+    return fits(hosts, hosts_find(hosts, name), group, bytes);
 }
 
 struct host *hosts_new_host(struct hosts *hosts, struct text name)
@@ -165,6 +177,7 @@ struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum ho
     while (*at)
         at = &(*at)->next;
     *at = part;
+    host->part_count[group]++;
     hosts->counts.history_bytes += part_bytes(part);
     return part;
 }
@@ -342,7 +355,7 @@ static struct host_part *begin_part(struct hosts *hosts, struct host **host,
                          event->instance.length + HISTORY_BYTES_MAX;
 
     if (name.length > HOST_TEXT_MAX || event->instance.length > HOST_TEXT_MAX ||
-        !has_room(hosts, bytes, now_ns))
+        !has_room(hosts, name, group, bytes, now_ns))
         return NULL;
     *host = hosts_find(hosts, name); /* to make room it may have gone */
     if (!*host)

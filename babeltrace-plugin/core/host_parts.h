@@ -16,6 +16,12 @@
 #define HISTORY_BYTES_MAX \
     (HISTORY_SAMPLES * (sizeof(struct sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
 
+/*
+ * Of one host and group. Each sample looks its instance up in a list, and each span looks at all of
+ * them, so that a trace with made-up names must not make them many.
+ */
+#define HOST_INSTANCES_MAX 256U
+
 /* Bytes of a host's name, and of a group's instance. */
 #define HOST_TEXT_MAX 255U
 
@@ -40,6 +46,7 @@ struct host {
     struct cds_list_head in_all;    /* in the order in which they came */
     struct cds_list_head in_waiting;
     struct host_part *parts[HOST_GROUPS];
+    unsigned part_count[HOST_GROUPS];
     struct host_part *next[HOST_GROUPS]; /* whose sample comes next, as they are read in an order */
     struct held
         *first; /* the one that has waited for longest; NULL: the host is not in `waiting` */

@@ -61,7 +61,8 @@ static void restore_part(struct hosts *hosts, struct host *host, enum host_group
     const int64_t heard_ns = state_get_signed(reader);
     struct host_part *part;
 
-    if (hosts_find_part(host, group, instance) || instance.length > HOST_TEXT_MAX)
+    if (hosts_find_part(host, group, instance) || instance.length > HOST_TEXT_MAX ||
+        host->part_count[group] >= HOST_INSTANCES_MAX)
         state_set_damaged(reader);
     part = state_is_good(reader) ? hosts_new_part(hosts, host, group, instance) : NULL;
     if (!part) {

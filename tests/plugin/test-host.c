@@ -490,6 +490,25 @@ static void test_memory(void)
     end(hosts);
 }
 
+/* Each of them would make the next sample slower. */
+static void test_instances_without_end(void)
+{
+    struct hosts *hosts = begin();
+    char name[40];
+
+    for (int i = 0; i < 100000; i++) {
+        (void)snprintf(name, sizeof(name), "disk%d", i);
+        sample_disk(hosts, name, 1000, 0, 0);
+    }
+    CHECK(hosts_counts(hosts).no_room == 100000 - 256);
+    /* those that are known go on, and others take the place of silent ones */
+    sample_disk(hosts, "disk7", 1100, 100, 0);
+    CHECK(hosts_counts(hosts).no_room == 100000 - 256);
+    sample_disk(hosts, "new", 2000000, 0, 0);
+    CHECK(hosts_counts(hosts).no_room == 100000 - 256);
+    end(hosts);
+}
+
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
 static struct hosts *moved_hosts(struct hosts *from, struct assembler **assembler)
@@ -571,6 +590,7 @@ int main(void)
     test_recorded_twice();
     test_long_span();
     test_memory();
+    test_instances_without_end();
     test_moved();
     return check_status();
 }
