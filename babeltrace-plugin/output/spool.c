@@ -704,6 +704,22 @@ static bool lock_folder(struct spool *spool, struct error *error)
     return false;
 }
 
+/* Whoever can write there could have other spans sent than ours. */
+static bool is_own_folder(struct spool *spool, struct error *error)
+{
+    struct stat status;
+
+    if (fstat(spool->segments.folder_fd, &status) != 0)
+        return fail_with(spool, error, "cannot be read");
+    if (status.st_uid == geteuid() && !(status.st_mode & 022))
+        return true;
+    error_set(error,
+              "spool \"%s\": expected a folder of our own that nobody else can write, but it is "
+              "of user %u, mode %o",
+              spool->options.folder, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
+    return false;
+}
+
 static bool open_folder(struct spool *spool, struct error *error)
 {
     const char *folder = spool->options.folder;
@@ -717,7 +733,7 @@ static bool open_folder(struct spool *spool, struct error *error)
     spool->segments.folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (spool->segments.folder_fd < 0)
         return fail_with(spool, error, "expected a folder");
-    if (!lock_folder(spool, error))
+    if (!is_own_folder(spool, error) || !lock_folder(spool, error))
         return false;
     if (!segments_find(&spool->segments))
         return fail_with(spool, error, "cannot be read");

@@ -172,6 +172,13 @@ shows "cpu = 5m each ; $file:3" --section=host
 shows "process = 7z,pid:12 ; $file:4" --section=host
 shows "memory = off ; $file:5" --section=host
 
+# ---- what is no file
+
+mkfifo "$work/pipe"
+blkin config check "$work/pipe" >"$work/said" 2>&1
+[ $? -eq 1 ] || wrong "a pipe is a configuration, or waited for"
+grep -q 'is a pipe: expected a file' "$work/said" || wrong "of a pipe: $(<"$work/said")"
+
 # ---- defaults that depend on others
 
 given <<<$'state-dir = /state\nsession = mine'

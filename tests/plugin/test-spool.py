@@ -473,6 +473,18 @@ def no_such_place():
 
 
 @scenario
+def folder_of_others():
+    with folder() as shared:
+        os.makedirs(shared, exist_ok=True)
+        os.chmod(shared, 0o777)
+        Run(AWAY, "close", spool=shared, status=1).says("nobody else can write").says("mode 777")
+        if os.geteuid() == 0:
+            os.chmod(shared, 0o700)
+            os.chown(shared, 65534, 65534)
+            Run(AWAY, "close", spool=shared, status=1).says("of user 65534")
+
+
+@scenario
 def interrupted_while_it_hangs():
     """What is in the queue, and on its way, goes to the spool within flush-timeout-ms."""
     with folder() as spool, Collector(default=hang()) as hung, Collector() as collector:

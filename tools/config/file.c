@@ -6,10 +6,13 @@
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX (1 << 20)
 
@@ -111,12 +114,21 @@ void config_file_parse(const char *bytes, size_t size, const struct config_lines
 
 char *config_file_read(const char *path, size_t *size, struct error *error)
 {
-    FILE *file = fopen(path, "re");
+    /* a pipe would be waited for, until somebody writes to it */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     char *bytes = file ? malloc(FILE_MAX) : NULL;
+    struct stat status;
     int failure = 0;
 
-    if (!bytes) {
+    if (!bytes || fstat(fd, &status) != 0) {
         failure = errno;
+    } else if (S_ISFIFO(status.st_mode)) {
+        free(bytes);
+        (void)fclose(file);
+        error_set(error, "%s is a pipe: expected a file", path);
+        errno = EINVAL;
+        return NULL;
     } else {
         *size = fread(bytes, 1, FILE_MAX, file);
         failure = ferror(file) ? errno : *size == FILE_MAX ? EFBIG : 0;

@@ -7,6 +7,7 @@
 
 #include "config/keys.h"
 #include "params.h"
+#include "service/folders.h"
 #include "service/say.h"
 
 #include <arpa/inet.h>
@@ -52,22 +53,6 @@ static bool check_address(const struct config *config, const char *address, stru
     return false;
 }
 
-/* mkdir -p, of 0700. */
-static bool make_folders(char *path, struct error *error)
-{
-    for (char *slash = path; *slash; slash++) {
-        if (slash == path || *slash != '/')
-            continue;
-        *slash = '\0';
-        (void)mkdir(path, 0700);
-        *slash = '/';
-    }
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
-        return true;
-    error_set(error, "state-dir: cannot make %s: %s", path, strerror(errno));
-    return false;
-}
-
 static bool parse_relayd(const char *text, struct relay_options *options, struct error *error)
 {
     const char *colon = strrchr(text, ':');
@@ -110,7 +95,8 @@ bool options_of_relay(const struct config *config, struct relay_options *options
     (void)snprintf(options->host, sizeof(options->host), "%s", address);
     (void)snprintf(options->output, sizeof(options->output), "%s/relayd",
                    config_text(config, "state-dir"));
-    return make_folders(options->output, error);
+    return folder_own(config_text(config, "state-dir"), "state-dir", error) &&
+           folder_own(options->output, "state-dir", error);
 }
 
 /* ---- session --------------------------------------------------------------------------------- */
