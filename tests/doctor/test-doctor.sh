@@ -600,7 +600,7 @@ wait_for 20 record "blkin record's sessions" record_runs || {
     exit 1
 }
 names hub.answers "http://127.0.0.1:$hub is away" 'no hub'
-start_part hub "$BUILD/bin/blkin" hub --hub-listen="127.0.0.1:$hub"
+start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
 record_is_well() {
     doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]
 }

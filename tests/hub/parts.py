@@ -30,6 +30,8 @@ class Hub:
         self.log = os.path.join(folder, f"hub-{self.port}.log")
         self.args = [BLKIN, "hub", f"--runtime-dir={folder}/run", f"--state-dir={folder}", "--log-level=info"]
         keys = {"hub_listen": f"127.0.0.1:{self.port}", **keys}
+        if not {"hub_tokens_file", "hub_ca_file", "expose_hub"} & set(keys):
+            keys["expose_hub"] = "yes"
         self.args += [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
         self.process = None
         self.starts = 0
@@ -67,7 +69,8 @@ class Hub:
         """Returns status and body; JSON is decoded."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
         try:
-            connection.request(method, path, body, headers or {}, encode_chunked=True)
+            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})},
+                               encode_chunked=True)
             answer = connection.getresponse()
             text = answer.read()
             if answer.getheader("Content-Type") == "application/json":

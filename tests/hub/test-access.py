@@ -36,7 +36,7 @@ class Access(HubTest):
         """Returns it and its key."""
         pem, key, request = (self.path(f"{name}.{end}") for end in ("pem", "key", "csr"))
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}",
-                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", request)
+                "-addext", f"subjectAltName=IP:127.0.0.1,DNS:{name}", "-keyout", key, "-out", request)
         dates = ["-days", str(days)]
         openssl("x509", "-req", "-in", request, "-CA", self.path(f"{authority}.pem"), "-CAkey",
                 self.path(f"{authority}.key"), "-CAcreateserial", "-copy_extensions", "copy", *dates, "-out", pem)
@@ -55,35 +55,46 @@ class Access(HubTest):
                    lambda: f"{texts} in {peer.report()}")
         self.assertNotIn("open sesame", peer.said())
 
+    def tokens(self, *hosts):
+        """The hub's file, and each host's own."""
+        token = {host: f"open-sesame-{host}-0123456789" for host in hosts}
+        lines = "# a comment\n\n" + "".join(f"{host} {text}\n" for host, text in token.items())
+        return self.token("tokens", lines), [self.token(host, text + "\n") for host, text in token.items()]
+
     def test_token(self):
-        right = self.token("token", "open sesame 0123456789".replace(" ", "-") + "\n")
-        wrong = [self.token("wrong", "open-sesame-0123456788"), self.token("short", "open-sesame-012345678"),
-                 self.token("long", "open-sesame-01234567890")]
+        tokens, (first, second) = self.tokens("a", "b")
+        wrong = [self.token("wrong", "open-sesame-a-0123456788"), self.token("short", "open-sesame-a-012345678"),
+                 self.token("long", "open-sesame-a-01234567890")]
         port = free_port()
-        hub = self.hub(port=port, hub_listen=f"0.0.0.0:{port}", hub_token_file=right)
-        self.assertIn("plain HTTP: all on the way can read it, the token too", hub.said())
-        self.talks(hub, *(self.peers(hub, name, hub_token_file=right) for name in ("a", "b")))
+        hub = self.hub(port=port, hub_listen=f"0.0.0.0:{port}", hub_tokens_file=tokens)
+        self.assertIn("plain HTTP: all on the way can read it, the tokens too", hub.said())
+        self.assertIn("must show their host's token", hub.said())
+        self.talks(hub, self.peers(hub, "a", hub_token_file=first), self.peers(hub, "b", hub_token_file=second))
         for i, token in enumerate(wrong):
-            self.is_denied(self.peers(hub, f"wrong-{i}", hub_token_file=token), "401: not the hub's token")
-        self.is_denied(self.peers(hub, "none"), "401: not the hub's token: see hub-token-file")
+            self.is_denied(self.peers(hub, f"wrong-{i}", hub_token_file=token), "401: not a token of this hub")
+        self.is_denied(self.peers(hub, "none"), "401: not a token of this hub: see hub-token-file")
+        self.is_denied(self.peers(hub, "c", hub_token_file=first), "403: the token is another host's")
         for path in ("/metrics", "/v1/hosts", "/v1/messages?host=x", "/v2"):
             self.assertEqual(hub.ask("GET", path)[0], 401)
-        for header in ("Basic b3BlbjpzZXNhbWU=", "Bearer", "Bearer ", "open-sesame-0123456789"):
+        for header in ("Basic b3BlbjpzZXNhbWU=", "Bearer", "Bearer ", "open-sesame-a-0123456789"):
             self.assertEqual(hub.ask("GET", "/metrics", None, {"Authorization": header})[0], 401)
-        status, page = hub.ask("GET", "/metrics", None, {"Authorization": "bearer open-sesame-0123456789"})
+        status, page = hub.ask("GET", "/metrics", None, {"Authorization": "bearer open-sesame-a-0123456789"})
         self.assertEqual(status, 200)
         self.assertNotIn('host="wrong', page)
         self.assertEqual(hub.ask("POST", "/v1/messages?host=x", "[]")[0], 401)
         self.assertEqual(hub.ask("GET", "/")[0], 200)
 
     def test_a_token_that_others_may_read_is_none(self):
-        self.assertIn("others than its owner may read", self.refused(hub_token_file=self.token("a", "x" * 20, 0o640)))
-        self.assertIn("others than its owner may read", self.refused(hub_token_file=self.token("a", "x" * 20, 0o604)))
-        self.assertIn("at least 16 characters", self.refused(hub_token_file=self.token("b", "secret\n")))
-        self.assertIn("one line of printable", self.refused(hub_token_file=self.token("c", "x" * 20 + "\n" + "y" * 20)))
-        self.assertIn("cannot read it: No such", self.refused(hub_token_file=self.path("d")))
-        self.assertIn("expected a file", self.refused(hub_token_file=self.folder))
-        peer = self.peers("http://127.0.0.1:1", "a", hub_token_file=self.token("e", "x" * 20, 0o644))
+        for text, given in [("others than its owner may read", self.token("a", "a " + "x" * 20, 0o640)),
+                            ("others than its owner may read", self.token("b", "b " + "x" * 20, 0o604)),
+                            ("at least 16 characters", self.token("c", "c secret\n")),
+                            ('expected lines "HOST TOKEN"', self.token("d", "x" * 20 + "\n")),
+                            ('expected lines "HOST TOKEN"', self.token("e", "a/b " + "x" * 20 + "\n")),
+                            ('expected lines "HOST TOKEN", got none', self.token("f", "# nobody\n")),
+                            ("have the same token", self.token("g", "a %s\nb %s\n" % ("x" * 20, "x" * 20))),
+                            ("cannot read it: No such", self.path("h")), ("expected a file", self.folder)]:
+            self.assertIn(text, self.refused(hub_tokens_file=given))
+        peer = self.peers("http://127.0.0.1:1", "a", hub_token_file=self.token("i", "x" * 20, 0o644))
         self.assertEqual(peer.process.wait(10), 1)
         self.assertIn("others than its owner may read", peer.said())
 
@@ -91,14 +102,17 @@ class Access(HubTest):
         authority = self.authority("ca")
         other_authority = self.authority("other-ca")
         cert, key = self.certificate("ca", "hub")
-        mine, my_key = self.certificate("ca", "recorder")
+        mine, my_key = self.certificate("ca", "a")
         foreign, foreign_key = self.certificate("other-ca", "foreigner")
         port = free_port()
         hub = self.hub(port=port, hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert, hub_key_file=key,
                        hub_ca_file=authority)
         self.assertNotIn("plain HTTP", hub.said())
         right = {"hub_ca_file": authority, "hub_cert_file": mine, "hub_key_file": my_key}
-        self.talks(hub, *(self.peers(hub, name, **right) for name in ("a", "b")))
+        other = self.certificate("ca", "b")
+        self.talks(hub, self.peers(hub, "a", **right),
+                   self.peers(hub, "b", hub_ca_file=authority, hub_cert_file=other[0], hub_key_file=other[1]))
+        self.is_denied(self.peers(hub, "c", **right), "403: the certificate is not this host's")
         self.is_denied(self.peers(hub, "none", hub_ca_file=authority), "401: no certificate that this hub trusts")
         # the hub's answer, or that of its TLS
         self.is_denied(self.peers(hub, "foreign", **{**right, "hub_cert_file": foreign, "hub_key_file": foreign_key}),
@@ -116,28 +130,31 @@ class Access(HubTest):
     def test_a_certificate_and_the_token(self):
         authority = self.authority("ca")
         cert, key = self.certificate("ca", "hub")
-        mine, my_key = self.certificate("ca", "recorder")
-        token = self.token("token", "open-sesame-0123456789")
-        hub = self.hub(hub_cert_file=cert, hub_key_file=key, hub_ca_file=authority, hub_token_file=token)
-        self.assertIn("must show a certificate and the token", hub.said())
-        right = {"hub_ca_file": authority, "hub_cert_file": mine, "hub_key_file": my_key, "hub_token_file": token}
-        self.talks(hub, *(self.peers(hub, name, **right) for name in ("a", "b")))
-        self.is_denied(self.peers(hub, "no-token", **{**right, "hub_token_file": ""}), "not the hub's token")
-        self.is_denied(self.peers(hub, "no-certificate", **{**right, "hub_cert_file": "", "hub_key_file": ""}),
+        tokens, own = self.tokens("a", "b", "no-certificate")
+        hub = self.hub(hub_cert_file=cert, hub_key_file=key, hub_ca_file=authority, hub_tokens_file=tokens)
+        self.assertIn("must show a certificate and their host's token", hub.said())
+        right = []
+        for name, token in zip(("a", "b", "no-token"), own):
+            mine, my_key = self.certificate("ca", name)
+            right.append({"hub_ca_file": authority, "hub_cert_file": mine, "hub_key_file": my_key,
+                          "hub_token_file": token})
+        self.talks(hub, *(self.peers(hub, name, **keys) for name, keys in zip(("a", "b"), right)))
+        self.is_denied(self.peers(hub, "no-token", **{**right[2], "hub_token_file": ""}), "not a token of this hub")
+        self.is_denied(self.peers(hub, "no-certificate", hub_ca_file=authority, hub_token_file=own[2]),
                        "no certificate that this hub trusts")
 
     def test_one_with_a_token_over_tls(self):
         authority = self.authority("ca")
         cert, key = self.certificate("ca", "hub")
-        token = self.token("token", "open-sesame-0123456789")
+        tokens, own = self.tokens("a", "b")
         port = free_port()
         hub = self.hub(port=port, hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert, hub_key_file=key,
-                       hub_token_file=token)
-        right = {"hub_ca_file": authority, "hub_token_file": token}
-        self.talks(hub, *(self.peers(hub, name, **right) for name in ("a", "b")))
+                       hub_tokens_file=tokens)
+        self.talks(hub, *(self.peers(hub, name, hub_ca_file=authority, hub_token_file=token)
+                          for name, token in zip(("a", "b"), own)))
         context = ssl.create_default_context(cafile=authority)
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
-        connection.request("GET", "/metrics", headers={"Authorization": "Bearer open-sesame-0123456789"})
+        connection.request("GET", "/metrics", headers={"Authorization": "Bearer open-sesame-a-0123456789"})
         self.assertEqual(connection.getresponse().status, 200)
         connection.close()
         for version, status in [("-tls1_1", 1), ("-tls1_2", 0)]:
@@ -156,8 +173,8 @@ class Access(HubTest):
         self.assertIn("expected PEM", self.refused(hub_cert_file=self.token("x", "x" * 99), hub_key_file=key))
         self.assertIn("cannot read it", self.refused(hub_cert_file=self.path("nothing"), hub_key_file=key))
         port = free_port()  # TLS alone does not say who may ask
-        self.assertIn("is not on loopback", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
-                                                         hub_key_file=key))
+        self.assertIn("in any host's name", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
+                                                         hub_key_file=key, expose_hub="no"))
 
 
 if __name__ == "__main__":

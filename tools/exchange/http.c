@@ -34,6 +34,7 @@
 #define RETRY_MAX_MS     2000
 #define DENIED_MS        5000 /* a retry that only somebody's work can make succeed */
 #define BATCH_BYTES      (256U << 10)
+#define BATCH_MAX        4096 /* a hub takes no more */
 #define ANSWER_MAX       (16U << 20)
 #define URL_MAX          2048
 
@@ -286,8 +287,9 @@ static void post_next(struct http *http)
     if (http->post.is_running)
         return;
     drop_old(http);
-    while (http->waiting.first && (!http->sending.first ||
-                                   http->sending.bytes + http->waiting.first->length < BATCH_BYTES))
+    while (
+        http->waiting.first && http->sending.count < BATCH_MAX &&
+        (!http->sending.first || http->sending.bytes + http->waiting.first->length < BATCH_BYTES))
         items_put(&http->sending, items_take(&http->waiting));
     if (!http->sending.first) {
         http->post.failures = 0;

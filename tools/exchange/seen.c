@@ -5,6 +5,8 @@
  */
 #include "seen.h"
 
+#define SEEN_MAX 65536 /* texts of a generation: then it is old before its time */
+
 void seen_clear(struct seen *seen)
 {
     json_decref(seen->young);
@@ -14,7 +16,8 @@ void seen_clear(struct seen *seen)
 
 static void turn(struct seen *seen, int64_t now_ms)
 {
-    if (seen->young && now_ms - seen->turned_ms < seen->keep_ms)
+    if (seen->young && now_ms - seen->turned_ms < seen->keep_ms &&
+        json_object_size(seen->young) < SEEN_MAX)
         return;
     json_decref(seen->old);
     /* nothing was put in for so long: both are too old */

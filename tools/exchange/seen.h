@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A text is remembered for keep_ms at least, for twice as long at most; all zero but that at first.
- */
+/* A text is remembered for keep_ms at least, for twice as long at most, and the last 65,536 of
+ * them only; all zero but that at first. */
 struct seen {
     int64_t keep_ms;
     int64_t turned_ms;

@@ -1,5 +1,6 @@
 /*
- * The secret that the hub and its recorders share: a line in a file that only its owner may read.
+ * A recorder's token, by which the hub knows its host: a line in a file that only its owner may
+ * read. The hub has the tokens of all hosts (hub/tokens.h).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +21,10 @@ struct token {
 /* Returns false with error set, if the file is not one that holds a secret well. */
 bool token_read(struct token *token, const char *path, struct error *error);
 
-/* In a time that tells nothing of where they differ. */
-bool token_is(const struct token *token, const char *given);
+/* Opens a file that holds secrets; -1 with error set, also if others may read it. */
+int token_open(const char *key, const char *path, struct error *error);
+
+/* Returns false with error set, if it is too short or has other than printable characters. */
+bool token_check(const char *key, const char *path, const char *text, struct error *error);
 
 #endif

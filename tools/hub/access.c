@@ -5,12 +5,15 @@
  */
 #include "access.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define PEM_MAX (1 << 20)
 
@@ -65,8 +68,8 @@ static bool read_tls(struct access *access, const struct config *config, struct 
 bool access_open(struct access *access, const struct config *config, struct error *error)
 {
     *access = (struct access){.is_tls = false};
-    if (is_given(config, "hub-token-file") &&
-        !token_read(&access->token, config_text(config, "hub-token-file"), error))
+    if (is_given(config, "hub-tokens-file") &&
+        !tokens_read(&access->tokens, config_text(config, "hub-tokens-file"), error))
         return false;
     return read_tls(access, config, error);
 }
@@ -75,7 +78,7 @@ void access_close(struct access *access)
 {
     if (access->key)
         explicit_bzero(access->key, strlen(access->key));
-    explicit_bzero(&access->token, sizeof(access->token));
+    tokens_free(&access->tokens);
     free(access->cert);
     free(access->key);
     free(access->trust);
@@ -83,35 +86,140 @@ void access_close(struct access *access)
 
 bool access_is_guarded(const struct access *access)
 {
-    return access->token.text[0] || access->wants_certificate;
+    return access->tokens.count || access->wants_certificate;
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
 
-static bool has_certificate(struct MHD_Connection *connection)
+static gnutls_session_t tls_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    return info ? (gnutls_session_t)info->tls_session : NULL;
+}
+
+/* Only subjectAltName counts, without wildcards: who signs a certificate has meant this host. */
+static bool names_host(gnutls_x509_crt_t certificate, const char *host)
+{
+    char name[512];
+    size_t size = sizeof(name);
+    int type;
+
+    for (unsigned i = 0;
+         (type = gnutls_x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL)) !=
+         GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE;
+         i++) {
+        if (type == GNUTLS_SAN_DNSNAME && size == strlen(host) &&
+            strncasecmp(name, host, size) == 0)
+            return true;
+        size = sizeof(name);
+    }
+    return false;
+}
+
+static bool is_of_host(gnutls_session_t tls, const char *host)
+{
+    unsigned count = 0;
+    const gnutls_datum_t *chain = gnutls_certificate_get_peers(tls, &count);
+    gnutls_x509_crt_t certificate;
+    bool is_so;
+
+    if (!chain || !count || gnutls_x509_crt_init(&certificate) != 0)
+        return false;
+    is_so = gnutls_x509_crt_import(certificate, chain, GNUTLS_X509_FMT_DER) == 0 &&
+            names_host(certificate, host);
+    gnutls_x509_crt_deinit(certificate);
+    return is_so;
+}
+
+static unsigned lacks_certificate(struct MHD_Connection *connection, const char *host,
+                                  const char **why)
+{
+    gnutls_session_t tls = tls_of(connection);
     unsigned status = 1;
 
-    return info && info->tls_session &&
-           gnutls_certificate_verify_peers2((gnutls_session_t)info->tls_session, &status) == 0 &&
-           status == 0;
+    if (!tls || gnutls_certificate_verify_peers2(tls, &status) != 0 || status != 0) {
+        *why = "no certificate that this hub trusts: recorders must have one, see hub-cert-file "
+               "and hub-key-file";
+        return MHD_HTTP_UNAUTHORIZED;
+    }
+    if (!host || is_of_host(tls, host))
+        return 0;
+    *why = "the certificate is not this host's: its subjectAltName must have DNS: and the host's "
+           "name";
+    return MHD_HTTP_FORBIDDEN;
 }
 
-static bool has_token(const struct token *token, struct MHD_Connection *connection)
+static unsigned lacks_token(const struct tokens *tokens, struct MHD_Connection *connection,
+                            const char *host, const char **why)
 {
     const char *given = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+    const char *owner =
+        given && strncasecmp(given, "Bearer ", 7) == 0 ? tokens_host(tokens, given + 7) : NULL;
 
-    return given && strncasecmp(given, "Bearer ", 7) == 0 && token_is(token, given + 7);
+    if (!owner) {
+        *why = "not a token of this hub: see hub-token-file";
+        return MHD_HTTP_UNAUTHORIZED;
+    }
+    if (!host || strcmp(owner, host) == 0)
+        return 0;
+    *why = "the token is another host's: hub-tokens-file of the hub has a line for each host";
+    return MHD_HTTP_FORBIDDEN;
 }
 
-const char *access_denied(const struct access *access, struct MHD_Connection *connection)
+unsigned access_denied(const struct access *access, struct MHD_Connection *connection,
+                       const char *host, const char **why)
 {
-    if (access->wants_certificate && !has_certificate(connection))
-        return "no certificate that this hub trusts: recorders must have one, see hub-cert-file "
-               "and hub-key-file";
-    if (access->token.text[0] && !has_token(&access->token, connection))
-        return "not the hub's token: see hub-token-file";
-    return NULL;
+    unsigned denied = 0;
+
+    if (access->wants_certificate)
+        denied = lacks_certificate(connection, host, why);
+    if (!denied && access->tokens.count)
+        denied = lacks_token(&access->tokens, connection, host, why);
+    return denied;
+}
+
+/* ---- web pages ------------------------------------------------------------------------------- */
+
+/* An address, localhost, or this host's name: a name that somebody else has made for our address
+ * is that of a page which pretends to be ours. */
+static bool is_our_name(const char *host)
+{
+    char name[256] = "", ours[256] = "";
+    struct in6_addr address;
+    size_t length = strcspn(host, ":");
+
+    if (*host == '[') {
+        length = strcspn(host, "]");
+        host++;
+        length -= length > 0;
+    }
+    if (length >= sizeof(name) || gethostname(ours, sizeof(ours) - 1) != 0)
+        return false;
+    memcpy(name, host, length);
+    return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1 ||
+           strcasecmp(name, "localhost") == 0 || strcasecmp(name, ours) == 0;
+}
+
+unsigned access_from_page(const struct access *access, struct MHD_Connection *connection,
+                          bool is_post, const char **why)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    const char *type = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type");
+
+    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin")) {
+        *why = "this hub answers recorders, not web pages";
+        return MHD_HTTP_FORBIDDEN;
+    }
+    /* who must show a token or a certificate needs no name: no page has these */
+    if (!access_is_guarded(access) && (!host || !is_our_name(host))) {
+        *why = "ask this hub by its address, or by the name that its host has itself";
+        return MHD_HTTP_MISDIRECTED_REQUEST;
+    }
+    if (is_post && (!type || strcasecmp(type, "application/json") != 0)) {
+        *why = "expected Content-Type: application/json";
+        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+    }
+    return 0;
 }

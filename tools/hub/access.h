@@ -1,5 +1,6 @@
 /*
- * Who may speak to the hub: who shows the token, a certificate, or both, as is configured.
+ * Who may speak to the hub, and for which host: a recorder shows its host's token, a certificate
+ * with its host's name, or both, as is configured.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,13 +9,13 @@
 
 #include "config/config.h"
 #include "error.h"
-#include "exchange/token.h"
+#include "tokens.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
 
 struct access {
-    struct token token;       /* empty: none is wanted */
+    struct tokens tokens;     /* none: none is wanted */
     char *cert, *key, *trust; /* PEM; NULL: no TLS; no certificate of recorders is wanted */
     bool is_tls, wants_certificate;
 };
@@ -23,10 +24,21 @@ struct access {
 bool access_open(struct access *access, const struct config *config, struct error *error);
 void access_close(struct access *access);
 
-/* May a hub with these means listen beyond loopback? */
+/* Does it know who speaks? If not, whoever reaches it may speak for any host. */
 bool access_is_guarded(const struct access *access);
 
-/* Returns NULL if it may, else why not, for the answer. */
-const char *access_denied(const struct access *access, struct MHD_Connection *connection);
+/*
+ * May this request be answered? host: for which it speaks, NULL for what is shown to all hosts.
+ * Returns 0 if it may, else the status of HTTP to deny it with, and *why.
+ */
+unsigned access_denied(const struct access *access, struct MHD_Connection *connection,
+                       const char *host, const char **why);
+
+/*
+ * A web page can have a browser send requests: what no recorder sends is denied. Returns as
+ * access_denied().
+ */
+unsigned access_from_page(const struct access *access, struct MHD_Connection *connection,
+                          bool is_post, const char **why);
 
 #endif

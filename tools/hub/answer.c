@@ -43,9 +43,9 @@ enum MHD_Result answer_json(struct MHD_Connection *connection, unsigned status, 
 enum MHD_Result deny(struct server *server, struct MHD_Connection *connection, unsigned status,
                      const char *why)
 {
-    if (status == MHD_HTTP_UNAUTHORIZED)
+    if (status == MHD_HTTP_UNAUTHORIZED || status == MHD_HTTP_FORBIDDEN)
         server->counts.unauthorized++;
-    else
+    else if (status != MHD_HTTP_TOO_MANY_REQUESTS)
         server->counts.malformed++;
     return answer_json(connection, status, json_pack("{ss}", "error", why));
 }

@@ -14,7 +14,7 @@
 
 #define FIRST_ROOM  1024
 #define SETTLED_MS  50
-#define MESSAGE_ADD 96 /* what a message takes beside its text */
+#define MESSAGE_ADD 160 /* what a message takes beside its text */
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
@@ -27,18 +27,22 @@ static struct host **bucket_of(struct board *board, const char *name)
     return &board->hosts[(hash ^ hash >> 32) % BOARD_BUCKETS];
 }
 
-struct host *board_host(struct board *board, const char *name, int64_t now_ms)
+static struct host *find_host(struct board *board, const char *name, int64_t now_ms)
 {
-    struct host **bucket = bucket_of(board, name);
-    struct host *host = *bucket;
+    struct host *host = *bucket_of(board, name);
 
     while (host && strcmp(host->name, name) != 0)
         host = host->next;
     if (host)
         host->used_ms = now_ms;
-    if (host || board->host_count >= BOARD_HOSTS_MAX)
-        return host;
-    host = calloc(1, sizeof(*host));
+    return host;
+}
+
+static struct host *add_host(struct board *board, const char *name, int64_t now_ms)
+{
+    struct host **bucket = bucket_of(board, name);
+    struct host *host = calloc(1, sizeof(*host));
+
     if (!host)
         return NULL;
     (void)snprintf(host->name, sizeof(host->name), "%s", name);
@@ -46,6 +50,43 @@ struct host *board_host(struct board *board, const char *name, int64_t now_ms)
     host->next = *bucket;
     *bucket = host;
     board->host_count++;
+    return host;
+}
+
+struct host *board_host(struct board *board, const char *name, int64_t now_ms)
+{
+    struct host *host = find_host(board, name, now_ms);
+
+    if (!host && board->host_count - board->named_count < BOARD_HOSTS_MAX)
+        host = add_host(board, name, now_ms);
+    if (host && host->is_named) {
+        host->is_named = false;
+        board->named_count--;
+    }
+    return host;
+}
+
+/* Whom an answer is for. A host that has asked an earlier hub may not have come to this one yet;
+ * names that somebody makes up take no place from those who come. */
+static struct host *named_host(struct board *board, struct host *from, const char *name,
+                               int64_t now_ms)
+{
+    struct host *host = find_host(board, name, now_ms);
+
+    if (host)
+        return host;
+    if (now_ms - from->named_ms > HOST_NAMED_MS) {
+        from->named = 0;
+        from->named_ms = now_ms;
+    }
+    if (board->named_count >= BOARD_NAMED_MAX || from->named >= HOST_NAMED_MAX)
+        return NULL;
+    host = add_host(board, name, now_ms);
+    if (!host)
+        return NULL;
+    host->is_named = true;
+    board->named_count++;
+    from->named++;
     return host;
 }
 
@@ -84,6 +125,7 @@ static void forget_host(struct board *board, struct host **at)
     add_counts(&board->gone, &host->counts);
     set_there(board, host, false);
     board->host_count--;
+    board->named_count -= host->is_named;
     free(host);
 }
 
@@ -91,7 +133,7 @@ static void forget_host(struct board *board, struct host **at)
  */
 static bool is_over(const struct host *host, int64_t now_ms)
 {
-    return !host->waiting && now_ms - host->used_ms > 2 * BOARD_AGE_MS &&
+    return !host->waiting && !host->clients.count && now_ms - host->used_ms > 2 * BOARD_AGE_MS &&
            (!host->was_here || now_ms - host->seen_ms > HOST_FORGET_MS);
 }
 
@@ -259,8 +301,8 @@ void board_post(struct board *board, struct host *from, const json_t *message, i
         posted->doubles++;
         return;
     }
-    if (is_answer && !(to = board_host(board, message_text(message, "to"), now_ms))) {
-        refuse(from, message, posted, "the hub knows as many hosts as it can");
+    if (is_answer && !(to = named_host(board, from, message_text(message, "to"), now_ms))) {
+        refuse(from, message, posted, "no host of that name has come to this hub");
         return;
     }
     part = is_answer ? json_incref((json_t *)(uintptr_t)message)

@@ -23,6 +23,9 @@
 #define BOARD_HOSTS_MAX 16384
 #define HOST_GRACE_MS   30000   /* so long a host that is not waiting is still there */
 #define HOST_FORGET_MS  3600000 /* then its counts go, too */
+#define BOARD_NAMED_MAX 1024    /* hosts that others have named, and that were never here */
+#define HOST_NAMED_MAX  64      /* of them, that one host may name in HOST_NAMED_MS */
+#define HOST_NAMED_MS   120000
 
 struct host_counts {
     uint64_t posted;         /* messages that came from it: */
@@ -35,16 +38,27 @@ struct host_counts {
     uint64_t missed;         /* for it, but gone before it came for them */
 };
 
+/* The server's connections. */
+struct clients {
+    struct client *newest;
+    unsigned count;
+};
+
 struct host {
     char name[MESSAGE_HOST_MAX + 1];
-    char agent[40];   /* which of its processes asked last */
-    bool was_here;    /* it has asked; if not, it was only named by others */
-    bool is_there;    /* as of the last board_tick() */
-    void *waiting;    /* the server's: its request that waits; NULL: none */
-    uint64_t has;     /* all messages up to this one */
-    int64_t seen_ms;  /* when it came or waited last */
-    int64_t used_ms;  /* when board_host() was asked for it last */
-    int64_t since_ns; /* since when it is there, or not; of the wall clock */
+    char agent[40]; /* which of its processes asked last */
+    bool was_here;  /* it has asked */
+    bool is_named;  /* it has not come at all: an answer is for it */
+    bool is_there;  /* as of the last board_tick() */
+    void *waiting;  /* the server's: its request that waits; NULL: none */
+    struct clients clients;
+    int64_t allowance, allowed_ms; /* the server's: bytes that it may post, as of then */
+    unsigned named;                /* hosts that are known by its answers only, */
+    int64_t named_ms;              /* since then */
+    uint64_t has;                  /* all messages up to this one */
+    int64_t seen_ms;               /* when it came or waited last */
+    int64_t used_ms;               /* when board_host() was asked for it last */
+    int64_t since_ns;              /* since when it is there, or not; of the wall clock */
     struct host_counts counts;
     struct host *next;
 };
@@ -74,7 +88,7 @@ struct board {
     struct seen posts; /* doubles */
     struct cap cap;
     struct host *hosts[BOARD_BUCKETS];
-    size_t host_count, there_count;
+    size_t host_count, there_count, named_count;
     uint64_t settled; /* as of settled_ms, see board_settled() */
     int64_t settled_ms;
     uint64_t hosts_version;  /* another one whenever others are there */
@@ -92,7 +106,7 @@ struct posted {
 bool board_open(struct board *board, int64_t traces_per_s, int64_t now_ms);
 void board_close(struct board *board);
 
-/* Made if it is not there; NULL: there are too many, or no memory. It is not kept by the caller. */
+/* Who asks or posts itself: made if it is not there. NULL: there are too many, or no memory. */
 struct host *board_host(struct board *board, const char *name, int64_t now_ms);
 
 /* It asks: it is there, from now on. */

@@ -35,7 +35,7 @@ static const char usage[] =
     "\n"
     "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE    a key of the configuration; here matter: hub-listen\n"
-    "                 (127.0.0.1:7412), hub-token-file, hub-cert-file, hub-key-file,\n"
+    "                 (127.0.0.1:7412), hub-tokens-file, hub-cert-file, hub-key-file,\n"
     "                 hub-ca-file, hub-traces-per-s (100), expose-hub; all of them:\n"
     "                 blkin config keys\n"
     "  -h, --help     print this\n"
@@ -65,15 +65,16 @@ static bool is_loopback(const char *address)
     return inet_pton(AF_INET, address, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
 }
 
-static bool check_exposure(const struct hub *hub, const char *where, bool is_local,
-                           struct error *error)
+/* On loopback, too: every user of the host is there. */
+static bool check_exposure(const struct hub *hub, const char *where, struct error *error)
 {
-    if (is_local || access_is_guarded(&hub->access) || config_boolean(hub->config, "expose-hub"))
+    if (access_is_guarded(&hub->access) || config_boolean(hub->config, "expose-hub"))
         return true;
     error_set(error,
-              "hub-listen \"%s\" is not on loopback, and whoever reaches it could ask all hosts "
-              "for traces: give it hub-token-file (openssl rand -hex 32), or hub-ca-file for "
-              "certificates; or, on a network that you trust, say expose-hub=yes",
+              "hub-listen \"%s\": whoever reaches it could ask all hosts for traces, in any "
+              "host's name: give it hub-tokens-file, lines \"HOST TOKEN\" (openssl rand -hex 32), "
+              "or hub-ca-file for certificates; or, where you trust all who reach it, say "
+              "expose-hub=yes",
               where);
     return false;
 }
@@ -107,12 +108,12 @@ static int listen_there(struct hub *hub, struct error *error)
     if (!metrics_address_parse(&address, "hub-listen", where, error))
         return -1;
     is_local = is_loopback(address.host);
-    if (!check_exposure(hub, where, is_local, error))
+    if (!check_exposure(hub, where, error))
         return -1;
     if (!is_local && !hub->access.is_tls)
         say(BT_LOGGING_LEVEL_WARNING,
             "without hub-cert-file it is plain HTTP: all on the way can read it%s",
-            hub->access.token.text[0] ? ", the token too" : "");
+            hub->access.tokens.count ? ", the tokens too" : "");
     fd = metrics_address_listen(&address, "hub-listen", where, error);
     if (fd >= 0)
         set_url(hub, &address, fd);
@@ -175,11 +176,11 @@ static bool open_all(struct hub *hub, struct error *error)
 
 static bool serve(struct hub *hub)
 {
-    const bool token = hub->access.token.text[0], certificate = hub->access.wants_certificate;
+    const bool token = hub->access.tokens.count, certificate = hub->access.wants_certificate;
 
     say(BT_LOGGING_LEVEL_INFO, "serves at %s; recorders must show %s%s%s", hub->url,
         certificate ? "a certificate" : "", certificate && token ? " and " : "",
-        token         ? "the token"
+        token         ? "their host's token"
         : certificate ? ""
                       : "nothing");
     notify("READY=1\nSTATUS=serves at %s", hub->url);

@@ -17,6 +17,11 @@
 #define UPLOADS_MAX  (64U << 20) /* bytes of all bodies that are on their way */
 #define ANSWER_BYTES (256U << 10)
 #define WAIT_MAX_MS  25000
+#define POST_BYTES   (8 << 20)   /* that a host may post at once, */
+#define POST_RATE    (512 << 10) /* and each second */
+#define POST_ADD     1024        /* what a post takes beside its bytes */
+#define POSTED_MAX   4096        /* messages of one post: each may have its line in the answer */
+#define PARTS_MAX    100000      /* of its JSON: 1 MiB of empty arrays would take 100 MiB */
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
@@ -38,9 +43,13 @@ static uint64_t number(struct MHD_Connection *connection, const char *name, uint
     return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 ? value : none;
 }
 
-/* Returns NULL after it has answered. */
-static struct host *asking_host(struct server *server, struct MHD_Connection *connection,
-                                enum MHD_Result *result)
+const char *messages_host_name(struct MHD_Connection *connection)
+{
+    return argument(connection, "host");
+}
+
+struct host *messages_host(struct server *server, struct MHD_Connection *connection,
+                           enum MHD_Result *result)
 {
     const char *name = argument(connection, "host");
     struct host *host;
@@ -127,14 +136,17 @@ enum MHD_Result messages_give(struct request *request)
     const uint64_t wait_ms = number(request->connection, "wait", 0);
     const bool has_waited = request->until_ms != 0;
 
-    if (request->conflict)
-        return deny(server, request->connection, MHD_HTTP_CONFLICT, request->conflict);
-    host = asking_host(server, request->connection, &result);
+    host = messages_host(server, request->connection, &result);
     if (!host)
         return result;
     if (!has_waited) {
-        if (host->waiting)
-            waiting_resume(host->waiting, same_name); /* or it was this one, which has gone since */
+        struct request *other = host->waiting;
+
+        /* another process of this name; or it was this one, or one that has gone since */
+        if (other && strcmp(host->agent, agent) != 0 && !waiting_is_gone(other))
+            return deny(server, request->connection, MHD_HTTP_CONFLICT, same_name);
+        if (other)
+            waiting_resume(other);
         (void)snprintf(host->agent, sizeof(host->agent), "%s", agent);
         board_comes(server->board, host, clock_ms());
         request->until_ms = clock_ms() + (int64_t)(wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS);
@@ -183,7 +195,7 @@ static void resume_host(void *context, struct host *host)
 {
     (void)context;
     if (host->waiting)
-        waiting_resume(host->waiting, NULL);
+        waiting_resume(host->waiting);
 }
 
 static enum MHD_Result post_all(struct request *request, struct host *host, const json_t *messages)
@@ -208,6 +220,29 @@ static enum MHD_Result post_all(struct request *request, struct host *host, cons
     return result;
 }
 
+/* A post may take more than is left of the allowance, and the next one waits for that. */
+bool messages_may_post(struct host *host)
+{
+    const int64_t now_ms = clock_ms();
+
+    host->allowance = host->allowed_ms
+                          ? host->allowance + (now_ms - host->allowed_ms) * POST_RATE / 1000
+                          : POST_BYTES;
+    if (host->allowance > POST_BYTES)
+        host->allowance = POST_BYTES;
+    host->allowed_ms = now_ms;
+    return host->allowance > 0;
+}
+
+static bool has_too_many_parts(const struct buffer *body)
+{
+    size_t parts = 0;
+
+    for (size_t i = 0; i < body->length; i++)
+        parts += body->data[i] == ',' || body->data[i] == '[' || body->data[i] == '{';
+    return parts > PARTS_MAX;
+}
+
 enum MHD_Result messages_take(struct request *request)
 {
     struct server *server = request->server;
@@ -222,9 +257,13 @@ enum MHD_Result messages_take(struct request *request)
     if (request->is_too_much)
         return deny(server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                     "too much is posted at once: try again");
-    host = asking_host(server, request->connection, &result);
+    host = messages_host(server, request->connection, &result);
     if (!host)
         return result;
+    host->allowance -= (int64_t)request->body.length + POST_ADD;
+    if (has_too_many_parts(&request->body))
+        return deny(server, request->connection, MHD_HTTP_CONTENT_TOO_LARGE,
+                    "expected at most 100000 values");
     messages =
         json_loadb(request->body.data ? request->body.data : "", request->body.length, 0, &where);
     if (!json_is_array(messages)) {
@@ -233,7 +272,11 @@ enum MHD_Result messages_take(struct request *request)
         json_decref(messages);
         return result;
     }
-    result = post_all(request, host, messages);
+    if (json_array_size(messages) > POSTED_MAX)
+        result = deny(server, request->connection, MHD_HTTP_CONTENT_TOO_LARGE,
+                      "expected at most 4096 messages");
+    else
+        result = post_all(request, host, messages);
     json_decref(messages);
     return result;
 }

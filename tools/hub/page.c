@@ -76,14 +76,15 @@ json_t *hub_json(const struct board *board, const struct server *server, const c
             (void)json_object_set_new(hosts, host->name, host_json(host));
     }
     return json_pack(
-        "{ss, ss, sI, ss, ss, ss, sI, s{sI, sI, sI}, sI, sI, sI, so, so, so}", "mode", "hub",
-        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", "serving", "url", url,
-        "boot", board->boot, "traces_per_s", (json_int_t)board->cap.traces_per_s, "messages_held",
-        "count", (json_int_t)(board->next - board->oldest), "bytes", (json_int_t)board->bytes,
-        "last", (json_int_t)board->next - 1, "connections", (json_int_t)server_connections(server),
-        "unauthorized", (json_int_t)counts->unauthorized, "malformed",
-        (json_int_t)counts->malformed, "hosts", hosts, "forgotten", counts_json(&board->gone),
-        "messages", say_last());
+        "{ss, ss, sI, ss, ss, ss, sI, s{sI, sI, sI}, sI, sI, sI, sI, sI, so, so, so}", "mode",
+        "hub", "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", "serving", "url",
+        url, "boot", board->boot, "traces_per_s", (json_int_t)board->cap.traces_per_s,
+        "messages_held", "count", (json_int_t)(board->next - board->oldest), "bytes",
+        (json_int_t)board->bytes, "last", (json_int_t)board->next - 1, "connections",
+        (json_int_t)server_connections(server), "unauthorized", (json_int_t)counts->unauthorized,
+        "malformed", (json_int_t)counts->malformed, "limited", (json_int_t)counts->limited,
+        "hung_up", (json_int_t)counts->hung_up, "hosts", hosts, "forgotten",
+        counts_json(&board->gone), "messages", say_last());
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
@@ -132,6 +133,10 @@ char *hub_page(const struct board *board, const struct server *server)
               "Requests without the right token or certificate.", counts->unauthorized);
     print_one(&printer, "malformed_total", "counter", "Requests that were wrong otherwise.",
               counts->malformed);
+    print_one(&printer, "limited_total", "counter", "Posts of hosts that post too much.",
+              counts->limited);
+    print_one(&printer, "hung_up_total", "counter", "Connections that were too many.",
+              counts->hung_up);
     for (size_t i = 0; i < METRICS; i++)
         print_metric(&printer, board, i);
     return print_end(&printer);

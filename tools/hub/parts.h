@@ -1,6 +1,7 @@
 /*
- * What the files of the hub's HTTP share: answers (answer.c), recorders that wait for messages
- * (waiting.c), what they get and post (messages.c), and libmicrohttpd in the loop (server.c).
+ * What the files of the hub's HTTP share: answers (answer.c), connections (clients.c), recorders
+ * that wait for messages (waiting.c), what they get and post (messages.c), and libmicrohttpd in the
+ * loop (server.c).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,8 +11,17 @@
 #include "server.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 
 #define BODY_MAX MESSAGE_MAX
+
+/* A connection. */
+struct client {
+    struct MHD_Connection *connection;
+    struct in6_addr address;
+    struct clients *of; /* the list that it is in; NULL: it is being closed */
+    struct client *newer, *older;
+};
 
 struct request {
     struct server *server;
@@ -22,7 +32,6 @@ struct request {
     /* one that waits: */
     struct host *host; /* NULL: it does not wait */
     int64_t until_ms;
-    const char *conflict; /* why it must not wait any more */
     struct request *next, **link;
 };
 
@@ -35,6 +44,7 @@ struct server {
     void *page_context;
     struct watched epoll;
     struct timer run, tick, wake;
+    struct clients strangers; /* connections that have not shown who they are */
     struct request *waiting;
     size_t waiting_count;
     struct pollfd *fds; /* of those who wait */
@@ -56,24 +66,40 @@ enum MHD_Result answer_json(struct MHD_Connection *connection, unsigned status, 
 enum MHD_Result deny(struct server *server, struct MHD_Connection *connection, unsigned status,
                      const char *why);
 
+/* ---- clients.c ---- */
+
+/* A MHD_NotifyConnectionCallback. */
+void clients_notify(void *server, struct MHD_Connection *connection, void **place,
+                    enum MHD_ConnectionNotificationCode code);
+/* The connection speaks for this host. Closes the host's oldest one, if there are too many. */
+void clients_know(struct server *server, struct MHD_Connection *connection, struct host *host);
+
 /* ---- waiting.c ---- */
 
 /* Suspends it, until there are messages for the host. */
 void waiting_begin(struct request *request, struct host *host);
 void waiting_end(struct request *request);
-/* Its handler is called again, and answers: with that conflict, if there is one. */
-void waiting_resume(struct request *request, const char *conflict);
+/* Its handler is called again, and answers. */
+void waiting_resume(struct request *request);
 /* Those for whom there are messages; with many hosts not at once: posts that come in a row are
  * given to them together. */
 void waiting_wake(struct server *server);
 void waiting_wake_soon(struct server *server);
 /* Those who have waited for long enough, and all, if other hosts are there now. */
 void waiting_answer_late(struct server *server, int64_t now_ms);
+/* Has its other end gone? */
+bool waiting_is_gone(const struct request *request);
 /* libmicrohttpd does not look at suspended connections: whose other end has gone is seen here. */
 void waiting_look_for_gone(struct server *server);
 
 /* ---- messages.c ---- */
 
+/* The host whose name the request has; NULL after it has answered. */
+struct host *messages_host(struct server *server, struct MHD_Connection *connection,
+                           enum MHD_Result *result);
+const char *messages_host_name(struct MHD_Connection *connection);
+/* May it post now? An earlier post may have been too much for a while. */
+bool messages_may_post(struct host *host);
 enum MHD_Result messages_give(struct request *request);
 void messages_take_body(struct request *request, const char *data, size_t size);
 enum MHD_Result messages_take(struct request *request);

@@ -15,8 +15,7 @@
 #include <sys/resource.h>
 
 #define STRANGER_S     10 /* a connection may say nothing for so long before it has shown who it is */
-#define IDLE_S         300 /* and after that */
-#define OWN_FDS        64  /* files and sockets that are no connections */
+#define OWN_FDS        64 /* files and sockets that are no connections */
 #define CONNECTION_MAX 65536
 #define HEAD_BYTES     8192 /* of a request, at most */
 #define TICK_MS        1000
@@ -75,23 +74,47 @@ static bool is_too_long(struct MHD_Connection *connection)
     return length && strtoull(length, NULL, 10) > BODY_MAX;
 }
 
+/* Who asks for messages or posts them speaks for a host. Returns false after it has answered. */
+static bool know_host(struct server *server, struct MHD_Connection *connection, bool is_post,
+                      enum MHD_Result *result)
+{
+    struct host *host = messages_host(server, connection, result);
+
+    if (!host)
+        return false;
+    clients_know(server, connection, host);
+    if (!is_post || messages_may_post(host))
+        return true;
+    server->counts.limited++;
+    *result = deny(server, connection, MHD_HTTP_TOO_MANY_REQUESTS,
+                   "this host posts more than it may: it can post again in some seconds");
+    return false;
+}
+
 /* Of what is denied, the body is not waited for. */
 static enum MHD_Result begin_request(struct server *server, struct MHD_Connection *connection,
                                      const char *url, bool is_post, void **place)
 {
-    const char *denied;
+    const bool is_messages = strcmp(url, "/v1/messages") == 0;
+    enum MHD_Result result = MHD_NO;
+    const char *why = "";
+    unsigned denied;
     struct request *request;
 
     server->counts.requests++;
-    if (!is_post && strcmp(url, "/") == 0)
+    denied = access_from_page(server->access, connection, is_post, &why);
+    if (!denied && !is_post && strcmp(url, "/") == 0)
         return give_health(connection);
-    denied = access_denied(server->access, connection);
+    if (!denied)
+        denied = access_denied(server->access, connection,
+                               is_messages ? messages_host_name(connection) : NULL, &why);
     if (denied)
-        return deny(server, connection, MHD_HTTP_UNAUTHORIZED, denied);
-    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)IDLE_S);
+        return deny(server, connection, denied, why);
     if (is_post && is_too_long(connection))
         return deny(server, connection, MHD_HTTP_CONTENT_TOO_LARGE,
                     "expected a body of at most 1 MiB");
+    if (is_messages && !know_host(server, connection, is_post, &result))
+        return result;
     request = calloc(1, sizeof(*request));
     if (!request)
         return MHD_NO;
@@ -223,9 +246,10 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, connection_limit(), MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)STRANGER_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
-        MHD_OPTION_ARRAY, more, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, server, MHD_OPTION_CONNECTION_LIMIT,
+        connection_limit(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STRANGER_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_ARRAY, more,
+        MHD_OPTION_END);
 }
 
 struct server *server_open(struct loop *loop, int fd, struct board *board, struct access *access,
@@ -266,7 +290,7 @@ void server_close(struct server *server)
     if (!server)
         return;
     while (server->waiting)
-        waiting_resume(server->waiting, NULL);
+        waiting_resume(server->waiting);
     (void)MHD_run(server->daemon);
     loop_unwatch(server->loop, &server->epoll);
     MHD_stop_daemon(server->daemon);

@@ -24,12 +24,11 @@ void waiting_end(struct request *request)
     request->server->waiting_count--;
 }
 
-void waiting_resume(struct request *request, const char *conflict)
+void waiting_resume(struct request *request)
 {
     struct server *server = request->server;
 
     waiting_end(request);
-    request->conflict = conflict;
     MHD_resume_connection(request->connection);
     server->has_resumed = true;
     timer_set(server->loop, &server->run, 0);
@@ -43,7 +42,7 @@ void waiting_wake(struct server *server)
     for (; request; request = next) {
         next = request->next;
         if (board_has_news(server->board, request->host))
-            waiting_resume(request, NULL);
+            waiting_resume(request);
     }
 }
 
@@ -73,6 +72,21 @@ void waiting_begin(struct request *request, struct host *host)
     MHD_suspend_connection(request->connection);
 }
 
+static int fd_of(const struct request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    return info ? info->connect_fd : -1;
+}
+
+bool waiting_is_gone(const struct request *request)
+{
+    struct pollfd fd = {fd_of(request), POLLRDHUP, 0};
+
+    return poll(&fd, 1, 0) > 0;
+}
+
 void waiting_look_for_gone(struct server *server)
 {
     struct request *request = server->waiting, *next;
@@ -87,19 +101,15 @@ void waiting_look_for_gone(struct server *server)
         server->fds = fds;
         server->fds_room = server->waiting_count * 2;
     }
-    for (; request; request = request->next) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-        server->fds[count++] = (struct pollfd){info ? info->connect_fd : -1, POLLRDHUP, 0};
-    }
+    for (; request; request = request->next)
+        server->fds[count++] = (struct pollfd){fd_of(request), POLLRDHUP, 0};
     if (poll(server->fds, count, 0) <= 0)
         return;
     request = server->waiting;
     for (size_t i = 0; i < count; i++, request = next) {
         next = request->next;
         if (server->fds[i].revents)
-            waiting_resume(request, NULL);
+            waiting_resume(request);
     }
 }
 
@@ -112,6 +122,6 @@ void waiting_answer_late(struct server *server, int64_t now_ms)
     for (; request; request = next) {
         next = request->next;
         if (is_news || now_ms >= request->until_ms)
-            waiting_resume(request, NULL);
+            waiting_resume(request);
     }
 }

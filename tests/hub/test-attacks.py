@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# Attacks on a hub: names of others, web pages, many connections, posts that are large, many, or whose answers nobody
+# reads, and names that nobody has. Each is refused or bounded, and two real hosts are served meanwhile.
+# FULL=1: as many as an attacker would try, and p99 of the real messages must be 100 ms. OPEN=1: at a hub that knows
+# timeout: 900
+# SPDX-License-Identifier: BSD-2-Clause
+import http.client
+import json
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from parts import HubTest, wait_until  # noqa: E402
+
+FULL = os.environ.get("FULL") == "1"
+HOSTS = ["store-1", "store-2", "mallory", "late"]
+
+
+def some(full, few):
+    return full if FULL else few
+
+
+def memory(hub):
+    with open(f"/proc/{hub.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+
+class Attacks(HubTest):
+    def setUp(self):
+        super().setUp()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
+    def token(self, host):
+        return f"token-of-{host}-0123456789"
+
+    def file(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o600)
+        return path
+
+    def guarded(self, **keys):
+        """A hub, and two real hosts that post 50 messages a second each."""
+        tokens = self.file("tokens", "".join(f"{host} {self.token(host)}\n" for host in HOSTS))
+        hub = self.hub(**({} if os.environ.get("OPEN") else {"hub_tokens_file": tokens}), hub_traces_per_s=100000, **keys)
+        ca = {"hub_ca_file": keys["hub_cert_file"]} if keys else {}
+        self.real = [self.peers(hub, host, hub_token_file=self.file(host, self.token(host)), **ca) for host in HOSTS[:2]]
+        for peer in self.real:
+            peer.wait_state(hosts=HOSTS[:2])
+            peer.say("every 20")
+        self.before = memory(hub)
+        return hub
+
+    def of_real(self, peer):
+        return [one for one in peer.got() if one.startswith("store-")]
+
+    def are_served(self, hub, attack, most_mib):
+        """Both got all that the other posted; the hub's memory."""
+        after = memory(hub)
+        wait_until(lambda: all(len(peer.posted) > 20 for peer in self.real), "some messages")
+        for peer in self.real:
+            peer.say("every 0")
+        first, second = self.real
+        for peer, other in ((first, second), (second, first)):
+            wait_until(lambda: sorted(self.of_real(peer)) == sorted(other.posted), "all messages of the real hosts")
+        took = [us / 1000 for peer in self.real for one, us in peer.requests[peer.name] if one.startswith("store-")]
+        p99 = self.percentile(took, 0.99)
+        print(f"{attack}: {self.before:.1f} MiB before, {after:.1f} after; {len(took)} real messages meanwhile, p99 "
+              f"{p99:.1f} ms, longest {max(took):.1f} ms", flush=True)
+        self.assertLess(p99, 100 if FULL else 1000)  # beside other tests nobody is quick
+        self.assertLess(after - self.before, most_mib)
+        self.assertIsNone(hub.process.poll())
+
+    def ask(self, hub, method, path, body=None, host="mallory", **headers):
+        headers = {"Authorization": "Bearer " + self.token(host), **{k.replace("_", "-"): v for k, v in headers.items()}}
+        return hub.ask(method, path, json.dumps(body) if body is not None else None, headers)
+
+    def test_a_host_speaks_for_itself_only(self):
+        hub = self.guarded()
+        found = {"type": "found", "id": "store-1:1:1", "host": "store-2", "to": "store-1", "post": "x", "held_from": 1,
+                 "traces": []}
+        keep = {"type": "keep", "id": "store-2:1:1", "host": "store-2", "post": "y", "at": 1, "last_ms": 86400000}
+        for message in (found, keep):
+            self.assertEqual(self.ask(hub, "POST", "/v1/messages?host=store-2", [message])[0], 403)
+            status, answer = self.ask(hub, "POST", "/v1/messages?host=mallory", [message])
+            self.assertEqual((status, len(answer["refused"])), (200, 1), answer)
+        boot = hub.status()["boot"]
+        for host in HOSTS[:2]:  # neither read nor acknowledged
+            status, answer = self.ask(hub, "GET", f"/v1/messages?host={host}&agent=x&boot={boot}&after=1000000")
+            self.assertEqual(status, 403, answer)
+            self.assertIn("another host's", answer["error"])
+        # its own token from another process does not end the poll of the one that waits
+        waiting = socket.create_connection(("127.0.0.1", hub.port))
+        self.addCleanup(waiting.close)
+        for peer in self.real:
+            peer.say("every 0")
+        time.sleep(0.2)
+        version = self.ask(hub, "GET", "/v1/messages?host=mallory&agent=first")[1]
+        poll = f"boot={boot}&after={version['next']}&hosts={version['hosts_version']}&wait=20000"
+        waiting.sendall((f"GET /v1/messages?host=mallory&agent=first&{poll} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                         f"Authorization: Bearer {self.token('mallory')}\r\n\r\n").encode())
+        time.sleep(0.2)
+        self.assertEqual(self.ask(hub, "GET", f"/v1/messages?host=mallory&agent=second&{poll}")[0], 409)
+        waiting.setblocking(False)
+        self.assertRaises(BlockingIOError, waiting.recv, 1)
+        for peer in self.real:
+            self.assertNotIn("409", peer.said())
+        for peer in self.real:
+            peer.say("every 20")
+        time.sleep(0.5)
+        self.are_served(hub, "names of others", 8)
+
+    def test_a_web_page_posts_nothing(self):
+        hub = self.hub()  # knows nobody: whoever reaches it may post
+        keep = [{"type": "keep", "id": "x:1:1", "host": "x", "post": "p", "at": 1, "last_ms": 1000}]
+        path = "/v1/messages?host=x"
+        self.assertEqual(self.ask(hub, "POST", path, keep, Content_Type="text/plain")[0], 415)
+        self.assertEqual(self.ask(hub, "POST", path, keep, Content_Type="application/x-www-form-urlencoded")[0], 415)
+        self.assertEqual(self.ask(hub, "POST", path, keep, Origin="http://example.org")[0], 403)
+        self.assertEqual(self.ask(hub, "GET", path, Origin="null")[0], 403)
+        self.assertEqual(self.ask(hub, "GET", path, Host="rebound.example.org")[0], 421)
+        self.assertEqual(self.ask(hub, "GET", path, Host="127.0.0.1.example.org:7412")[0], 421)
+        self.assertEqual(self.ask(hub, "OPTIONS", path, Origin="http://example.org")[0], 405)
+        for name in ("127.0.0.1", "[::1]:7412", "localhost:7412", socket.gethostname()):
+            self.assertEqual(self.ask(hub, "GET", path, Host=name)[0], 200, name)
+        self.assertEqual(self.ask(hub, "POST", path, keep)[0], 200)
+
+    def test_small_posts(self):
+        hub = self.guarded()
+        most, done, number = some(2500000, 300000), 0, 0
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=30)
+        headers = {"Authorization": "Bearer " + self.token("mallory"), "Content-Type": "application/json"}
+        statuses = {}
+        while done < most:
+            batch = ",".join(f'{{"type":"keep","id":"m:{number + i}","host":"mallory","post":"m{number + i}","at":1,'
+                             f'"traces":[]}}' for i in range(1000))
+            try:
+                connection.request("POST", "/v1/messages?host=mallory", f"[{batch}]", headers)
+                answer = connection.getresponse()
+                answer.read()
+                status = answer.status
+            except OSError:
+                connection.close()
+                status = 0
+            statuses[status] = statuses.get(status, 0) + 1
+            number += 1000
+            done += 1000
+        connection.close()
+        print("answers:", statuses)
+        self.are_served(hub, f"{done} small messages", 100)
+
+    def test_answers_that_nobody_reads(self):
+        hub = self.guarded()
+        body = b"[" + b"0," * 524286 + b"0]"
+        connections = []
+        for _ in range(some(48, 12)):
+            connection = socket.create_connection(("127.0.0.1", hub.port))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(10)
+            try:
+                connection.sendall(b"POST /v1/messages?host=mallory HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+                                   b"application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s"
+                                   % (self.token("mallory").encode(), len(body), body))
+            except OSError:
+                pass
+            connections.append(connection)
+        time.sleep(1)
+        self.are_served(hub, f"{len(connections)} posts of 1 MiB, unread answers", 60)
+        for connection in connections:
+            connection.close()
+
+    def test_names_that_nobody_has(self):
+        hub = self.guarded()
+        made = 0
+        for first in range(0, 16800, 400):
+            messages = [{"type": "found", "id": "x:1:1", "host": "mallory", "to": f"nobody-{first + i}",
+                         "post": f"n{first + i}", "held_from": 1, "traces": []} for i in range(400)]
+            status, answer = self.ask(hub, "POST", "/v1/messages?host=mallory", messages)
+            made += answer.get("accepted", 0)
+        for i in range(200):  # nor can it come by such a name
+            self.ask(hub, "GET", f"/v1/messages?host=nobody-{i}&agent=x")
+        print(f"{made} of 16800 names were taken")
+        self.are_served(hub, "made-up names", 30)
+        # one that comes for the first time
+        self.assertEqual(self.ask(hub, "GET", "/v1/messages?host=late&agent=x", host="late")[0], 200)
+        self.assertLess(made, 1024)
+
+    def strangers(self, hub, count, wrap):
+        """Connections from several addresses that say nothing more; those that the hub has closed are opened again."""
+        opened = []
+        for i in range(count):
+            connection = socket.socket()
+            connection.settimeout(5)
+            try:
+                connection.bind((f"127.0.{1 + i % 8}.1", 0))
+                connection.connect(("127.0.0.1", hub.port))
+                opened.append(wrap(connection))
+            except OSError:
+                connection.close()
+        return opened
+
+    def test_idle_connections(self):
+        hub = self.guarded()
+        opened = self.strangers(hub, some(20000, 2000), lambda connection: connection)
+        self.are_served(hub, f"{len(opened)} idle connections", 36)
+        for connection in opened:
+            connection.close()
+
+    def test_idle_connections_with_tls(self):
+        key, cert = os.path.join(self.folder, "key"), os.path.join(self.folder, "cert")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-days", "2", "-subj", "/CN=hub", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key,
+                        "-out", cert], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        hub = self.guarded(hub_cert_file=cert, hub_key_file=key)
+        context = ssl.create_default_context(cafile=cert)
+        most = [0]
+
+        def wrap(connection):
+            wrapped = context.wrap_socket(connection, server_hostname="127.0.0.1")
+            most[0] = max(most[0], memory(hub))
+            return wrapped
+
+        opened = self.strangers(hub, some(65000, 1500), wrap)
+        print(f"{len(opened)} handshakes, {most[0]:.1f} MiB at most, {hub.status()['hung_up'] if FULL else '?'} hung up on")
+        self.assertLess(most[0] - self.before, 100 if FULL else 36)
+        self.are_served(hub, f"{len(opened)} idle TLS connections", 36)
+        for connection in opened:
+            connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
