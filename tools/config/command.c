@@ -23,7 +23,8 @@ static const char usage[] =
     "\n"
     "  check  is the configuration right? Each mistake is named, with its line\n"
     "  show   print the keys that are set, with values, and where each is from\n"
-    "  keys   list all keys: default, section, and what a value may be\n"
+    "  keys   list all keys: default, section, when a change takes effect (reload,\n"
+    "         restart, or a new session), and what a value may be\n"
     "  push   put FILE into a topic that \"blkin host\" of all hosts, or of those whose\n"
     "         NAME it is (a name or pattern, \"osd-*\"), takes lines from: config-topic\n"
     "\n"
@@ -66,28 +67,6 @@ static int check(int argc, char *argv[])
     return status;
 }
 
-static void print_value(const struct config *config, const struct param_rule *rule)
-{
-    const char *text;
-    char *shown;
-
-    if (rule->type == PARAM_INTEGER) {
-        printf("%s = %" PRId64, rule->name, config_integer(config, rule->name));
-        return;
-    }
-    if (rule->type == PARAM_BOOLEAN) {
-        printf("%s = %s", rule->name, config_boolean(config, rule->name) ? "yes" : "no");
-        return;
-    }
-    text = config_text(config, rule->name);
-    if (strcmp(rule->name, "endpoint") == 0 && (shown = endpoint_shown(text)) != NULL) {
-        printf("%s = %s%s", rule->name, shown, strchr(text, '?') ? "?(not shown)" : "");
-        free(shown);
-    } else {
-        printf("%s = %s", rule->name, text ? text : "");
-    }
-}
-
 static int show(int argc, char *argv[])
 {
     const char *section = NULL;
@@ -117,13 +96,15 @@ static int show(int argc, char *argv[])
     for (int key = 0; config && key_rule(key); key++) {
         const struct param_rule *rule = key_rule(key);
         const char *origin = config_origin(config, rule->name);
+        char *shown;
         const int only = key_only_section(key);
 
         if ((strcmp(origin, "default") == 0 && !all) ||
             (section && only && strcmp(key_section(only), section) != 0))
             continue;
-        print_value(config, rule);
-        printf(" ; %s\n", origin);
+        shown = config_shown(config, rule->name);
+        printf("%s = %s ; %s\n", rule->name, shown ? shown : "?", origin);
+        free(shown);
     }
     config_free(config);
     return status;
@@ -131,6 +112,8 @@ static int show(int argc, char *argv[])
 
 static int list_keys(void)
 {
+    static const char *const times[] = {
+        [KEY_AT_ONCE] = "reload", [KEY_AT_START] = "restart", [KEY_IN_SESSION] = "session"};
     char expected[128], value[128], section[32];
 
     for (int key = 0; key_rule(key); key++) {
@@ -139,8 +122,8 @@ static int list_keys(void)
         key_expected(rule, expected, sizeof(expected));
         key_default(rule, value, sizeof(value));
         (void)snprintf(section, sizeof(section), "[%s]", key_section(key_only_section(key)));
-        printf("%-20s %-34s %-8s %s\n", rule->name, *value ? value : "-",
-               key_only_section(key) ? section : "-", expected);
+        printf("%-20s %-34s %-8s %-8s %s\n", rule->name, *value ? value : "-",
+               key_only_section(key) ? section : "-", times[key_when(key)], expected);
     }
     return 0;
 }

@@ -8,18 +8,21 @@
 #include "file.h"
 #include "keys.h"
 
+#include "output/http_url.h"
 #include "output/protocol.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
@@ -28,6 +31,8 @@
 struct setting {
     bt_value *value; /* NULL: not given, and there is no default */
     char *origin;    /* NULL: the default */
+    uint64_t stamp;  /* of the file that a key named *-file names: which content it has */
+    char *waiting;   /* what the configuration says now, which needs a restart; NULL: the same */
 };
 
 struct config {
@@ -40,6 +45,7 @@ struct config {
     const char *path;
     bool has_file;
     const struct config_pushed *pushed; /* while it is read; NULL: none */
+    const struct config *started;       /* while it is read: what a running service has */
     const char *flags[KEYS_MAX];        /* of the command line, which come last */
     unsigned errors;
     struct setting settings[KEYS_MAX];
@@ -71,7 +77,8 @@ static void clear(struct setting *setting)
 {
     bt_value_put_ref(setting->value);
     free(setting->origin);
-    *setting = (struct setting){NULL, NULL};
+    free(setting->waiting);
+    *setting = (struct setting){.value = NULL};
 }
 
 /* Without a value, a text that has no default is not given. */
@@ -321,6 +328,68 @@ static bool read_command_line(struct config *config)
     return true;
 }
 
+/* ---- what a running service keeps ---------------------------------------------------------------
+ */
+
+static bool is_started_with(const struct config *config, int key)
+{
+    const char *section = key_section(config->section);
+    const int only = key_only_section(key);
+
+    if (only && only != config->section)
+        return false;
+    return key_when(key) == KEY_AT_START ||
+           (key_when(key) == KEY_IN_SESSION &&
+            (strcmp(section, "live") == 0 || strcmp(section, "rotate") == 0 ||
+             strcmp(section, "record") == 0));
+}
+
+/* Changes when the file is replaced or written. */
+static uint64_t file_stamp(const struct config *config, int key)
+{
+    const char *const name = key_rule(key)->name, *const end = strrchr(name, '-');
+    const char *path = NULL;
+    struct stat status;
+
+    if (!key_is_sinks(key) && end && strcmp(end, "-file") == 0)
+        path = config_text(config, name);
+    if (!path || stat(path, &status) < 0)
+        return 0;
+    return (uint64_t)status.st_ino * 1000003 + (uint64_t)status.st_size +
+           (uint64_t)status.st_ctim.tv_sec * 1000000007 + (uint64_t)status.st_ctim.tv_nsec;
+}
+
+static bool is_same(const struct setting *one, const struct setting *other)
+{
+    const bt_value *const given = one->origin ? one->value : NULL;
+    const bt_value *const had = other->origin ? other->value : NULL;
+
+    return one->stamp == other->stamp && !given == !had &&
+           (!given || bt_value_is_equal(given, had));
+}
+
+/* Before defaults are filled in: some are made of other keys. */
+static void keep_started(struct config *config)
+{
+    for (int key = 0; config->started && key_rule(key); key++) {
+        const struct setting *const old = &config->started->settings[key];
+        struct setting *const setting = &config->settings[key];
+        char *waiting = NULL;
+
+        if (!is_started_with(config, key))
+            continue;
+        setting->stamp = file_stamp(config, key);
+        if (!is_same(setting, old))
+            waiting =
+                setting->value ? config_shown(config, key_rule(key)->name) : strdup("the default");
+        clear(setting);
+        *setting = (struct setting){.value = old->value, .stamp = old->stamp, .waiting = waiting};
+        bt_value_get_ref(setting->value);
+        setting->origin = old->origin ? strdup(old->origin) : NULL;
+    }
+    config->started = NULL;
+}
+
 /* ---- defaults ----------------------------------------------------------------------------------
  */
 
@@ -419,7 +488,7 @@ static void fill_in_defaults(struct config *config)
 
 static struct config *read_for(const struct config_request *request, int section, bool is_for_other,
                                int argc, char *argv[], const struct config_pushed *pushed,
-                               int *status)
+                               const struct config *started, int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -434,6 +503,7 @@ static struct config *read_for(const struct config_request *request, int section
     config->section = section;
     config->is_for_other = is_for_other;
     config->pushed = pushed;
+    config->started = started;
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
         config_free(config);
@@ -444,7 +514,10 @@ static struct config *read_for(const struct config_request *request, int section
     read_pushed(config);
     read_environment(config);
     apply_flags(config);
+    keep_started(config);
     fill_in_defaults(config);
+    for (int key = 0; !started && !config->errors && key_rule(key); key++)
+        config->settings[key].stamp = file_stamp(config, key);
     if (config->errors) {
         config_free(config);
         return NULL;
@@ -459,7 +532,7 @@ struct config *config_read(const struct config_request *request, int argc, char 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, section, false, argc, argv, NULL, status);
+    return read_for(request, section, false, argc, argv, NULL, NULL, status);
 }
 
 struct config *config_read_again(const struct config *config)
@@ -472,7 +545,7 @@ struct config *config_read_pushed(const struct config *config, const struct conf
     int status;
 
     return read_for(config->request, config->section, config->is_for_other, config->argc,
-                    config->argv, pushed, &status);
+                    config->argv, pushed, config, &status);
 }
 
 struct config *config_read_for(const struct config *config, const char *section)
@@ -481,7 +554,7 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(config->request, found, true, config->argc, config->argv, NULL, &status);
+    return read_for(config->request, found, true, config->argc, config->argv, NULL, NULL, &status);
 }
 
 void config_free(struct config *config)
@@ -545,6 +618,36 @@ const char *config_origin(const struct config *config, const char *key)
 
     assert(found >= 0);
     return setting->origin ? setting->origin : "default";
+}
+
+char *config_shown(const struct config *config, const char *key)
+{
+    const bt_value *const value = config->settings[key_find(key)].value;
+    char *text = NULL, *shown;
+
+    switch (value ? bt_value_get_type(value) : BT_VALUE_TYPE_NULL) {
+    case BT_VALUE_TYPE_SIGNED_INTEGER:
+        return asprintf(&text, "%" PRId64, config_integer(config, key)) < 0 ? NULL : text;
+    case BT_VALUE_TYPE_BOOL:
+        return strdup(config_boolean(config, key) ? "yes" : "no");
+    case BT_VALUE_TYPE_STRING:
+        break;
+    default:
+        return strdup("");
+    }
+    if (strcmp(key, "endpoint") != 0)
+        return strdup(config_text(config, key));
+    shown = endpoint_shown(config_text(config, key));
+    if (shown && asprintf(&text, "%s%s", shown,
+                          strchr(config_text(config, key), '?') ? "?(not shown)" : "") < 0)
+        text = NULL;
+    free(shown);
+    return text;
+}
+
+const char *config_waiting(const struct config *config, const char *key)
+{
+    return config->settings[key_find(key)].waiting;
 }
 
 bt_value *config_sink_params(const struct config *config)

@@ -40,7 +40,10 @@ struct config *config_read(const struct config_request *request, int argc, char 
                            int *status);
 void config_free(struct config *config);
 
-/* Once more with the same arguments, as for `blkin reload`. Returns NULL after it has said why. */
+/*
+ * Once more with the same arguments, as for `blkin reload`. A key that needs a restart (key_when()
+ * of keys.h) keeps the value that the service was started with. Returns NULL after it has said why.
+ */
 struct config *config_read_again(const struct config *config);
 
 /* Lines from elsewhere, which are right: see pushed.h. */
@@ -71,6 +74,13 @@ const char *config_path(const struct config *config);
 
 /* Where the value is from: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default". */
 const char *config_origin(const struct config *config, const char *key);
+
+/* A value as a user writes it; of the endpoint nothing that may be secret. The caller's; NULL: out
+ * of memory. */
+char *config_shown(const struct config *config, const char *key);
+
+/* What the configuration says, where a restart is needed for that; NULL: what is in force. */
+const char *config_waiting(const struct config *config, const char *key);
 
 /* The sink's parameters, those that are given: a new map, the caller's. NULL: out of memory. */
 bt_value *config_sink_params(const struct config *config);

@@ -27,90 +27,92 @@ enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
+enum { AT_ONCE = KEY_AT_ONCE, AT_START = KEY_AT_START, IN_SESSION = KEY_IN_SESSION };
 
 struct key {
     struct param_rule rule;
     int section;
+    int when;
 };
 
 /* clang-format off */
-#define A_TEXT(section, name, max, value) \
-    {{name, PARAM_TEXT, 0, 0, max, 0, value, NULL}, section}
-#define AN_INTEGER(section, name, min, max, value) \
-    {{name, PARAM_INTEGER, 0, min, max, value, NULL, NULL}, section}
-#define A_CHOICE(section, name, choices, value) \
-    {{name, PARAM_CHOICE, 0, 0, 0, value, NULL, choices}, section}
-#define A_BOOLEAN(section, name, value) \
-    {{name, PARAM_BOOLEAN, 0, 0, 0, value, NULL, NULL}, section}
+#define A_TEXT(section, when, name, max, value) \
+    {{name, PARAM_TEXT, 0, 0, max, 0, value, NULL}, section, when}
+#define AN_INTEGER(section, when, name, min, max, value) \
+    {{name, PARAM_INTEGER, 0, min, max, value, NULL, NULL}, section, when}
+#define A_CHOICE(section, when, name, choices, value) \
+    {{name, PARAM_CHOICE, 0, 0, 0, value, NULL, choices}, section, when}
+#define A_BOOLEAN(section, when, name, value) \
+    {{name, PARAM_BOOLEAN, 0, 0, 0, value, NULL, NULL}, section, when}
 
 /* The lengths of texts are those of struct session_spec. A text without a default has one that
  * depends on the machine or on other keys: see config.c. */
 static const struct key own[] = {
-    A_TEXT(ALL, "session", 255, "blkin"),
-    A_TEXT(ALL, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
-    A_TEXT(ALL, "filter", 1023, ""),
-    A_BOOLEAN(ALL, "host", true),
-    AN_INTEGER(ALL, "subbuf-bytes", 4 * KIB, GIB, 512 * KIB),
-    AN_INTEGER(ALL, "subbuf-count", 2, 65536, 8),
-    A_TEXT(ALL, "runtime-dir", 80, NULL), /* names of Unix sockets are short */
-    A_TEXT(ALL, "state-dir", 4000, NULL),
-    A_CHOICE(ALL, "log-level", levels, LEVEL_WARNING),
-    AN_INTEGER(LIVE, "live-timer-us", 1000, HOUR_US, 200000),
-    AN_INTEGER(LIVE, "retry-us", 1000, HOUR_US, 50000),
-    A_TEXT(LIVE, "relayd", 255, "own"),
-    A_TEXT(LIVE, "relayd-address", 255, "127.0.0.1"),
-    AN_INTEGER(LIVE, "relayd-control-port", 1, 65535, 5342),
-    AN_INTEGER(LIVE, "relayd-data-port", 1, 65535, 5343),
-    AN_INTEGER(LIVE, "relayd-live-port", 1, 65535, 5344),
-    A_BOOLEAN(LIVE, "expose-relayd", false),
-    A_TEXT(LIVE, "follow", 1023, NULL),
-    AN_INTEGER(ROTATE, "rotate-ms", 100, DAY_MS, 5000),
-    AN_INTEGER(ROTATE, "rotate-bytes", 0, KIB * GIB, 0),
-    A_TEXT(ROTATE, "output", 4000, NULL),
-    AN_INTEGER(ROTATE, "max-disk-bytes", KIB * KIB, KIB * KIB * GIB, 10 * GIB),
-    A_TEXT(ROTATE, "shm-path", 4000, NULL),
-    A_TEXT(RECORD, "record-session", 200, "blkin-record"),
-    AN_INTEGER(RECORD, "memory-bytes", 0, 1024 * GIB, 0),
-    AN_INTEGER(RECORD, "seconds", 0, 86400, 0),
-    AN_INTEGER(RECORD, "alarm-poll-ms", 10, 60000, 250),
-    AN_INTEGER(RECORD, "linger-ms", 0, 60000, 1000),
-    AN_INTEGER(RECORD, "snapshot-interval-ms", 100, DAY_MS, 2000),
-    AN_INTEGER(RECORD, "snapshot-traces", 1, 4096, 200),
-    AN_INTEGER(RECORD, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
-    AN_INTEGER(RECORD, "answer-timeout-ms", 100, DAY_MS, 10000),
-    A_TEXT(RECORD, "hub", 1023, ""),
-    A_TEXT(RECORD, "hub-token-file", 4000, ""),
-    A_TEXT(RECORD, "hub-kafka-file", 4000, ""),
-    A_TEXT(HUB, "hub-listen", 255, "127.0.0.1:7412"),
-    A_TEXT(HUB, "hub-tokens-file", 4000, ""),
-    A_BOOLEAN(HUB, "expose-hub", false),
-    A_TEXT(WORK, "input", 2000, ""),
-    A_TEXT(WORK, "host-input", 249, ""),
-    A_TEXT(WORK, "deltas", 249, "blkin_deltas"),
-    A_TEXT(WORK, "otlp-metrics", 1023, ""),
-    AN_INTEGER(ALL, "hub-traces-per-s", 1, 1000000, 100),
-    A_TEXT(WORK, "group", 249, "blkin-work"),
-    A_TEXT(WORK, "instance", 200, ""),
-    AN_INTEGER(WORK, "wait-ms", 1, 3600000, 3000),
-    AN_INTEGER(WORK, "commit-ms", 10, 8000, 1000),
-    A_TEXT(HOST, "cpu", 1023, ""), /* as of host/settings.h, all up to "cgroup" */
-    A_TEXT(HOST, "memory", 1023, ""),
-    A_TEXT(HOST, "pressure", 1023, ""),
-    A_TEXT(HOST, "run-queue", 1023, ""),
-    A_TEXT(HOST, "disk", 1023, ""),
-    A_TEXT(HOST, "network", 1023, ""),
-    A_TEXT(HOST, "tcp", 1023, ""),
-    A_TEXT(HOST, "process", 1023, ""),
-    A_TEXT(HOST, "cgroup", 1023, ""),
-    A_TEXT(HOST, "host-filters", 4000, ""),
-    A_TEXT(HOST, "host-root", 4000, ""),
-    A_TEXT(HOST, "host-endpoint", 2000, ""),
-    AN_INTEGER(HOST, "host-send-ms", 0, 60000, 10000),
-    A_TEXT(HOST, "host-listen", 255, ""),
-    A_TEXT(HOST, "config-topic", 2000, ""),
-    A_TEXT(ALL, "hub-ca-file", 4000, ""),
-    A_TEXT(ALL, "hub-cert-file", 4000, ""),
-    A_TEXT(ALL, "hub-key-file", 4000, ""),
+    A_TEXT(ALL, IN_SESSION, "session", 255, "blkin"),
+    A_TEXT(ALL, IN_SESSION, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
+    A_TEXT(ALL, IN_SESSION, "filter", 1023, ""),
+    A_BOOLEAN(ALL, IN_SESSION, "host", true),
+    AN_INTEGER(ALL, IN_SESSION, "subbuf-bytes", 4 * KIB, GIB, 512 * KIB),
+    AN_INTEGER(ALL, IN_SESSION, "subbuf-count", 2, 65536, 8),
+    A_TEXT(ALL, AT_START, "runtime-dir", 80, NULL), /* names of Unix sockets are short */
+    A_TEXT(ALL, AT_START, "state-dir", 4000, NULL),
+    A_CHOICE(ALL, AT_ONCE, "log-level", levels, LEVEL_WARNING),
+    AN_INTEGER(LIVE, IN_SESSION, "live-timer-us", 1000, HOUR_US, 200000),
+    AN_INTEGER(LIVE, AT_ONCE, "retry-us", 1000, HOUR_US, 50000),
+    A_TEXT(LIVE, AT_START, "relayd", 255, "own"),
+    A_TEXT(LIVE, AT_START, "relayd-address", 255, "127.0.0.1"),
+    AN_INTEGER(LIVE, AT_START, "relayd-control-port", 1, 65535, 5342),
+    AN_INTEGER(LIVE, AT_START, "relayd-data-port", 1, 65535, 5343),
+    AN_INTEGER(LIVE, AT_START, "relayd-live-port", 1, 65535, 5344),
+    A_BOOLEAN(LIVE, AT_START, "expose-relayd", false),
+    A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
+    AN_INTEGER(ROTATE, IN_SESSION, "rotate-ms", 100, DAY_MS, 5000),
+    AN_INTEGER(ROTATE, IN_SESSION, "rotate-bytes", 0, KIB * GIB, 0),
+    A_TEXT(ROTATE, AT_START, "output", 4000, NULL),
+    AN_INTEGER(ROTATE, AT_ONCE, "max-disk-bytes", KIB * KIB, KIB * KIB * GIB, 10 * GIB),
+    A_TEXT(ROTATE, IN_SESSION, "shm-path", 4000, NULL),
+    A_TEXT(RECORD, IN_SESSION, "record-session", 200, "blkin-record"),
+    AN_INTEGER(RECORD, IN_SESSION, "memory-bytes", 0, 1024 * GIB, 0),
+    AN_INTEGER(RECORD, AT_ONCE, "seconds", 0, 86400, 0),
+    AN_INTEGER(RECORD, AT_START, "alarm-poll-ms", 10, 60000, 250),
+    AN_INTEGER(RECORD, AT_ONCE, "linger-ms", 0, 60000, 1000),
+    AN_INTEGER(RECORD, AT_ONCE, "snapshot-interval-ms", 100, DAY_MS, 2000),
+    AN_INTEGER(RECORD, AT_ONCE, "snapshot-traces", 1, 4096, 200),
+    AN_INTEGER(RECORD, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
+    AN_INTEGER(RECORD, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
+    A_TEXT(RECORD, AT_START, "hub", 1023, ""),
+    A_TEXT(RECORD, AT_START, "hub-token-file", 4000, ""),
+    A_TEXT(RECORD, AT_START, "hub-kafka-file", 4000, ""),
+    A_TEXT(HUB, AT_START, "hub-listen", 255, "127.0.0.1:7412"),
+    A_TEXT(HUB, AT_START, "hub-tokens-file", 4000, ""),
+    A_BOOLEAN(HUB, AT_START, "expose-hub", false),
+    A_TEXT(WORK, AT_START, "input", 2000, ""),
+    A_TEXT(WORK, AT_START, "host-input", 249, ""),
+    A_TEXT(WORK, AT_START, "deltas", 249, "blkin_deltas"),
+    A_TEXT(WORK, AT_START, "otlp-metrics", 1023, ""),
+    AN_INTEGER(ALL, AT_START, "hub-traces-per-s", 1, 1000000, 100),
+    A_TEXT(WORK, AT_START, "group", 249, "blkin-work"),
+    A_TEXT(WORK, AT_START, "instance", 200, ""),
+    AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
+    AN_INTEGER(WORK, AT_START, "commit-ms", 10, 8000, 1000),
+    A_TEXT(HOST, AT_ONCE, "cpu", 1023, ""), /* as of host/settings.h, all up to "cgroup" */
+    A_TEXT(HOST, AT_ONCE, "memory", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "pressure", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "run-queue", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "disk", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "network", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "tcp", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "process", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "cgroup", 1023, ""),
+    A_TEXT(HOST, AT_ONCE, "host-filters", 4000, ""),
+    A_TEXT(HOST, AT_ONCE, "host-root", 4000, ""),
+    A_TEXT(HOST, AT_ONCE, "host-endpoint", 2000, ""),
+    AN_INTEGER(HOST, AT_ONCE, "host-send-ms", 0, 60000, 10000),
+    A_TEXT(HOST, AT_ONCE, "host-listen", 255, ""),
+    A_TEXT(HOST, AT_ONCE, "config-topic", 2000, ""),
+    A_TEXT(ALL, AT_START, "hub-ca-file", 4000, ""),
+    A_TEXT(ALL, AT_START, "hub-cert-file", 4000, ""),
+    A_TEXT(ALL, AT_START, "hub-key-file", 4000, ""),
 };
 /* clang-format on */
 
@@ -170,6 +172,20 @@ int key_find(const char *name)
 bool key_is_sinks(int key)
 {
     return key >= OWN;
+}
+
+enum key_when key_when(int key)
+{
+    /* the services' own displays, which they open at their start */
+    static const char *const displays[] = {"prometheus-listen", "stats-file"};
+
+    if (!key_is_sinks(key))
+        return (enum key_when)own[key].when;
+    for (size_t i = 0; i < sizeof(displays) / sizeof(displays[0]); i++) {
+        if (strcmp(key_rule(key)->name, displays[i]) == 0)
+            return KEY_AT_START;
+    }
+    return KEY_AT_ONCE;
 }
 
 int key_only_section(int key)

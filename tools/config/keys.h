@@ -29,6 +29,14 @@ bool key_is_services(const char *name);
 /* The only section that it has a meaning in, beside the first; 0: all. */
 int key_only_section(int key);
 
+/* When a running service takes over another value. */
+enum key_when {
+    KEY_AT_ONCE,   /* at `blkin reload` */
+    KEY_AT_START,  /* when the service is restarted */
+    KEY_IN_SESSION /* when the service makes a session of LTTng: it keeps one that is there */
+};
+enum key_when key_when(int key);
+
 /* The known name that was probably meant, or NULL. */
 const char *key_like(const char *name);
 const char *key_section_like(const char *name);

@@ -15,6 +15,7 @@
 #include "service/config_topic.h"
 #include "service/control.h"
 #include "service/notify.h"
+#include "service/reload.h"
 #include "service/say.h"
 #include "service/watchdog.h"
 #include "settings.h"
@@ -233,7 +234,7 @@ static json_t *answer(void *context, const char *request)
     struct service *service = context;
 
     if (strcmp(request, "status") == 0)
-        return status_json(service);
+        return reload_status(status_json(service), service->config);
     if (strcmp(request, "reload") == 0)
         return reload_service(service);
     return NULL;
@@ -343,8 +344,7 @@ static const char *take_configuration(struct service *service)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
     if (topic != service->topic)
         config_topic_close(topic);
-    return "the configuration is wrong, the old one holds: see `blkin config check`, and what the "
-           "service has said";
+    return reload_is_wrong;
 }
 
 static json_t *reload_service(struct service *service)
@@ -353,9 +353,7 @@ static json_t *reload_service(struct service *service)
 
     notify_reloading();
     wrong = take_configuration(service);
-    notify_reloaded(wrong);
-    return wrong ? json_pack("{ss}", "error", wrong)
-                 : json_pack("{ss}", "result", "the new configuration holds");
+    return reload_answer("blkin host", service->config, wrong);
 }
 
 static void reload(void *context)

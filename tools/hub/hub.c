@@ -14,6 +14,7 @@
 #include "server.h"
 #include "service/control.h"
 #include "service/notify.h"
+#include "service/reload.h"
 #include "service/say.h"
 #include "service/watchdog.h"
 
@@ -130,13 +131,22 @@ static void end_service(void *context)
     loop_stop(hub->loop);
 }
 
-static const char no_reload[] =
-    "the hub reads its configuration at its start only: restart it, no message is lost by that";
+static json_t *read_configuration(struct hub *hub)
+{
+    struct config *config;
+
+    notify_reloading();
+    config = config_read_again(hub->config);
+    if (config) {
+        config_free(hub->config);
+        hub->config = config;
+    }
+    return reload_answer("blkin hub", hub->config, config ? NULL : reload_is_wrong);
+}
 
 static void reload(void *context)
 {
-    (void)context;
-    say(BT_LOGGING_LEVEL_WARNING, "%s", no_reload);
+    json_decref(read_configuration(context));
 }
 
 static json_t *answer(void *context, const char *request)
@@ -144,9 +154,9 @@ static json_t *answer(void *context, const char *request)
     struct hub *hub = context;
 
     if (strcmp(request, "status") == 0)
-        return hub_json(&hub->board, hub->server, hub->url);
+        return reload_status(hub_json(&hub->board, hub->server, hub->url), hub->config);
     if (strcmp(request, "reload") == 0)
-        return json_pack("{ss}", "error", no_reload);
+        return read_configuration(hub);
     return NULL;
 }
 

@@ -16,6 +16,7 @@
 #include "service/graph.h"
 #include "service/metrics.h"
 #include "service/notify.h"
+#include "service/reload.h"
 #include "service/say.h"
 #include "service/watchdog.h"
 
@@ -349,29 +350,18 @@ static void end(void *context)
 
 static json_t *reload_service(struct service *service)
 {
-    struct config *config = config_read_again(service->config);
+    struct config *config;
     struct readers_options options;
-    struct error error;
-    const char *key;
+    struct error error = {""};
 
+    notify_reloading();
+    config = config_read_again(service->config);
     if (!config)
-        return json_pack("{ss}", "error",
-                         "the configuration is wrong, the old one holds: see `blkin config check`, "
-                         "and what the service has said");
+        return reload_answer("blkin live", service->config, reload_is_wrong);
     say_open("blkin live", config_text(config, "log-level"));
     if (!options_of_readers(config, &service->relay.options, &options, &error)) {
         config_free(config);
-        return json_pack("{ss}", "error", error.text);
-    }
-    key = options_need_restart(service->config, config);
-    if (key) {
-        bt_value_put_ref(options.params);
-        say_open("blkin live", config_text(service->config, "log-level"));
-        config_free(config);
-        return json_pack("{ss+}", "error",
-                         "the old configuration holds: for another value of this key the service "
-                         "must be restarted: ",
-                         key);
+        return reload_answer("blkin live", service->config, error.text);
     }
     readers_reload(&service->readers, &options);
     host_child_reload(&service->host_child, config);
@@ -379,22 +369,12 @@ static json_t *reload_service(struct service *service)
     service->config = config;
     free(service->endpoint);
     service->endpoint = endpoint_shown(config_text(config, "endpoint"));
-    return json_pack("{ss}", "result", "the new configuration holds");
-}
-
-static json_t *reload_and_say(struct service *service)
-{
-    json_t *answer;
-
-    notify_reloading();
-    answer = reload_service(service);
-    notify_reloaded(json_string_value(json_object_get(answer, "error")));
-    return answer;
+    return reload_answer("blkin live", config, NULL);
 }
 
 static void reload(void *context)
 {
-    json_decref(reload_and_say(context));
+    json_decref(reload_service(context));
 }
 
 static json_t *answer(void *context, const char *request)
@@ -402,9 +382,9 @@ static json_t *answer(void *context, const char *request)
     struct service *service = context;
 
     if (strcmp(request, "status") == 0)
-        return status_json(service);
+        return reload_status(status_json(service), service->config);
     if (strcmp(request, "reload") == 0)
-        return reload_and_say(service);
+        return reload_service(service);
     if (strcmp(request, "taps") == 0)
         return readers_taps(&service->readers);
     return NULL;

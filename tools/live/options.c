@@ -209,30 +209,3 @@ bool options_of_readers(const struct config *config, const struct relay_options 
     (void)snprintf(options->follow, sizeof(options->follow), "%s", config_text(config, "follow"));
     return true;
 }
-
-/* ---- another configuration ------------------------------------------------------------------- */
-
-const char *options_need_restart(const struct config *old, const struct config *wanted)
-{
-    static const char *const texts[] = {"session",   "events", "filter",         "runtime-dir",
-                                        "state-dir", "relayd", "relayd-address", NULL};
-    static const char *const integers[] = {"subbuf-bytes",
-                                           "subbuf-count",
-                                           "live-timer-us",
-                                           "relayd-control-port",
-                                           "relayd-data-port",
-                                           "relayd-live-port",
-                                           NULL};
-
-    for (int i = 0; texts[i]; i++) {
-        if (strcmp(config_text(old, texts[i]), config_text(wanted, texts[i])) != 0)
-            return texts[i];
-    }
-    for (int i = 0; integers[i]; i++) {
-        if (config_integer(old, integers[i]) != config_integer(wanted, integers[i]))
-            return integers[i];
-    }
-    if (config_boolean(old, "host") != config_boolean(wanted, "host"))
-        return "host";
-    return NULL;
-}

@@ -19,10 +19,4 @@ bool options_of_session(const struct config *config, const struct relay_options 
 bool options_of_readers(const struct config *config, const struct relay_options *relay,
                         struct readers_options *options, struct error *error);
 
-/*
- * What a running `blkin live` cannot take over of another configuration: the first key that
- * differs, or NULL.
- */
-const char *options_need_restart(const struct config *old, const struct config *wanted);
-
 #endif

@@ -12,6 +12,7 @@
 #include "service/graph.h"
 #include "service/metrics.h"
 #include "service/notify.h"
+#include "service/reload.h"
 #include "service/say.h"
 #include "status.h"
 
@@ -278,8 +279,7 @@ void agent_step(struct agent *agent)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* What a session is made of is of its making: such keys hold for the next one. */
-static bool read_configuration(struct agent *agent)
+static json_t *read_configuration(struct agent *agent)
 {
     struct config *config;
 
@@ -295,13 +295,12 @@ static bool read_configuration(struct agent *agent)
         agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
         set_specs(agent);
     }
-    notify_reloaded(config ? NULL : "the configuration is wrong, the old one holds");
-    return config != NULL;
+    return reload_answer("blkin record", agent->config, config ? NULL : reload_is_wrong);
 }
 
 static void reload(void *context)
 {
-    (void)read_configuration(context);
+    json_decref(read_configuration(context));
 }
 
 static json_t *answer(void *context, const char *request)
@@ -309,15 +308,11 @@ static json_t *answer(void *context, const char *request)
     struct agent *agent = context;
 
     if (strcmp(request, "status") == 0)
-        return record_status_json(agent);
+        return reload_status(record_status_json(agent), agent->config);
     if (strcmp(request, "taps") == 0)
         return json_pack("[s]", agent->kept.tap);
     if (strcmp(request, "reload") == 0)
-        return read_configuration(agent)
-                   ? json_pack("{ss}", "result", "the new configuration holds")
-                   : json_pack("{ss}", "error",
-                               "the configuration is wrong, the old one holds: see `blkin config "
-                               "check`, and what the service has said");
+        return read_configuration(agent);
     return asking_control(agent, request);
 }
 

@@ -10,6 +10,7 @@
 #include "service/control.h"
 #include "service/metrics.h"
 #include "service/notify.h"
+#include "service/reload.h"
 #include "service/say.h"
 #include "service/watchdog.h"
 #include "status.h"
@@ -70,7 +71,7 @@ static bool is_for_rotate(const struct config *config)
     return false;
 }
 
-static bool read_configuration(struct rotate *rotate)
+static json_t *read_configuration(struct rotate *rotate)
 {
     struct config *config;
 
@@ -87,13 +88,12 @@ static bool read_configuration(struct rotate *rotate)
         rotate->config = config;
         steps_configure(&rotate->steps, config);
     }
-    notify_reloaded(config ? NULL : "the configuration is wrong, the old one holds");
-    return config != NULL;
+    return reload_answer("blkin rotate", rotate->config, config ? NULL : reload_is_wrong);
 }
 
 static void reload(void *context)
 {
-    (void)read_configuration(context);
+    json_decref(read_configuration(context));
 }
 
 static struct rotate_status status_of(const struct rotate *rotate)
@@ -116,15 +116,11 @@ static json_t *answer(void *context, const char *request)
     struct rotate_status status = status_of(rotate);
 
     if (strcmp(request, "status") == 0)
-        return status_json(&status);
+        return reload_status(status_json(&status), rotate->config);
     if (strcmp(request, "taps") == 0)
         return json_pack("[s]", rotate->steps.converter.tap);
     if (strcmp(request, "reload") == 0)
-        return read_configuration(rotate)
-                   ? json_pack("{ss}", "result", "the new configuration holds")
-                   : json_pack("{ss}", "error",
-                               "the configuration is wrong, the old one holds: see `blkin config "
-                               "check`, and what the service has said");
+        return read_configuration(rotate);
     return NULL;
 }
 

@@ -31,15 +31,15 @@ static const char reload_usage[] =
     "usage: blkin reload [live|rotate|record|host|hub]\n"
     "\n"
     "Has the service that runs here read its configuration again, as SIGHUP does. If\n"
-    "it is wrong, or for a key that needs a restart, the old one holds, and the\n"
-    "message says why.\n"
+    "it is wrong, the old one holds, and the message says why. A key that needs a\n"
+    "restart keeps its value, and the message names it.\n"
     "\n"
     "  --runtime-dir=DIR  where the service has its socket\n"
     "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  -h, --help         print this\n"
     "\n"
     "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
-    "2 wrong usage.\n";
+    "2 wrong usage; 3 it holds but for keys that need a restart.\n";
 
 static const char *const services[] = {"live", "rotate", "record", "host", "hub", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
@@ -50,8 +50,8 @@ struct question {
     const char *folder;
     const char *name; /* NULL: all */
     const char *request;
-    void (*use)(const char *name, json_t *answer);
-    const bool *is_json; /* then it is printed as it is; NULL: never */
+    int (*use)(const char *name, json_t *answer); /* returns the exit status */
+    const bool *is_json;                          /* then it is printed as it is; NULL: never */
 };
 
 static bool is_service(const char *name)
@@ -79,6 +79,7 @@ static int ask(const struct question *question)
 {
     struct error errors[SERVICES];
     unsigned answered = 0, failed = 0;
+    int status = 0, used;
 
     for (size_t i = 0; i < SERVICES; i++) {
         json_t *answer =
@@ -88,8 +89,8 @@ static int ask(const struct question *question)
 
         if (answer && question->is_json && *question->is_json)
             print_json(answer);
-        else if (answer)
-            question->use(services[i], answer);
+        else if (answer && (used = question->use(services[i], answer)) != 0)
+            status = used;
         answered += answer != NULL;
         if (!answer && is_asked(question, services[i]) &&
             (question->name || strncmp(errors[i].text, "no `blkin", 9) != 0)) {
@@ -105,7 +106,7 @@ static int ask(const struct question *question)
                 "runtime-dir "
                 "\"%s\" and as a user that you may ask\n",
                 question->program, question->folder);
-    return answered && !failed ? 0 : 1;
+    return answered && !failed ? status : 1;
 }
 
 static int ask_by_arguments(const struct config_request *request, int argc, char *argv[],
@@ -132,10 +133,11 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static void print_readable(const char *name, json_t *answer)
+static int print_readable(const char *name, json_t *answer)
 {
     (void)name;
     show_json(answer);
+    return 0;
 }
 
 int status_command(int argc, char *argv[])
@@ -150,11 +152,15 @@ int status_command(int argc, char *argv[])
 
 /* ---- reload ---------------------------------------------------------------------------------- */
 
-static void print_result(const char *name, json_t *answer)
+static int print_result(const char *name, json_t *answer)
 {
     const char *result = json_string_value(json_object_get(answer, "result"));
 
     printf("%s: %s\n", name, result ? result : "done");
+    return json_array_size(json_object_get(answer, "needs_restart")) ||
+                   json_array_size(json_object_get(answer, "needs_session"))
+               ? 3
+               : 0;
 }
 
 int reload_command(int argc, char *argv[])

@@ -58,10 +58,9 @@ void notify_reloading(void)
            (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
-void notify_reloaded(const char *problem)
+void notify_reloaded(bt_logging_level level, const char *result)
 {
-    say(problem ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "reload: %s",
-        problem ? problem : "the new configuration holds");
+    say(level, "reload: %s", result);
     notify("READY=1");
 }
 

@@ -1,0 +1,113 @@
+#!/bin/bash
+# blkin reload: what it says to hold is in force; it names each key that needs a restart, and then status and the
+# service have the old value.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+
+BLKIN=${BLKIN-$BUILD/bin/blkin}
+private_begin
+export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+free_port hub_port
+free_port page_port
+free_port other_port
+
+base="state-dir = $WORK/state
+runtime-dir = $WORK/run
+shm-path = none
+prometheus-listen = $page_port
+log-level = info"
+
+# set_keys LINE...: the configuration is this beside $base, where a line of the same key wins.
+set_keys() {
+    local line key text=$base
+    for line; do
+        key=${line%% =*}
+        text=$(grep -v "^$key =" <<<"$text")$'\n'$line
+    done
+    printf '%s\n' "$text" >"$WORK/blkin.conf"
+}
+
+status() {
+    "$BLKIN" status --runtime-dir="$WORK/run" --json "$service"
+}
+
+is_up() {
+    status >"$WORK/status.json" 2>/dev/null
+}
+
+begin() {
+    service=$1
+    set_keys
+    start_part "$service" "$BLKIN" "$service" --config="$WORK/blkin.conf"
+    wait_for 20 "$service" "its start" is_up || exit 1
+}
+
+# reload STATUS TEXT: its exit status, and what it says
+reload() {
+    local got=0
+    timeout 20 "$BLKIN" reload --runtime-dir="$WORK/run" "$service" >"$WORK/said" 2>&1 || got=$?
+    [ "$got" = "$1" ] && grep -qF -- "$2" "$WORK/said" ||
+        fail "$service: reload ends with $got and says: $(<"$WORK/said"); expected $1 and \"$2\""
+}
+
+# has FILTER VALUE: of the status
+has() {
+    [ "$(status | jq -r "$1")" = "$2" ] || fail "$service: status has $1 = $(status | jq -r "$1"), not $2"
+}
+
+end() {
+    stop_part "$service" TERM 20 || fail "$service: exit status $?"
+}
+
+# needs_restart KIND LINE: a key whose change needs a restart is named, and keeps its value; then it is as before.
+needs_restart() {
+    local key=${2%% =*}
+    set_keys "$2" "max-open-spans = 54321"
+    reload 3 "$1 is needed for: $key"
+    has ".keys_in_force[\"$key\"] == \"${2#*= }\"" false
+    has ".keys_after_a_restart[\"$key\"]" "${2#*= }"
+    has '.keys_in_force["max-open-spans"]' 54321
+    set_keys
+    reload 0 "the new configuration holds"
+    has '.keys_after_a_restart | length' 0
+}
+
+begin rotate
+for line in "state-dir = $WORK/other" "output = $WORK/output" "prometheus-listen = $other_port"; do
+    needs_restart "a restart" "$line"
+done
+for line in "rotate-ms = 1234" "session = other" "subbuf-count = 16"; do
+    needs_restart "a new session of LTTng" "$line"
+done
+curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "no page where it was"
+[ ! -e "$WORK/other" ] || fail "another state folder was made"
+set_keys "endpoint = http://127.0.0.1:$other_port/api/v2/spans" "log-level = error"
+reload 0 "the new configuration holds"
+has .endpoint "http://127.0.0.1:$other_port/api/v2/spans"
+set_keys "no-such-key = 1"
+reload 1 "the configuration is wrong, the old one holds"
+has '.keys_in_force["log-level"]' error
+end
+
+openssl rand -hex 32 >"$WORK/token" && chmod 600 "$WORK/token"
+base+=$'\n'"hub-token-file = $WORK/token"
+begin record
+for line in "hub = http://127.0.0.1:$hub_port" "state-dir = $WORK/other" "prometheus-listen = $other_port" \
+    "hub-token-file = $WORK/no-such-token" "alarm-poll-ms = 99"; do
+    needs_restart "a restart" "$line"
+done
+# the same name, and another token
+openssl rand -hex 32 >"$WORK/token"
+reload 3 "a restart is needed for: hub-token-file"
+end
+begin record
+reload 0 "the new configuration holds"
+end
+
+base+=$'\n'"hub-listen = 127.0.0.1:$hub_port"
+begin hub
+needs_restart "a restart" "hub-listen = 127.0.0.1:$other_port"
+end
