@@ -107,7 +107,7 @@ begin record
 reload 0 "the new configuration holds"
 end
 
-base+=$'\n'"hub-listen = 127.0.0.1:$hub_port"
+base+=$'\n'"hub-listen = 127.0.0.1:$hub_port"$'\n'"expose-hub = yes"
 begin hub
 needs_restart "a restart" "hub-listen = 127.0.0.1:$other_port"
 end
