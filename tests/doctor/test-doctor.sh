@@ -330,6 +330,7 @@ start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp:/
 wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
 BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'can be reached from other hosts' \
     'a relay daemon that all can reach'
+BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known holes' 'the same beside blkin rotate' --section=rotate
 stop_part other-relayd
 BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "goes to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
@@ -497,11 +498,32 @@ wait_for 20 live "that all is well beside blkin live" live_is_well || {
     exit 1
 }
 [ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+live_endpoint=$BLKIN_ENDPOINT
+BLKIN_ENDPOINT=http://127.0.0.1:1 notes collector.endpoint "blkin live sends to $live_endpoint, and not" \
+    'a service that was started with another endpoint'
+[ "$status" -eq 0 ] || fail "the endpoint of the service is not the one that is looked at"
+if can_be_other; then
+    as=("${other[@]}")
+    doctor
+    as=()
+    [ -n "$(said relayd.viewer ok)" ] || {
+        show_doctor
+        fail "a plain user is told to end the service's reader"
+    }
+fi
 kill -STOP "${private_pid[live]}"
 names service.runs 'does not answer' 'a service that hangs'
 kill -CONT "${private_pid[live]}"
 stop_part live KILL
 names service.runs 'Connection refused' 'a service that was killed'
+
+start_part live "$BUILD/bin/blkin" live --endpoint=http://nowhere.invalid:9411
+live_answers() {
+    doctor && [ -n "$(said service.runs ok)" ]
+}
+wait_for 20 live "that blkin live answers" live_answers
+names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
+stop_part live KILL
 
 lttng destroy blkin >/dev/null 2>&1
 export BLKIN_SHM_PATH=$WORK/shm

@@ -37,6 +37,8 @@ struct facts {
     enum session_kind session;
     bool is_active;
     bool service_runs;         /* of the section */
+    bool service_is_hidden;    /* runtime-dir is another user's: nobody tells us whether it runs */
+    char endpoint[512];        /* that the service sends to; "": it does not run */
     char session_name[256];    /* that the service has, or that is configured */
     unsigned relayd_port;      /* that the session's data goes to; 0: not known */
     unsigned registered_count; /* of programs with LTTng tracepoints of any kind */

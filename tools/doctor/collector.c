@@ -166,6 +166,23 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
     }
 }
 
+/* It may have been started with another one than is configured. */
+static void use_endpoint_of_service(const struct doctor *doctor, struct transport_options *options)
+{
+    const char *endpoint = doctor->facts->endpoint;
+    char *configured = endpoint_shown(options->endpoint);
+
+    if (*endpoint && configured && strcmp(endpoint, configured) != 0) {
+        saw(doctor, LEVEL_NOTE, "collector.endpoint",
+            "blkin %s sends to %s, and not to %s as %s has it", doctor->section, endpoint,
+            configured, config_origin(doctor->config, "endpoint"));
+        mend(doctor, "systemctl restart blkin-%s, or give doctor the same --endpoint",
+             doctor->section);
+        options->endpoint = endpoint;
+    }
+    free(configured);
+}
+
 /* Not one that waits longer than we do. */
 #define PROBE_MS 3000
 
@@ -183,8 +200,9 @@ void check_collector(const struct doctor *doctor)
         return;
     }
     options = &params.exporter.transport;
-    options->protocol = exporter_protocol(&params.exporter);
     options->endpoint = exporter_endpoint(&params.exporter);
+    use_endpoint_of_service(doctor, options);
+    options->protocol = exporter_protocol(&params.exporter);
     if (strncmp(options->endpoint, "file:", 5) == 0) {
         check_file(doctor, options->endpoint + 5);
         return;

@@ -54,10 +54,11 @@ static const struct group groups[] = {
     {"host", check_metrics, NULL,
      "is blkin host stopped? kill -CONT, or systemctl restart blkin-host"},
     {"relayd.address", check_relayd_address, NULL, NULL},
-    {"relayd", check_relayd, NULL,
-     "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
+    /* before the viewer: without plugin and collector nobody reads */
     {"plugin", check_plugin, NULL, NULL},
     {"collector", check_collector, NULL, "is the network there? endpoint in blkin.conf"},
+    {"relayd", check_relayd, NULL,
+     "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
     {"work", check_work, NULL, "do the brokers answer? input in blkin.conf"},
     {"clock", check_clock, NULL, NULL},
     {"disk", check_disk, NULL, "a file system does not answer: df -h"},
@@ -325,7 +326,7 @@ static bool is_of_interest(const struct doctor *patient, const struct group *gro
     if (group->run == check_work || is_about(patient, "work"))
         return is_about(patient, "work") &&
                (group->run == check_work || group->run == check_clock || group->run == check_disk);
-    if (strncmp(group->name, "relayd", 6) == 0)
+    if (group->run == check_relayd)
         return is_about(patient, "live");
     if (group->run == check_host_session && !config_boolean(patient->config, "host"))
         return false;

@@ -151,6 +151,13 @@ static int64_t number_of(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
 static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
 {
     const json_t *counters = json_object_get(status, "counters");
@@ -223,6 +230,7 @@ static void check_folder(const struct doctor *doctor, const char *folder)
         return;
     }
     if (geteuid() != 0 && status.st_uid != geteuid()) {
+        doctor->facts->service_is_hidden = true;
         saw(doctor, LEVEL_NOTE, "service.folder",
             "%s (runtime-dir) is of user %u: whether the service runs is not for us to see", folder,
             (unsigned)status.st_uid);
@@ -255,6 +263,8 @@ void check_service(const struct doctor *doctor)
 
     check_folder(doctor, folder);
     status = control_ask(folder, doctor->section, "status", &error);
+    if (!status && doctor->facts->service_is_hidden)
+        return;
     if (!status) {
         explain_no_service(doctor, folder, error.text);
         return;
@@ -262,6 +272,8 @@ void check_service(const struct doctor *doctor)
     doctor->facts->service_runs = true;
     saw(doctor, LEVEL_OK, "service.runs", "blkin %s runs, and answers", doctor->section);
     take_session_name(doctor, status);
+    (void)snprintf(doctor->facts->endpoint, sizeof(doctor->facts->endpoint), "%s",
+                   text_in(status, "endpoint"));
     check_state_of_service(doctor, status);
     if (is_about(doctor, "record"))
         check_recorder(doctor, status);

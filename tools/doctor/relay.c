@@ -5,6 +5,8 @@
  */
 #include "check.h"
 
+#include "process.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -52,12 +54,18 @@ static bool is_loopback(const char *address)
             strncmp(address + 30, "7F", 2) == 0);
 }
 
-static bool is_wanted(unsigned port, const unsigned ports[3])
+#define PORTS 6
+
+static bool is_wanted(unsigned port, const unsigned ports[PORTS])
 {
-    return port == ports[0] || port == ports[1] || port == ports[2];
+    for (int i = 0; i < PORTS; i++) {
+        if (port == ports[i])
+            return true;
+    }
+    return false;
 }
 
-static void look_at_table(const char *path, const unsigned ports[3], unsigned *count,
+static void look_at_table(const char *path, const unsigned ports[PORTS], unsigned *count,
                           unsigned *exposed)
 {
     FILE *file = fopen(path, "re");
@@ -76,20 +84,33 @@ static void look_at_table(const char *path, const unsigned ports[3], unsigned *c
         (void)fclose(file);
 }
 
+static void note_relayd(void *context, struct process *process)
+{
+    *(unsigned *)context += strcmp(process->name, "lttng-relayd") == 0;
+}
+
+/* Also of one that was started by hand, at LTTng's own ports. */
 void check_relayd_address(const struct doctor *doctor)
 {
-    const unsigned ports[3] = {(unsigned)config_integer(doctor->config, "relayd-control-port"),
-                               (unsigned)config_integer(doctor->config, "relayd-data-port"),
-                               (unsigned)config_integer(doctor->config, "relayd-live-port")};
+    const unsigned ports[PORTS] = {(unsigned)config_integer(doctor->config, "relayd-control-port"),
+                                   (unsigned)config_integer(doctor->config, "relayd-data-port"),
+                                   (unsigned)config_integer(doctor->config, "relayd-live-port"),
+                                   5342,
+                                   5343,
+                                   5344};
     unsigned count = 0, exposed = 0;
 
+    process_each(note_relayd, &count);
+    if (count == 0)
+        return;
+    count = 0;
     look_at_table("/proc/net/tcp", ports, &count, &exposed);
     look_at_table("/proc/net/tcp6", ports, &count, &exposed);
     if (exposed) {
         saw(doctor, config_boolean(doctor->config, "expose-relayd") ? LEVEL_NOTE : LEVEL_BAD,
             "relayd.address",
-            "port %u of the relay daemon can be reached from other hosts: who does can write "
-            "traces here, and read them",
+            "port %u of the relay daemon can be reached from other hosts: they can read traces and "
+            "write files here, and the viewers' port of lttng-tools 2.13 has known holes",
             exposed);
         mend(doctor,
              "lttng-relayd -C tcp://127.0.0.1:%u -D tcp://127.0.0.1:%u -L "
@@ -172,7 +193,9 @@ static void check_viewer(const struct doctor *doctor, const bt_value *session, c
 {
     const uint64_t viewers = number_of(session, "client-count");
 
-    if (viewers == 0 && !doctor->facts->service_runs) {
+    if (viewers > 0 && doctor->facts->service_is_hidden) {
+        saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
+    } else if (viewers == 0 && !doctor->facts->service_runs) {
         saw(doctor, LEVEL_BAD, "relayd.viewer", "nobody reads \"%s\" from it", name);
         mend(doctor, "systemctl start blkin-live");
     } else if (viewers == 0) {
