@@ -5,7 +5,7 @@
 
 Each POST is a line of FILE: a JSON array with, for each span, [its tag i or null, name, id,
 number of annotations]; with "whole" each span is a line, as it came. With a file FILE.away beside
-it, it answers 503.
+it, it answers 503; and with a file FILE.refuse, 400 to whatever has the text of it.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -27,6 +27,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         spans = json.loads(body or b"[]")
         status = 503 if os.path.exists(self.server.away) else 202
+        if os.path.exists(self.server.refuse):
+            with open(self.server.refuse, "rb") as file:
+                status = 400 if file.read().strip() in body else status
         if spans and status == 202:
             lines = spans if self.server.takes_whole else [
                 [[span.get("tags", {}).get("i"), span.get("name"), span["id"],
@@ -49,6 +52,7 @@ def main():
     with Server(("127.0.0.1", int(sys.argv[1])), Handler) as server:
         server.taken = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         server.away = sys.argv[2] + ".away"
+        server.refuse = sys.argv[2] + ".refuse"
         server.takes_whole = sys.argv[3:] == ["whole"]
         print("listening", flush=True)
         server.serve_forever()

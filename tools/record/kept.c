@@ -7,6 +7,7 @@
 
 #include "fetch.h"
 #include "monotonic.h"
+#include "service/reader_account.h"
 #include "service/folders.h"
 #include "service/say.h"
 #include "service_traces.h"
@@ -27,6 +28,7 @@
 #define POLL_MS        25   /* has a child told what there is? */
 #define PATIENCE_MS    1000 /* so long others wait for one that is being sent */
 #define FAILURES_MAX   3    /* then it is looked at: can it be read at all? */
+#define TRIES_MAX      6    /* of one that the collector refuses, or that ends its reader */
 #define FREE_PERMILLE  50   /* of the file system is left alone */
 
 static void step(struct kept *kept);
@@ -41,6 +43,12 @@ static void path_of(const struct kept *kept, uint64_t number, const char *name,
 static bool is_list(const struct kept_folder *folder)
 {
     return folder->requests && folder->requests->service[0];
+}
+
+/* All that the last seconds had. */
+static bool is_window(const struct kept_folder *folder)
+{
+    return folder->requests && folder->requests->last_ms > 0;
 }
 
 /* ---- in the children ------------------------------------------------------------------------- */
@@ -243,24 +251,23 @@ static size_t count_traces(const struct request *requests)
     return count;
 }
 
-static void drop(struct kept *kept, struct kept_folder *folder)
+/* Deletes it undelivered, and counts that. */
+static void give_up(struct kept *kept, struct kept_folder *folder, uint64_t *total, const char *why)
 {
     const size_t traces = count_traces(folder->requests);
 
-    say(BT_LOGGING_LEVEL_WARNING,
-        "there is no room for what was kept: kept-%" PRIu64 ", with up to %zu traces, is deleted "
-        "undelivered",
-        folder->number, traces);
-    kept->totals->kept_dropped++;
+    say(BT_LOGGING_LEVEL_ERROR,
+        "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered", folder->number,
+        traces, why);
+    ++*total;
     kept->totals->traces_undelivered += traces;
     tell_found(kept, folder, NULL);
+    kept->save(kept->context);
     remove_folder(kept, folder);
 }
 
 uint64_t kept_make_room(struct kept *kept, uint64_t more, uint64_t max_bytes)
 {
-    bool has_dropped = false;
-
     while (room(kept, max_bytes) < more) {
         struct kept_folder *oldest = kept->list;
 
@@ -268,23 +275,22 @@ uint64_t kept_make_room(struct kept *kept, uint64_t more, uint64_t max_bytes)
             oldest = oldest->next;
         if (!oldest)
             break;
-        drop(kept, oldest);
-        has_dropped = true;
+        give_up(kept, oldest, &kept->totals->kept_dropped,
+                "has no room: kept-max-bytes, or the disk is full");
     }
-    if (has_dropped)
-        kept->save(kept->context);
     return room(kept, max_bytes);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void retry_later(struct kept *kept, unsigned failures)
+/* When to try again what has failed so often in a row. */
+static int64_t retry_ms(unsigned failures)
 {
     int64_t in_ms = FIRST_RETRY_MS;
 
     for (unsigned i = 1; i < failures && in_ms < LAST_RETRY_MS; i++)
         in_ms *= 2;
-    timer_set(kept->loop, &kept->retry, in_ms < LAST_RETRY_MS ? in_ms : LAST_RETRY_MS);
+    return clock_ms() + (in_ms < LAST_RETRY_MS ? in_ms : LAST_RETRY_MS);
 }
 
 static void retry(void *context)
@@ -303,6 +309,38 @@ static void say_how_it_ended(const struct kept_folder *folder, int status)
             folder->number);
 }
 
+/* Is it the folder that cannot be sent, as far as the sender's account tells? A collector that is
+ * away leaves spans undelivered, and of a sender that has not begun nothing is known. */
+static bool is_folders_fault(const struct kept *kept, int status)
+{
+    struct reader_account run;
+
+    if (WIFSIGNALED(status))
+        return true;
+    return reader_account_read(kept->sender.stats_file, &run) && run.has_ended &&
+           run.counts.output.outcome[OUTCOME_UNDELIVERED] == 0;
+}
+
+static void sending_failed(struct kept *kept, struct kept_folder *folder, int status)
+{
+    const bool is_faulty = is_folders_fault(kept, status);
+
+    kept->totals->children_failed++;
+    kept->save(kept->context);
+    if (kept->is_stopping)
+        return;
+    say_how_it_ended(folder, status);
+    if (!is_faulty) {
+        kept->retry_ms = retry_ms(++kept->away);
+    } else if (++folder->failures < TRIES_MAX) {
+        folder->retry_ms = retry_ms(folder->failures);
+    } else {
+        give_up(kept, folder, &kept->totals->kept_refused,
+                WIFSIGNALED(status) ? "has ended its reader each time"
+                                    : "was refused by the collector each time");
+    }
+}
+
 static void sender_ended(void *context, int status)
 {
     struct kept *kept = context;
@@ -312,30 +350,37 @@ static void sender_ended(void *context, int status)
     (void)read_found(kept, folder, "/found");
     kept->sent = NULL;
     if (status == 0) {
+        kept->away = 0;
         tell_found(kept, folder, NULL);
         kept->totals->kept_delivered++;
         kept->save(kept->context);
         remove_folder(kept, folder);
     } else {
-        folder->failures++;
-        kept->totals->children_failed++;
-        kept->save(kept->context);
-        if (!kept->is_stopping) {
-            say_how_it_ended(folder, status);
-            retry_later(kept, folder->failures);
-        }
+        sending_failed(kept, folder, status);
     }
     step(kept);
 }
 
-/* Those that only list are never sent. */
-static struct kept_folder *next_to_send(const struct kept *kept)
+/* The oldest whose time has come; those that only list are never sent, and all that the last
+ * seconds had waits for traces that were slow. *later_ms: when there may be another one. */
+static struct kept_folder *next_to_send(const struct kept *kept, int64_t *later_ms)
 {
-    struct kept_folder *folder = kept->list;
+    const int64_t now_ms = clock_ms();
+    struct kept_folder *first = NULL;
 
-    while (folder && (is_list(folder) || folder->is_damaged))
-        folder = folder->next;
-    return folder;
+    *later_ms = INT64_MAX;
+    for (struct kept_folder *folder = kept->list; folder; folder = folder->next) {
+        const int64_t due_ms =
+            folder->retry_ms > kept->retry_ms ? folder->retry_ms : kept->retry_ms;
+
+        if (is_list(folder) || folder == kept->looked_at)
+            continue;
+        if (due_ms > now_ms)
+            *later_ms = due_ms < *later_ms ? due_ms : *later_ms;
+        else if (!first || (is_window(first) && !is_window(folder)))
+            first = folder;
+    }
+    return first;
 }
 
 static void start_sender(struct kept *kept, struct kept_folder *folder)
@@ -347,25 +392,11 @@ static void start_sender(struct kept *kept, struct kept_folder *folder)
     kept->send_begun_ms = clock_ms();
     if (!reader_start(&kept->sender, name, run_sender, kept)) {
         kept->sent = NULL;
-        retry_later(kept, ++folder->failures);
+        kept->retry_ms = retry_ms(++kept->away);
     }
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
-
-static void give_up(struct kept *kept, struct kept_folder *folder)
-{
-    const size_t traces = count_traces(folder->requests);
-
-    say(BT_LOGGING_LEVEL_ERROR,
-        "kept-%" PRIu64 ", with up to %zu traces, cannot be read: it is deleted", folder->number,
-        traces);
-    kept->totals->kept_damaged++;
-    kept->totals->traces_undelivered += traces;
-    tell_found(kept, folder, NULL);
-    kept->save(kept->context);
-    remove_folder(kept, folder);
-}
 
 static void looker_ended(void *context, int status)
 {
@@ -382,7 +413,7 @@ static void looker_ended(void *context, int status)
         if (folder == kept->sent)
             tell_found(kept, folder, NULL); /* it is being sent: leave that to the sender */
         else
-            give_up(kept, folder);
+            give_up(kept, folder, &kept->totals->kept_damaged, "cannot be read");
     }
     step(kept);
 }
@@ -396,7 +427,7 @@ static struct kept_folder *next_to_look_at(const struct kept *kept)
         if (folder == kept->sent)
             continue;
         if (is_list(folder) || (is_slow && !folder->is_found) ||
-            (!folder->is_found && folder->failures >= FAILURES_MAX))
+            (!folder->is_found && folder->failures + kept->away >= FAILURES_MAX))
             return folder;
     }
     return NULL;
@@ -410,7 +441,7 @@ static void start_looker(struct kept *kept, struct kept_folder *folder)
     kept->looked_at = folder;
     if (!reader_start(&kept->looker, name, run_looker, kept)) {
         kept->looked_at = NULL;
-        retry_later(kept, 1);
+        timer_set(kept->loop, &kept->retry, FIRST_RETRY_MS);
     }
 }
 
@@ -419,11 +450,16 @@ static void start_looker(struct kept *kept, struct kept_folder *folder)
 static void step(struct kept *kept)
 {
     struct kept_folder *folder;
+    int64_t later_ms;
 
     timer_clear(kept->loop, &kept->poll);
-    if (!kept->is_stopping && !kept->sent && (folder = next_to_send(kept)) != NULL &&
-        folder != kept->looked_at && (folder->failures == 0 || kept->retry.at_ms <= clock_ms()))
-        start_sender(kept, folder);
+    if (!kept->is_stopping && !kept->sent) {
+        folder = next_to_send(kept, &later_ms);
+        if (folder)
+            start_sender(kept, folder);
+        if (!kept->sent && later_ms < INT64_MAX)
+            timer_set(kept->loop, &kept->retry, later_ms - clock_ms());
+    }
     if (!kept->is_stopping && !kept->looked_at && (folder = next_to_look_at(kept)) != NULL)
         start_looker(kept, folder);
     if (kept->sent && !kept->sent->is_found)

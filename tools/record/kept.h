@@ -1,7 +1,8 @@
 /*
  * The kept folders (fetch.h): each is read by a child that sends its spans, one after the other,
- * the oldest first, and is deleted when the collector has taken all. What lies there is all that is
- * known of them, so the agent may be killed at any time.
+ * the oldest first, and is deleted when the collector has taken all. One that the collector
+ * refuses, or that ends its reader, waits while others pass, and is deleted after some tries. What
+ * lies there is all that is known of them, so the agent may be killed at any time.
  *
  * While the collector is away another child reads those that wait, and sends nothing: what there is
  * can be told at once.
@@ -22,8 +23,8 @@ struct kept_folder {
     int64_t until_ns, until_mono_ns, held_from_ns; /* see fetch.h */
     struct request *requests;
     unsigned failures; /* of its delivery, one after the other */
+    int64_t retry_ms;  /* not to be sent before */
     bool is_found;     /* what there is was told */
-    bool is_damaged;
     struct kept_folder *next;
 };
 
@@ -50,6 +51,8 @@ struct kept {
     uint64_t next_number;
     uint64_t bytes;
     int64_t send_begun_ms;
+    unsigned away;    /* tries in a row that found no collector: whatever they sent, */
+    int64_t retry_ms; /* nothing is to be sent before */
     bool is_stopping;
 };
 

@@ -28,6 +28,8 @@ static const struct total own[] = {
     OWN(kept_delivered, "Kept folders that the collector has taken."),
     OWN(kept_dropped, "Kept folders deleted undelivered: there was no room on the disk."),
     OWN(kept_damaged, "Kept folders deleted undelivered: they cannot be read."),
+    OWN(kept_refused, "Kept folders deleted undelivered: each try failed, though the collector "
+                      "answers."),
     OWN(traces_undelivered, "Traces in these, as far as is known."),
     OWN(children_failed, "Deliveries that failed or were killed, and were begun anew."),
     OWN(traces_complete, "Traces that this host has asked for, and that are complete."),

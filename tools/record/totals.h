@@ -23,7 +23,7 @@ struct record_totals {
     uint64_t snapshots, snapshots_failed;
     uint64_t snapshot_bytes, picked_bytes;
     uint64_t packets_damaged;
-    uint64_t kept_delivered, kept_dropped, kept_damaged;
+    uint64_t kept_delivered, kept_dropped, kept_damaged, kept_refused;
     uint64_t traces_undelivered;
     uint64_t children_failed;
     /* traces_asked + traces_asked_by_hand = these five + those that are open */

@@ -1,0 +1,32 @@
+#!/bin/bash
+# A kept trace that the collector refuses waits alone: those that came later pass it, and after some tries it is
+# deleted, counted and said.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/record/recording.sh
+. "$SRC/tests/record/recording.sh"
+INTERVAL_MS=100 recording_begin
+start_sessiond && start_taker || exit 1
+echo refused >"$WORK/taken.refuse"
+start_requests
+start_record
+wait_recording || exit 1
+
+make "service refused"
+make "slow 250"
+refused=$ID
+wait_for 20 record "a failed delivery" eval '[ "$(status totals children_failed)" -ge 1 ]' || exit 1
+make "service server"
+for n in 1 2; do
+    make "slow 250"
+    wait_for 10 record "slow request $n, which came after a refused one" has_spans "$ID" || { status; exit 1; }
+done
+has_spans "$refused" "0 0" || fail "the collector has taken what it refuses"
+wait_for 20 record "the last try" is totals kept_refused 1 || { status; exit 1; }
+is kept waiting 0 || fail "something waits: $(status kept)"
+is totals traces_undelivered 1 || fail "the trace is not counted: $(status totals)"
+grep -q 'was refused by the collector each time: it is deleted undelivered' "$WORK/record.log" ||
+    fail "nothing is said of it"
