@@ -53,6 +53,9 @@ missing() {
 start_rotate --max-disk-bytes=4M
 wait_recording || exit 1
 write 60000
+wait_for 10 - "the loss told as a problem" eval '[[ $(status problem) == *"deleted unread"* ]]' || exit 1
+"$BUILD/bin/blkin" doctor --section=rotate --runtime-dir="$WORK/run" --json 2>/dev/null |
+    jq -e '.checks[] | select(.id == "service.loss" and .level == "bad")' >"$WORK/loss" || fail "doctor does not call it bad"
 wait_for 10 - "a bound that is kept" eval '[ "$(status chunks bytes)" -le 4194304 ] && [ "$(status totals chunks_dropped)" -ge 1 ]' || exit 1
 check 60000 "max-disk-bytes"
 

@@ -69,7 +69,7 @@ static const struct key own[] = {
     AN_INTEGER(ROTATE, IN_SESSION, "rotate-ms", 100, DAY_MS, 5000),
     AN_INTEGER(ROTATE, IN_SESSION, "rotate-bytes", 0, KIB * GIB, 0),
     A_TEXT(ROTATE, AT_START, "output", 4000, NULL),
-    AN_INTEGER(ROTATE, AT_ONCE, "max-disk-bytes", KIB * KIB, KIB * KIB * GIB, 10 * GIB),
+    AN_INTEGER(ROTATE, AT_ONCE, "max-disk-bytes", 0, KIB * KIB * GIB, 0),
     A_TEXT(ROTATE, IN_SESSION, "shm-path", 4000, NULL),
     A_TEXT(RECORD, IN_SESSION, "record-session", 200, "blkin-record"),
     AN_INTEGER(RECORD, IN_SESSION, "memory-bytes", 0, 1024 * GIB, 0),

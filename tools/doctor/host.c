@@ -173,11 +173,15 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
         saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
         return;
     }
-    saw(doctor, LEVEL_NOTE, "service.loss",
+    saw(doctor,
+        number_of(json_object_get(status, "chunks"), "dropped_at_ns") ? LEVEL_BAD : LEVEL_NOTE,
+        "service.loss",
         "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost and %" PRId64
         " chunks dropped for want of disk",
         missing, lost, dropped);
-    mend(doctor, lost || dropped
+    mend(doctor, dropped ? "give the folder `output` more room, or raise max-disk-bytes; is the "
+                           "collector fast enough? blkin status"
+                 : lost
                      ? "blkin status tells where; for when the collector is away: spool = DIR in "
                        "blkin.conf"
                      : "larger subbuf-bytes or subbuf-count in blkin.conf");

@@ -184,12 +184,14 @@ static void damage_done(void *context, const void *result)
         retry_later(converter);
 }
 
+#define DAMAGED_BYTES (UINT64_C(1) << 30)
+
 /* As large as a tenth of what the chunks may take. */
 static void look_for_damage(struct converter *converter)
 {
-    struct damage_order order = {
-        .chunk = converter->chunk,
-        .max_bytes = (uint64_t)config_integer(converter->config, "max-disk-bytes") / 10};
+    const uint64_t max_bytes = (uint64_t)config_integer(converter->config, "max-disk-bytes");
+    struct damage_order order = {.chunk = converter->chunk,
+                                 .max_bytes = max_bytes ? max_bytes / 10 : DAMAGED_BYTES};
 
     (void)snprintf(order.store.output, sizeof(order.store.output), "%s", converter->store->output);
     converter->damage_task.done = damage_done;

@@ -30,7 +30,7 @@ static bool is_too_much(const struct room *room, uint64_t max_bytes)
     unsigned permille;
     uint64_t bytes;
 
-    return room->store->bytes > max_bytes ||
+    return (max_bytes && room->store->bytes > max_bytes) ||
            (store_free(room->store, &permille, &bytes) && is_nearly_full(room, bytes, permille));
 }
 
@@ -53,7 +53,7 @@ static void say_dropped(struct room *room)
     if (room->said_ms && clock_ms() - room->said_ms < SAID_AGAIN_MS)
         return;
     room->said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BT_LOGGING_LEVEL_ERROR,
         "no room on the disk (max-disk-bytes, or the file system is full): the oldest chunks are "
         "deleted unread, %" PRIu64 " so far, %" PRIu64 " bytes: their spans are lost",
         room->totals->chunks_dropped, room->totals->bytes_dropped);
@@ -95,7 +95,9 @@ bool room_make(struct room *room, uint64_t max_bytes)
         has_dropped = true;
         qsort(room->store->chunks, room->store->count, sizeof(*chunk), store_by_age);
     }
-    if (has_dropped)
+    if (has_dropped) {
+        room->dropped_ns = wall_clock_ns();
         say_dropped(room);
+    }
     return has_dropped;
 }

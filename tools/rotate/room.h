@@ -15,9 +15,11 @@ struct room {
     uint64_t largest_chunk; /* that was seen */
     bool was_full;          /* the file system */
     int64_t said_ms;
+    int64_t dropped_ns; /* since 1970: when chunks were deleted unread last; 0: not in this run */
 };
 
-/* After a scan. Returns whether chunks were deleted, and counted. */
+/* After a scan; max_bytes 0: no bound but the file system's. Returns whether chunks were deleted,
+ * and counted. */
 bool room_make(struct room *room, uint64_t max_bytes);
 
 /* Returns true once after the file system was full, and is not any more. */

@@ -33,7 +33,7 @@ static const char usage[] =
     "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
     "  --KEY=VALUE    a key of the configuration; here matter: endpoint, session,\n"
     "                 events, filter, output (STATE-DIR/rotate), rotate-ms (5000),\n"
-    "                 rotate-bytes, max-disk-bytes (10G), shm-path; all of them:\n"
+    "                 rotate-bytes, max-disk-bytes, shm-path; all of them:\n"
     "                 blkin config keys\n"
     "  -h, --help     print this\n"
     "\n"
@@ -102,6 +102,7 @@ static struct rotate_status status_of(const struct rotate *rotate)
 
     return (struct rotate_status){.store = &steps->store,
                                   .totals = &steps->totals,
+                                  .dropped_ns = steps->room.dropped_ns,
                                   .report = &steps->keeper.last,
                                   .has_looked = steps->keeper.has_looked,
                                   .host = &rotate->host,

@@ -34,6 +34,16 @@ static int64_t oldest_age_s(const struct store *store)
     return age_s > 0 ? age_s : 0;
 }
 
+/* What is lost is a problem, also while LTTng records. */
+static const char *problem_of(const struct rotate_status *status, bool records)
+{
+    if (!records)
+        return status->report->error.text;
+    return status->dropped_ns ? "the oldest chunks were deleted unread for want of disk: see "
+                                "chunks_dropped, and give the folder output more room"
+                              : NULL;
+}
+
 static json_t *endpoint_json(const char *endpoint)
 {
     char *shown = endpoint_shown(endpoint ? endpoint : "");
@@ -47,9 +57,10 @@ static json_t *chunks_json(const struct rotate_status *status)
 {
     const struct store *store = status->store;
 
-    return json_pack("{ss, sI, sI, sI, ss}", "output", store->output, "waiting",
+    return json_pack("{ss, sI, sI, sI, sI, ss}", "output", store->output, "waiting",
                      (json_int_t)store->count, "bytes", (json_int_t)store->bytes, "oldest_age_s",
-                     (json_int_t)oldest_age_s(store), "converting", status->current);
+                     (json_int_t)oldest_age_s(store), "dropped_at_ns",
+                     (json_int_t)status->dropped_ns, "converting", status->current);
 }
 
 static json_t *lttng_json(const struct keep_report *report)
@@ -66,7 +77,7 @@ json_t *status_json(const struct rotate_status *status)
     return json_pack("{ss, ss, sI, ss, ss, ss*, so, so, so, so, so, so, so}", "mode", "rotate",
                      "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
                      status->has_looked ? states[report->state] : "starting", "session",
-                     records ? report->session : "", "problem", records ? NULL : report->error.text,
+                     records ? report->session : "", "problem", problem_of(status, records),
                      "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
                      "totals", totals_own_json(&rotate_table, status->totals), "lttng",
                      lttng_json(report), "host_metrics", host_child_json(status->host), "counters",

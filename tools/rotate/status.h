@@ -13,6 +13,7 @@
 struct rotate_status {
     const struct store *store;
     const struct rotate_totals *totals;
+    int64_t dropped_ns; /* see struct room */
     const struct keep_report *report;
     bool has_looked;
     const char *current; /* PLACE/CHUNK that is being converted; "": none */
