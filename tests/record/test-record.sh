@@ -69,6 +69,15 @@ make "orphan 250"
 wait_for 20 record "the verdict" is totals traces_incomplete 1 || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
     fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
+"$PYTHON" - "$WORK/taken" "$ID" <<'PY' || fail "it is stamped at another time than its trace's"
+import json, sys
+spans = [span for span in map(json.loads, open(sys.argv[1])) if span["traceId"].rjust(32, "0") == sys.argv[2]]
+told = [span["timestamp"] for span in spans if span["name"] == "incomplete"]
+others = [span for span in spans if span["name"] != "incomplete"]
+first = min(span["timestamp"] for span in others)
+last = max(span["timestamp"] + span.get("duration", 0) for span in others)
+sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
+PY
 spans=$(all_spans)
 
 # by hand: an id, then the last seconds, of a service, or all of it

@@ -169,19 +169,21 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
 
     const int64_t dropped = number_of(json_object_get(status, "totals"), "chunks_dropped");
 
-    if (missing == 0 && lost == 0 && dropped == 0) {
+    const int64_t died = number_of(json_object_get(status, "lost"), "readers_died");
+
+    if (missing == 0 && lost == 0 && dropped == 0 && died == 0) {
         saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
         return;
     }
     saw(doctor,
         number_of(json_object_get(status, "chunks"), "dropped_at_ns") ? LEVEL_BAD : LEVEL_NOTE,
         "service.loss",
-        "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost and %" PRId64
-        " chunks dropped for want of disk",
-        missing, lost, dropped);
+        "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost, %" PRId64
+        " chunks dropped for want of disk, and %" PRId64 " readers died",
+        missing, lost, dropped, died);
     mend(doctor, dropped ? "give the folder `output` more room, or raise max-disk-bytes; is the "
                            "collector fast enough? blkin status"
-                 : lost
+                 : lost || died
                      ? "blkin status tells where; for when the collector is away: spool = DIR in "
                        "blkin.conf"
                      : "larger subbuf-bytes or subbuf-count in blkin.conf");

@@ -359,7 +359,8 @@ static void say_verdict(const struct verdict *verdict)
 
     trace_id_text(verdict->id, text);
     if (verdict->is_complete)
-        say(BT_LOGGING_LEVEL_INFO, "trace %s is complete: %" PRIu64 " spans of %s (%s)", text,
+        say(BT_LOGGING_LEVEL_INFO,
+            "trace %s is found whole, and goes out: %" PRIu64 " spans of %s (%s)", text,
             verdict->spans, verdict->hosts, verdict->why);
     else
         say(BT_LOGGING_LEVEL_WARNING, "trace %s is incomplete: %s (%s; %" PRIu64 " spans of %s)",

@@ -218,7 +218,7 @@ bool incomplete_add(struct incomplete *incomplete, const struct verdict *verdict
         return false;
     span->id = verdict->id;
     span->parent = verdict->missing ? verdict->parent : 0;
-    span->time_ns = wall_clock_ns();
+    span->time_ns = verdict->time_ns; /* not now: the trace would seem to last until now */
     if (getrandom(&span->span_id, sizeof(span->span_id), 0) != sizeof(span->span_id) ||
         span->span_id == 0)
         span->span_id = (uint64_t)span->time_ns;

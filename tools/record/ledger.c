@@ -432,6 +432,8 @@ static void judge_trace(struct ledger *ledger, const struct entry *entry, struct
     struct verdict verdict = {.id = trace->wanted.id,
                               .why = trace->wanted.why,
                               .is_by_hand = entry->name[0] != '\0',
+                              .time_ns = trace->wanted.begin_ns ? trace->wanted.begin_ns
+                                                                : entry->head.at_ns,
                               .spans = trace->spans};
     char *lacks, *hosts, *held;
 

@@ -8,7 +8,9 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,10 +19,13 @@
 
 static struct line {
     int64_t time_ns; /* 0: none */
+    uint64_t order;
+    uint64_t kind;  /* the same for lines that differ in their numbers only, */
+    uint64_t count; /* of which the last one is kept, and how many there were */
     char text[LINE_MAX];
 } lines[LINES];
 
-static unsigned next;
+static uint64_t last_order;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static const char *beginning;
 static bt_logging_level least;
@@ -47,16 +52,56 @@ bt_logging_level say_level(void)
     return least;
 }
 
+/* FNV-1a of the words without a digit: what has one is a number, an id, a time. */
+static uint64_t kind_of(const char *text)
+{
+    uint64_t kind = UINT64_C(14695981039346656037);
+
+    while (*text) {
+        const size_t length = strcspn(text, " ") + 1;
+        const char *end = text + length - 1;
+        bool has_digit = false;
+
+        for (const char *c = text; c < end; c++)
+            has_digit |= *c >= '0' && *c <= '9';
+        for (const char *c = text; c < end && !has_digit; c++)
+            kind = (kind ^ (unsigned char)*c) * UINT64_C(1099511628211);
+        text = *end ? end + 1 : end;
+    }
+    return kind;
+}
+
+/* The line of this kind, or the oldest. */
+static struct line *line_of(uint64_t kind)
+{
+    struct line *oldest = lines;
+
+    for (unsigned i = 0; i < LINES; i++) {
+        if (lines[i].time_ns && lines[i].kind == kind)
+            return &lines[i];
+        if (lines[i].order < oldest->order)
+            oldest = &lines[i];
+    }
+    oldest->count = 0;
+    return oldest;
+}
+
 static void keep(char *text)
 {
+    const uint64_t kind = kind_of(text);
+    struct line *line;
+
     for (char *c = text; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
     }
     pthread_mutex_lock(&lock);
-    lines[next].time_ns = wall_clock_ns();
-    (void)snprintf(lines[next].text, LINE_MAX, "%s", text);
-    next = (next + 1) % LINES;
+    line = line_of(kind);
+    line->time_ns = wall_clock_ns();
+    line->order = ++last_order;
+    line->kind = kind;
+    line->count++;
+    (void)snprintf(line->text, LINE_MAX, "%s", text);
     pthread_mutex_unlock(&lock);
 }
 
@@ -95,17 +140,30 @@ json_t *json_time(int64_t time_ns)
     return json_string(text);
 }
 
+static int by_order(const void *a, const void *b)
+{
+    const struct line *left = *(const struct line *const *)a,
+                      *right = *(const struct line *const *)b;
+
+    return (left->order > right->order) - (left->order < right->order);
+}
+
 json_t *say_last(void)
 {
     json_t *list = json_array();
+    const struct line *sorted[LINES];
 
     pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < LINES; i++)
+        sorted[i] = &lines[i];
+    qsort(sorted, LINES, sizeof(*sorted), by_order);
     for (unsigned i = 0; list && i < LINES; i++) {
-        const struct line *line = &lines[(next + i) % LINES];
+        const struct line *line = sorted[i];
 
         if (line->time_ns &&
-            json_array_append_new(list, json_pack("{so, ss%}", "time", json_time(line->time_ns),
-                                                  "text", line->text, strlen(line->text))) != 0) {
+            json_array_append_new(list, json_pack("{so, sI, ss%}", "time", json_time(line->time_ns),
+                                                  "count", (json_int_t)line->count, "text",
+                                                  line->text, strlen(line->text))) != 0) {
             json_decref(list);
             list = NULL;
         }
