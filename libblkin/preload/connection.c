@@ -203,7 +203,7 @@ void connection_forget(int fd)
 {
     struct preload_slot *slot = preload_slot(fd);
 
-    if (preload_is_known(slot))
+    if (preload_is_known(slot) && preload_is_own_process())
         set_slot(slot, PRELOAD_UNKNOWN);
 }
 

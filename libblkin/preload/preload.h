@@ -133,7 +133,8 @@ static inline bool preload_is_known(const struct preload_slot *slot)
                     __atomic_load_n(&slot->file, __ATOMIC_RELAXED));
 }
 
-/* A new descriptor, of open(2) say: what was known of one of this number is over. */
+/* A new descriptor, of open(2) say: what was known of one of this number is over. In a child of
+ * vfork(2), whose descriptors are its own, but whose memory is its parent's: nothing. */
 void connection_forget(int fd);
 
 /* ---- the process ---- */

@@ -628,15 +628,10 @@ PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
     return result;
 }
 
-/*
- * Before the real call: after it, the number may be another thread's. Not in a child of vfork(2),
- * which closes its own descriptors, but in its parent's memory.
- */
+/* Before the real call: after it, the number may be another thread's. */
 static void closes(int fd)
 {
-    const struct preload_slot *slot = preload_slot(fd);
-
-    if (preload_is_known(slot) && (!preload_is_socket(slot) || preload_is_own_process()))
+    if (preload_is_known(preload_slot(fd)))
         is_new(fd);
 }
 

@@ -364,7 +364,7 @@ static void fork_over(void)
     has_asked(server);
 }
 
-/* 3 requests: a child of vfork(2) closes what is its own, in our memory. */
+/* 3 requests: children of vfork(2) close what is their own and open others, in our memory. */
 static void vfork_close(void)
 {
     const pid_t client = asks(3);
@@ -378,6 +378,16 @@ static void vfork_close(void)
         _exit(0);
     }
     serve(fd);
+    if (vfork() == 0) {
+        syscall(SYS_close, fd);
+        open("/dev/null", O_RDONLY); /* of the same number */
+        syscall(SYS_close, fd);
+        socket(AF_INET, SOCK_STREAM, 0);
+        syscall(SYS_close, fd);
+        creat("/dev/null", 0600);
+        fclose(fdopen(fd, "w"));
+        _exit(0);
+    }
     serve(fd);
     has_asked(client);
     expect_end(fd);
