@@ -22,7 +22,7 @@
 #define SLOTS    2
 #define STATE_AT 1536
 
-static const char magic[16] = "blkin checkpoint";
+static const char magic[] = "blkin checkpoint";
 
 /* All numbers little-endian. The last member of each is the CRC of what is before it. */
 struct head {
@@ -148,7 +148,7 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
         set_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
-    if (memcmp(head.magic, magic, size < sizeof(magic) ? size : sizeof(magic)) != 0) {
+    if (memcmp(head.magic, magic, size < sizeof(head.magic) ? size : sizeof(head.magic)) != 0) {
         error_set(error,
                   "checkpoint \"%s\": exists and is no checkpoint, and is not replaced: choose "
                   "another name",

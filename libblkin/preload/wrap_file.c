@@ -253,7 +253,7 @@ static void forget_stream(FILE *stream)
 {
     const int saved_errno = errno;
 
-    forget(stream ? fileno(stream) : -1);
+    forget(fileno(stream));
     errno = saved_errno;
 }
 

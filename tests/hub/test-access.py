@@ -29,7 +29,8 @@ class Access(HubTest):
 
     def authority(self, name):
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-subj", f"/CN={name}", "-keyout", self.path(f"{name}.key"), "-out", self.path(f"{name}.pem"))
+                "-subj", f"/CN={name}", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+                "-keyout", self.path(f"{name}.key"), "-out", self.path(f"{name}.pem"))
         return self.path(f"{name}.pem")
 
     def certificate(self, authority, name, days=2):

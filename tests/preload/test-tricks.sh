@@ -17,11 +17,12 @@ port=7300
 RUN=,payload=37
 # trick NAME SERVED FEATURES-SERVED CALLED FEATURES-CALLED
 trick() {
-    local name=$1
+    local name=$1 status
     timeout 20 "$programs/tricks" "$name" $((++port)) >"$WORK/$name.plain" || fail "$name alone: status $?"
     traced "$name" "$programs/tricks" "$name" $((++port)) >"$WORK/$name.traced" || {
-        show_log account 40
-        fail "$name: status $?"
+        status=$?
+        show_log account
+        fail "$name: status $status"
     }
     cmp "$WORK/$name.plain" "$WORK/$name.traced" || {
         diff "$WORK/$name.plain" "$WORK/$name.traced"
