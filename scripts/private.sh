@@ -182,9 +182,17 @@ sessiond_answers() {
     LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
 }
 
+# Of one that was killed a child may live a little longer, with its lock.
+sessiond_is_free() {
+    local lock=${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.lck
+    [ "$(id -u)" != 0 ] || lock=/var/run/lttng/lttng-sessiond.lck
+    [ ! -e "$lock" ] || flock -n "$lock" true
+}
+
 # Programs wait for it as long as it takes to know them, not LTTng's 3 s: on a busy machine they would go on untraced.
 start_sessiond() {
     export LTTNG_UST_REGISTER_TIMEOUT=${LTTNG_UST_REGISTER_TIMEOUT-60000}
+    wait_for 10 - "the end of the session daemon before" sessiond_is_free || return
     start_part sessiond lttng-sessiond --no-kernel
     wait_for 20 sessiond "the session daemon's answer" sessiond_answers
 }

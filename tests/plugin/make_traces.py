@@ -436,14 +436,14 @@ def packed_other_types():
 
 
 def both_formats():
-    """Programs of both formats on one host: a request through both."""
+    """Programs of both formats on one host: a request through both. babeltrace2 orders events of one time as it likes."""
     old, new = Trace(1, hostname="node1"), Trace(2, hostname="node1")
     add_blkin(old, "monotonic")
     add_packed(new)
     old.stream().packet(list(telling_moments([
         Thread(9, service="gateway").span(10 * S, 2, name="put", duration=9 * MS, age=MS)])))
     new.stream().packet([
-        PackedThread(2).span(10 * S, 3, parent=2, duration=4 * MS, age=3 * MS,
+        PackedThread(2).span(10 * S + MS, 3, parent=2, duration=4 * MS, age=4 * MS,
                              log=step(MS, "journal", end=2 * MS))])
     return {"old": old, "new": new}
 

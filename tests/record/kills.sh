@@ -25,7 +25,7 @@ a_child() {
     local child i
     for ((i = 0; i < 500; i++)); do
         child=$(pgrep -P "${private_pid[record]}" | shuf -n 1)
-        [ -z "$child" ] || ! kill -KILL "$child" || return 0
+        [ -z "$child" ] || ! kill -KILL "$child" 2>/dev/null || return 0
         sleep 0.00$((RANDOM % 10))
     done
     return 1
@@ -82,23 +82,23 @@ kill_part() {
         ;;
     sessiond)
         now_ns >>"$WORK/lttng-kills"
-        kill -KILL "${private_pid[sessiond]}"
+        kill -KILL "${private_pid[sessiond]}" 2>/dev/null
         restart_lttng
         ;;
     consumerd)
         pid=$(consumerd)
         now_ns >>"$WORK/lttng-kills"
-        kill -KILL "$pid"
+        kill -KILL "$pid" 2>/dev/null
         sleep 0.$((RANDOM % 9 + 1))
         restart_lttng
         ;;
     lttng)
         pid=$(consumerd)
         now_ns >>"$WORK/lttng-kills"
-        kill -KILL "$pid" "${private_pid[sessiond]}"
+        kill -KILL "$pid" "${private_pid[sessiond]}" 2>/dev/null
         restart_lttng
         ;;
-    esac 2>/dev/null
+    esac
     killed[$1]=$((${killed[$1]-0} + 1))
 }
 
