@@ -115,6 +115,15 @@ static bool read_usage(struct preload_config *config, char *item)
     return is_right;
 }
 
+static bool read_seccomp(struct preload_config *config, char *item)
+{
+    static const char *const words[] = {"leave", "trace", NULL};
+    const int word = read_word(item, words);
+
+    config->trusts_filters = word == 1;
+    return word >= 0;
+}
+
 static bool read_guesses(struct preload_config *config, char *item)
 {
     static const char *const words[] = {"mark", "link", NULL};
@@ -177,6 +186,7 @@ static const struct key {
     {"min-us", read_min_us, NULL, '\0', "microseconds, as in min-us=100"},
     {"usage", read_usage, NULL, '\0', "usage=0, 1, 2 or 3"},
     {"guesses", read_guesses, NULL, '\0', "guesses=mark or link"},
+    {"seccomp", read_seccomp, NULL, '\0', "seccomp=leave or trace"},
     {"payload", read_payload, NULL, '\0', "bytes of each request, as in payload=0 to 64"},
     {"service", read_service, clear_service, '\0',
      "a name of less than 64 bytes, as in service=front"},
@@ -245,7 +255,7 @@ static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CO
         part = blkin_trimmed(part);
         strcpy(wrong, part); /* before it is cut */
         reading->expected = "one of ports=, programs=, files=, file-calls=, min-us=, usage=, "
-                            "guesses=, payload= and service=";
+                            "guesses=, seccomp=, payload= and service=";
         if (*part && !read_part(reading, part))
             return false;
     }

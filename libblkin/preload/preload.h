@@ -42,6 +42,18 @@ struct preload_thread {
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
+/* A seccomp filter may be there: filter.c. Never false again. */
+extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
+
+/* Once, before main(), after the configuration. */
+void preload_filter_init(void);
+
+/* Is this a call of our own, or must none be made? Then a wrapper only passes on. */
+static inline bool preload_is_off(void)
+{
+    return preload_thread.is_inside || __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED);
+}
+
 /*
  * Is anything to be done, and is this not a call of our own, of LTTng's on our behalf, or of a
  * signal handler in the middle of ours? If not, the wrapper calls the real function (a socket's
@@ -49,7 +61,7 @@ extern __thread struct preload_thread preload_thread __attribute__((tls_model("i
  */
 static inline bool preload_is_on(void)
 {
-    return blkin_is_on() && !preload_thread.is_inside && preload_config()->is_traced;
+    return blkin_is_on() && !preload_is_off() && preload_config()->is_traced;
 }
 
 /* Around all that is done before or after the real call. Returns errno, for preload_leave(). */

@@ -9,10 +9,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -50,7 +52,8 @@ int __openat64_2(int fd, const char *path, int flags);
     X(connect) X(socket) X(socketpair) X(shutdown) X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) \
         X(recvmmsg) X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send)       \
             X(sendto) X(sendmsg) X(sendmmsg) X(sendfile) X(sendfile64) X(splice) X(close)          \
-                X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) X(_exit)
+                X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) X(_exit) \
+                X(prctl) X(syscall) X(pthread_cancel)
 
 #define PRELOAD_REAL_WAITS(X) \
     X(epoll_wait)             \

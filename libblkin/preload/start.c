@@ -25,6 +25,8 @@ bool preload_is_own_process(void)
  */
 static void after_fork(void)
 {
+    if (preload_is_filtered)
+        return;
     own_pid = getpid();
     preload_forks++;
     interaction_forget_all();
@@ -35,5 +37,6 @@ __attribute__((constructor(103))) static void start(void)
 {
     own_pid = getpid();
     preload_config_init();
+    preload_filter_init();
     (void)pthread_atfork(NULL, NULL, after_fork);
 }

@@ -87,8 +87,11 @@ void thread_print_counts(void)
  */
 static void at_exit(void)
 {
-    const int saved_errno = preload_enter();
+    int saved_errno;
 
+    if (preload_is_filtered)
+        return;
+    saved_errno = preload_enter();
     interaction_flush_all();
     thread_print_counts();
     preload_leave(saved_errno);
@@ -132,7 +135,8 @@ static void at_thread_exit(void *state)
     struct thread *thread = state;
     const int saved_errno = preload_enter();
 
-    interaction_thread_ends(thread);
+    if (!preload_is_filtered)
+        interaction_thread_ends(thread);
     move_counts(thread);
     preload_thread.thread = NULL;
     if (pool_let_go(&thread->item))

@@ -159,7 +159,7 @@ static void forget(int fd)
 {
     int saved_errno;
 
-    if (fd < 0 || preload_thread.is_inside)
+    if (fd < 0 || preload_is_off())
         return;
     saved_errno = preload_enter();
     connection_forget(fd);

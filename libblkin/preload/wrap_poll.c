@@ -24,7 +24,7 @@ static bool waits(bool for_many)
     bool holds;
     int saved_errno;
 
-    if (preload_thread.is_inside)
+    if (preload_is_off())
         return false;
     if (!preload_thread.thread) {
         preload_thread.round += for_many;

@@ -98,7 +98,7 @@ static void only_count(struct connection *connection, enum direction direction, 
         direction = DIRECTION_UNSEEN;
     __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
     if ((__atomic_load_n(&connection->open, __ATOMIC_RELAXED) || is_any_later()) &&
-        !preload_thread.is_inside) {
+        !preload_is_off()) {
         const int saved_errno = preload_enter();
 
         interaction_abandon(connection);
@@ -348,14 +348,14 @@ static void for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 /* Descriptors that came in a message are new: what had their numbers was closed. */
 static inline void look_for_passed(const struct msghdr *message, ssize_t result)
 {
-    if (result >= 0 && message->msg_controllen && !preload_thread.is_inside)
+    if (result >= 0 && message->msg_controllen && !preload_is_off())
         for_each_passed(message, connection_forget);
 }
 
 /* And those that went are another process's, too. */
 static inline void look_for_given(const struct msghdr *message, ssize_t result)
 {
-    if (result >= 0 && message->msg_controllen && !preload_thread.is_inside)
+    if (result >= 0 && message->msg_controllen && !preload_is_off())
         for_each_passed(message, connection_shared);
 }
 
@@ -431,7 +431,7 @@ static void connecting(int fd, const struct sockaddr *address, socklen_t length)
     int saved_errno;
     struct connection *connection;
 
-    if (preload_thread.is_inside)
+    if (preload_is_off())
         return;
     saved_errno = preload_enter();
     if (connection_connecting(fd, address, length) && is_on &&
@@ -557,7 +557,7 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
 
 static int accepted(int fd)
 {
-    if (fd >= 0 && !preload_thread.is_inside) {
+    if (fd >= 0 && !preload_is_off()) {
         const int saved_errno = preload_enter();
 
         connection_accepted(fd);
@@ -601,7 +601,7 @@ PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t len
 /* What is known of descriptors that the kernel has given out is that of others, long closed. */
 static void is_new(int fd)
 {
-    if (fd >= 0 && !preload_thread.is_inside) {
+    if (fd >= 0 && !preload_is_off()) {
         const int saved_errno = preload_enter();
 
         connection_forget(fd);
@@ -645,7 +645,7 @@ static void closes_range(unsigned first, unsigned last)
 {
     int saved_errno;
 
-    if (preload_thread.is_inside || first > last || !preload_is_own_process())
+    if (preload_is_off() || first > last || !preload_is_own_process())
         return;
     saved_errno = preload_enter();
     connection_forget_range(first, last);
@@ -672,7 +672,7 @@ PRELOAD_PUBLIC void closefrom(int first)
 
 static int duplicated(int from, int to)
 {
-    if (to >= 0 && to != from && !preload_thread.is_inside &&
+    if (to >= 0 && to != from && !preload_is_off() &&
         (preload_is_known(preload_slot(from)) || preload_is_known(preload_slot(to))) &&
         preload_is_own_process()) {
         const int saved_errno = preload_enter();
@@ -737,7 +737,7 @@ PRELOAD_PUBLIC int shutdown(int fd, int how)
 /* Not exit(3), which calls at_exit() of thread.c. */
 PRELOAD_PUBLIC void _exit(int status)
 {
-    if (preload_thread.thread && !preload_thread.is_inside && preload_is_own_process()) {
+    if (preload_thread.thread && !preload_is_off() && preload_is_own_process()) {
         (void)preload_enter();
         interaction_flush_all();
         thread_print_counts();

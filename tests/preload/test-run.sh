@@ -183,6 +183,11 @@ echo 'programs=nginx' >run-file
 doctor $traced run.text note "*sleep\) is none of its programs=*"
 echo 'usage=1' >run-file
 doctor $traced run.text ok "*run-file is right*"
+BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" sleep 100 &
+filtered=$!
+trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
+until [[ $(readlink /proc/$filtered/exe) == */sleep ]]; do sleep 0.05; done
+doctor $filtered program.filtered note "*such as process $filtered (sleep): they are left alone*"
 doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
 [ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
@@ -191,7 +196,7 @@ if [ -e static ]; then
     "$cc" -static -o sleeps sleep.c
     LD_PRELOAD=$library ./sleeps &
     static=$!
-    trap 'kill $traced $plain $static; rm -rf "$work"' EXIT
+    trap 'kill $traced $plain $filtered $static; rm -rf "$work"' EXIT
     until [[ $(readlink /proc/$static/exe) == */sleeps ]]; do sleep 0.05; done
     doctor $static program.preloaded bad "*is linked statically*"
 fi

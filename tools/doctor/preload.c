@@ -21,6 +21,8 @@ struct search {
     unsigned count;        /* of programs with the library */
     struct process first;  /* of them */
     struct process wanted; /* --pid */
+    unsigned filtered_count;
+    struct process filtered; /* the first of them */
     bool is_hidden;
 };
 
@@ -123,6 +125,28 @@ static void look_at_wanted(const struct search *search)
 
 /* ---- all of them ---- */
 
+/* A filter that it has installed itself, or was started under and is not told to trust. */
+static bool is_left_alone(const struct process *process)
+{
+    char text[PRELOAD_CONFIG_MAX];
+
+    return process_is_filtered(process->pid) &&
+           !(process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) &&
+             strstr(text, "seccomp=trace"));
+}
+
+static void tell_of_filtered(const struct search *search)
+{
+    if (search->filtered_count == 0)
+        return;
+    saw(search->doctor, LEVEL_NOTE, "program.filtered",
+        "%u with libblkin-preload.so and a seccomp filter, such as process %d (%s): they are left "
+        "alone, as a filter may end them at a call of LTTng's",
+        search->filtered_count, (int)search->filtered.pid, search->filtered.name);
+    mend(search->doctor, "where the filter is a container's or systemd's, and allows LTTng's "
+                         "calls: blkin run --seccomp=trace");
+}
+
 static void look_at(void *context, struct process *process)
 {
     struct search *search = context;
@@ -134,6 +158,8 @@ static void look_at(void *context, struct process *process)
     }
     if (process->library[0] && search->count++ == 0)
         search->first = *process;
+    if (process->library[0] && is_left_alone(process) && search->filtered_count++ == 0)
+        search->filtered = *process;
 }
 
 void check_preload(const struct doctor *doctor)
@@ -141,6 +167,7 @@ void check_preload(const struct doctor *doctor)
     struct search search = {.doctor = doctor};
 
     process_each(look_at, &search);
+    tell_of_filtered(&search);
     if (doctor->pid) {
         look_at_wanted(&search);
     } else if (search.count > 0) {

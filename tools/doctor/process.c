@@ -233,6 +233,21 @@ bool process_has_thread(pid_t pid, const char *end)
     return has;
 }
 
+bool process_is_filtered(pid_t pid)
+{
+    char path[64], line[256];
+    unsigned mode = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    while (file && mode == 0 && fgets(line, sizeof(line), file))
+        (void)sscanf(line, "Seccomp: %u", &mode);
+    if (file)
+        (void)fclose(file);
+    return mode != 0;
+}
+
 /* Its mount namespace alone does not tell: systemd gives one to many a service, with the same /run.
  */
 bool process_is_elsewhere(pid_t pid, const char *folder)

@@ -44,6 +44,9 @@ bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 
+/* Is it under a seccomp filter? */
+bool process_is_filtered(pid_t pid);
+
 /* Has it another folder there than we have, as in a container? */
 bool process_is_elsewhere(pid_t pid, const char *folder);
 

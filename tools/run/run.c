@@ -32,6 +32,7 @@ static const char usage[] =
     "  --min-us=N           record no span that took less\n"
     "  --usage=N            what requests cost: 1 CPU time, 2 switches, 3 run delay\n"
     "  --guesses=mark|link  what to do with a parent that is guessed\n"
+    "  --seccomp=leave|trace  a program that is started under a seccomp filter\n"
     "  --payload=N          record the first N bytes of each request (0 to 64)\n"
     "  --run-file=FILE      changes these while it runs (/run/blkin/run)\n"
     "  --anyway             run the program untraced if it cannot be traced\n"
@@ -56,6 +57,7 @@ static const struct option options[] = {
     {"usage", required_argument, NULL, KEY},
     {"guesses", required_argument, NULL, KEY},
     {"payload", required_argument, NULL, KEY},
+    {"seccomp", required_argument, NULL, KEY},
     {"run-file", required_argument, NULL, RUN_FILE},
     {"anyway", no_argument, NULL, ANYWAY},
     {"print", no_argument, NULL, PRINT},

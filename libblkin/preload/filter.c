@@ -1,0 +1,109 @@
+/*
+ * Seccomp filters. A filter may end the process at a system call that it does not expect, and LTTng
+ * and this library make such calls. So where one may be, the program is left alone: the wrappers
+ * only pass on. One that was inherited, as in a container, is seen at the start; one that the
+ * program installs is seen by the calls that install it, before they do.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "interaction.h"
+#include "thread.h"
+
+#include <dlfcn.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+bool preload_is_filtered;
+
+/* What is held is recorded while that is still allowed. */
+static void expect_filter(void)
+{
+    int saved_errno;
+
+    if (preload_is_off())
+        return;
+    saved_errno = preload_enter();
+    interaction_flush_all();
+    __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
+    preload_leave(saved_errno);
+}
+
+PRELOAD_PUBLIC int prctl(int option, ...)
+{
+    unsigned long argument[4];
+    va_list arguments;
+
+    va_start(arguments, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    if (option == PR_SET_SECCOMP)
+        expect_filter();
+    return real()->prctl(option, argument[0], argument[1], argument[2], argument[3]);
+}
+
+/*
+ * Is this the end of LTTng at exit(3), under a filter that came after LTTng? It cancels LTTng's
+ * threads and waits for readers by membarrier(2), calls that filters rarely allow. The process ends
+ * anyway, and nobody reads. ld.so tells without a system call whose code it is.
+ */
+static bool is_end_of_lttng(const void *caller)
+{
+    Dl_info info;
+
+    return preload_is_filtered && dladdr(caller, &info) && info.dli_fname &&
+           strstr(info.dli_fname, "/liblttng-ust");
+}
+
+PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
+{
+    return is_end_of_lttng(__builtin_return_address(0)) ? 0 : real()->pthread_cancel(thread);
+}
+
+/* seccomp(2) has no function of libc's. */
+PRELOAD_PUBLIC long syscall(long number, ...)
+{
+    long argument[6];
+    va_list arguments;
+
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (number == SYS_seccomp && argument[0] != SECCOMP_GET_ACTION_AVAIL &&
+        argument[0] != SECCOMP_GET_NOTIF_SIZES)
+        expect_filter();
+    if (number == SYS_membarrier && is_end_of_lttng(__builtin_return_address(0)))
+        return 0;
+    return real()->syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                           argument[5]);
+}
+
+/* By calls that ld.so has made before. */
+static bool has_inherited_filter(void)
+{
+    char text[4096];
+    const char *line;
+    const int fd = real()->open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : real()->read(fd, text, sizeof(text) - 1);
+
+    if (fd >= 0)
+        (void)real()->close(fd);
+    if (length < 0)
+        return false;
+    text[length] = '\0';
+    line = strstr(text, "\nSeccomp:\t");
+    return line && line[strlen("\nSeccomp:\t")] != '0';
+}
+
+void preload_filter_init(void)
+{
+    const int saved_errno = errno;
+
+    preload_is_filtered = !preload_config()->trusts_filters && has_inherited_filter();
+    errno = saved_errno;
+}

@@ -1,0 +1,135 @@
+/*
+ * A server that puts itself under a seccomp filter: filtered ACTION WHEN HOW PORT
+ * ACTION: kill, trap or errno, for every call that serving does not need. WHEN: before its first
+ * request, or after it. HOW: prctl, or tsync, by a thread that does not serve, for all threads.
+ * A client of its own makes three requests; the status is 0 if all were answered.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "wire.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define OUT 8
+
+static const int allowed[] = {SYS_read,          SYS_write,  SYS_recvfrom,     SYS_sendto,
+                              SYS_close,         SYS_exit,   SYS_futex,        SYS_exit_group,
+                              SYS_wait4,         SYS_munmap, SYS_rt_sigreturn, SYS_madvise,
+                              SYS_rt_sigprocmask};
+#define ALLOWED (sizeof(allowed) / sizeof(*allowed))
+
+static const char *action, *how, *port;
+static int listener;
+static pthread_barrier_t served_one, filtered;
+
+static void install(void)
+{
+    struct sock_filter code[2 + 2 * ALLOWED] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    struct sock_fprog program = {.filter = code};
+    size_t n = 1;
+
+    for (size_t i = 0; i < ALLOWED; i++) {
+        code[n++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(
+        BPF_RET | BPF_K, strcmp(action, "kill") == 0   ? SECCOMP_RET_KILL_PROCESS
+                         : strcmp(action, "trap") == 0 ? SECCOMP_RET_TRAP
+                                                       : SECCOMP_RET_ERRNO | EPERM);
+    program.len = (unsigned short)n;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        fail("no-new-privs");
+    if (strcmp(how, "prctl") == 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0
+                                  : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                            SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
+        fail("filter");
+}
+
+static void ask(int fd)
+{
+    static unsigned id;
+    char line[LINE + 1], answer[OUT];
+
+    line_write(line, ++id, 0, OUT);
+    give_all(0, fd, line, LINE);
+    if (!take_all(0, fd, answer, OUT))
+        _exit(1);
+}
+
+static void serve(int fd)
+{
+    char line[LINE];
+
+    if (!take_all(0, fd, line, LINE))
+        _exit(2);
+    give_all(0, fd, "12345678", OUT);
+}
+
+static void *serve_all(void *first)
+{
+    const int fd = accept(listener, NULL, NULL);
+    int count = 0;
+    char byte;
+
+    for (; count < (first ? 1 : 0); count++)
+        serve(fd);
+    if (strcmp(how, "prctl") == 0) {
+        install();
+    } else {
+        pthread_barrier_wait(&served_one);
+        pthread_barrier_wait(&filtered);
+    }
+    for (; count < 3; count++)
+        serve(fd);
+    if (read(fd, &byte, 1) != 0)
+        _exit(3);
+    close(fd);
+    return NULL;
+}
+
+int main(int argc, char *argv[])
+{
+    void *first;
+    pthread_t thread;
+    pid_t client;
+    int status;
+
+    if (argc != 5)
+        return 2;
+    action = argv[1];
+    first = strcmp(argv[2], "after") == 0 ? argv : NULL;
+    how = argv[3];
+    port = argv[4];
+    listener = listen_at(port);
+    client = fork();
+    if (client == 0) {
+        const int fd = connect_to(port, 0);
+
+        for (int i = 0; i < 3; i++)
+            ask(fd);
+        close(fd);
+        exit(0);
+    }
+    if (strcmp(how, "prctl") == 0) {
+        (void)serve_all(first);
+    } else {
+        pthread_barrier_init(&served_one, NULL, 2);
+        pthread_barrier_init(&filtered, NULL, 2);
+        pthread_create(&thread, NULL, serve_all, first);
+        pthread_barrier_wait(&served_one);
+        install();
+        pthread_barrier_wait(&filtered);
+        pthread_join(thread, NULL);
+    }
+    if (waitpid(client, &status, 0) != client)
+        _exit(4);
+    exit(status ? 5 : 0);
+}
