@@ -538,6 +538,7 @@ check-servers: ## servers as Debian has them, under `blkin run`: each request co
 	@$(MAKE) --no-print-directory all
 	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
 	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
+	($(mortal) tests/zero/sshd) || status=1; \
 	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
