@@ -647,9 +647,9 @@ fuzz: ## fuzz what reads untrusted input: FUZZ_RUNS executions each
 	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
 
 FOR ?= check
-deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer
+deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer; FOR=deb or rpm: those to make packages
 	@scripts/deps --install $(FOR)
-	@[ $(FOR) = build ] || scripts/fetch-zipkin
+	@[ $(FOR) != demo ] && [ $(FOR) != check ] || scripts/fetch-zipkin
 	@[ $(FOR) != check ] || scripts/fetch-kafka
 
 c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \

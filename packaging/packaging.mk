@@ -59,16 +59,18 @@ dist: ## make a tarball of this commit, the same each time
 
 # what is built as a package is what is released
 unpack = rm -rf $(1) && mkdir -p $(1) && tar -xf $(tarball) -C $(1)
-deb: dist ## build the Debian packages into build/deb
-	@scripts/deps --install packages
+deb: ## build the Debian packages into build/deb
+	@scripts/deps --install deb
+	@$(MAKE) --no-print-directory dist
 	@$(call unpack,$(BUILD)/deb)
 	@cp $(tarball) $(BUILD)/deb/blkin_$(VERSION).orig.tar.xz
 	@cp -r $(BUILD)/deb/$(release)/packaging/debian $(BUILD)/deb/$(release)/debian
 	cd $(BUILD)/deb/$(release) && $(plain_make) dpkg-buildpackage -us -uc $(DEBFLAGS)
 	@ls $(BUILD)/deb/*.deb
 
-rpm: dist ## build the RPM packages into build/rpm
-	@scripts/deps --install packages
+rpm: ## build the RPM packages into build/rpm
+	@scripts/deps --install rpm
+	@$(MAKE) --no-print-directory dist
 	@rm -rf $(BUILD)/rpm
 	$(plain_make) rpmbuild -ta --define '_topdir $(abspath $(BUILD))/rpm' $(RPMFLAGS) $(tarball)
 	@find $(BUILD)/rpm -name '*.rpm'

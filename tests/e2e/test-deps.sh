@@ -13,7 +13,7 @@ fail() {
 }
 
 mkdir "$work/bin" || exit 1
-for program in bash cat cut echo env sh grep mktemp rm sed tail xargs dirname sleep; do
+for program in bash cat cut echo env sh grep mktemp rm sed tail xargs dirname sleep mkdir cp; do
     ln -s "$(type -P $program)" "$work/bin/$program" || exit 1
 done
 program() {
@@ -60,7 +60,8 @@ has_not() {
 }
 build='g++ liblttng-ust-dev libbabeltrace2-dev liburcu-dev python3'
 demo='lttng-tools babeltrace2 curl default-jre-headless maven procps'
-packages='debhelper rpm debootstrap'
+packages='debootstrap systemd-container'
+deb='git xz-utils dpkg-dev'
 check='chromium clang valgrind fio jq qemu-utils strace'
 
 # What is missing still is after this apt-get: the status is 1.
@@ -81,6 +82,10 @@ has_not "$packages" "all"
 deps --install packages
 has "$packages" packages
 has_not "$demo $check" packages
+deps --install deb
+has "$deb" deb
+has_not "$demo $check $packages rpm" deb
+grep -q -- '-y build-dep /' "$work/asked" || fail "deb: the Build-Depends are not installed: $(<"$work/asked")"
 
 deps --check demo && fail "--check finds nothing missing"
 [[ $installed == "  " && $said == *"missing packages: "*maven* && $said != *chromium* ]] || fail "--check: $said"
