@@ -29,14 +29,16 @@ struct wanted {
     uint64_t low;
     int64_t from_ns;
     int64_t until_ns;
+    bool is_sent; /* a line with "-": there is no reason */
     size_t why_length;
     char why[];
 };
 
 struct only {
     struct table wanted;
-    struct wanted *any; /* the lines with *, in their order */
-    int64_t clock_ns;   /* 0: not told */
+    struct wanted *any;  /* the lines with *, in their order */
+    struct wanted *sent; /* those with -* */
+    int64_t clock_ns;    /* 0: not told */
     struct found *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
@@ -137,8 +139,13 @@ static bool read_window(struct line *line, struct wanted *wanted)
 /* Of the line there is more than a reason, so a reason fits into as much memory. */
 static bool read_line(struct line *line, struct wanted *wanted, bool *is_any)
 {
+    wanted->is_sent = line->rest.length && line->rest.data[0] == '-';
+    line->rest.data += wanted->is_sent;
+    line->rest.length -= wanted->is_sent;
     if (!read_id(line, wanted, is_any) || !read_window(line, wanted))
         return false;
+    if (wanted->is_sent)
+        return !line->rest.length || refuse(line, "no reason after what was sent", line->rest);
     if (!line->rest.length || line->rest.length > ONLY_WHY_MAX ||
         memchr(line->rest.data, '\0', line->rest.length))
         return refuse(line, "a reason of 1 to 200 bytes", line->rest);
@@ -161,7 +168,10 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
         free(wanted);
         return false;
     }
-    if (is_any) {
+    if (is_any && wanted->is_sent) {
+        wanted->next = only->sent;
+        only->sent = wanted;
+    } else if (is_any) {
         **last_any = wanted;
         *last_any = &wanted->next;
     } else {
@@ -223,16 +233,22 @@ struct only *only_of_text(struct text text, const char *name, const char *found,
     return NULL;
 }
 
+static void free_list(struct wanted *list)
+{
+    while (list) {
+        struct wanted *next = list->next;
+
+        free(list);
+        list = next;
+    }
+}
+
 void only_free(struct only *only)
 {
     if (!only)
         return;
-    while (only->any) {
-        struct wanted *next = only->any->next;
-
-        free(only->any);
-        only->any = next;
-    }
+    free_list(only->any);
+    free_list(only->sent);
     table_destroy(&only->wanted, free_linked);
     found_free(only->found);
     free(only);
@@ -305,21 +321,34 @@ static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
            (!wanted->until_ns || time_ns < wanted->until_ns);
 }
 
-bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
+/* Is there a line of that kind, for this trace or among those for all? */
+static bool has_line(const struct only *only, const struct wanted *all, bool is_sent, uint64_t high,
+                     uint64_t low, int64_t time_ns)
 {
     const struct wanted *wanted;
 
-    cds_hlist_for_each_entry_2(
-        wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, trace_id)), in_table)
+    cds_hlist_for_each_entry_2(wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, low)),
+                               in_table)
     {
-        if (fits(wanted, trace_id_high, trace_id) && is_in_time(wanted, time_ns))
+        if (wanted->is_sent == is_sent && fits(wanted, high, low) && is_in_time(wanted, time_ns))
             return true;
     }
-    for (wanted = only->any; wanted; wanted = wanted->next) {
+    for (wanted = all; wanted; wanted = wanted->next) {
         if (is_in_time(wanted, time_ns))
             return true;
     }
     return false;
+}
+
+bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
+{
+    return has_line(only, only->any, false, trace_id_high, trace_id, time_ns);
+}
+
+bool only_was_sent(const struct only *only, const struct span *span)
+{
+    return span->recorded_ns &&
+           has_line(only, only->sent, true, span->trace_id_high, span->trace_id, span->recorded_ns);
 }
 
 void only_note_time(struct only *only, int64_t time_ns)
@@ -337,7 +366,8 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
     cds_hlist_for_each_entry_2(
         wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, trace_id)), in_table)
     {
-        if (fits(wanted, trace_id_high, trace_id) && (!first || wanted->number < first->number))
+        if (!wanted->is_sent && fits(wanted, trace_id_high, trace_id) &&
+            (!first || wanted->number < first->number))
             first = wanted;
     }
     return first ? (struct text){first->why, first->why_length} : (struct text){NULL, 0};

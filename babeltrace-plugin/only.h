@@ -9,8 +9,10 @@
  * TRACE-ID: 16 or 32 hexadecimal digits, or * for all; of 32, those of an event that knows only the
  * lower 16 fit by these. FROM, UNTIL: only events recorded in this time, in ns since 1970 (the time
  * of the trace's clock as babeltrace2 gives it), FROM itself among them, UNTIL not; 0: no limit.
- * A first line "clock NS" tells CLOCK_REALTIME - CLOCK_MONOTONIC of the traced host, when the trace
- * was taken: too few blkin:process may be in it to tell that its clock was set.
+ * Lines "-TRACE-ID FROM UNTIL" and "-* FROM UNTIL" name what was sent before: spans of that trace,
+ * or of all, recorded in this time. They are found, and not given out again. A first line "clock
+ * NS" tells CLOCK_REALTIME - CLOCK_MONOTONIC of the traced host, when the trace was taken: too few
+ * blkin:process may be in it to tell that its clock was set.
  *
  * WHY: the rest of the line, the tag's value, up to 200 bytes. A line that is wrong is an error
  * that names it. Of several lines that a span fits, the first one tells why.
@@ -21,11 +23,11 @@
  *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "spans": 3,
  *       "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * id: the upper half is 0 where no span knows it. spans: that were given out. have: their ids;
- * want: parents' that are not among them. cut: it had more than ONLY_SPANS_MAX spans, or there were
- * ONLY_LISTED_MAX of all traces: have is of the first ones, and want is empty, as nobody knows.
- * more: spans of traces beyond ONLY_FOUND_MAX. Times: of the events that were read, wanted or not;
- * 0: none.
+ * id: the upper half is 0 where no span knows it. spans: that were given out, or sent before. have:
+ * their ids; want: parents' that are not among them. cut: it had more than ONLY_SPANS_MAX spans, or
+ * there were ONLY_LISTED_MAX of all traces: have is of the first ones, and want is empty, as nobody
+ * knows. more: spans of traces beyond ONLY_FOUND_MAX. Times: of the events that were read, wanted
+ * or not; 0: none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -60,6 +62,9 @@ void only_free(struct only *only); /* NULL is allowed */
 bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id,
                 int64_t time_ns);
 
+/* Was a span of this trace, recorded at this time, sent before? */
+bool only_was_sent(const struct only *only, const struct span *span);
+
 /* Of each event that was read. */
 void only_note_time(struct only *only, int64_t time_ns);
 
@@ -69,7 +74,7 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 /* What the wall clock is ahead of CLOCK_MONOTONIC, in ns; 0: it is not told. */
 int64_t only_clock(const struct only *only);
 
-/* Each span that is given out. */
+/* Each span that is given out, or was sent before. */
 void only_note(struct only *only, const struct span *span);
 
 /* Nothing is to be told: true. Returns false with error set. */

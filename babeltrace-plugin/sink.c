@@ -57,11 +57,17 @@ static void say(const struct sink *sink, bt_logging_level level, const char *mes
         fprintf(stderr, "blkin: %s\n", message);
 }
 
-static void keep(struct sink *sink, struct span *span)
+/* Returns false if it was sent before. */
+static bool keep(struct sink *sink, struct span *span)
 {
+    only_note(sink->input.only, span);
+    if (only_was_sent(sink->input.only, span)) {
+        exporter_skip(sink->exporter);
+        return false;
+    }
     assembler_tag(sink->assembler, span, "blkin.kept",
                   only_why(sink->input.only, span->trace_id_high, span->trace_id));
-    only_note(sink->input.only, span);
+    return true;
 }
 
 /* is_held: it was, and is counted so. A sampler goes without a checkpoint: see params_fit(). */
@@ -104,8 +110,8 @@ static void export_span(void *context, struct span *span)
 {
     struct sink *sink = context;
 
-    if (sink->input.only)
-        keep(sink, span);
+    if (sink->input.only && !keep(sink, span))
+        return;
     if (sink->joins && join_add(sink->join, span, assembler_now(sink->assembler)))
         exporter_hold(sink->exporter);
     else

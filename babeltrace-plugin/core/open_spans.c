@@ -299,7 +299,7 @@ void queue_init(struct queue *queue, int64_t timeout_ns)
 
 void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns)
 {
-    open->last_event_ns = now_ns;
+    open->last_event_ns = open->span.recorded_ns = now_ns;
     cds_list_del(&open->in_queue);
     cds_list_add_tail(&open->in_queue, &queue->spans);
 }

@@ -51,11 +51,12 @@ struct span {
     const struct endpoint *endpoint;
     const struct endpoint *remote; /* NULL: not known */
     enum span_kind kind;
-    bool debug;       /* recorded against sampling */
-    bool shared;      /* a server's half, under the id that the client's half has too */
-    bool is_starved;  /* something was left out of it, for want of memory */
-    int64_t start_ns; /* since the Unix epoch */
-    int64_t end_ns;   /* >= start_ns */
+    bool debug;          /* recorded against sampling */
+    bool shared;         /* a server's half, under the id that the client's half has too */
+    bool is_starved;     /* something was left out of it, for want of memory */
+    int64_t start_ns;    /* since the Unix epoch */
+    int64_t end_ns;      /* >= start_ns */
+    int64_t recorded_ns; /* when its last event was, by the trace's clock; 0: not known */
 
     /* The name, then the entries in the order of their events: one allocation for all. */
     char *log;

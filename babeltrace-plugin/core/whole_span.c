@@ -127,6 +127,7 @@ static struct open_span *take_step(struct whole *whole, const struct log_record 
     span->kind = assembler_kind_of(record->bits);
     span->debug = whole->event->flags & BLKIN_SPAN_DEBUG;
     span->start_ns = assembler_moment_after(whole->from_ns, record->offset_ns);
+    span->recorded_ns = of->recorded_ns;
     step->given_out = was_given_out(whole->open[0], whole->number - whole->own_number);
     assembler_tag_origin(whole->assembler, span, &whole->event->origin);
     return step;
@@ -273,6 +274,7 @@ void assembler_add_whole_span(struct assembler *assembler, const struct event *e
     span->debug = event->flags & BLKIN_SPAN_DEBUG;
     span->start_ns = assembler_moment_of(event, event->duration_ns);
     span->end_ns = assembler_moment_of(event, 0);
+    span->recorded_ns = event->time_ns;
     if (!span->endpoint || !span_set_name(span, event->span_name)) {
         assembler_count(assembler, open, false);
     } else {

@@ -37,6 +37,32 @@ static bool wants(struct only *only, uint64_t high, uint64_t low)
     return wants_at(only, high, low, 1000);
 }
 
+/* What was sent before is found, and not given out again: of one trace, or of all in a time. */
+static void test_sent(void)
+{
+    struct only *only = only_of("clock 5\n* 1000 2000 all\n-* 1500 1600\n"
+                                "-7d5c0e9bf1a3c4d2a1b2c3d4e5f60718 0 1400\n");
+    const struct {
+        uint64_t low;
+        int64_t at_ns;
+        bool is_sent;
+    } cases[] = {{LOW, 1399, true}, {LOW, 1400, false}, {LOW, 1500, true}, {LOW, 1600, false},
+                 {1, 1399, false},  {1, 1500, true},    {1, 1599, true},   {1, 0, false}};
+    struct error error = {""};
+
+    for (size_t i = 0; only && i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct span span = {
+            .trace_id_high = HIGH, .trace_id = cases[i].low, .recorded_ns = cases[i].at_ns};
+
+        CHECK(only_was_sent(only, &span) == cases[i].is_sent);
+    }
+    CHECK(only && only_wants(only, HIGH, LOW, 1399) && !only_wants(only, HIGH, LOW, 2000));
+    CHECK(only && text_is(only_why(only, HIGH, LOW), "all"));
+    only_free(only);
+    CHECK(!only_of_text(text_of("-* 1 2 why\n"), "lines", NULL, &error));
+    CHECK(strstr(error.text, "expected no reason") != NULL);
+}
+
 static void check_why(const struct only *only, uint64_t high, uint64_t low, const char *expected)
 {
     const struct text why = only_why(only, high, low);
@@ -431,6 +457,7 @@ static void test_found_not_written(void)
 
 int main(void)
 {
+    test_sent();
     snprintf(folder, sizeof(folder), "%s/only.XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(folder))
