@@ -190,7 +190,7 @@ static size_t given(struct board *board, struct host *host)
     size_t i, count;
 
     print_string(&printer, "[");
-    has = board_print(board, host, 1 << 20, &printer);
+    has = board_print(board, host, 1 << 20, 0, &printer);
     print_text(&printer, "]", 2);
     messages = json_loads(printer.buffer.data, 0, NULL);
     REQUIRE(json_is_array(messages));

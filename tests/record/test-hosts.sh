@@ -57,6 +57,15 @@ for steps in 0 1; do
     done
 done
 
+# All that a service had a part in, asked on a host that the service does not run on.
+timeout 60 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last=20s --service=store-2 \
+    >"$WORK/kept" 2>&1
+jq -e '.done and (.traces | length) > 0 and any(.hosts[]; .host == "store-2" and .spans > 0)' "$WORK/kept" >/dev/null ||
+    fail "keep --service of another host's: $(head -c 2000 "$WORK/kept")"
+for host in 1 2 3; do
+    agent_has $host '.exchange.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .exchange)"
+done
+
 # That of the middle: the last host's first span has a parent that nobody has.
 stop_part record-2 TERM 20 || fail "exit status $? after SIGTERM"
 run_load seed=3 rate=500 seconds=4 slow=100 failed=200

@@ -34,25 +34,25 @@ static void test_due(void)
     struct pending pending = {.max = 100};
     struct request *taken;
 
-    CHECK(pending_due_ms(&pending) == INT64_MAX);
-    CHECK(pending_take(&pending, 1000) == NULL);
+    CHECK(pending_due_ms(&pending, false) == INT64_MAX);
+    CHECK(pending_take(&pending, 1000, false) == NULL);
     CHECK(pending_add(&pending, request("a", 200, 1, 2)) == 0);
     CHECK(pending_add(&pending, request("b", 100, 3, 3)) == 0);
     CHECK(pending_add(&pending, request("a", 300, 4, 4)) == 0);
-    CHECK(pending_due_ms(&pending) == 100);
+    CHECK(pending_due_ms(&pending, false) == 100);
     CHECK(pending_has(&pending, id_of(3), NULL) && pending_has(&pending, id_of(3), "b"));
     CHECK(!pending_has(&pending, id_of(3), "a") && !pending_has(&pending, id_of(5), NULL));
-    CHECK(pending_take(&pending, 99) == NULL);
+    CHECK(pending_take(&pending, 99, false) == NULL);
 
     /* all that are due go together, in the order in which they came */
-    taken = pending_take(&pending, 200);
+    taken = pending_take(&pending, 200, false);
     CHECK(taken && taken->count == 2 && taken->next && taken->next->count == 1);
     CHECK(taken && taken->next && taken->next->next == NULL);
     requests_free(taken);
-    CHECK(pending.traces == 1 && pending_due_ms(&pending) == 300);
+    CHECK(pending.traces == 1 && pending_due_ms(&pending, false) == 300);
     pending_hurry(&pending, 250);
-    CHECK(pending_due_ms(&pending) == 250);
-    requests_free(pending_take(&pending, 250));
+    CHECK(pending_due_ms(&pending, false) == 250);
+    requests_free(pending_take(&pending, 250, false));
     CHECK(pending.traces == 0 && !pending.list);
 }
 
@@ -65,29 +65,54 @@ static void test_cap(void)
     CHECK(pending_add(&pending, request("b", 0, 3, 6)) == 3);
     CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
     CHECK(pending.traces == 3);
-    taken = pending_take(&pending, 0);
+    taken = pending_take(&pending, 0, false);
     CHECK(taken->next->count == 1 && taken->next->left_out == 3);
     /* one of which nothing is left is there all the same: it must be answered */
     CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
     requests_free(taken);
 }
 
-/* One that wants all has a snapshot of its own. */
+/* All of the second that ended then; at once. */
+static struct request *last(const char *host, int64_t asked_s, const char *service)
+{
+    struct request *made = request(host, 0, 1, 0);
+
+    made->last_ms = 1000;
+    made->came_mono_ns = asked_s * 1000000000;
+    (void)snprintf(made->service, sizeof(made->service), "%s", service);
+    return made;
+}
+
+/* Those that want all of a time have a snapshot of their own, one for all whose times overlap. */
 static void test_last(void)
 {
     struct pending pending = {.max = 3};
-    struct request *all = request("a", 0, 1, 0), *taken;
+    struct request *taken;
 
-    all->last_ms = 10000;
     CHECK(pending_add(&pending, request("a", 0, 1, 1)) == 0);
-    CHECK(pending_add(&pending, all) == 0);
+    CHECK(pending_add(&pending, last("a", 10, "")) == 0);
+    CHECK(pending_add(&pending, last("a", 12, "")) == 0);
+    CHECK(pending_add(&pending, last("b", 20, "")) == 0);
+    CHECK(pending_add(&pending, last("c", 10, "osd")) == 0);
+    CHECK(pending_add(&pending, last("b", 11, "")) == 0);
     CHECK(pending_add(&pending, request("b", 0, 2, 2)) == 0);
-    taken = pending_take(&pending, 0);
+    CHECK(pending_last_count(&pending) == 5);
+    taken = pending_take(&pending, 0, false);
     CHECK(taken->last_ms == 0 && taken->next && !taken->next->next);
     requests_free(taken);
-    taken = pending_take(&pending, 0);
-    CHECK(taken->last_ms == 10000 && !taken->next);
+    CHECK(pending_due_ms(&pending, false) == INT64_MAX && pending_due_ms(&pending, true) == 0);
+    taken = pending_take(&pending, 0, true); /* 12 overlaps by 11 only */
+    CHECK(taken && taken->next && taken->next->next && !taken->next->next->next);
+    CHECK(requests_window(taken).from_ns == INT64_C(9000000000));
+    CHECK(requests_window(taken).until_ns == INT64_C(12000000000));
     requests_free(taken);
+    taken = pending_take(&pending, 0, true);
+    CHECK(taken && taken->came_mono_ns == INT64_C(20000000000) && !taken->next);
+    requests_free(taken);
+    taken = pending_take(&pending, 0, true);
+    CHECK_TEXT(taken ? taken->service : "", "osd");
+    requests_free(taken);
+    CHECK(!pending.list);
 }
 
 /* As it is posted, and taken by another host. */
@@ -177,6 +202,28 @@ static void test_fetched(void)
     json_decref(all);
     json_decref(first);
     json_decref(second);
+    fetched_free(fetched);
+}
+
+/* Times that overlap are one; a new ring has nothing that was sent. */
+static void test_windows(void)
+{
+    struct fetched *fetched = fetched_new();
+    const struct fetched_window *windows;
+    size_t count;
+
+    fetched_note_window(fetched, (struct fetched_window){100, 200});
+    fetched_note_window(fetched, (struct fetched_window){300, 400});
+    fetched_note_window(fetched, (struct fetched_window){150, 350});
+    windows = fetched_windows(fetched, &count);
+    CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 400);
+    for (int64_t i = 1; i <= 1000; i++)
+        fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1});
+    windows = fetched_windows(fetched, &count);
+    CHECK(count < 1000 && windows[count - 1].from_ns == 1000000);
+    fetched_ring_is_new(fetched);
+    (void)fetched_windows(fetched, &count);
+    CHECK(count == 0);
     fetched_free(fetched);
 }
 
@@ -279,6 +326,7 @@ int main(void)
     test_last();
     test_message();
     test_fetched();
+    test_windows();
     test_file();
     test_forgotten();
     return check_status();

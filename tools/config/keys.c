@@ -27,6 +27,7 @@ enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
+static const char *const keepers[] = {"hub", "local", "none", NULL};
 enum { AT_ONCE = KEY_AT_ONCE, AT_START = KEY_AT_START, IN_SESSION = KEY_IN_SESSION };
 
 struct key {
@@ -80,6 +81,8 @@ static const struct key own[] = {
     AN_INTEGER(RECORD, AT_ONCE, "snapshot-traces", 1, 4096, 200),
     AN_INTEGER(RECORD, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
     AN_INTEGER(RECORD, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
+    A_CHOICE(RECORD, AT_ONCE, "keep-from", keepers, 0),
+    AN_INTEGER(RECORD, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
     A_TEXT(RECORD, AT_START, "hub", 1023, ""),
     A_TEXT(RECORD, AT_START, "hub-token-file", 4000, ""),
     A_TEXT(RECORD, AT_START, "hub-kafka-file", 4000, ""),

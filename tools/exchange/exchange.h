@@ -10,11 +10,14 @@
  *       "keep these": what host has had an alarm for, or what `blkin keep` was given
  *   {"type": "keep", ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
  *       all that the last seconds had; of a service: its traces
+ *       "held_ms" (may be missing): so long the message was on its way, as its poster and the hub
+ *       add it up: so what the last seconds had is known without comparing clocks
  *   {"type": "found", "id": that of "keep", "to": its host, "host": who answers,
  *    "held_from": NS since 1970: from then on the ring had all, "error": "..." (may be missing),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       have: the spans that were found; want: parents that are not among them. Traces of which
- *       nothing was found are not there.
+ *       nothing was found are not there. "more" (may be missing): traces that were found and are
+ *       not in the list.
  *   {"type": "dropped", "id": that of our "keep", "host": ours, "traces": ["32 hex digits", ...]}
  *       of the exchange itself: nobody else is asked for these, the cap (hub-traces-per-s) is
  *       reached; no traces: that is so for the whole request

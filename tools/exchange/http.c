@@ -256,11 +256,11 @@ static bool make_body(struct http *http)
 
     body->length = 0;
     for (const struct item *item = http->sending.first; item; item = item->next) {
-        if (!buffer_reserve(body, item->length + 2))
+        if (!buffer_reserve(body, item->length + HELD_ROOM + 2))
             return false;
         body->data[body->length++] = item == http->sending.first ? '[' : ',';
-        memcpy(body->data + body->length, item->text, item->length);
-        body->length += item->length;
+        body->length += message_held(body->data + body->length, item->text, item->length,
+                                     clock_ms() - item->at_ms);
     }
     if (!buffer_reserve(body, 1))
         return false;

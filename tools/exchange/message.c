@@ -6,7 +6,8 @@
 #include "message.h"
 
 #include <ctype.h>
-#include <stdint.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define TEXT_MAX    1023 /* of a reason or a name */
@@ -18,6 +19,14 @@ const char *message_text(const json_t *message, const char *member)
     const char *text = json_string_value(json_object_get(message, member));
 
     return text ? text : "";
+}
+
+/* Of two members of a name the last one counts. */
+size_t message_held(char *to, const char *text, size_t length, int64_t held_ms)
+{
+    memcpy(to, text, length - 1);
+    return length - 1 +
+           (size_t)snprintf(to + length - 1, HELD_ROOM, ",\"held_ms\":%" PRId64 "}", held_ms);
 }
 
 static bool is_host(const char *name, size_t length)

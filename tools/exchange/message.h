@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define MESSAGE_MAX        (1U << 20) /* bytes of its text */
 #define MESSAGE_TRACES_MAX 10000
@@ -22,6 +23,10 @@ bool message_is_host(const char *name);
 
 /* Returns false with error set, which tells of the first thing that is wrong. */
 bool message_check(const json_t *message, struct error *error);
+
+/* Writes the text of a message with the time that it was held for: at most HELD_ROOM more bytes. */
+#define HELD_ROOM 40
+size_t message_held(char *to, const char *text, size_t length, int64_t held_ms);
 
 /* The member, "" if it is not there or no text. */
 const char *message_text(const json_t *message, const char *member);

@@ -273,8 +273,11 @@ static bool check(const struct host *from, const json_t *message, struct error *
 static bool keep_text(struct board *board, const struct host *from, const struct host *to,
                       const json_t *message, int64_t now_ms)
 {
+    const json_int_t held_ms = json_integer_value(json_object_get(message, "held_ms"));
     struct message entry = {.at_ms = now_ms, .from = from, .to = to};
 
+    if (held_ms > 0 && held_ms < BOARD_AGE_MS)
+        entry.held_ms = held_ms;
     entry.text = json_dumps(message, JSON_COMPACT);
     entry.length = entry.text ? strlen(entry.text) : 0;
     if (entry.text && put_in(board, &entry))
@@ -352,8 +355,19 @@ bool board_has_news(const struct board *board, const struct host *host)
     return false;
 }
 
+static void print_message(const struct message *message, int64_t now_ms, struct printer *printer)
+{
+    struct buffer *buffer = &printer->buffer;
+
+    if (!buffer_reserve(buffer, message->length + HELD_ROOM))
+        printer->has_failed = true;
+    else
+        buffer->length += message_held(buffer->data + buffer->length, message->text,
+                                       message->length, message->held_ms + now_ms - message->at_ms);
+}
+
 uint64_t board_print(const struct board *board, const struct host *host, size_t max_bytes,
-                     struct printer *printer)
+                     int64_t now_ms, struct printer *printer)
 {
     size_t bytes = 0;
     uint64_t n;
@@ -366,7 +380,7 @@ uint64_t board_print(const struct board *board, const struct host *host, size_t 
         if (bytes && bytes + message->length > max_bytes)
             break;
         print_text(printer, ",", bytes ? 1 : 0);
-        print_text(printer, message->text, message->length);
+        print_message(message, now_ms, printer);
         bytes += message->length + 1;
     }
     return n - 1;

@@ -72,6 +72,7 @@ static inline bool host_is_shown(const struct host *host)
 struct message {
     uint64_t number;
     int64_t at_ms;
+    int64_t held_ms;              /* before that */
     const struct host *from, *to; /* to is NULL: for all but from */
     char *text;                   /* NULL: `to` has it */
     size_t length;
@@ -127,7 +128,7 @@ bool board_has_news(const struct board *board, const struct host *host);
  * number up to which the host has all then.
  */
 uint64_t board_print(const struct board *board, const struct host *host, size_t max_bytes,
-                     struct printer *printer);
+                     int64_t now_ms, struct printer *printer);
 
 /* The number up to which all who are there have all: those need not be posted to another hub. */
 uint64_t board_settled(struct board *board, int64_t now_ms);

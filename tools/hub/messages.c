@@ -102,7 +102,7 @@ static enum MHD_Result answer_news(struct request *request, struct host *host)
     uint64_t has;
 
     print_string(&printer, "{\"messages\":[");
-    has = board_print(board, host, ANSWER_BYTES, &printer);
+    has = board_print(board, host, ANSWER_BYTES, clock_ms(), &printer);
     print(&printer,
           "],\"boot\":\"%s\",\"next\":%" PRIu64 ",\"settled\":%" PRIu64
           ",\"hosts_version\":%" PRIu64,

@@ -180,7 +180,8 @@ static void put_trace(const json_t *trace)
     putchar('\n');
 }
 
-static void put_traces(const json_t *traces)
+/* sent: traces that no answer lists */
+static void put_traces(const json_t *traces, int64_t sent)
 {
     const size_t count = json_array_size(traces);
     size_t shown = 0;
@@ -201,6 +202,10 @@ static void put_traces(const json_t *traces)
     }
     if (count > shown)
         printf("... and %zu more: --json lists them\n", count - shown);
+    if (sent)
+        printf("... and %" PRId64 " more that are sent, too, and not listed: there are too many to "
+               "tell whether each is whole\n",
+               sent);
     putchar('\n');
 }
 
@@ -251,7 +256,7 @@ bool report_table(const struct keep_question *question, json_t *answer)
     const json_t *text;
     size_t i;
 
-    put_traces(traces);
+    put_traces(traces, number_of(answer, "more"));
     put_hosts(question, json_object_get(answer, "hosts"));
     if (is_whole)
         printf("All was found, and is on its way to the collector.\n");

@@ -73,6 +73,8 @@ struct agent {
     bool is_fetching;
     uint64_t fetch_number;
     int64_t fetch_begun_ms, next_fetch_ms, next_look_ms;
+    int64_t next_last_ms; /* not before all of a time is fetched again: traces by name may be */
+    int64_t last_allowance, last_allowed_ms; /* bytes of these, keep-minute-bytes */
     enum anew anew;
     struct stall stall;
     bool has_hurried;        /* what waited is fetched before that */
@@ -121,6 +123,8 @@ void asking_ask(struct agent *agent, struct request *request, const char *name, 
 /* What this host has of the requests; problem: why it has nothing, or NULL. */
 void asking_answer(struct agent *agent, const struct request *requests, int64_t held_from_ns,
                    const json_t *found, const char *problem);
+/* Why all of a time is not fetched for that host; NULL: it is. */
+const char *asking_refuses(const struct agent *agent, const char *host);
 void asking_found(void *agent, const struct kept_folder *folder, const json_t *found);
 /* Judges what can be judged; returns when to call it again. */
 int64_t asking_judge(struct agent *agent);

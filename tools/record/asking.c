@@ -16,6 +16,7 @@
 
 #define ANSWER_TRACES_MAX 4096
 #define ANSWER_IDS_MAX    24576 /* of all traces: a message of the exchange may have 1 MiB */
+#define LAST_MAX          256   /* requests for all of a time that may wait */
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -203,71 +204,88 @@ void asking_load(struct agent *agent)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Those that have no place any more are told without ids. */
-static void add_trace(json_t *list, json_t *trace, size_t *ids)
+/* A list of an answer, and its room: that of a message is shared by all that a snapshot answers. */
+struct listing {
+    json_t *list;
+    size_t traces, ids; /* that may be added */
+};
+
+/* Those whose ids have no place are told without; where traces have none, who calls counts them. */
+static void add_trace(struct listing *listing, json_t *trace)
 {
     const size_t more = json_array_size(json_object_get(trace, "have")) +
                         json_array_size(json_object_get(trace, "want"));
 
-    if (!trace || json_array_size(list) >= ANSWER_TRACES_MAX) {
+    if (!trace || listing->traces == 0) {
         json_decref(trace);
         return;
     }
-    if (*ids + more > ANSWER_IDS_MAX) {
+    listing->traces--;
+    if (more > listing->ids) {
         (void)json_array_clear(json_object_get(trace, "have"));
         (void)json_array_clear(json_object_get(trace, "want"));
         (void)json_object_set_new(trace, "cut", json_true());
     } else {
-        *ids += more;
+        listing->ids -= more;
     }
-    (void)json_array_append_new(list, trace);
+    (void)json_array_append_new(listing->list, trace);
 }
 
 static json_t *list_fetched(const struct agent *agent, const struct request *request,
-                            const json_t *found)
+                            const json_t *found, size_t requests)
 {
-    json_t *list = json_array();
+    struct listing listing = {json_array(), ANSWER_TRACES_MAX, ANSWER_IDS_MAX};
     const json_t *trace;
-    size_t ids = 0, i;
+    size_t i;
 
-    json_array_foreach(json_object_get(found, "traces"), i, trace)
-    {
-        const struct fetched_trace *known = NULL;
-        struct trace_id id;
-
-        if (request->last_ms == 0)
-            break;
-        if (request->service[0])
-            add_trace(list, json_deep_copy(trace), &ids);
-        else if (trace_id_read(json_string_value(json_object_get(trace, "id")), &id) &&
-                 (known = fetched_find(agent->fetched, id)) != NULL)
-            add_trace(list, fetched_json(known), &ids);
+    if (request->last_ms > 0) {
+        listing.traces /= requests;
+        listing.ids /= requests;
+        json_array_foreach(json_object_get(found, "traces"), i, trace)
+            add_trace(&listing, json_deep_copy(trace));
     }
     for (size_t k = 0; k < request->count; k++) {
         const struct fetched_trace *known = fetched_find(agent->fetched, request->traces[k].id);
 
         if (known)
-            add_trace(list, fetched_json(known), &ids);
+            add_trace(&listing, fetched_json(known));
     }
-    return list;
+    return listing.list;
+}
+
+/* Traces that were sent, and that an answer has no place for. */
+static size_t unlisted(const struct request *request, const json_t *found, const json_t *list)
+{
+    const size_t sent = json_array_size(json_object_get(found, "traces"));
+    const size_t listed = json_array_size(list);
+    const json_int_t more = json_integer_value(json_object_get(found, "more"));
+
+    if (request->last_ms == 0)
+        return 0;
+    return (sent > listed ? sent - listed : 0) + (more > 0 ? (size_t)more : 0);
 }
 
 void asking_answer(struct agent *agent, const struct request *requests, int64_t held_from_ns,
                    const json_t *found, const char *problem)
 {
+    size_t count = 0;
+
+    for (const struct request *r = requests; r; r = r->next)
+        count++;
     for (const struct request *r = requests; r; r = r->next) {
+        json_t *list = list_fetched(agent, r, found, count), *answer;
+        const size_t more = unlisted(r, found, list);
         char left_out[80];
-        json_t *answer;
 
         (void)snprintf(left_out, sizeof(left_out),
                        "%zu traces of the request were too many (snapshot-traces)", r->left_out);
         answer =
-            json_pack("{ss, ss, ss, ss, sI, ss*, so}", "type", "found", "id", r->id, "to", r->host,
-                      "host", agent->host, "held_from", (json_int_t)held_from_ns, "error",
+            json_pack("{ss, ss, ss, ss, sI, ss*, so*, so}", "type", "found", "id", r->id, "to",
+                      r->host, "host", agent->host, "held_from", (json_int_t)held_from_ns, "error",
                       problem       ? problem
                       : r->left_out ? left_out
                                     : NULL,
-                      "traces", list_fetched(agent, r, found));
+                      "more", more ? json_integer((json_int_t)more) : NULL, "traces", list);
         if (answer && strcmp(r->host, agent->host) == 0)
             ledger_answer(agent->ledger, answer, clock_ms());
         else if (answer && agent->exchange)
@@ -277,31 +295,16 @@ void asking_answer(struct agent *agent, const struct request *requests, int64_t 
     agent_step(agent);
 }
 
-/* Of one that wants all: these traces were sent until then, too. */
-static void note_until(struct agent *agent, const struct kept_folder *folder, const json_t *trace)
-{
-    struct trace_id id;
-
-    if (folder->requests && folder->requests->last_ms > 0 &&
-        trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
-        fetched_note(agent->fetched, id, folder->until_ns, folder->until_mono_ns);
-}
-
 void asking_found(void *context, const struct kept_folder *folder, const json_t *found)
 {
     struct agent *agent = context;
-    const bool is_list = folder->requests && folder->requests->service[0];
+    const bool is_last = folder->requests && folder->requests->last_ms > 0;
     const json_t *trace;
     size_t i;
 
-    json_array_foreach(json_object_get(found, "traces"), i, trace)
-    {
-        if (is_list || i >= ANSWER_TRACES_MAX)
-            break;
+    json_array_foreach(is_last ? NULL : json_object_get(found, "traces"), i, trace)
         fetched_add(agent->fetched, trace);
-        note_until(agent, folder, trace);
-    }
-    if (!is_list)
+    if (!is_last)
         agent_save_fetched(agent);
     asking_answer(agent, folder->requests, folder->held_from_ns, found,
                   found ? NULL : "what was kept there could not be read, or had no room");
@@ -309,15 +312,43 @@ void asking_found(void *context, const struct kept_folder *folder, const json_t 
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
 
+const char *asking_refuses(const struct agent *agent, const char *host)
+{
+    const char *from = config_text(agent->config, "keep-from");
+
+    if (strcmp(from, "none") == 0 || (strcmp(from, "local") == 0 && strcmp(host, agent->host) != 0))
+        return "refuses to send all of a time: its keep-from says so";
+    if (pending_last_count(&agent->pending) >= LAST_MAX)
+        return "is asked by too many at once for all of a time";
+    return NULL;
+}
+
+/* How long it was on its way, as far as the poster and the hub have seen: no clock of another host
+ * is compared with ours. */
+static int64_t held_ns(const json_t *message)
+{
+    const json_int_t held_ms = json_integer_value(json_object_get(message, "held_ms"));
+
+    return held_ms > 0 && held_ms < 86400000 ? held_ms * 1000000 : 0;
+}
+
 static void take_request(struct agent *agent, const json_t *message)
 {
     size_t left;
     struct request *request = request_read(message, agent->pending.max, &left);
+    const char *problem = NULL;
 
     if (!request)
         return;
     request->left_out = left; /* here: not what its own host has left out */
-    request->came_mono_ns = clock_ns();
+    request->came_mono_ns = clock_ns() - held_ns(message);
+    if (request->last_ms > 0)
+        problem = asking_refuses(agent, request->host);
+    if (problem) {
+        asking_answer(agent, request, 0, NULL, problem);
+        requests_free(request);
+        return;
+    }
     request->due_ms =
         clock_ms() + (request->last_ms > 0 ? 0 : config_integer(agent->config, "linger-ms"));
     ledger_yield(agent->ledger, request);
@@ -521,6 +552,10 @@ static json_t *keep_last(struct agent *agent, const char *text, bool has_why)
     if (!request)
         return NULL;
     request->last_ms = ms;
+    if (asking_refuses(agent, agent->host)) {
+        requests_free(request);
+        return json_pack("{ss+}", "error", "this recorder ", asking_refuses(agent, agent->host));
+    }
     end += strspn(end, " ");
     if (has_why)
         request_set_why(request, end);

@@ -58,10 +58,10 @@ static bool pick_wanted(const struct fetch_order *order, const char *snapshot, c
     bool is_well;
 
     if (first->last_ms > 0) {
-        const int64_t from_ns = first->came_mono_ns - first->last_ms * 1000000;
+        const struct request_window all = requests_window(first);
 
-        spec.from_clock = from_ns > 0 ? (uint64_t)from_ns : 0;
-        spec.until_clock = (uint64_t)first->came_mono_ns;
+        spec.from_clock = all.from_ns > 0 ? (uint64_t)all.from_ns : 0;
+        spec.until_clock = (uint64_t)all.until_ns;
     } else {
         ids = list_ids(first, &spec.count);
         spec.ids = ids;
@@ -90,7 +90,7 @@ static int64_t first_began(const struct request *requests, int64_t offset_ns)
     int64_t first_ns = INT64_MAX;
 
     if (requests->last_ms > 0)
-        return requests->came_mono_ns - requests->last_ms * 1000000;
+        return requests_window(requests).from_ns;
     for (const struct request *r = requests; r; r = r->next) {
         for (size_t i = 0; i < r->count; i++) {
             if (!r->traces[i].begin_ns)
@@ -142,13 +142,34 @@ static void print_traces(FILE *file, const struct fetch_order *order,
 /* All of that time. */
 static void print_last(FILE *file, const struct request *request, const struct fetch_result *result)
 {
+    const struct request_window window = request_window(request);
     char by_hand[WHY_MAX + 1];
 
     (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", request->last_ms);
-    (void)fprintf(file, "* %" PRId64 " %" PRId64 " %s\n",
-                  request->came_mono_ns - request->last_ms * 1000000 + result->offset_ns,
-                  request->came_mono_ns + result->offset_ns,
-                  request->why[0] ? request->why : by_hand);
+    (void)fprintf(file, "* %" PRId64 " %" PRId64 " %s\n", window.from_ns + result->offset_ns,
+                  window.until_ns + result->offset_ns, request->why[0] ? request->why : by_hand);
+}
+
+static void print_sent_trace(void *context, struct fetched_trace *trace)
+{
+    char text[TRACE_ID_TEXT];
+
+    trace_id_text(trace->id, text);
+    if (trace->until_ns > 0)
+        (void)fprintf(context, "-%s 0 %" PRId64 "\n", text, trace->until_ns);
+}
+
+/* What all of a time would send once more. */
+static void print_sent(FILE *file, const struct fetch_order *order)
+{
+    size_t count;
+    const struct fetched_window *windows = fetched_windows(order->fetched, &count);
+
+    for (size_t i = 0; i < count; i++)
+        (void)fprintf(file, "-* %" PRId64 " %" PRId64 "\n", windows[i].from_ns,
+                      windows[i].until_ns);
+    if (order->requests->last_ms > 0)
+        fetched_each(order->fetched, print_sent_trace, file);
 }
 
 /* One without a trace is an error of the sink's: nothing is left to be sent then. */
@@ -164,11 +185,13 @@ static bool write_only(const char *path, const struct fetch_order *order,
         return false;
     (void)fprintf(file, "clock %" PRId64 "\n", wall_clock_ns() - clock_ns());
     begin = ftell(file);
-    if (first->last_ms > 0)
-        print_last(file, first, result);
-    else
+    for (const struct request *r = first; r && r->last_ms > 0; r = r->next)
+        print_last(file, r, result);
+    if (first->last_ms == 0)
         print_traces(file, order, result);
     is_well = ftell(file) > begin;
+    if (!first->service[0]) /* which is only read for its list */
+        print_sent(file, order);
     return fclose(file) == 0 && is_well;
 }
 

@@ -17,11 +17,14 @@
 #define TRACES_MAX 2048
 #define IDS_MAX    4096
 #define AGE_NS     INT64_C(600000000000)
+#define WINDOWS    64
 
 struct fetched {
     struct fetched_trace *buckets[BUCKETS];
     size_t count;
-    int64_t forgotten_mono_ns; /* of those that were forgotten, the latest */
+    int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
+    struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
+    size_t window_count;
 };
 
 static struct fetched_trace **bucket(const struct fetched *fetched, struct trace_id id)
@@ -56,8 +59,8 @@ void fetched_free(struct fetched *fetched)
     free(fetched);
 }
 
-void fetched_each(struct fetched *fetched, void (*call)(void *context, struct fetched_trace *trace),
-                  void *context)
+void fetched_each(const struct fetched *fetched,
+                  void (*call)(void *context, struct fetched_trace *trace), void *context)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next)
@@ -133,6 +136,32 @@ void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_ns,
     trace->until_mono_ns = until_mono_ns;
 }
 
+void fetched_note_window(struct fetched *fetched, struct fetched_window window)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < fetched->window_count; i++) {
+        const struct fetched_window *other = &fetched->windows[i];
+
+        if (other->until_ns < window.from_ns || other->from_ns > window.until_ns) {
+            fetched->windows[kept++] = *other;
+            continue;
+        }
+        window.from_ns = other->from_ns < window.from_ns ? other->from_ns : window.from_ns;
+        window.until_ns = other->until_ns > window.until_ns ? other->until_ns : window.until_ns;
+    }
+    if (kept == WINDOWS)
+        memmove(fetched->windows, fetched->windows + 1, --kept * sizeof(window));
+    fetched->windows[kept++] = window;
+    fetched->window_count = kept;
+}
+
+const struct fetched_window *fetched_windows(const struct fetched *fetched, size_t *count)
+{
+    *count = fetched->window_count;
+    return fetched->windows;
+}
+
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t at_mono_ns)
 {
     const struct fetched_trace *trace = fetched_find(fetched, id);
@@ -193,6 +222,7 @@ void fetched_ring_is_new(struct fetched *fetched)
         for (struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next)
             trace->until_ns = 0;
     }
+    fetched->window_count = 0;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -245,6 +275,10 @@ static bool print_all(FILE *file, const void *what)
             comma = ",";
         }
     }
+    (void)fputs("], \"windows\": [", file);
+    for (size_t i = 0; i < fetched->window_count; i++)
+        (void)fprintf(file, "%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "",
+                      fetched->windows[i].from_ns, fetched->windows[i].until_ns);
     return fprintf(file, "]}\n") > 0;
 }
 
@@ -277,7 +311,7 @@ void fetched_load(struct fetched *fetched, const char *path)
 {
     json_t *json = json_load_file(path, 0, NULL);
     const char *boot = json_string_value(json_object_get(json, "boot"));
-    const json_t *trace;
+    const json_t *trace, *window;
     char now[64];
     bool is_same;
     size_t i;
@@ -291,5 +325,9 @@ void fetched_load(struct fetched *fetched, const char *path)
         if (is_same || json_is_true(json_object_get(trace, "open")))
             load_trace(fetched, trace);
     }
+    json_array_foreach(is_same ? json_object_get(json, "windows") : NULL, i, window)
+        fetched_note_window(fetched,
+                            (struct fetched_window){json_integer_value(json_array_get(window, 0)),
+                                                    json_integer_value(json_array_get(window, 1))});
     json_decref(json);
 }

@@ -1,7 +1,7 @@
 /*
- * What this host has fetched from its ring: of each trace until when, so that no span is sent
- * twice, and which spans. Kept in a file, as it is true also when the agent is started anew. It
- * forgets the oldest.
+ * What this host has fetched from its ring: of each trace until when, and in which times all
+ * traces, so that no span is sent twice, and which spans. Kept in a file, as it is true also when
+ * the agent is started anew. It forgets the oldest.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,6 +42,13 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
 void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_ns,
                   int64_t until_mono_ns);
 
+/* Of all traces what was recorded from then until then was fetched; by the trace's clock. */
+struct fetched_window {
+    int64_t from_ns, until_ns;
+};
+void fetched_note_window(struct fetched *fetched, struct fetched_window window);
+const struct fetched_window *fetched_windows(const struct fetched *fetched, size_t *count);
+
 /* Was what was recorded of the trace until then fetched, as far as is known? */
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mono_ns);
 
@@ -55,8 +62,8 @@ json_t *fetched_json(const struct fetched_trace *trace);
 /* The ring is a new one: nothing that was fetched is in it. */
 void fetched_ring_is_new(struct fetched *fetched);
 
-void fetched_each(struct fetched *fetched, void (*call)(void *context, struct fetched_trace *trace),
-                  void *context);
+void fetched_each(const struct fetched *fetched,
+                  void (*call)(void *context, struct fetched_trace *trace), void *context);
 
 /* Those of the last ten minutes. */
 bool fetched_save(struct fetched *fetched, const char *path, struct error *error);

@@ -21,6 +21,7 @@
 #define FAILURES_MAX  3
 #define MIB           (UINT64_C(1) << 20)
 #define SUBBUFS_LEAST 64
+#define LAST_WAITS_MS 5000 /* so long all of a time waits for traces by name, at most */
 
 /* ---- the ring's size ------------------------------------------------------------------------- */
 
@@ -125,7 +126,7 @@ static void make_anew(struct agent *agent)
     if (agent->pending.list && !agent->has_hurried) {
         agent->has_hurried = true;
         pending_hurry(&agent->pending, clock_ms());
-        agent->next_fetch_ms = 0;
+        agent->next_fetch_ms = agent->next_last_ms = 0;
         return;
     }
     agent->has_hurried = false;
@@ -152,6 +153,27 @@ static void set_rest(struct agent *agent, const struct fetch_result *result)
     const int64_t rest_ms = clock_ms() + (int64_t)(REST * (result->cpu_ms + snapshot_ms));
 
     agent->next_fetch_ms = interval_ms > rest_ms ? interval_ms : rest_ms;
+    if (agent->fetching->last_ms == 0)
+        return;
+    agent->last_allowance -= (int64_t)result->picked.bytes_kept;
+    agent->next_last_ms = agent->next_fetch_ms;
+    agent->next_fetch_ms = interval_ms;
+}
+
+/* Of what all of a time may take: keep-minute-bytes. */
+static bool may_fetch_last(struct agent *agent)
+{
+    const int64_t most = config_integer(agent->config, "keep-minute-bytes");
+    const int64_t passed_ms = clock_ms() - agent->last_allowed_ms;
+
+    agent->last_allowance =
+        passed_ms < 60000
+            ? agent->last_allowance + (int64_t)((double)most / 60000 * (double)passed_ms)
+            : most;
+    if (agent->last_allowance > most)
+        agent->last_allowance = most;
+    agent->last_allowed_ms = clock_ms();
+    return agent->last_allowance > 0;
 }
 
 static void note_fetched(struct agent *agent, const struct fetch_result *result)
@@ -159,6 +181,13 @@ static void note_fetched(struct agent *agent, const struct fetch_result *result)
     for (const struct request *r = agent->fetching; r; r = r->next) {
         for (size_t i = 0; i < r->count; i++)
             fetched_note(agent->fetched, r->traces[i].id, result->until_ns, result->until_mono_ns);
+        if (r->last_ms > 0 && !r->service[0]) {
+            const struct request_window window = request_window(r);
+
+            fetched_note_window(agent->fetched,
+                                (struct fetched_window){window.from_ns + result->offset_ns,
+                                                        window.until_ns + result->offset_ns});
+        }
     }
     agent_save_fetched(agent);
 }
@@ -288,20 +317,43 @@ static void start_fetch(struct agent *agent, struct request *requests)
         fetched(agent, NULL);
 }
 
+static int64_t later(int64_t one_ms, int64_t other_ms)
+{
+    return one_ms > other_ms ? one_ms : other_ms;
+}
+
+/* Traces by name first; what they are wanted for is slow now. */
+static void fetch_due(struct agent *agent, int64_t now_ms, int64_t named_ms, int64_t last_ms)
+{
+    const bool is_last =
+        last_ms <= now_ms &&
+        (named_ms > now_ms || now_ms - pending_due_ms(&agent->pending, true) > LAST_WAITS_MS);
+    struct request *requests = pending_take(&agent->pending, now_ms, is_last);
+
+    if (!is_last || requests->service[0] || may_fetch_last(agent)) {
+        start_fetch(agent, requests);
+        return;
+    }
+    asking_answer(agent, requests, 0, NULL,
+                  "sends no more of whole times in this minute (keep-minute-bytes)");
+    requests_free(requests);
+}
+
 int64_t fetching_step(struct agent *agent)
 {
     const int64_t now_ms = clock_ms();
-    int64_t due_ms;
+    int64_t due_ms, named_ms, last_ms;
 
     if (agent->is_fetching || !agent->has_looked)
         return INT64_MAX;
     if (agent->anew != ANEW_NOT && agent->last.state == RECORDS)
         make_anew(agent);
-    due_ms = pending_due_ms(&agent->pending);
-    if (due_ms < agent->next_fetch_ms)
-        due_ms = agent->next_fetch_ms;
+    named_ms = later(pending_due_ms(&agent->pending, false), agent->next_fetch_ms);
+    last_ms = later(pending_due_ms(&agent->pending, true),
+                    later(agent->next_fetch_ms, agent->next_last_ms));
+    due_ms = named_ms < last_ms ? named_ms : last_ms;
     if (due_ms <= now_ms) {
-        start_fetch(agent, pending_take(&agent->pending, now_ms));
+        fetch_due(agent, now_ms, named_ms, last_ms);
         return INT64_MAX;
     }
     if (agent->next_look_ms <= now_ms && agent->last.state == RECORDS && !agent->is_stopping) {

@@ -56,6 +56,7 @@ struct entry {
     int64_t timeout_ms;
     int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
     int64_t limit_ms;    /* and must until then; 0: not known yet */
+    uint64_t more;       /* traces that were sent, and that no answer lists */
     bool is_dropped;     /* no other host was asked for anything of it */
     bool is_done;
     struct entry *next;
@@ -249,8 +250,10 @@ static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
     trace = find_trace(entry, wanted.id);
     if (!trace && entry->head.last_ms > 0 && entry->trace_count < TRACES_MAX)
         trace = add_trace(entry, &wanted);
-    if (!trace)
+    if (!trace) {
+        entry->more += entry->head.last_ms > 0;
         return;
+    }
     add_part(trace, host, spans > 0 ? (uint64_t)spans : 0);
     entry->hosts[host].spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
@@ -299,6 +302,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     const char *id = json_string_value(json_object_get(found, "id"));
     const char *name = json_string_value(json_object_get(found, "host"));
     const char *problem = json_string_value(json_object_get(found, "error"));
+    const json_int_t more = json_integer_value(json_object_get(found, "more"));
     struct entry *entry = id ? find_entry(ledger, id) : NULL;
     struct host *host = entry && name ? find_host(entry, name) : NULL;
     const json_t *answer;
@@ -315,6 +319,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     if (strcmp(name, entry->head.host) == 0)
         entry->deadline_ms = now_ms + entry->timeout_ms;
     host->held_from_ns = json_integer_value(json_object_get(found, "held_from"));
+    entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
     json_array_foreach(json_object_get(found, "traces"), i, answer)
         add_answer(entry, (uint32_t)(host - entry->hosts), answer);
@@ -525,8 +530,10 @@ size_t ledger_open(const struct ledger *ledger)
 
 /* ---- for a person ---------------------------------------------------------------------------- */
 
+/* Where not all spans are listed nobody knows which are missing. */
 static json_t *trace_json(const struct entry *entry, const struct trace *trace)
 {
+    const bool is_cut = trace->is_cut || entry->more;
     json_t *hosts = json_array();
     char text[TRACE_ID_TEXT];
     uint64_t parent;
@@ -534,8 +541,10 @@ static json_t *trace_json(const struct entry *entry, const struct trace *trace)
     trace_id_text(trace->wanted.id, text);
     for (size_t i = 0; i < trace->part_count; i++)
         (void)json_array_append_new(hosts, json_string(entry->hosts[trace->parts[i].host].name));
-    return json_pack("{ss, sI, sI, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
-                     (json_int_t)ids_missing(&trace->want, &trace->have, &parent), "hosts", hosts);
+    return json_pack(
+        "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
+        is_cut ? (json_int_t)0 : (json_int_t)ids_missing(&trace->want, &trace->have, &parent),
+        "cut", is_cut, "hosts", hosts);
 }
 
 static json_t *host_json(const struct host *host)
@@ -562,7 +571,7 @@ json_t *ledger_json(const struct ledger *ledger, const char *name)
         (void)json_array_append_new(traces, trace_json(entry, &entry->traces[i]));
     for (size_t i = 0; i < entry->host_count; i++)
         (void)json_array_append_new(hosts, host_json(&entry->hosts[i]));
-    return json_pack("{ss, sb, so, so}", "id", name, "done",
+    return json_pack("{ss, sI, sb, so, so}", "id", name, "more", (json_int_t)entry->more, "done",
                      entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
                      "traces", traces, "hosts", hosts);
 }

@@ -32,25 +32,49 @@ bool pending_has(const struct pending *pending, struct trace_id id, const char *
     return false;
 }
 
-int64_t pending_due_ms(const struct pending *pending)
+int64_t pending_due_ms(const struct pending *pending, bool is_last)
 {
     int64_t due_ms = INT64_MAX;
 
-    for (const struct request *r = pending->list; r; r = r->next)
-        due_ms = r->due_ms < due_ms ? r->due_ms : due_ms;
+    for (const struct request *r = pending->list; r; r = r->next) {
+        if ((r->last_ms > 0) == is_last && r->due_ms < due_ms)
+            due_ms = r->due_ms;
+    }
     return due_ms;
 }
 
-struct request *pending_take(struct pending *pending, int64_t now_ms)
+size_t pending_last_count(const struct pending *pending)
+{
+    size_t count = 0;
+
+    for (const struct request *r = pending->list; r; r = r->next)
+        count += r->last_ms > 0;
+    return count;
+}
+
+/* Can the request share a snapshot with those? */
+static bool fits(const struct request *taken, const struct request *request)
+{
+    struct request_window all, one;
+
+    if (!taken || request->last_ms == 0)
+        return true;
+    all = requests_window(taken);
+    one = request_window(request);
+    return strcmp(taken->service, request->service) == 0 && one.from_ns <= all.until_ns &&
+           one.until_ns >= all.from_ns;
+}
+
+struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last)
 {
     struct request **at = &pending->list;
     struct request *taken = NULL, **end = &taken;
 
     while (*at) {
         struct request *request = *at;
-        const bool fits = !taken || (taken->last_ms == 0 && request->last_ms == 0);
 
-        if (request->due_ms > now_ms || !fits) {
+        if (request->due_ms > now_ms || (request->last_ms > 0) != is_last ||
+            !fits(taken, request)) {
             at = &request->next;
             continue;
         }
@@ -59,6 +83,8 @@ struct request *pending_take(struct pending *pending, int64_t now_ms)
         *end = request;
         end = &request->next;
         pending->traces -= request->count;
+        if (is_last) /* one that did not overlap may now */
+            at = &pending->list;
     }
     return taken;
 }

@@ -23,12 +23,16 @@ size_t pending_add(struct pending *pending, struct request *request);
 /* Is the trace wanted by a request of this host, or of any (NULL)? */
 bool pending_has(const struct pending *pending, struct trace_id id, const char *host);
 
-/* When the first one is due; INT64_MAX: there is none. */
-int64_t pending_due_ms(const struct pending *pending);
+/* When the first one is due, of those that want all of a time or of the others; INT64_MAX: there is
+ * none. */
+int64_t pending_due_ms(const struct pending *pending, bool is_last);
+/* Those that want all of a time. */
+size_t pending_last_count(const struct pending *pending);
 
-/* All that are due: either such that name traces, or the first of those that want all. A list, the
- * caller's; NULL: none is. */
-struct request *pending_take(struct pending *pending, int64_t now_ms);
+/* All that are due: either such that name traces, or the first of those that want all of a time
+ * with those whose times overlap: one snapshot is for all of them. A list, the caller's; NULL: none
+ * is. */
+struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last);
 
 /* From now on no request waits. */
 void pending_hurry(struct pending *pending, int64_t now_ms);

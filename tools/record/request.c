@@ -80,6 +80,27 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
     return true;
 }
 
+/* ---- windows --------------------------------------------------------------------------------- */
+
+struct request_window request_window(const struct request *request)
+{
+    return (struct request_window){request->came_mono_ns - request->last_ms * 1000000,
+                                   request->came_mono_ns};
+}
+
+struct request_window requests_window(const struct request *list)
+{
+    struct request_window all = request_window(list);
+
+    for (list = list->next; list; list = list->next) {
+        const struct request_window one = request_window(list);
+
+        all.from_ns = one.from_ns < all.from_ns ? one.from_ns : all.from_ns;
+        all.until_ns = one.until_ns > all.until_ns ? one.until_ns : all.until_ns;
+    }
+    return all;
+}
+
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
 static json_t *traces_json(const struct request *request)

@@ -31,7 +31,7 @@ struct request {
     size_t left_out;      /* traces that were too many */
     unsigned failures;    /* snapshots for it, one after the other */
     int64_t due_ms;       /* not to be fetched before */
-    int64_t came_mono_ns; /* CLOCK_MONOTONIC */
+    int64_t came_mono_ns; /* when it was asked, CLOCK_MONOTONIC of this host */
     struct request *next; /* of a list of them */
 };
 
@@ -45,6 +45,14 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
 /* Why all that the last so many ms had is wanted: as one line, cut. */
 void request_set_why(struct request *request, const char *why);
 bool request_has(const struct request *request, struct trace_id id);
+
+/* All that the last so many ms had: of one request, and from the first to the last of a list. By
+ * CLOCK_MONOTONIC. */
+struct request_window {
+    int64_t from_ns, until_ns;
+};
+struct request_window request_window(const struct request *request);
+struct request_window requests_window(const struct request *list);
 
 /* As the message "keep" of the exchange (exchange.h), and back. NULL: out of memory, or no such
  * message: at most max traces are taken, *left: so many were not. */

@@ -58,8 +58,9 @@ bool service_traces_write(const char *spans, const char *service, const char *to
     }
     note_spans(traces, file, service);
     (void)fclose(file);
-    json_object_foreach(traces, id, count)(void) json_array_append_new(
-        list, json_pack("{ss, sI}", "id", id, "spans", json_integer_value(count)));
+    json_object_foreach(traces, id, count)(void)
+        json_array_append_new(list, json_pack("{ss, sI, s[], s[]}", "id", id, "spans",
+                                              json_integer_value(count), "have", "want"));
     json = json_pack("{so}", "traces", list);
     is_written = json_save(json, to, &error);
     if (!is_written)
