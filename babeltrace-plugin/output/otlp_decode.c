@@ -102,7 +102,8 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
 {
     switch (at[0]) {
     case OTLP_SPAN_ATTRIBUTE:
-        if (at[3] == PEER_SERVICE_LENGTH) /* maybe: its key is as long */
+        /* maybe this key, which is as long, or one that comes after its value */
+        if (at[2] != OTLP_ATTRIBUTE_KEY || at[3] == PEER_SERVICE_LENGTH)
             return NULL;
         /* fall through */
     case OTLP_SPAN_EVENT:
