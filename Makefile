@@ -77,7 +77,8 @@ headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blki
 # as the original installs it: for programs that record its events by LTTng's own macros
 lttng_header := tracepoints/zipkin_trace.h
 
-lib_src := $(wildcard libblkin/*.c)
+# how LTTng starts concerns who loads it, and the provider, which starts it again in children
+lib_src := $(wildcard libblkin/*.c) tracepoints/lttng_start.c
 provider_src := $(wildcard tracepoints/*.c)
 preload_src := $(wildcard libblkin/preload/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)

@@ -9,6 +9,7 @@
  */
 #include "loader.h"
 
+#include "../tracepoints/lttng_start.h"
 #include "blkin.h"
 #include "clock.h"
 #include "sampling.h"
@@ -25,11 +26,12 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define PROVIDER_FILE "libblkin-lttng.so.1"
 
 static const int never = 0;
-static const int not_known_yet = 1;
+const int blkin_not_known_yet = 1;
 
 static blkin_record_fn load_and_record;
 
@@ -50,10 +52,22 @@ static void record_no_event(struct packed_event *event, const void *payload, siz
     (void)thread_slot;
 }
 
-static bool follow_no_forks(bool at_once)
+static bool follow_no_forks(bool at_once, char *timeout_ms)
 {
     (void)at_once;
+    (void)timeout_ms;
     return false;
+}
+
+static enum blkin_registration is_as_registered(void)
+{
+    return BLKIN_REGISTERED;
+}
+
+static bool register_nothing(bool may_wait)
+{
+    (void)may_wait;
+    return true;
 }
 
 static bool is_not_registered(void)
@@ -65,11 +79,19 @@ static void do_nothing(void)
 {
 }
 
+static int find_no_descriptor(unsigned from, unsigned to)
+{
+    (void)from;
+    (void)to;
+    return -1;
+}
+
 /* All but the original's tracepoints. */
-#define WITHOUT_LTTNG                                                                           \
-    .version = BLKIN_PROVIDER_VERSION, .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},   \
-    .record = record_no_event, .follow_forks = follow_no_forks, .register_process = do_nothing, \
-    .is_registered = is_not_registered, .init_thread = do_nothing
+#define WITHOUT_LTTNG                                                                             \
+    .version = BLKIN_PROVIDER_VERSION, .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},     \
+    .record = record_no_event, .follow_forks = follow_no_forks, .registration = is_as_registered, \
+    .register_process = register_nothing, .is_registered = is_not_registered,                     \
+    .init_thread = do_nothing, .find_descriptor = find_no_descriptor
 
 static const struct blkin_provider absent = {
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
@@ -77,9 +99,9 @@ static const struct blkin_provider absent = {
 };
 
 static const struct blkin_provider not_loaded = {
-    .zipkin = {{&not_known_yet, load_and_record},
-               {&not_known_yet, load_and_record},
-               {&not_known_yet, load_and_record}},
+    .zipkin = {{&blkin_not_known_yet, load_and_record},
+               {&blkin_not_known_yet, load_and_record},
+               {&blkin_not_known_yet, load_and_record}},
     WITHOUT_LTTNG,
 };
 
@@ -92,10 +114,73 @@ static bool is_debugged(void)
 
 /* ---- the file ---- */
 
-/* RTLD_NODELETE: LTTng keeps pointers into a provider, which must never be unmapped. */
+/* In memory that stays: LTTng keeps a pointer to the value, also when libblkin is unloaded. */
+static char *timeout_variable(void)
+{
+    static const char text[] = "LTTNG_UST_REGISTER_TIMEOUT=" LTTNG_START_TIMEOUT;
+    static char *variable;
+    char *none = NULL, *made;
+
+    if (!__atomic_load_n(&variable, __ATOMIC_ACQUIRE) && (made = strdup(text)) &&
+        !__atomic_compare_exchange_n(&variable, &none, made, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        free(made);
+    return variable;
+}
+
+static char *timeout_in(char *variable)
+{
+    return variable ? strchr(variable, '=') + 1 : NULL;
+}
+
+/* The environment with one more variable. */
+static char **environment_with(char *variable)
+{
+    size_t count = 0;
+    char **made;
+
+    while (environ && environ[count])
+        count++;
+    made = malloc((count + 2) * sizeof(*made));
+    if (made) {
+        made[0] = variable;
+        made[count + 1] = NULL;
+        if (count)
+            memcpy(made + 1, environ, count * sizeof(*made));
+    }
+    return made;
+}
+
+/*
+ * LTTng finds the variable as it starts. Other threads may be reading the environment: so it is
+ * not changed but replaced, by an array that stays. A program that has changed it meanwhile has
+ * copied that array, and keeps the variable.
+ */
+static void *open_with_timeout(const char *file)
+{
+    static bool is_busy;
+    char **before = environ, **made = NULL;
+    void *handle;
+
+    if (!getenv("LTTNG_UST_REGISTER_TIMEOUT") &&
+        !__atomic_exchange_n(&is_busy, true, __ATOMIC_ACQ_REL) &&
+        !(made = environment_with(timeout_variable())))
+        __atomic_store_n(&is_busy, false, __ATOMIC_RELEASE);
+    if (made)
+        __atomic_store_n(&environ, made, __ATOMIC_RELEASE);
+    /* RTLD_NODELETE: LTTng keeps pointers into a provider, which must never be unmapped */
+    handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (made) {
+        (void)__atomic_compare_exchange_n(&environ, &made, before, false, __ATOMIC_RELEASE,
+                                          __ATOMIC_RELAXED);
+        __atomic_store_n(&is_busy, false, __ATOMIC_RELEASE);
+    }
+    return handle;
+}
+
 static void *open_file(const char *file)
 {
-    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *handle = open_with_timeout(file);
 
     if (!handle && is_debugged())
         fprintf(stderr, "libblkin: tracing is off: %s\n", dlerror());
@@ -122,7 +207,7 @@ static void *open_beside(void)
                       PROVIDER_FILE);
     if (length < 0 || (size_t)length >= sizeof(path))
         return NULL;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    return open_with_timeout(path);
 }
 
 static void *open_default(void)
@@ -132,7 +217,7 @@ static void *open_default(void)
     return handle ? handle : open_file(PROVIDER_FILE);
 }
 
-static const struct blkin_provider *open_provider(void)
+static const struct blkin_provider *open_provider(char *timeout_ms)
 {
     const char *chosen = secure_getenv("BLKIN_PROVIDER");
     const struct blkin_provider *provider;
@@ -140,6 +225,12 @@ static const struct blkin_provider *open_provider(void)
 
     if (chosen && strcmp(chosen, "none") == 0)
         return &absent;
+    if (!timeout_ms || !lttng_start_prepare(timeout_ms, true)) {
+        if (is_debugged())
+            fputs("libblkin: tracing is off: this process may not start the threads of LTTng\n",
+                  stderr);
+        return &absent;
+    }
     handle = chosen ? open_file(chosen) : open_default();
     if (!handle)
         return &absent;
@@ -163,15 +254,21 @@ static void say_if_not_registered(const struct blkin_provider *provider)
               stderr);
 }
 
-static const struct blkin_provider *opened; /* NULL: that was not tried yet */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct blkin_provider *opened_provider; /* NULL: that was not tried yet */
+
+static inline const struct blkin_provider *opened(void)
+{
+    return __atomic_load_n(&opened_provider, __ATOMIC_ACQUIRE);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of that: never held in libdl */
 
 /*
- * A child of fork(2) until it is registered with LTTng: what has been begun goes on, what begins
+ * A child of fork(2) until it is known how it records: what has been begun goes on, what begins
  * finds that nothing is known.
  */
 static struct blkin_provider of_child;
-static bool is_child_late; /* is a child registered at its first need? */
+static bool is_child_late; /* is a child asked about at its first need? */
 
 /* Has the program tracepoints of its own? Those of a child may be met before ours. */
 static bool has_own_lttng(void)
@@ -181,30 +278,65 @@ static bool has_own_lttng(void)
     return handle && dlclose(handle) == 0;
 }
 
+/*
+ * Another thread may be doing the same: it may be in here from a constructor, with libdl's lock,
+ * which this one waits for. So there is no lock around what calls libdl, and it is done twice.
+ */
+static const struct blkin_provider *open_unlocked(bool *is_late)
+{
+    static int whose; /* 1: liblttng-ust was not there; 2: it was */
+    int unknown = 0, found = 1 + has_own_lttng();
+    char *timeout_ms = timeout_in(timeout_variable());
+    const struct blkin_provider *provider;
+
+    (void)__atomic_compare_exchange_n(&whose, &unknown, found, false, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_ACQUIRE);
+    provider = open_provider(timeout_ms);
+    if (timeout_ms)
+        lttng_start_done(timeout_ms);
+    *is_late = provider->follow_forks(__atomic_load_n(&whose, __ATOMIC_ACQUIRE) == 2, timeout_ms);
+    return provider;
+}
+
+static void publish(const struct blkin_provider *provider)
+{
+    __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_gate_, provider->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
+}
+
 static void open_first(void)
 {
-    const bool at_once = has_own_lttng();
-    const struct blkin_provider *provider = open_provider();
+    bool is_late;
+    const struct blkin_provider *provider = open_unlocked(&is_late);
 
-    blkin_clock_init();
-    blkin_sampling_init();
-    blkin_slow_init();
-    is_child_late = provider->follow_forks(at_once);
-    of_child = *provider;
-    memcpy(of_child.zipkin, not_loaded.zipkin, sizeof(of_child.zipkin));
-    if (is_debugged())
-        say_if_not_registered(provider);
-    opened = provider;
+    pthread_mutex_lock(&lock);
+    if (!opened_provider) {
+        blkin_clock_init();
+        blkin_sampling_init();
+        blkin_slow_init();
+        is_child_late = is_late;
+        of_child = *provider;
+        memcpy(of_child.zipkin, not_loaded.zipkin, sizeof(of_child.zipkin));
+        if (is_debugged())
+            say_if_not_registered(provider);
+        __atomic_store_n(&opened_provider, provider, __ATOMIC_RELEASE);
+    }
+    publish(opened_provider);
+    pthread_mutex_unlock(&lock);
+}
+
+/* What needs a stack. may_wait: at the first need. */
+static void register_process(bool may_wait)
+{
+    publish(opened()->register_process(may_wait) ? opened() : &absent);
 }
 
 static void load(void)
 {
-    if (opened)
-        opened->register_process();
-    else
+    if (!opened())
         open_first();
-    __atomic_store_n(&blkin_provider_table, opened, __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_gate_, opened->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
+    else
+        register_process(true);
 }
 
 /* Ten times what dlopen(3) and the start of LTTng have been seen to need. */
@@ -241,8 +373,8 @@ static void load_on_enough_stack(void)
     stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
                  -1, 0);
     if (stack == MAP_FAILED) {
-        opened = &absent;
-        load();
+        __atomic_store_n(&opened_provider, &absent, __ATOMIC_RELEASE);
+        publish(&absent);
         return;
     }
     contexts = (void *)stack;
@@ -256,22 +388,62 @@ static void load_on_enough_stack(void)
     (void)munmap(stack, STACK_SIZE);
 }
 
+/* Without libdl, and with no need of a stack: what most children do. */
+static bool goes_on_as_it_is(void)
+{
+    switch (opened()->registration()) {
+    case BLKIN_REGISTERED:
+        publish(opened());
+        return true;
+    case BLKIN_NOT_WANTED_YET:
+        return true;
+    case BLKIN_UNREGISTERED:
+        break;
+    }
+    return false;
+}
+
 void blkin_provider_load(void)
 {
+    static _Thread_local bool is_loading __attribute__((tls_model("initial-exec")));
+    const bool is_open = opened() != NULL;
     const int saved_errno = errno;
+    int state;
 
-    (void)pthread_once(&once, load_on_enough_stack);
+    if (is_loading) /* this is a signal handler */
+        return;
+    if (is_open && __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet)
+        return;
+    is_loading = true;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    if (!is_open || !goes_on_as_it_is())
+        load_on_enough_stack();
+    (void)pthread_setcancelstate(state, NULL);
+    is_loading = false;
     errno = saved_errno;
+}
+
+/* Chores come with a span, on a stack that may be small; registering is for one that is not. */
+void blkin_provider_refresh(void)
+{
+    if (opened() && blkin_provider() == opened() && !goes_on_as_it_is() && has_enough_stack())
+        register_process(false);
 }
 
 void blkin_provider_after_fork(void)
 {
-    /* another thread of the parent may have been loading: then that is begun again */
-    once = PTHREAD_ONCE_INIT;
-    if (opened && is_child_late) {
+    (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */
+    if (opened() && is_child_late) {
         blkin_provider_table = &of_child;
-        blkin_gate_ = &not_known_yet;
+        blkin_gate_ = &blkin_not_known_yet;
     }
+}
+
+int blkin_lttng_descriptor_(unsigned from, unsigned to)
+{
+    const struct blkin_provider *provider = opened();
+
+    return provider ? provider->find_descriptor(from, to) : -1;
 }
 
 static void load_and_record(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,

@@ -16,6 +16,9 @@
  */
 extern __attribute__((visibility("hidden"))) const struct blkin_provider *blkin_provider_table;
 
+/* What blkin_gate_ points to until it is known whether spans are wanted. */
+extern __attribute__((visibility("hidden"))) const int blkin_not_known_yet;
+
 static inline const struct blkin_provider *blkin_provider(void)
 {
     return __atomic_load_n(&blkin_provider_table, __ATOMIC_ACQUIRE);
@@ -40,10 +43,20 @@ static inline void blkin_record_event(const struct blkin_provider *provider,
 }
 
 /*
- * Loads the provider unless that was tried before; in a child of fork(2), registers it with LTTng
- * unless that was done before. Thread-safe; takes ms when LTTng is there.
+ * Loads the provider unless that was tried before; in a child of fork(2), sees to it that it
+ * records. Thread-safe; takes ms when LTTng is there, and up to 1 s where its daemon runs, but is
+ * slow.
  */
 void blkin_provider_load(void);
+
+/* Once a second: a child registers if its parent's registration does not do for it any more. */
+void blkin_provider_refresh(void);
+
+/*
+ * For libblkin-preload.so: the lowest descriptor from..to that is LTTng's own, or -1. The program
+ * must not close it. -1 also where LTTng itself asks.
+ */
+BLKIN_PUBLIC int blkin_lttng_descriptor_(unsigned from, unsigned to);
 
 /* In a child of fork(2), while it has one thread. */
 void blkin_provider_after_fork(void);

@@ -15,15 +15,32 @@
 
 #define DIGITS "0123456789"
 
+/* A thread must not be cancelled with the lock: reading the file would be a place for that. */
+static int policy_begin(void)
+{
+    int state;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+static void policy_end(struct blkin_policy_source *source, int state)
+{
+    pthread_mutex_unlock(&source->lock);
+    (void)pthread_setcancelstate(state, NULL);
+}
+
 int blkin_policy_set(struct blkin_policy_source *source, const char *text)
 {
     const char *wrong;
+    int state;
 
     if (!text)
         return -EINVAL;
+    state = policy_begin();
     pthread_mutex_lock(&source->lock);
     wrong = source->take(text);
-    pthread_mutex_unlock(&source->lock);
+    policy_end(source, state);
     return wrong ? -EINVAL : 0;
 }
 
@@ -65,8 +82,9 @@ static void take_file_over(struct blkin_policy_source *source)
     int fd;
 
     if (!source->path[0] || stat(source->path, &status) < 0 ||
-        (status.st_ino == source->inode && status.st_mtim.tv_sec == source->changed.tv_sec &&
-         status.st_mtim.tv_nsec == source->changed.tv_nsec))
+        (status.st_ino == source->inode && status.st_size == source->size &&
+         status.st_ctim.tv_sec == source->changed.tv_sec &&
+         status.st_ctim.tv_nsec == source->changed.tv_nsec))
         return;
     fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -75,31 +93,37 @@ static void take_file_over(struct blkin_policy_source *source)
         take_from(source, source->path, text);
     close(fd);
     source->inode = status.st_ino;
-    source->changed = status.st_mtim;
+    source->size = status.st_size;
+    source->changed = status.st_ctim; /* not st_mtim, which can be kept */
 }
 
 void blkin_policy_refresh(struct blkin_policy_source *source)
 {
-    if (pthread_mutex_trylock(&source->lock) != 0)
-        return;
-    take_file_over(source);
-    pthread_mutex_unlock(&source->lock);
+    const int state = policy_begin();
+
+    if (pthread_mutex_trylock(&source->lock) == 0) {
+        take_file_over(source);
+        pthread_mutex_unlock(&source->lock);
+    }
+    (void)pthread_setcancelstate(state, NULL);
 }
 
 void blkin_policy_init(struct blkin_policy_source *source)
 {
     const char *path = secure_getenv(source->file_variable);
     const char *text = secure_getenv(source->variable);
+    int state;
 
     if (!path)
         path = source->default_file;
+    state = policy_begin();
     pthread_mutex_lock(&source->lock);
     if (strlen(path) < sizeof(source->path))
         strcpy(source->path, path);
     if (text && text[0])
         take_from(source, source->variable, text);
     take_file_over(source);
-    pthread_mutex_unlock(&source->lock);
+    policy_end(source, state);
 }
 
 /* ---- parts of texts ---- */

@@ -34,6 +34,7 @@ struct blkin_policy_source {
     char path[512];
     struct timespec changed;
     ino_t inode;
+    off_t size;
 };
 
 /* The program's own text. Returns 0 or -EINVAL. */

@@ -116,7 +116,7 @@ static void set_chores_due(uint64_t due)
 
 void blkin_do_chores(uint64_t now_ticks)
 {
-    const struct blkin_provider *provider = blkin_provider();
+    const struct blkin_provider *provider;
     const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
@@ -131,9 +131,11 @@ void blkin_do_chores(uint64_t now_ticks)
                                      __ATOMIC_RELAXED))
         return;
     set_chores_due(next);
+    blkin_provider_refresh();
     blkin_sampling_refresh();
     blkin_slow_refresh();
     errno = saved_errno;
+    provider = blkin_provider();
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
     /* the same time again: who does the work next sees what we have written */

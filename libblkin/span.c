@@ -9,9 +9,7 @@
 #include "slow.h"
 #include "usage.h"
 
-static const int not_known_yet = 1;
-
-const int *blkin_gate_ = &not_known_yet;
+const int *blkin_gate_ = &blkin_not_known_yet;
 
 unsigned blkin_version(void)
 {
@@ -122,7 +120,7 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
  */
 static bool is_loaded(void)
 {
-    if (__builtin_expect(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &not_known_yet, 1))
+    if (__builtin_expect(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet, 1))
         return true;
     blkin_provider_load();
     return blkin_is_on();

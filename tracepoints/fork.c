@@ -6,140 +6,203 @@
  * for one fork: where liblttng-ust-fork.so is preloaded it already wraps fork(), and a program that
  * calls lttng_ust_before_fork() itself says so with BLKIN_FORK=off in its environment.
  *
- * Registering takes a ms, and 3 s where the session daemon hangs: most children exec or never
- * record. So a child at first only gets LTTng's locks back, as a parent does, and forgets the RCU
- * readers of the parent's other threads. Its first record then does what LTTng does after a fork,
- * as if there had been one just now.
+ * Registering takes ms, and a thread or two: more than most servers need for a connection that they
+ * give to a child. So a child goes on with what its parent has: the buffers are shared memory, the
+ * same for all processes of a user, and which events are wanted was copied with the rest. It only
+ * gets LTTng's locks back, and forgets the parent's other threads and the parent's ids. What it
+ * cannot see is what session daemons command later. The parent can: it counts their commands in a
+ * word that both share. Once that word has changed, or the parent has ended, the child registers,
+ * as LTTng does it after a fork.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fork.h"
 
+#include "blkin_events.h"
+#include "descriptors.h"
+#include "lttng_start.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include <lttng/urcu/urcu-ust.h>
 #include <lttng/ust-fork.h>
 
-/* ---- the connection to session daemons ---- */
+static _Thread_local sigset_t saved_signals;
 
-#define SOCKETS_MAX  4   /* two to root's session daemon, two to the user's own */
-#define SOCKETS_SCAN 256 /* where to look for them: LTTng opens them at its start */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, after forks */
+static bool is_pending;                                  /* this child is not registered */
+static pid_t registered_parent;                          /* this process itself, where it is */
+static uint32_t commands_at_fork;
+static struct timespec forked_at;
+static char *timeout_ms;
 
-static int sockets[SOCKETS_MAX]; /* as last seen, under LTTng's lock for forks */
-static int socket_count;
+/* ---- what a process shares with its children ---- */
 
-static bool leads_to_session_daemon(int fd)
+static void share_commands(void)
 {
-    struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
-    socklen_t length = sizeof(peer) - 1;
+    uint32_t *word =
+        mmap(NULL, sizeof(*word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    return getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && peer.sun_family == AF_UNIX &&
-           strstr(peer.sun_path, "/lttng-ust-sock");
+    __atomic_store_n(&descriptors_commands, word == MAP_FAILED ? NULL : word, __ATOMIC_RELEASE);
+    registered_parent = getpid();
 }
 
-/* LTTng has no function that tells them. */
-static void find_sockets(void)
+/* Is what this child has of its parent as good as what it would get itself? */
+static bool parent_suffices(void)
 {
-    bool are_right = socket_count > 0;
-
-    for (int i = 0; i < socket_count; i++)
-        are_right = are_right && leads_to_session_daemon(sockets[i]);
-    if (are_right)
-        return;
-    socket_count = 0;
-    for (int fd = 0; fd < SOCKETS_SCAN && socket_count < SOCKETS_MAX; fd++) {
-        if (leads_to_session_daemon(fd))
-            sockets[socket_count++] = fd;
-    }
-}
-
-/*
- * Where the parent ends first, as by daemon(3), the session daemon is to see it: while a child has
- * the parent's sockets, commands of lttng wait 5 s for an answer. The numbers stay taken, as LTTng
- * will close them when the child registers.
- */
-static void leave_sockets_of_parent(void)
-{
-    const int null = socket_count ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
-
-    if (null < 0)
-        return;
-    for (int i = 0; i < socket_count; i++)
-        (void)dup3(null, sockets[i], O_CLOEXEC);
-    socket_count = 0;
-    (void)close(null);
+    return descriptors_commands && getppid() == registered_parent &&
+           __atomic_load_n(descriptors_commands, __ATOMIC_ACQUIRE) == commands_at_fork &&
+           descriptors_are_intact();
 }
 
 bool fork_is_registered(void)
 {
-    sigset_t signals;
-
-    lttng_ust_before_fork(&signals);
-    find_sockets();
-    lttng_ust_after_fork_parent(&signals);
-    return socket_count > 0;
+    return descriptors_have_sockets();
 }
 
 /* ---- forks ---- */
-
-static _Thread_local sigset_t saved_signals;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of is_pending, after forks */
-static bool is_pending;                                  /* is this child to be registered? */
 
 static void before_fork(void)
 {
     const int saved_errno = errno;
 
+    descriptors_enter();
     lttng_ust_before_fork(&saved_signals);
-    find_sockets();
+    if (!is_pending && descriptors_commands)
+        commands_at_fork = __atomic_load_n(descriptors_commands, __ATOMIC_ACQUIRE);
     errno = saved_errno;
 }
 
 static void after_fork_parent(void)
 {
     lttng_ust_after_fork_parent(&saved_signals);
+    descriptors_leave();
 }
 
 static void after_fork_child(void)
 {
     lttng_ust_after_fork_child(&saved_signals);
+    descriptors_leave();
 }
 
-static void after_fork_child_register_later(void)
+/*
+ * LTTng calls this in lttng_ust_after_fork_child(), after it has forgotten the parent's ids and
+ * before it throws all else away. It takes the place of the function of liblttng-ust-common, which
+ * is right only where no other thread lives.
+ */
+static enum { AS_LTTNG_DOES, FORGET_IDS_ONLY, KEEP_THREADS } way;
+static jmp_buf ids_are_forgotten;
+static void (*forget_other_threads)(void);
+
+__attribute__((visibility("default"))) void lttng_ust_urcu_after_fork_child(void);
+void lttng_ust_urcu_after_fork_child(void)
+{
+    switch (way) {
+    case FORGET_IDS_ONLY:
+        longjmp(ids_are_forgotten, 1); /* NOLINT(cert-err52-cpp) */
+    case KEEP_THREADS:
+        lttng_ust_urcu_after_fork_parent();
+        break;
+    case AS_LTTNG_DOES:
+        forget_other_threads();
+        break;
+    }
+}
+
+static void after_fork_child_go_on(void)
 {
     const int saved_errno = errno;
     sigset_t all;
 
     (void)sigfillset(&all);
+    way = FORGET_IDS_ONLY;
+    if (setjmp(ids_are_forgotten) == 0)
+        lttng_ust_after_fork_child(&saved_signals);
+    way = AS_LTTNG_DOES;
     lttng_ust_after_fork_parent(&all);
     lttng_ust_urcu_before_fork();
-    lttng_ust_urcu_after_fork_child();
-    leave_sockets_of_parent();
+    forget_other_threads();
+    descriptors_close_sockets();
+    descriptors_leave();
     (void)pthread_mutex_init(&lock, NULL);
     is_pending = true;
+    clock_gettime(CLOCK_MONOTONIC, &forked_at);
     errno = saved_errno;
     (void)pthread_sigmask(SIG_SETMASK, &saved_signals, NULL);
 }
 
-void fork_register(void)
+/* Other threads of this child may be recording: LTTng waits for them, as when a session ends. */
+static bool register_child(bool may_wait)
 {
-    pthread_mutex_lock(&lock);
-    if (is_pending) {
+    const int saved_errno = errno;
+    const bool is_possible = lttng_start_prepare(timeout_ms, may_wait) && descriptors_take_back();
+
+    if (is_possible) {
         before_fork();
+        share_commands();
+        way = KEEP_THREADS;
         after_fork_child();
-        is_pending = false;
+        way = AS_LTTNG_DOES;
+        __atomic_store_n(&is_pending, false, __ATOMIC_RELEASE);
     }
+    lttng_start_done(timeout_ms);
+    errno = saved_errno;
+    return is_possible;
+}
+
+/* Does any session record events here? */
+static bool is_recording(void)
+{
+    for (int i = 0; i < BLKIN_EVENTS; i++) {
+        if (blkin_events[i].tracepoint.state)
+            return true;
+    }
+    for (int i = 0; i <= ANNOT_TIMESTAMP; i++) {
+        if (*blkin_lttng_provider.zipkin[i].enabled)
+            return true;
+    }
+    return false;
+}
+
+/* Most children that serve one connection end before they are a second old. */
+static bool is_young(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - forked_at.tv_sec) * 1000 + (now.tv_nsec - forked_at.tv_nsec) / 1000000 <
+           1000;
+}
+
+enum blkin_registration fork_registration(void)
+{
+    bool records;
+
+    if (!__atomic_load_n(&is_pending, __ATOMIC_ACQUIRE))
+        return BLKIN_REGISTERED;
+    records = is_recording();
+    if (records ? parent_suffices() : is_young() && getppid() == registered_parent)
+        return records ? BLKIN_REGISTERED : BLKIN_NOT_WANTED_YET;
+    return BLKIN_UNREGISTERED;
+}
+
+bool fork_register(bool may_wait)
+{
+    bool result;
+
+    pthread_mutex_lock(&lock);
+    result = !is_pending || register_child(may_wait);
     pthread_mutex_unlock(&lock);
+    return result;
 }
 
 static bool has_threads(void)
@@ -157,7 +220,7 @@ static bool has_threads(void)
 __attribute__((destructor)) static void leave_threads_alone(void)
 {
     if (is_pending && has_threads())
-        fork_register();
+        (void)register_child(false);
 }
 
 static bool fork_is_wrapped(void)
@@ -169,18 +232,34 @@ static bool fork_is_wrapped(void)
            strstr(info.dli_fname, "liblttng-ust-fork");
 }
 
-bool fork_follow(bool at_once)
+enum { UNDECIDED, NOT_FOLLOWED, FOLLOWED_AT_ONCE, FOLLOWED_LATER };
+
+static int choose(bool at_once)
 {
-    static bool is_followed, is_later;
     const char *choice = secure_getenv("BLKIN_FORK");
 
-    if (is_followed)
-        return is_later;
-    is_followed = true;
     if ((choice && strcmp(choice, "off") == 0) || fork_is_wrapped())
-        return false;
-    is_later = !at_once && !(choice && strcmp(choice, "now") == 0);
-    (void)pthread_atfork(before_fork, after_fork_parent,
-                         is_later ? after_fork_child_register_later : after_fork_child);
-    return is_later;
+        return NOT_FOLLOWED;
+    return at_once || (choice && strcmp(choice, "now") == 0) ? FOLLOWED_AT_ONCE : FOLLOWED_LATER;
+}
+
+bool fork_follow(bool at_once, char *timeout)
+{
+    static int decided;
+    const int choice = choose(at_once);
+    int before = UNDECIDED;
+
+    __atomic_store_n(&forget_other_threads,
+                     (void (*)(void))dlsym(RTLD_NEXT, "lttng_ust_urcu_after_fork_child"),
+                     __ATOMIC_RELEASE);
+    if (!__atomic_compare_exchange_n(&decided, &before, choice, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return before == FOLLOWED_LATER;
+    timeout_ms = timeout;
+    if (choice == FOLLOWED_LATER)
+        share_commands();
+    if (choice != NOT_FOLLOWED)
+        (void)pthread_atfork(before_fork, after_fork_parent,
+                             choice == FOLLOWED_LATER ? after_fork_child_go_on : after_fork_child);
+    return choice == FOLLOWED_LATER;
 }

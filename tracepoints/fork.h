@@ -6,10 +6,13 @@
 #ifndef BLKIN_FORK_H
 #define BLKIN_FORK_H
 
-#include <stdbool.h>
+#include "provider.h"
 
-bool fork_follow(bool at_once);
-void fork_register(void);
+bool fork_follow(bool at_once, char *timeout_ms);
+enum blkin_registration fork_registration(void);
+bool fork_register(bool may_wait);
 bool fork_is_registered(void);
+
+extern const struct blkin_provider blkin_lttng_provider;
 
 #endif

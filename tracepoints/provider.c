@@ -10,6 +10,7 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
 #include "blkin_events.h"
+#include "descriptors.h"
 #include "fork.h"
 #include "provider.h"
 
@@ -48,6 +49,15 @@ static void record_timestamp(const struct blkin_trace *trace, const struct blkin
 
 #define PACKED(event) [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]}
 
+/* Threads that open this object at the same time wait in ld.so, which ThreadSanitizer does not see.
+ */
+static bool is_ready;
+
+static bool follow_forks(bool at_once, char *timeout_ms)
+{
+    return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) && fork_follow(at_once, timeout_ms);
+}
+
 BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
 const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
@@ -76,10 +86,12 @@ const struct blkin_provider blkin_lttng_provider = {
             PACKED(BLKIN_EVENT_METRIC),
         },
     .record = packed_record,
-    .follow_forks = fork_follow,
+    .follow_forks = follow_forks,
+    .registration = fork_registration,
     .register_process = fork_register,
     .is_registered = fork_is_registered,
     .init_thread = lttng_ust_init_thread,
+    .find_descriptor = descriptors_find,
 };
 
 /*
@@ -89,4 +101,5 @@ const struct blkin_provider blkin_lttng_provider = {
 __attribute__((constructor)) static void register_blkin_events(void)
 {
     packed_register("blkin", blkin_events, BLKIN_EVENTS);
+    __atomic_store_n(&is_ready, true, __ATOMIC_RELEASE);
 }

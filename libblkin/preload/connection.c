@@ -479,12 +479,14 @@ static uint64_t hash_of_place(bool has_namespace)
     if (hash)
         return hash;
     hash = KEY_BEGIN;
-    fd = real()->open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    /* not open(2) and so on, where a thread may be cancelled */
+    fd =
+        (int)syscall(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        const ssize_t length = real()->read(fd, text, sizeof(text));
+        const ssize_t length = syscall(SYS_read, fd, text, sizeof(text));
 
         hash = key_add(hash, text, length > 0 ? (size_t)length : 0);
-        (void)real()->close(fd);
+        (void)syscall(SYS_close, fd);
     }
     if (has_namespace && stat("/proc/self/ns/net", &status) == 0)
         hash = key_add(hash, (const char *)&status.st_ino, sizeof(status.st_ino));

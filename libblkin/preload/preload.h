@@ -154,6 +154,18 @@ void connection_forget(int fd);
 /* False in a child of vfork(2), whose descriptors are not those of this memory. */
 bool preload_is_own_process(void);
 
+/* True from listen(2) on until LTTng is loaded. */
+extern bool preload_is_new_server;
+
+void preload_begin_server(void);
+
+/* Before the calls in which servers wait for connections and requests. */
+static inline void preload_before_wait(void)
+{
+    if (__builtin_expect(preload_is_new_server, 0) && !preload_is_off())
+        preload_begin_server();
+}
+
 /* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
 enum preload_count {

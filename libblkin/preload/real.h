@@ -47,7 +47,7 @@ int __openat64_2(int fd, const char *path, int flags);
 
 /* clang-format off */
 #define PRELOAD_REAL_SOCKETS(X)                                                                    \
-    X(accept)                                                                                      \
+    X(accept) X(listen)                                                                            \
     X(accept4)                                                                                     \
     X(connect) X(socket) X(socketpair) X(shutdown) X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) \
         X(recvmmsg) X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send)       \

@@ -2,7 +2,10 @@
  * The start of the process, and of a child of fork(2).
  *
  * Nothing of LTTng is loaded here: many programs drop privileges, close all descriptors or fork
- * before they serve their first request, and most that a preload reaches never serve one.
+ * before they serve their first request, and most that a preload reaches never serve one. A
+ * server loads it when it first waits for connections, which no client waits for: it has made its
+ * preparations then, and children that it forks for connections have it already. Other programs
+ * load it with their first request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,6 +19,18 @@ static pid_t own_pid;
 bool preload_is_own_process(void)
 {
     return getpid() == own_pid;
+}
+
+bool preload_is_new_server;
+
+void preload_begin_server(void)
+{
+    const int saved_errno = preload_enter();
+
+    if (__atomic_exchange_n(&preload_is_new_server, false, __ATOMIC_ACQ_REL) &&
+        preload_config()->is_traced)
+        blkin_heartbeat();
+    preload_leave(saved_errno);
 }
 
 /*

@@ -24,6 +24,7 @@ static bool waits(bool for_many)
     bool holds;
     int saved_errno;
 
+    preload_before_wait();
     if (preload_is_off())
         return false;
     if (!preload_thread.thread) {

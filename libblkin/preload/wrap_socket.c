@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../loader.h"
 #include "file.h"
 #include "interaction.h"
 
@@ -568,12 +569,23 @@ static int accepted(int fd)
 
 static void waits(void)
 {
+    preload_before_wait();
     if (preload_thread.thread && preload_is_on()) {
         const int saved_errno = preload_enter();
 
         interaction_waits();
         preload_leave(saved_errno);
     }
+}
+
+PRELOAD_PUBLIC int listen(int fd, int length)
+{
+    static bool was_new;
+    const int result = real()->listen(fd, length);
+
+    if (result == 0 && !__atomic_exchange_n(&was_new, true, __ATOMIC_ACQ_REL))
+        __atomic_store_n(&preload_is_new_server, true, __ATOMIC_RELEASE);
+    return result;
 }
 
 PRELOAD_PUBLIC int accept(int fd, struct sockaddr *address, socklen_t *length)
@@ -635,8 +647,13 @@ static void closes(int fd)
         is_new(fd);
 }
 
+/* LTTng's is none of the program's: as if there were no such number. */
 PRELOAD_PUBLIC int close(int fd)
 {
+    if (fd >= 0 && blkin_lttng_descriptor_((unsigned)fd, (unsigned)fd) >= 0) {
+        errno = EBADF;
+        return -1;
+    }
     closes(fd);
     return real()->close(fd);
 }
@@ -652,6 +669,25 @@ static void closes_range(unsigned first, unsigned last)
     preload_leave(saved_errno);
 }
 
+/* All but LTTng's, which an exec closes anyway. */
+static int close_around(unsigned first, unsigned last, int flags)
+{
+    int lttngs;
+
+    if (flags & CLOSE_RANGE_CLOEXEC)
+        return real()->close_range(first, last, flags);
+    for (; (lttngs = blkin_lttng_descriptor_(first, last)) >= 0; first = (unsigned)lttngs + 1) {
+        if ((unsigned)lttngs > first) {
+            if (real()->close_range(first, (unsigned)lttngs - 1, flags) < 0)
+                return -1;
+            flags = 0; /* CLOSE_RANGE_UNSHARE is done */
+        }
+        if ((unsigned)lttngs == last)
+            return 0;
+    }
+    return real()->close_range(first, last, flags);
+}
+
 PRELOAD_PUBLIC int close_range(unsigned first, unsigned last, int flags)
 {
     if (!real()->close_range) {
@@ -660,12 +696,14 @@ PRELOAD_PUBLIC int close_range(unsigned first, unsigned last, int flags)
     }
     if (!(flags & (CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE)))
         closes_range(first, last);
-    return real()->close_range(first, last, flags);
+    return close_around(first, last, flags);
 }
 
 PRELOAD_PUBLIC void closefrom(int first)
 {
     closes_range(first > 0 ? (unsigned)first : 0, INT_MAX);
+    if (real()->close_range && close_around(first > 0 ? (unsigned)first : 0, UINT_MAX, 0) == 0)
+        return;
     if (real()->closefrom)
         real()->closefrom(first);
 }

@@ -1,0 +1,164 @@
+/*
+ * Servers that fork for each connection, and their client.
+ *
+ *     forks serve PORT COUNT          answers one byte with one byte, COUNT times
+ *     forks close PORT COUNT FILES    the same; each child closes all that it has from 4 on, opens
+ * FILES files, and they are its own until it ends, or it says so and fails forks ask PORT COUNT
+ * asks COUNT times; prints how long the slowest took, in us forks compare PORT PORT COUNT   asks
+ * both in turn, COUNT blocks of 20 connections; prints the median of a connection at each, in us,
+ * and the median ratio
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "wire.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define BLOCK 20
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* ---- servers ---- */
+
+/* Descriptor 3 is the connection. */
+static void use_files(int count)
+{
+    struct stat status[256], again;
+    int fds[256];
+    char byte = 'f';
+
+    closefrom(4);
+    for (int i = 0; i < count; i++) {
+        fds[i] = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+        if (fds[i] < 0 || write(fds[i], &byte, 1) != 1 || fstat(fds[i], &status[i]) < 0)
+            fail("a file of its own");
+    }
+    if (read(3, &byte, 1) != 1)
+        fail("read");
+    (void)usleep(rand() % 3000); /* sessions begin and end meanwhile */
+    if (write(3, &byte, 1) != 1)
+        fail("write");
+    (void)usleep(rand() % 3000);
+    for (int i = 0; i < count; i++) {
+        if (fstat(fds[i], &again) < 0 || again.st_ino != status[i].st_ino ||
+            again.st_dev != status[i].st_dev || again.st_size != 1) {
+            fprintf(stderr, "file %d of %d is not the program's any more\n", fds[i], count);
+            exit(1);
+        }
+    }
+}
+
+static void serve(const char *address, int connections, int files)
+{
+    const int listener = listen_at(address);
+    char byte;
+    int status;
+
+    for (int i = 0; i < connections; i++) {
+        const int fd = accept(listener, NULL, NULL);
+        const pid_t child = fork();
+
+        if (child == 0) {
+            if (files) {
+                srand((unsigned)i);
+                if (dup2(fd, 3) != 3)
+                    fail("dup2");
+                use_files(files);
+            } else if (read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1) {
+                fail("child");
+            }
+            exit(0);
+        }
+        close(fd);
+        if (child < 0 || waitpid(child, &status, 0) != child || status)
+            fail("a child has failed");
+    }
+}
+
+/* ---- the client ---- */
+
+static double ask(const char *address)
+{
+    const double begin = now_us();
+    const int fd = connect_to(address, 0);
+    char byte = 'x';
+
+    if (write(fd, &byte, 1) != 1 || read(fd, &byte, 1) != 1)
+        fail(address);
+    if (read(fd, &byte, 1) != 0) /* the child's end */
+        fail(address);
+    close(fd);
+    return now_us() - begin;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+static double median(double *of, int count)
+{
+    qsort(of, (size_t)count, sizeof(*of), compare_doubles);
+    return of[count / 2];
+}
+
+static double block(const char *address)
+{
+    double times[BLOCK];
+
+    for (int i = 0; i < BLOCK; i++)
+        times[i] = ask(address);
+    return median(times, BLOCK);
+}
+
+static void compare(const char *one, const char *other, int blocks)
+{
+    double *times = calloc(3 * (size_t)blocks, sizeof(*times));
+
+    for (int i = 0; i < blocks; i++) {
+        const bool is_first = i % 2;
+        double *at[2] = {&times[i], &times[blocks + i]};
+
+        *at[is_first] = block(is_first ? other : one);
+        *at[!is_first] = block(is_first ? one : other);
+        times[2 * blocks + i] = times[blocks + i] / times[i];
+    }
+    printf("%.0f %.0f %.3f\n", median(times, blocks), median(times + blocks, blocks),
+           median(times + 2 * blocks, blocks));
+    free(times);
+}
+
+int main(int count, char **arguments)
+{
+    double slowest = 0;
+
+    if (count == 4 && strcmp(arguments[1], "serve") == 0) {
+        serve(arguments[2], atoi(arguments[3]), 0);
+    } else if (count == 5 && strcmp(arguments[1], "close") == 0) {
+        serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]));
+    } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
+        for (int i = atoi(arguments[3]); i > 0; i--) {
+            const double time = ask(arguments[2]);
+
+            slowest = time > slowest ? time : slowest;
+        }
+        printf("%.0f\n", slowest);
+    } else if (count == 5 && strcmp(arguments[1], "compare") == 0) {
+        compare(arguments[2], arguments[3], atoi(arguments[4]));
+    } else {
+        fprintf(stderr, "see the head of forks.c\n");
+        return 2;
+    }
+    return 0;
+}

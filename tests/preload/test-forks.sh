@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Servers that fork for each connection: each request is a span, under its child's pid; nobody waits for
+# LTTng, and no child registers. ROUNDS: how often a child closes all descriptors (30; for the figures 1000).
+# BLOCKS: of 20 connections, for the figures (10; 100).
+# alone
+# timeout: 120
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/preload/session.sh"
+private_begin
+forks=$programs/forks
+rounds=${ROUNDS:-30}
+blocks=${BLOCKS:-10}
+
+# forks_at NAME PORT WAY ARGUMENT...: a traced server; its pid in $server
+forks_at() {
+    LD_PRELOAD=$preload BLKIN_RUN=service=$1 timeout 100 "$forks" "$3" "$2" "${@:4}" &
+    server=$!
+    wait_for 20 - "$1 at $2" listening "$2" || exit 1
+}
+
+# within WHAT RATIO LIMIT
+within() {
+    "$PYTHON" -c 'import sys; sys.exit(float(sys.argv[1]) > float(sys.argv[2]))' "$2" "$3" ||
+        fail "$1: $2 times plain, expected at most $3"
+}
+
+# compared NAME LIMIT: a plain server and a traced one, both in turn
+compared() {
+    local plain
+    "$forks" serve 7702 $((blocks * 20)) &
+    plain=$!
+    wait_for 20 - "the plain server" listening 7702 || exit 1
+    forks_at "$1" 7701 serve $((blocks * 20))
+    read -r _ _ ratio <<<"$("$forks" compare 7702 7701 "$blocks" | tee "$WORK/$1.us")"
+    echo "$1: us per connection, plain and traced, ratio: $(cat "$WORK/$1.us")"
+    wait "$plain" || fail "the plain server: status $?"
+    wait "$server" || fail "$1: status $?"
+    within "$1" "$ratio" "$2"
+}
+
+# The limits here are what a busy machine keeps, not the figures that doc/zero-code.md promises.
+compared without-daemon 10
+
+start_sessiond || exit 1
+session forked blkin:span blkin:process
+compared with-session 10
+sunk forked
+lost_nothing forked
+"$PYTHON" - "$WORK/forked.json" $((blocks * 20)) <<'PY' || fail "see above"
+import json, sys
+spans = [span for span in json.load(open(sys.argv[1])) if span.get("kind") == "SERVER"]
+pids = {span["tags"]["lttng.vpid"] for span in spans}
+print(len(spans), "spans,", len(pids), "pids of", sys.argv[2])
+sys.exit(len(spans) != int(sys.argv[2]) or len(pids) != int(sys.argv[2]))
+PY
+
+# LTTng's descriptors are nobody else's, whatever session daemons do meanwhile
+forks_at closing 7703 close "$rounds" 60
+(
+    for ((i = 0; ; i++)); do
+        session "random$i" 'blkin:*'
+        lttng enable-event -s "random$i" -u -c big 'zipkin:*' >/dev/null
+        lttng destroy "random$i" >/dev/null
+    done
+) &
+sessions=$!
+"$forks" ask 7703 "$rounds" >/dev/null || fail "a file was taken: see above"
+kill $sessions
+wait $sessions 2>/dev/null
+wait "$server" || fail "closing: status $?"
+
+# a session daemon that does not answer is not waited for, neither are threads that cannot start
+unset LTTNG_UST_REGISTER_TIMEOUT # of private.sh
+# shellcheck disable=SC2154 # of private.sh
+kill -STOP "${private_pid[sessiond]}"
+forks_at stopped 7704 serve 10
+slowest=$("$forks" ask 7704 10)
+kill -CONT "${private_pid[sessiond]}"
+wait "$server" || fail "stopped: status $?"
+echo "stopped daemon: the slowest of 10 connections took $slowest us"
+[ "$slowest" -lt 500000 ] || fail "a stopped session daemon: $slowest us for a connection"
+
+for limit in data=17M data=12M data=9M; do
+    name=${limit%=*}
+    prlimit --"$name=$(numfmt --from=iec "${limit#*=}")" env LD_PRELOAD="$preload" timeout 60 \
+        "$forks" serve 7705 3 &
+    server=$!
+    wait_for 20 - "a server with $limit" listening 7705 || exit 1
+    slowest=$("$forks" ask 7705 3)
+    wait "$server" || fail "$limit: status $?"
+    echo "$limit: the slowest of 3 connections took $slowest us"
+    [ "$slowest" -lt 500000 ] || fail "$limit: $slowest us for a connection"
+done
