@@ -9,6 +9,7 @@
 #include "service/graph.h"
 #include "service/privileges.h"
 #include "service/say.h"
+#include "viewer_filter.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -90,12 +91,26 @@ static bt_value *params_of(const struct reader *reader)
     return NULL;
 }
 
+/* What babeltrace2 is to connect to: the filter, or, where that cannot be had, the relay daemon. */
+static void filtered_url(const char *live_url, char *url, size_t size)
+{
+    const char *host = live_url + strlen("net://"), *colon = strrchr(host, ':');
+    char name[256];
+    unsigned port;
+
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(colon - host), host);
+    if (viewer_filter_start(name, colon + 1, &port))
+        (void)snprintf(url, size, "net://127.0.0.1:%u", port);
+    else
+        (void)snprintf(url, size, "%s", live_url);
+}
+
 static int run_reader(void *context)
 {
     const struct reader *reader = context;
     const struct readers_options *options = &reader->readers->options;
     bt_value *params = params_of(reader);
-    char url[1024];
+    char url[1024], relay[320];
     const struct graph_spec spec = {.live_url = url,
                                     .sink_params = params,
                                     .retry_us = options->retry_us,
@@ -106,8 +121,8 @@ static int run_reader(void *context)
     privileges_give_up();
     (void)prctl(PR_SET_NAME, "blkin-reader");
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
-    (void)snprintf(url, sizeof(url), "%s/host/%s/%s", options->live_url, reader->host,
-                   reader->session);
+    filtered_url(options->live_url, relay, sizeof(relay));
+    (void)snprintf(url, sizeof(url), "%s/host/%s/%s", relay, reader->host, reader->session);
     status = params ? (int)graph_run(&spec) : GRAPH_FAILED;
     bt_value_put_ref(params);
     return status;
