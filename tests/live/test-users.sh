@@ -12,7 +12,7 @@ set -u
 RUNS=${RUNS:-3} SPANS=${SPANS:-15}
 export PATIENCE=${PATIENCE:-4}
 private_begin
-chmod 755 "$WORK"
+chmod 755 "$TMPDIR" "$WORK"
 start_sessiond || exit 1
 
 # program USER: makes spans, and ends
@@ -28,7 +28,7 @@ for ((run = 1; run <= RUNS; run++)); do
     start_live --host=yes --endpoint="file:$WORK/taken"
     wait_read || exit 1
     wait_for 20 live "the time of the host's samples" status_is '.trace_time != null' true || exit 1
-    for user in 1001 1002 1003; do program "$user"; done
+    for user in 1001 1002 1003; do program "$user" || fail "the program of user $user: $(<"$WORK/programs.log")"; done
     stop_part live TERM
     taken=$(cat "$WORK"/taken* | grep -o '"name":"n"' | wc -l)
     missing=$(grep -o 'missing: [0-9]* events' "$WORK/live.log" | tail -n 1 | tr -dc '0-9')
