@@ -6,6 +6,7 @@
 #include "agent.h"
 
 #include "monotonic.h"
+#include "service/saver.h"
 #include "service/say.h"
 
 #include <inttypes.h>
@@ -160,13 +161,15 @@ static void add_others(const struct agent *agent, json_t *list, const struct req
 void asking_save(struct agent *agent)
 {
     json_t *list = json_array();
-    struct error error;
+    size_t length = 0;
 
     add_others(agent, list, agent->fetching);
     add_others(agent, list, agent->pending.list);
-    if ((json_array_size(list) || agent->has_saved_others) &&
-        !json_save(list, agent->others_file, &error))
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    if (json_array_size(list) || agent->has_saved_others) {
+        char *text = json_text(list, &length);
+
+        saver_write(agent->others_file, text, length);
+    }
     agent->has_saved_others = json_array_size(list) > 0;
     json_decref(list);
 }

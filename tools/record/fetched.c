@@ -6,7 +6,6 @@
 #include "fetched.h"
 
 #include "monotonic.h"
-#include "service/totals.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -258,9 +257,8 @@ static bool print_trace(FILE *file, const struct fetched_trace *trace)
 }
 
 /* Trace by trace: as one piece of JSON they would take some MB, each time. */
-static bool print_all(FILE *file, const void *what)
+static bool print_all(FILE *file, const struct fetched *fetched)
 {
-    const struct fetched *fetched = what;
     const char *comma = "";
     char boot[64];
 
@@ -282,10 +280,19 @@ static bool print_all(FILE *file, const void *what)
     return fprintf(file, "]}\n") > 0;
 }
 
-bool fetched_save(struct fetched *fetched, const char *path, struct error *error)
+char *fetched_text(struct fetched *fetched, size_t *length)
 {
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
+    bool is_printed;
+
     forget(fetched, clock_ns() - AGE_NS);
-    return file_save(path, print_all, fetched, error);
+    is_printed = file && print_all(file, fetched);
+    if ((file && fclose(file) != 0) || !is_printed) {
+        free(text);
+        text = NULL;
+    }
+    return text;
 }
 
 static void load_trace(struct fetched *fetched, const json_t *json)

@@ -65,8 +65,8 @@ void fetched_ring_is_new(struct fetched *fetched);
 void fetched_each(const struct fetched *fetched,
                   void (*call)(void *context, struct fetched_trace *trace), void *context);
 
-/* Those of the last ten minutes. */
-bool fetched_save(struct fetched *fetched, const char *path, struct error *error);
+/* The text of a file with those of the last ten minutes. NULL: out of memory. */
+char *fetched_text(struct fetched *fetched, size_t *length);
 /* Of an earlier boot, or damaged: nothing. */
 void fetched_load(struct fetched *fetched, const char *path);
 

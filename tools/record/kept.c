@@ -9,6 +9,7 @@
 #include "monotonic.h"
 #include "service/reader_account.h"
 #include "service/folders.h"
+#include "service/saver.h"
 #include "service/say.h"
 #include "service_traces.h"
 
@@ -161,12 +162,10 @@ static void poll_found(void *context)
 static void remove_folder(struct kept *kept, struct kept_folder *folder)
 {
     struct kept_folder **at = &kept->list;
-    char path[PATH_ROOM], trash[PATH_ROOM];
+    char path[PATH_ROOM];
 
     path_of(kept, folder->number, "", path);
-    path_of(kept, folder->number, ".gone", trash);
-    if ((rename(path, trash) != 0 && errno != ENOENT) || !tree_remove(trash))
-        say(BT_LOGGING_LEVEL_ERROR, "cannot delete %s: %s", path, strerror(errno));
+    saver_remove(path); /* after what counts it is saved */
     while (*at != folder)
         at = &(*at)->next;
     *at = folder->next;

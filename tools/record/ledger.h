@@ -18,7 +18,7 @@ struct verdict {
     const char *why;
     bool is_by_hand;
     bool is_complete;
-    int64_t time_ns; /* since 1970: when it began, or, where that is not known, was asked for */
+    int64_t time_ns;   /* since 1970: when it began, or, where that is not known, was asked for */
     uint64_t spans;    /* that were found */
     uint64_t missing;  /* parents that nobody has */
     uint64_t parent;   /* one of them */

@@ -12,6 +12,7 @@
 #include "service/graph.h"
 #include "service/metrics.h"
 #include "service/notify.h"
+#include "service/saver.h"
 #include "service/reload.h"
 #include "service/say.h"
 #include "status.h"
@@ -65,19 +66,18 @@ void agent_say_state(struct agent *agent, bt_logging_level level, const char *te
 
 void agent_save(struct agent *agent)
 {
-    struct error error;
+    size_t length = 0;
+    char *text = record_totals_text(&agent->totals, json_incref(agent->heard_list), &length);
 
-    if (!record_totals_save(&agent->totals, json_incref(agent->heard_list), agent->totals_file,
-                            &error))
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    saver_write(agent->totals_file, text, length);
 }
 
 void agent_save_fetched(struct agent *agent)
 {
-    struct error error;
+    size_t length = 0;
+    char *text = fetched_text(agent->fetched, &length);
 
-    if (!fetched_save(agent->fetched, agent->fetched_file, &error))
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    saver_write(agent->fetched_file, text, length);
 }
 
 static void save(void *context)
@@ -445,6 +445,10 @@ static void serve(struct agent *agent)
     }
     agent_save(agent);
     agent_save_fetched(agent);
+    if (!saver_finish(END_LIMIT_MS)) {
+        say(BT_LOGGING_LEVEL_ERROR, "the disk takes nothing: the last state is not on it");
+        agent->has_failed = true;
+    }
 }
 
 static void close_all(struct agent *agent)

@@ -9,6 +9,7 @@
 #include "output/http_url.h"
 #include "service/metrics.h"
 #include "service/reader_account.h"
+#include "service/saver.h"
 #include "service/say.h"
 
 #include <inttypes.h>
@@ -33,7 +34,7 @@ static struct counts counts_of(const struct agent *agent)
     struct counts counts = agent->totals.readers.sinks;
     struct reader_account run;
 
-    if (agent->kept.sender.child.pid && reader_account_read(agent->kept.sender.stats_file, &run))
+    if (reader_account(&agent->kept.sender, &run))
         counts_add(&counts, &run.counts);
     return counts;
 }
@@ -77,9 +78,10 @@ static json_t *rules_json(const struct agent *agent)
 
 static json_t *kept_json(const struct agent *agent)
 {
-    return json_pack("{ss, sI, sI, sI}", "folder", agent->folder, "waiting",
+    return json_pack("{ss, sI, sI, sI, sI}", "folder", agent->folder, "waiting",
                      (json_int_t)kept_count(&agent->kept), "bytes", (json_int_t)agent->kept.bytes,
-                     "incomplete_waiting", (json_int_t)agent->incomplete.count);
+                     "incomplete_waiting", (json_int_t)agent->incomplete.count, "saving_ms",
+                     (json_int_t)saver_busy_ms());
 }
 
 static json_t *endpoint_json(const struct agent *agent)

@@ -59,11 +59,10 @@ json_t *record_totals_load(struct record_totals *totals, const char *path)
     return heard;
 }
 
-bool record_totals_save(const struct record_totals *totals, json_t *heard, const char *path,
-                        struct error *error)
+char *record_totals_text(const struct record_totals *totals, json_t *heard, size_t *length)
 {
     json_t *json = totals_json(&totals->readers, &record_table, totals);
-    bool is_written;
+    char *text;
 
     if (json_object_set_new(json, "heard", heard) != 0 ||
         json_object_set_new(json, "subbuf_count", json_integer((json_int_t)totals->subbuf_count)) !=
@@ -71,7 +70,7 @@ bool record_totals_save(const struct record_totals *totals, json_t *heard, const
         json_decref(json);
         json = NULL;
     }
-    is_written = json_save(json, path, error);
+    text = json_text(json, length);
     json_decref(json);
-    return is_written;
+    return text;
 }

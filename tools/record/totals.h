@@ -42,9 +42,7 @@ extern const struct totals_table record_table;
 /* A file that is not there, or is damaged, gives zeros and NULL; else the list of alarms that were
  * heard (heard.h), the caller's. */
 json_t *record_totals_load(struct record_totals *totals, const char *path);
-/* The old file or the new one is there at any time. Takes that list. Returns false with error set.
- */
-bool record_totals_save(const struct record_totals *totals, json_t *heard, const char *path,
-                        struct error *error);
+/* The file's text, with that list, which is taken. NULL: out of memory. */
+char *record_totals_text(const struct record_totals *totals, json_t *heard, size_t *length);
 
 #endif

@@ -368,7 +368,7 @@ struct counts converter_counts(const struct converter *converter)
     struct counts counts = converter->totals->readers.sinks;
     struct reader_account run;
 
-    if (converter->reader.child.pid && reader_account_read(converter->reader.stats_file, &run))
+    if (reader_account(&converter->reader, &run))
         counts_add(&counts, &run.counts);
     return counts;
 }

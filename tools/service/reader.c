@@ -95,8 +95,20 @@ static int run_child(void *argument)
     const struct reader_call *call = argument;
 
     output_lines_in_child(&call->reader->lines);
+    (void)unlink(call->reader->stats_file); /* here, as a disk may hang */
     privileges_give_up();
     return call->run(call->argument);
+}
+
+bool reader_account(const struct reader *reader, struct reader_account *account)
+{
+    struct reader_account run = {.has_ended = false};
+
+    if (!reader->child.pid || !reader_account_read(reader->stats_file, &run) ||
+        run.pid != reader->child.pid)
+        return false;
+    *account = run;
+    return true;
 }
 
 /* ---- does it hang? --------------------------------------------------------------------------- */
@@ -130,7 +142,7 @@ static void watch(void *context)
     const bool works = ticks - reader->ticks_seen > (uint64_t)quarter;
     uint64_t progress = 0;
 
-    if (reader_account_read(reader->stats_file, &run))
+    if (reader_account(reader, &run))
         progress = run.counts.input.events + run.counts.output.requests;
     if (!works || progress != reader->progress_seen)
         reader->progress_ms = clock_ms();
@@ -174,7 +186,6 @@ bool reader_start(struct reader *reader, const char *name, int (*run)(void *argu
     struct reader_call call = {reader, run, argument};
 
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%s", name);
-    (void)unlink(reader->stats_file);
     if (!output_lines_open(&reader->lines, reader->loop) ||
         !child_start(reader->loop, &reader->child, run_child, &call)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));

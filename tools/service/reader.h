@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "loop.h"
 #include "output_lines.h"
+#include "reader_account.h"
 
 struct reader {
     struct loop *loop;
@@ -35,6 +36,9 @@ void reader_open(struct reader *reader);
  */
 bool reader_start(struct reader *reader, const char *name, int (*run)(void *argument),
                   void *argument);
+
+/* Of the one that runs; false: it has told nothing yet, or none runs. */
+bool reader_account(const struct reader *reader, struct reader_account *account);
 
 /* For run(): the sink's parameters as the configuration has them, without those that are a
  * service's own; the statistics file is set. A new map, or NULL: out of memory. */

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,36 +76,77 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
     return true;
 }
 
-bool file_save(const char *path, bool (*put)(FILE *file, const void *what), const void *what,
-               struct error *error)
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        const ssize_t written = write(fd, text, length);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        text += written;
+        length -= (size_t)written;
+    }
+    return fsync(fd) == 0;
+}
+
+/* The name is on disk when its folder is. */
+static bool sync_folder_of(const char *path)
+{
+    char folder[4200];
+    char *slash;
+    bool is_synced;
+    int fd;
+
+    (void)snprintf(folder, sizeof(folder), "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    is_synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_synced;
+}
+
+bool file_write(const char *path, const char *text, size_t length, struct error *error)
 {
     char beside[4200];
     bool is_written;
-    FILE *file;
     int fd;
 
     (void)snprintf(beside, sizeof(beside), "%s.new", path);
     fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (fd >= 0 && !file)
-        close(fd);
-    is_written = file && put(file, what);
-    if (file && fclose(file) != 0)
+    is_written = fd >= 0 && write_all(fd, text, length);
+    if (fd >= 0 && close(fd) != 0)
         is_written = false;
-    is_written = is_written && rename(beside, path) == 0;
+    is_written = is_written && rename(beside, path) == 0 && sync_folder_of(path);
     if (!is_written)
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     return is_written;
 }
 
-static bool print_json(FILE *file, const void *json)
+char *json_text(const json_t *json, size_t *length)
 {
-    return json && json_dumpf(json, file, JSON_INDENT(1)) == 0;
+    char *text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
+
+    *length = text ? strlen(text) : 0;
+    return text;
 }
 
 bool json_save(const json_t *json, const char *path, struct error *error)
 {
-    return file_save(path, print_json, json, error);
+    size_t length;
+    char *text = json_text(json, &length);
+    bool is_written = false;
+
+    if (text)
+        is_written = file_write(path, text, length, error);
+    else
+        error_set(error, "cannot write %s: out of memory", path);
+    free(text);
+    return is_written;
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */

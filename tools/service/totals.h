@@ -48,12 +48,13 @@ json_t *totals_json(const struct totals *totals, const struct totals_table *tabl
 bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
                  void *own);
 
-/* The old file or the new one is there at any time. put returns false if it cannot. Returns false
- * with error set. */
-bool file_save(const char *path, bool (*put)(FILE *file, const void *what), const void *what,
-               struct error *error);
+/* The old file or the new one is there at any time, after a power cut too. Returns false with error
+ * set. */
+bool file_write(const char *path, const char *text, size_t length, struct error *error);
 /* json NULL: out of memory. */
 bool json_save(const json_t *json, const char *path, struct error *error);
+/* What json_save() would write; NULL: out of memory. */
+char *json_text(const json_t *json, size_t *length);
 
 /* Those of the service's own: {NAME: VALUE, ...}; NULL: out of memory. And for Prometheus. */
 json_t *totals_own_json(const struct totals_table *table, const void *own);
