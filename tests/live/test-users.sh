@@ -9,6 +9,8 @@ set -u
 . "$SRC/tests/lib.sh"
 . "$SRC/tests/live/live.sh"
 [ "$(id -u)" = 0 ] || skip "only root can be several users"
+setpriv --reuid 1001 --regid 1001 --clear-groups test -x "$BUILD/tests/rotate/writer" ||
+    skip "other users cannot reach the checkout"
 RUNS=${RUNS:-3} SPANS=${SPANS:-15}
 export PATIENCE=${PATIENCE:-4}
 private_begin
