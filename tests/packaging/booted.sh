@@ -89,12 +89,12 @@ is_registered() {
     lttng list --userspace | grep 'blkin:span'
 }
 
-# A server that nobody instrumented.
+# A server that nobody instrumented. systemd-nspawn runs all under a seccomp filter, which we know.
 preloaded() {
     local server status
     lttng create unmodified --output="$HOME/unmodified" && lttng enable-event --userspace 'blkin:*' && lttng start ||
         return
-    blkin run -- python3 -m http.server --bind 127.0.0.1 --directory /tmp 8000 &
+    blkin run --seccomp=trace -- python3 -m http.server --bind 127.0.0.1 --directory /tmp 8000 &
     server=$!
     within 20 request && within 20 is_registered && request && request && request # the last may still be under way
     status=$?
@@ -190,6 +190,13 @@ private() {
     return 0
 }
 
+# Without, it does not start.
+hub_tokens() {
+    printf 'osd-1 %s\n' "$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')" >/etc/blkin/hub-tokens &&
+        chown blkin: /etc/blkin/hub-tokens && chmod 600 /etc/blkin/hub-tokens &&
+        printf '[hub]\nhub-tokens-file = /etc/blkin/hub-tokens\n' >>/etc/blkin/blkin.conf && blkin config check
+}
+
 sampled() {
     blkin status --json host | sed -n 's/.*"samples": \([0-9]*\).*/\1/p'
 }
@@ -231,7 +238,8 @@ service() {
     check "blkin-$1: hung, it is restarted" hung "$1"
     check "blkin-$1: stops" systemctl stop "blkin-$1"
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
-    [ "$1" != live ] || check "blkin-$1: leaves no session" no_session
+    check "blkin-$1: leaves no session" no_session
+    check "blkin-$1: leaves no file of a relay daemon" eval '[ ! -e /var/lib/blkin/relayd ]'
     [ "$1" != record ] || check "blkin-$1: leaves no snapshot of the alarm" eval '[ ! -e /run/blkin/service/record.alarm ]'
     journalctl --no-pager -b -u "blkin-$1" -n 60
 }
@@ -257,6 +265,44 @@ completes() {
     COMP_WORDS=(blkin "$@")
     COMP_CWORD=$#
     . /usr/share/bash-completion/completions/blkin && _blkin && printf '%s ' "${COMPREPLY[@]}"
+}
+
+# where the session of rotate records
+place_of_session() {
+    lttng list blkin | grep -o 'rotate/[^/ ]*' | head -n 1
+}
+
+restart_keeps_the_session() {
+    local before
+    start rotate && within 10 eval '[ -n "$(place_of_session)" ]' && before=$(place_of_session) && systemctl restart blkin-rotate &&
+        within 10 state_is rotate active && [ "$(place_of_session)" = "$before" ]
+}
+
+switched() {
+    systemctl disable -q --now "blkin-$1" && systemctl enable -q --now "blkin-$2" && within 10 state_is "$2" active &&
+        "$3" "$1-$2"
+}
+
+# without a word to the one that runs
+replaced() {
+    start rotate && delivers replaced-rotate && start live && within 10 state_is rotate inactive &&
+        delivers replaced-live
+}
+
+# As root, after the service has run: what the service's user has it may use, and makes nothing of root's.
+live_by_hand() {
+    local by_hand status
+    blkin live &
+    by_hand=$!
+    delivers by-hand
+    status=$?
+    kill $by_hand
+    wait $by_hand && [ $status = 0 ] && private && no_session
+}
+
+ended_by_hand() {
+    start "$1" && within 10 eval '! no_session' && systemctl kill -s KILL --kill-who=all "blkin-$1" &&
+        systemctl stop "blkin-$1" && blkin "$1" --end && private && no_session
 }
 
 # no_trace OF: what differs from before the installation
@@ -305,8 +351,24 @@ service live delivers
 service record keeps
 service rotate delivers
 service host samples
+check "blkin-hub: tokens" hub_tokens
 service hub ''
+check "blkin-rotate: a restart keeps its session" restart_keeps_the_session
+check "... and stopped, it ends it" eval 'systemctl stop blkin-rotate && no_session'
+check "switched from live to rotate" switched live rotate delivers
+check "... to record" switched rotate record keeps
+check "... to live" switched record live delivers
+check "... to record" switched live record keeps
+check "... to rotate" switched record rotate delivers
+check "... to live" switched rotate live delivers
+check "off" eval 'systemctl disable -q --now blkin-live && no_session'
+check "blkin-live takes the place of blkin-rotate" replaced
+check "off again" eval 'systemctl stop blkin-live && no_session'
+check "blkin live by hand, as root" live_by_hand
+check "blkin rotate --end by hand, as root" ended_by_hand rotate
+check "blkin record --end by hand, as root" ended_by_hand record
 check "systemd-analyze verify" verified
+start rotate
 
 check "remove" apt_get remove "${packages[@]}"
 check "... ends what a service had LTTng record" no_session

@@ -27,7 +27,8 @@ sanitized() {
         }
     done
     preload=$build/lib/libblkin-preload.so
-    SANITIZER=$("${CC:-cc}" -print-file-name="$3"):
+    # shellcheck disable=SC2086 # ccache gcc is two words
+    SANITIZER=$(${CC:-cc} -print-file-name="$3"):
     [[ $SANITIZER == /* ]] || skip "no $3"
     session "$name" blkin:span blkin:process
     expected=()

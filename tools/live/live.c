@@ -16,9 +16,11 @@
 #include "service/graph.h"
 #include "service/metrics.h"
 #include "service/notify.h"
+#include "service/privileges.h"
 #include "service/reload.h"
 #include "service/say.h"
 #include "service/watchdog.h"
+#include "sweep.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -279,6 +281,8 @@ static void relay_has_ended(void *context)
 {
     struct service *service = context;
 
+    if (service->relay.options.is_own)
+        sweep_all(service->relay.options.output);
     loop_stop(service->loop);
 }
 
@@ -515,7 +519,9 @@ int live(int argc, char *argv[])
     service->endpoint = endpoint_shown(config_text(service->config, "endpoint"));
     service->loop =
         loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
-    if (service->endpoint && service->loop && uname(&service->host) == 0 && graph_can_run())
+    if (privileges_become_owner(config_text(service->config, "state-dir"),
+                                config_text(service->config, "runtime-dir")) &&
+        service->endpoint && service->loop && uname(&service->host) == 0 && graph_can_run())
         status = run(service);
     free_service(service);
     return status;

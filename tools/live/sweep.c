@@ -9,6 +9,7 @@
 #include "relay.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,28 @@ static void delete_marked(const char *folder)
     for (size_t i = 0; i < marked.count; i++)
         (void)nftw(marked.paths[i], delete_one, 32, FTW_DEPTH | FTW_PHYS);
     kept_free(&marked);
+}
+
+static void remove_empty_below(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    if (dir)
+        closedir(dir);
+}
+
+void sweep_all(const char *folder)
+{
+    struct kept kept = kept_find(folder, NULL, NULL, false);
+
+    kept_mark(&kept);
+    kept_free(&kept);
+    delete_marked(folder);
+    remove_empty_below(folder);
+    (void)rmdir(folder);
 }
 
 /* One that does not answer ends us by the alarm: nothing is lost but the sweeping. */

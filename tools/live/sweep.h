@@ -27,6 +27,10 @@ struct kept kept_find(const char *folder, const char *host, const char *session,
 void kept_mark(const struct kept *kept);
 void kept_free(struct kept *kept);
 
+/* Deletes all of it, and the folders that are empty then: when there is no relay daemon any more.
+ */
+void sweep_all(const char *folder);
+
 /* In a child: deletes what is marked below the folder. */
 void sweep(struct loop *loop, const char *folder);
 

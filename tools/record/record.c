@@ -12,8 +12,9 @@
 #include "service/graph.h"
 #include "service/metrics.h"
 #include "service/notify.h"
-#include "service/saver.h"
+#include "service/privileges.h"
 #include "service/reload.h"
+#include "service/saver.h"
 #include "service/say.h"
 #include "status.h"
 
@@ -513,7 +514,10 @@ int record_command(int argc, char *argv[])
     agent.ends_sessions = end;
     if (gethostname(agent.host, sizeof(agent.host) - 1) != 0 || !agent.host[0])
         (void)snprintf(agent.host, sizeof(agent.host), "localhost");
-    status = run(&agent);
+    status = privileges_become_owner(config_text(agent.config, "state-dir"),
+                                     config_text(agent.config, "runtime-dir"))
+                 ? run(&agent)
+                 : 1;
     config_free(agent.config);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "service/control.h"
 #include "service/metrics.h"
 #include "service/notify.h"
+#include "service/privileges.h"
 #include "service/reload.h"
 #include "service/say.h"
 #include "service/watchdog.h"
@@ -246,7 +247,9 @@ int rotate_command(int argc, char *argv[])
         return 2;
     }
     say_open(argv[0], config_text(service.config, "log-level"));
-    if (!is_for_rotate(service.config)) {
+    if (!is_for_rotate(service.config) ||
+        !privileges_become_owner(config_text(service.config, "state-dir"),
+                                 config_text(service.config, "runtime-dir"))) {
         config_free(service.config);
         return 2;
     }

@@ -1,13 +1,23 @@
 /*
- * What a child does not need.
+ * Whom a service runs as, and what a child does not need.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "privileges.h"
 
+#include "say.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,4 +32,38 @@ void privileges_give_up(void)
     (void)syscall(SYS_capset, &header, data);
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* What is above it is for all: programs look there for how they are sampled. */
+static void make_runtime_dir(const char *path, const struct passwd *user)
+{
+    char above[PATH_MAX];
+    const char *const slash = strrchr(path, '/');
+
+    (void)snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) : 0, path);
+    (void)mkdir(above, 0755);
+    if (mkdir(path, 0700) == 0)
+        (void)!chown(path, user->pw_uid, user->pw_gid);
+}
+
+bool privileges_become_owner(const char *state_dir, const char *runtime_dir)
+{
+    const struct passwd *user;
+    struct stat status;
+
+    if (geteuid() != 0 || stat(state_dir, &status) != 0 || status.st_uid == 0)
+        return true;
+    user = getpwuid(status.st_uid);
+    if (user)
+        make_runtime_dir(runtime_dir, user);
+    if (!user || initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
+        setuid(user->pw_uid) != 0 || setenv("HOME", user->pw_dir, 1) != 0) {
+        say(BT_LOGGING_LEVEL_ERROR, "state-dir \"%s\" is of user %u: cannot become that user: %s",
+            state_dir, (unsigned)status.st_uid, user ? strerror(errno) : "there is none");
+        return false;
+    }
+    (void)umask(077); /* as in the service's unit */
+    say(BT_LOGGING_LEVEL_INFO, "runs as user %s, whose folder state-dir \"%s\" is", user->pw_name,
+        state_dir);
+    return true;
 }
