@@ -116,8 +116,11 @@ static int listen_there(struct hub *hub, struct error *error)
             "without hub-cert-file it is plain HTTP: all on the way can read it%s",
             hub->access.tokens.count ? ", the tokens too" : "");
     fd = metrics_address_listen(&address, "hub-listen", where, error);
-    if (fd >= 0)
+    if (fd >= 0) {
+        /* who finds no place in the queue tries again after a second */
+        (void)listen(fd, SOMAXCONN);
         set_url(hub, &address, fd);
+    }
     return fd;
 }
 

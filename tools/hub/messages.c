@@ -20,6 +20,7 @@
 #define POST_BYTES   (8 << 20)   /* that a host may post at once, */
 #define POST_RATE    (512 << 10) /* and each second */
 #define POST_ADD     1024        /* what a post takes beside its bytes */
+#define POSTED_ADD   4096        /* and each message: all others are to read it */
 #define POSTED_MAX   4096        /* messages of one post: each may have its line in the answer */
 #define PARTS_MAX    100000      /* of its JSON: 1 MiB of empty arrays would take 100 MiB */
 
@@ -207,6 +208,7 @@ static enum MHD_Result post_all(struct request *request, struct host *host, cons
     json_t *message;
     size_t i;
 
+    host->allowance -= (int64_t)json_array_size(messages) * POSTED_ADD;
     json_array_foreach(messages, i, message)
         board_post(server->board, host, message, now_ms, &posted, resume_host, NULL);
     if (posted.is_for_all)
