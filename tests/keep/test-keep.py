@@ -153,6 +153,8 @@ def test_many():
     run, _ = asked("--last=1s", polls=[answer(traces, [host("one")])])
     lines = run.stdout.splitlines()
     expect("the one with a gap is the first of many", ids[-1] in lines[1] and "and 60 more" in run.stdout, run.stdout)
+    run, _ = asked("--last=1s", polls=[{**answer([trace(ids[0])], [host("one")]), "more": 900}])
+    expect("how many are sent and not listed", run.returncode == 0 and "and 900 more that are sent, too" in run.stdout, run)
 
 
 def test_peers():

@@ -9,6 +9,12 @@
 #include "monotonic.h"
 #include "record/fetch.h"
 #include "ring.h"
+#include "service/folders.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define S INT64_C(1000000000)
 
@@ -38,6 +44,49 @@ bool __wrap_session_snapshot(const char *name, const char *folder, uint64_t max_
             &(struct ring_packet){
                 .begin = before, .end = now, .number = 1, .content = &id, .length = sizeof(id)});
     return true;
+}
+
+/* ---- what is on disk: the inodes that were synced */
+
+static ino_t synced[64];
+static size_t synced_count;
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    struct stat status;
+
+    CHECK(fstat(fd, &status) == 0);
+    synced[synced_count++ % 64] = status.st_ino;
+    return __real_fsync(fd);
+}
+
+static bool is_synced(void *context, const char *folder, const char *name)
+{
+    char path[PATH_ROOM];
+    struct stat status;
+
+    (void)context;
+    path_set(path, "%s/%s", folder, name);
+    CHECK(stat(path, &status) == 0);
+    for (size_t i = 0; i < synced_count && i < 64; i++) {
+        if (synced[i] == status.st_ino)
+            return true;
+    }
+    return false;
+}
+
+/* A kept folder gets its name when each of its files is on disk. */
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to)
+{
+    const char *name = strrchr(to, '/');
+
+    if (name && strncmp(name, "/kept-", 6) == 0)
+        CHECK(tree_files(from, is_synced, NULL));
+    return __real_rename(from, to);
 }
 
 /* Returns whether the trace was there. */

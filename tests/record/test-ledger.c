@@ -229,6 +229,29 @@ static void test_service(void)
     ledger_free(ledger);
 }
 
+/* What was sent and is not listed is counted; nothing is called missing then. */
+static void test_unlisted(void)
+{
+    struct ledger *ledger = begin();
+    struct request *request = request_new("r1", "a");
+    json_t *hosts = json_pack("[s, s]", "a", "b"), *kept;
+
+    request->last_ms = 1000;
+    CHECK(ledger_ask(ledger, request, hosts, "mine", 100));
+    answer(ledger, ANSWER("a", TRACE("1", "10", "99")));
+    answer(ledger,
+           "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 500, \"more\": 7, \"traces\": []}");
+    (void)ledger_judge(ledger, 50);
+    kept = ledger_json(ledger, "mine");
+    CHECK(json_integer_value(json_object_get(kept, "more")) == 7);
+    CHECK(json_integer_value(
+              json_object_get(json_array_get(json_object_get(kept, "traces"), 0), "missing")) == 0);
+    json_decref(kept);
+    requests_free(request);
+    json_decref(hosts);
+    ledger_free(ledger);
+}
+
 /* What others send is not trusted. */
 static void test_nonsense(void)
 {
@@ -254,6 +277,7 @@ int main(void)
     test_dropped();
     test_by_hand();
     test_service();
+    test_unlisted();
     test_nonsense();
     return check_status();
 }

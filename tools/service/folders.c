@@ -80,6 +80,31 @@ bool tree_remove(const char *path)
     return cause == 0;
 }
 
+bool file_sync(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const bool is_synced = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_synced;
+}
+
+bool tree_sync(const char *path)
+{
+    FTS *tree = open_tree(path);
+    bool is_synced = tree != NULL;
+    FTSENT *entry;
+
+    while (tree && (entry = fts_read(tree)) != NULL) {
+        if (entry->fts_info == FTS_F || entry->fts_info == FTS_DP)
+            is_synced = file_sync(entry->fts_accpath) && is_synced;
+    }
+    if (tree)
+        (void)fts_close(tree);
+    return is_synced;
+}
+
 bool tree_files(const char *path, tree_file_fn *call, void *context)
 {
     FTS *tree = open_tree(path);

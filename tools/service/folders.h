@@ -23,6 +23,11 @@ uint64_t tree_bytes(const char *path);
 /* Returns false with errno set. What is not there is removed. */
 bool tree_remove(const char *path);
 
+/* All that is in it is on disk, and it too. Returns false with errno set. */
+bool tree_sync(const char *path);
+/* A file is on disk, or the names in a folder are. Returns false with errno set. */
+bool file_sync(const char *path);
+
 /* Calls for each file; stops and returns false when that does. */
 typedef bool tree_file_fn(void *context, const char *folder, const char *name);
 bool tree_files(const char *path, tree_file_fn *call, void *context);

@@ -5,6 +5,7 @@
  */
 #include "totals.h"
 
+#include "folders.h"
 #include "reader_account.h"
 
 #include <errno.h>
@@ -94,20 +95,14 @@ static bool write_all(int fd, const char *text, size_t length)
 /* The name is on disk when its folder is. */
 static bool sync_folder_of(const char *path)
 {
-    char folder[4200];
+    char folder[PATH_ROOM];
     char *slash;
-    bool is_synced;
-    int fd;
 
-    (void)snprintf(folder, sizeof(folder), "%s", path);
+    path_set(folder, "%s", path);
     slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder ? 1 : 0] = '\0';
-    fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    is_synced = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return is_synced;
+    return file_sync(slash ? folder : ".");
 }
 
 bool file_write(const char *path, const char *text, size_t length, struct error *error)
