@@ -205,6 +205,14 @@ bool fork_register(bool may_wait)
     return result;
 }
 
+/* By the preload, where that is loaded: under a seccomp filter no system call is to be made. */
+static bool is_filtered(void)
+{
+    bool (*tell)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, "blkin_preload_is_filtered");
+
+    return tell && tell();
+}
+
 static bool has_threads(void)
 {
     struct stat tasks;
@@ -219,7 +227,7 @@ static bool has_threads(void)
  */
 __attribute__((destructor)) static void leave_threads_alone(void)
 {
-    if (is_pending && has_threads())
+    if (is_pending && !is_filtered() && has_threads())
         (void)register_child(false);
 }
 

@@ -19,6 +19,13 @@
 
 bool preload_is_filtered;
 
+/* LTTng's provider asks at exit(3). */
+PRELOAD_PUBLIC bool blkin_preload_is_filtered(void);
+bool blkin_preload_is_filtered(void)
+{
+    return preload_is_filtered;
+}
+
 /* What is held is recorded while that is still allowed. */
 static void expect_filter(void)
 {

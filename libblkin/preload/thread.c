@@ -71,8 +71,9 @@ void thread_print_counts(void)
     length = (size_t)snprintf(text, sizeof(text),
                               "libblkin-preload: %s %d:", preload_service_name(), (int)getpid());
     for (int i = 0; i < PRELOAD_COUNTS && length < sizeof(text); i++)
-        length += (size_t)snprintf(text + length, sizeof(text) - length, " %s %llu", names[i],
-                                   (unsigned long long)counts[i]);
+        length +=
+            (size_t)snprintf(text + length, sizeof(text) - length, " %s %llu", names[i],
+                             (unsigned long long)__atomic_load_n(&counts[i], __ATOMIC_RELAXED));
     if (length < sizeof(text) - 1) {
         text[length++] = '\n';
         (void)syscall(SYS_write, STDERR_FILENO, text, length);
