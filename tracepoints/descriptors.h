@@ -17,13 +17,10 @@ bool descriptors_are_intact(void);
 
 /*
  * Before LTTng closes all it has, in a child: numbers that the program has closed are taken again,
- * so that LTTng closes nothing of the program's. False if the program uses one: LTTng must not be
- * told to close it.
+ * so that LTTng closes nothing of the program's, nor aborts. False if the program uses one: LTTng
+ * must not be told to close it.
  */
 bool descriptors_take_back(void);
-
-/* Forgets them; after LTTng has closed them. */
-void descriptors_forget(void);
 
 /* Closes the parent's connections to session daemons, in a child. */
 void descriptors_close_sockets(void);

@@ -217,18 +217,21 @@ static bool has_threads(void)
 {
     struct stat tasks;
 
-    return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > 3;
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 3;
 }
 
 /*
  * Before the destructor of LTTng, which cancels its listener threads: those of the parent, in a
  * child that has not registered. The C library has given their place to the first threads of the
- * child.
+ * child. And it aborts where its descriptors are closed.
  */
 __attribute__((destructor)) static void leave_threads_alone(void)
 {
-    if (is_pending && !is_filtered() && has_threads())
-        (void)register_child(false);
+    if (!is_pending || is_filtered() || (has_threads() && register_child(false)))
+        return;
+    descriptors_enter();
+    (void)descriptors_take_back();
+    descriptors_leave();
 }
 
 static bool fork_is_wrapped(void)

@@ -6,6 +6,11 @@
  * usage: plugin FILE TIMES
  * Prints how many of the plug-in's spans were recorded.
  *
+ * With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of another
+ * thread loads LTTng: each has a lock that the other one may need.
+ *
+ * usage: plugin FILE
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifdef PLUGIN
@@ -13,6 +18,28 @@
 #include <blkin/blkin.h>
 
 int work(void);
+
+#ifdef CONSTRUCTOR
+#include <pthread.h>
+#include <unistd.h>
+
+static void *record(void *unused)
+{
+    (void)work();
+    return unused;
+}
+
+/* ld.so holds its lock: the thread, which loads LTTng, waits for that. */
+__attribute__((constructor)) static void record_early(void)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, record, NULL) == 0)
+        (void)pthread_detach(thread);
+    usleep(200000);
+    (void)work();
+}
+#endif
 
 int work(void)
 {
@@ -54,6 +81,8 @@ int main(int argc, char **argv)
 {
     int recorded = 0;
 
+    if (argc == 2)
+        return dlopen(argv[1], RTLD_NOW) == NULL;
     if (argc != 3)
         return 2;
     for (int i = 0; i < atoi(argv[2]); i++) {

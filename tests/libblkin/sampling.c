@@ -5,6 +5,7 @@
  *     sampling first            prints "recorded" or "not recorded", of the first root span
  *     sampling until recorded   makes root spans until one is recorded (or: not recorded)
  *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
+ *     sampling cancelled FILE   a thread is cancelled while it reads the policy's FILE: who comes then?
  *     sampling shares           records one trace per policy
  *     sampling severities       records a span with an annotation of each severity
  *
@@ -15,7 +16,9 @@
 #include "check.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -313,8 +316,43 @@ static int make_until(const char *wanted)
     return 1;
 }
 
+/* ---- cancellation ---- */
+
+/* Cancelled at the first place in the library where that may happen, or not at all. */
+static void *look(void *unused)
+{
+    int state;
+
+    CHECK(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state) == 0);
+    CHECK(pthread_cancel(pthread_self()) == 0);
+    CHECK(pthread_setcancelstate(state, NULL) == 0);
+    blkin_heartbeat();
+    return unused;
+}
+
+static void test_cancelled(const char *path)
+{
+    pthread_t thread;
+    FILE *file;
+
+    CHECK(!is_root_sampled("before"));
+    sleep(2); /* what is due once a second is due */
+    file = fopen(path, "w");
+    CHECK(file && fputs("always\n", file) >= 0 && fclose(file) == 0);
+    CHECK(pthread_create(&thread, NULL, look, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    alarm(5); /* the lock was left behind */
+    CHECK(is_root_sampled("changed by the file"));
+    CHECK(blkin_set_sampling("never") == 0);
+    CHECK(!is_root_sampled("changed by the program"));
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "cancelled") == 0) {
+        test_cancelled(argv[2]);
+        return check_status();
+    }
     if (argc == 3)
         return make_until(argv[2]);
     if (argc == 2 && strcmp(argv[1], "first") == 0) {

@@ -31,6 +31,9 @@ first "not recorded" BLKIN_SAMPLING=always # the file is the newer word
 echo nonsense >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=never
 
+echo never >"$WORK/cancelled"
+BLKIN_SAMPLING_FILE=$WORK/cancelled "$sampling" cancelled "$WORK/cancelled" || fail "sampling cancelled: status $?"
+
 printf '  never\t \r\nalways\n' >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=
 # What would be another policy if it were cut after 1023 bytes is refused.

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -30,13 +31,16 @@ static double now_us(void)
 /* ---- servers ---- */
 
 /* Descriptor 3 is the connection. */
-static void use_files(int count)
+static void use_files(int count, bool by_syscall)
 {
     struct stat status[256], again;
     int fds[256];
     char byte = 'f';
 
-    closefrom(4);
+    if (by_syscall)
+        syscall(SYS_close_range, 4, ~0U, 0);
+    else
+        closefrom(4);
     for (int i = 0; i < count; i++) {
         fds[i] = open("/tmp", O_TMPFILE | O_RDWR, 0600);
         if (fds[i] < 0 || write(fds[i], &byte, 1) != 1 || fstat(fds[i], &status[i]) < 0)
@@ -57,24 +61,36 @@ static void use_files(int count)
     }
 }
 
-static void serve(const char *address, int connections, int files)
+static void answer(int fd)
+{
+    char byte;
+
+    if (read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
+        fail("answer");
+}
+
+static void serve(const char *address, int connections, int files, bool by_syscall)
 {
     const int listener = listen_at(address);
-    char byte;
-    int status;
+    int status, fd;
+    pid_t child;
 
     for (int i = 0; i < connections; i++) {
-        const int fd = accept(listener, NULL, NULL);
-        const pid_t child = fork();
-
+        fd = accept(listener, NULL, NULL);
+        if (files && i == 0) {
+            answer(fd);
+            close(fd);
+            continue;
+        }
+        child = fork();
         if (child == 0) {
             if (files) {
                 srand((unsigned)i);
                 if (dup2(fd, 3) != 3)
                     fail("dup2");
-                use_files(files);
-            } else if (read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1) {
-                fail("child");
+                use_files(files, by_syscall);
+            } else {
+                answer(fd);
             }
             exit(0);
         }
@@ -144,9 +160,10 @@ int main(int count, char **arguments)
     double slowest = 0;
 
     if (count == 4 && strcmp(arguments[1], "serve") == 0) {
-        serve(arguments[2], atoi(arguments[3]), 0);
-    } else if (count == 5 && strcmp(arguments[1], "close") == 0) {
-        serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]));
+        serve(arguments[2], atoi(arguments[3]), 0, false);
+    } else if (count == 5 && strcmp(arguments[1], "compare") != 0) {
+        serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]),
+              strcmp(arguments[1], "syscall") == 0);
     } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
         for (int i = atoi(arguments[3]); i > 0; i--) {
             const double time = ask(arguments[2]);
