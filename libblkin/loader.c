@@ -91,7 +91,8 @@ static int find_no_descriptor(unsigned from, unsigned to)
     .version = BLKIN_PROVIDER_VERSION, .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},     \
     .record = record_no_event, .follow_forks = follow_no_forks, .registration = is_as_registered, \
     .register_process = register_nothing, .is_registered = is_not_registered,                     \
-    .init_thread = do_nothing, .find_descriptor = find_no_descriptor
+    .init_thread = do_nothing, .find_descriptor = find_no_descriptor,                             \
+    .after_bare_fork = do_nothing
 
 static const struct blkin_provider absent = {
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
@@ -428,6 +429,12 @@ void blkin_provider_refresh(void)
 {
     if (opened() && blkin_provider() == opened() && !goes_on_as_it_is() && has_enough_stack())
         register_process(false);
+}
+
+void blkin_provider_after_bare_fork(void)
+{
+    if (opened() && is_child_late)
+        opened()->after_bare_fork();
 }
 
 void blkin_provider_after_fork(void)

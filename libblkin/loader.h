@@ -58,6 +58,9 @@ void blkin_provider_refresh(void);
  */
 BLKIN_PUBLIC int blkin_lttng_descriptor_(unsigned from, unsigned to);
 
+/* In a child whose parent has made it without the handlers of fork(2). */
+void blkin_provider_after_bare_fork(void);
+
 /* In a child of fork(2), while it has one thread. */
 void blkin_provider_after_fork(void);
 

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define CHORES_EVERY_NS UINT64_C(1000000000)
@@ -170,9 +171,29 @@ void blkin_init_thread(void)
     (void)blkin_this_thread();
 }
 
+static const uint32_t is_process = 1;
+const uint32_t *blkin_process_mark_ = &is_process;
+
+/* The kernel fills the mark's page with zeros in a child that does not share this memory. */
+static void make_mark(void)
+{
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return;
+    *page = 1;
+    if (madvise(page, size, MADV_WIPEONFORK) == 0)
+        blkin_process_mark_ = page;
+    else
+        (void)munmap(page, size);
+}
+
 /* In each forked child, whose one thread is a copy of the parent's. */
 static void after_fork(void)
 {
+    if (blkin_process_mark_ != &is_process)
+        *(uint32_t *)(uintptr_t)blkin_process_mark_ = 1;
     blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
     blkin_thread.number = 0;
     blkin_clock_forked();
@@ -182,8 +203,24 @@ static void after_fork(void)
     blkin_usage_after_fork();
 }
 
+void blkin_forked_(void)
+{
+    blkin_provider_after_bare_fork();
+    after_fork();
+}
+
 /* At load time, when no thread of this library can be in fork() yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
+    make_mark();
     (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+__attribute__((destructor)) static void drop_mark(void)
+{
+    const void *page = blkin_process_mark_;
+
+    blkin_process_mark_ = &is_process;
+    if (page != &is_process)
+        (void)munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
 }

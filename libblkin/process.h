@@ -44,6 +44,13 @@ extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 
 #define BLKIN_CHORES_ALWAYS UINT64_C(0)
 
+/*
+ * 0 in a child of _Fork(3) or clone(2) without CLONE_VM, where no handler of forks has run: then
+ * call blkin_forked_() before anything else. Also for libblkin-preload.so.
+ */
+BLKIN_PUBLIC extern const uint32_t *blkin_process_mark_;
+BLKIN_PUBLIC void blkin_forked_(void);
+
 /* The process event, the files of sampling and of slow requests. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 

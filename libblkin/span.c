@@ -120,7 +120,10 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
  */
 static bool is_loaded(void)
 {
-    if (__builtin_expect(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet, 1))
+    if (__builtin_expect(!*blkin_process_mark_, 0))
+        blkin_forked_();
+    if (__builtin_expect(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet,
+                         1))
         return true;
     blkin_provider_load();
     return blkin_is_on();

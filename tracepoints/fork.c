@@ -41,6 +41,7 @@ static _Thread_local sigset_t saved_signals;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, after forks */
 static bool is_pending;                                  /* this child is not registered */
 static pid_t registered_parent;                          /* this process itself, where it is */
+static bool is_bare;                                     /* nor has it LTTng's locks */
 static uint32_t commands_at_fork;
 static struct timespec forked_at;
 static char *timeout_ms;
@@ -118,16 +119,21 @@ void lttng_ust_urcu_after_fork_child(void)
     }
 }
 
+static void forget_ids(void)
+{
+    way = FORGET_IDS_ONLY;
+    if (setjmp(ids_are_forgotten) == 0)
+        lttng_ust_after_fork_child(&saved_signals);
+    way = AS_LTTNG_DOES;
+}
+
 static void after_fork_child_go_on(void)
 {
     const int saved_errno = errno;
     sigset_t all;
 
     (void)sigfillset(&all);
-    way = FORGET_IDS_ONLY;
-    if (setjmp(ids_are_forgotten) == 0)
-        lttng_ust_after_fork_child(&saved_signals);
-    way = AS_LTTNG_DOES;
+    forget_ids();
     lttng_ust_after_fork_parent(&all);
     lttng_ust_urcu_before_fork();
     forget_other_threads();
@@ -140,11 +146,21 @@ static void after_fork_child_go_on(void)
     (void)pthread_sigmask(SIG_SETMASK, &saved_signals, NULL);
 }
 
+/* LTTng's locks are as they were in the parent: nothing that takes one can be done. */
+void fork_after_bare(void)
+{
+    if (!is_pending && descriptors_commands)
+        commands_at_fork = __atomic_load_n(descriptors_commands, __ATOMIC_ACQUIRE);
+    forget_ids();
+    is_pending = is_bare = true;
+}
+
 /* Other threads of this child may be recording: LTTng waits for them, as when a session ends. */
 static bool register_child(bool may_wait)
 {
     const int saved_errno = errno;
-    const bool is_possible = lttng_start_prepare(timeout_ms, may_wait) && descriptors_take_back();
+    const bool is_possible =
+        !is_bare && lttng_start_prepare(timeout_ms, may_wait) && descriptors_take_back();
 
     if (is_possible) {
         before_fork();

@@ -12,6 +12,7 @@ bool fork_follow(bool at_once, char *timeout_ms);
 enum blkin_registration fork_registration(void);
 bool fork_register(bool may_wait);
 bool fork_is_registered(void);
+void fork_after_bare(void);
 
 extern const struct blkin_provider blkin_lttng_provider;
 

@@ -91,6 +91,7 @@ const struct blkin_provider blkin_lttng_provider = {
     .register_process = fork_register,
     .is_registered = fork_is_registered,
     .init_thread = lttng_ust_init_thread,
+    .after_bare_fork = fork_after_bare,
     .find_descriptor = descriptors_find,
 };
 

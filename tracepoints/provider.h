@@ -86,6 +86,8 @@ struct blkin_provider {
     bool (*is_registered)(void);
     /* Allocates what LTTng keeps of the calling thread. */
     void (*init_thread)(void);
+    /* In a child that was made without the handlers of fork(2): it never registers. */
+    void (*after_bare_fork)(void);
     /* The lowest descriptor from..to that is LTTng's, or -1. */
     int (*find_descriptor)(unsigned from, unsigned to);
 };

@@ -19,6 +19,7 @@
 #define BLKIN_PRELOAD_H
 
 #include "../blkin.h"
+#include "../process.h"
 #include "config.h"
 #include "real.h"
 
@@ -64,12 +65,19 @@ static inline bool preload_is_on(void)
     return blkin_is_on() && !preload_is_off() && preload_config()->is_traced;
 }
 
+/* In a child of _Fork(3) or of a bare clone(2), at the first call that it makes. */
+__attribute__((cold)) void preload_forked(void);
+
 /* Around all that is done before or after the real call. Returns errno, for preload_leave(). */
 static inline int preload_enter(void)
 {
+    const int saved_errno = errno;
+
     preload_thread.is_inside = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return errno;
+    if (__builtin_expect(!*blkin_process_mark_, 0))
+        preload_forked();
+    return saved_errno;
 }
 
 static inline void preload_leave(int saved_errno)

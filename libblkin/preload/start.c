@@ -18,7 +18,7 @@ static pid_t own_pid;
 
 bool preload_is_own_process(void)
 {
-    return getpid() == own_pid;
+    return getpid() == own_pid || !*blkin_process_mark_;
 }
 
 bool preload_is_new_server;
@@ -46,6 +46,12 @@ static void after_fork(void)
     preload_forks++;
     interaction_forget_all();
     thread_forget_all();
+}
+
+void preload_forked(void)
+{
+    blkin_forked_();
+    after_fork();
 }
 
 __attribute__((constructor(103))) static void start(void)

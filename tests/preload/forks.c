@@ -1,18 +1,32 @@
 /*
  * Servers that fork for each connection, and their client.
  *
- *     forks serve PORT COUNT          answers one byte with one byte, COUNT times
- *     forks close PORT COUNT FILES    the same; each child closes all that it has from 4 on, opens
- * FILES files, and they are its own until it ends, or it says so and fails forks ask PORT COUNT
- * asks COUNT times; prints how long the slowest took, in us forks compare PORT PORT COUNT   asks
- * both in turn, COUNT blocks of 20 connections; prints the median of a connection at each, in us,
- * and the median ratio
+ *     forks serve PORT COUNT
+ * answers one byte with one byte, COUNT times.
+ *
+ *     forks close PORT COUNT FILES
+ * the same, but the first time without a fork. Each child closes all that it has from 4 on, opens
+ * FILES files, and they are its own until it ends, or it says so and fails.
+ *
+ *     forks syscall PORT COUNT FILES
+ * the same. The children close by a system call, which nobody wraps.
+ *
+ *     forks bare PORT COUNT
+ * answers by turns itself, in a child of _Fork(3), and in one of clone(2).
+ *
+ *     forks ask PORT COUNT
+ * asks COUNT times. Prints how long the slowest took, in us.
+ *
+ *     forks compare PORT PORT COUNT
+ * asks both by turns, COUNT blocks of 20 connections. Prints the median of a connection at each, in
+ * us, and the median ratio.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "wire.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -100,6 +114,29 @@ static void serve(const char *address, int connections, int files, bool by_sysca
     }
 }
 
+static void serve_bare(const char *address, int connections)
+{
+    const int listener = listen_at(address);
+    int status;
+
+    for (int i = 0; i < connections; i++) {
+        const int fd = accept(listener, NULL, NULL);
+        pid_t child = -1;
+
+        if (i % 3 == 1)
+            child = _Fork();
+        else if (i % 3 == 2)
+            child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+        if (child <= 0)
+            answer(fd);
+        if (child == 0)
+            exit(0);
+        close(fd);
+        if (child > 0 && (waitpid(child, &status, 0) != child || status))
+            fail("a child has failed");
+    }
+}
+
 /* ---- the client ---- */
 
 static double ask(const char *address)
@@ -164,6 +201,8 @@ int main(int count, char **arguments)
     } else if (count == 5 && strcmp(arguments[1], "compare") != 0) {
         serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]),
               strcmp(arguments[1], "syscall") == 0);
+    } else if (count == 4 && strcmp(arguments[1], "bare") == 0) {
+        serve_bare(arguments[2], atoi(arguments[3]));
     } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
         for (int i = atoi(arguments[3]); i > 0; i--) {
             const double time = ask(arguments[2]);

@@ -56,6 +56,21 @@ print(len(spans), "spans,", len(pids), "pids of", sys.argv[2])
 sys.exit(len(spans) != int(sys.argv[2]) or len(pids) != int(sys.argv[2]))
 PY
 
+# no handler of forks runs: what the parent has served is not the child's, what the child serves is not lost
+session bare blkin:span blkin:process
+forks_at bare 7706 bare 30
+"$forks" ask 7706 30 >/dev/null
+wait "$server" || fail "bare: status $?"
+sunk bare
+"$PYTHON" - "$WORK/bare.json" <<'PY' || fail "bare: see above"
+import json, sys
+spans = json.load(open(sys.argv[1]))
+pids = {span["tags"]["lttng.vpid"] for span in spans}
+ids = {span["id"] for span in spans}
+print(len(spans), "spans of 30,", len(ids), "ids,", len(pids), "pids of 21")
+sys.exit((len(spans), len(ids), len(pids)) != (30, 30, 21))
+PY
+
 # LTTng's descriptors are nobody else's, whatever session daemons do meanwhile
 (
     for ((i = 0; ; i++)); do
