@@ -42,6 +42,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, aft
 static bool is_pending;                                  /* this child is not registered */
 static pid_t registered_parent;                          /* this process itself, where it is */
 static bool is_bare;                                     /* nor has it LTTng's locks */
+static uint32_t *commands; /* shared: only who is registered counts them */
 static uint32_t commands_at_fork;
 static struct timespec forked_at;
 static char *timeout_ms;
@@ -53,15 +54,16 @@ static void share_commands(void)
     uint32_t *word =
         mmap(NULL, sizeof(*word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    __atomic_store_n(&descriptors_commands, word == MAP_FAILED ? NULL : word, __ATOMIC_RELEASE);
+    commands = word == MAP_FAILED ? NULL : word;
+    __atomic_store_n(&descriptors_commands, commands, __ATOMIC_RELEASE);
     registered_parent = getpid();
 }
 
 /* Is what this child has of its parent as good as what it would get itself? */
 static bool parent_suffices(void)
 {
-    return descriptors_commands && getppid() == registered_parent &&
-           __atomic_load_n(descriptors_commands, __ATOMIC_ACQUIRE) == commands_at_fork &&
+    return commands && getppid() == registered_parent &&
+           __atomic_load_n(commands, __ATOMIC_ACQUIRE) == commands_at_fork &&
            descriptors_are_intact();
 }
 
@@ -78,8 +80,8 @@ static void before_fork(void)
 
     descriptors_enter();
     lttng_ust_before_fork(&saved_signals);
-    if (!is_pending && descriptors_commands)
-        commands_at_fork = __atomic_load_n(descriptors_commands, __ATOMIC_ACQUIRE);
+    if (!is_pending && commands)
+        commands_at_fork = __atomic_load_n(commands, __ATOMIC_ACQUIRE);
     errno = saved_errno;
 }
 
@@ -121,6 +123,7 @@ void lttng_ust_urcu_after_fork_child(void)
 
 static void forget_ids(void)
 {
+    descriptors_commands = NULL;
     way = FORGET_IDS_ONLY;
     if (setjmp(ids_are_forgotten) == 0)
         lttng_ust_after_fork_child(&saved_signals);
@@ -149,8 +152,8 @@ static void after_fork_child_go_on(void)
 /* LTTng's locks are as they were in the parent: nothing that takes one can be done. */
 void fork_after_bare(void)
 {
-    if (!is_pending && descriptors_commands)
-        commands_at_fork = __atomic_load_n(descriptors_commands, __ATOMIC_ACQUIRE);
+    if (!is_pending && commands)
+        commands_at_fork = __atomic_load_n(commands, __ATOMIC_ACQUIRE);
     forget_ids();
     is_pending = is_bare = true;
 }

@@ -45,7 +45,7 @@ builds() {
 emulate=(timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu)
 other=$BUILD/aarch64
 rm -rf "$other" && mkdir -p "$other/lib"
-for source in "$SRC"/libblkin/*.c; do
+for source in "$SRC"/libblkin/*.c "$SRC/tracepoints/lttng_start.c"; do
     builds $cross "$other/lib/${source##*/}.o" -c "$source"
 done
 for name in "${unit[@]}" spans nestings slow; do
