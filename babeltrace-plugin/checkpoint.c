@@ -384,7 +384,7 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
             return false;
         if (!restore(checkpoint, error))
             return false;
-        if (!options->trace)
+        if (!options->trace && !options->is_again)
             say_how_long(checkpoint);
         break;
     case CHECKPOINT_NONE:

@@ -20,6 +20,7 @@ struct checkpoint_options {
     const char *path;
     const char *trace; /* its name; NULL: a live session is read, or what is no part of another */
     bool flush;        /* nothing follows on this trace: what is open at its end is sent */
+    bool is_again;     /* the live session is read from its beginning: nothing is missed */
     int64_t period_ms; /* for a live session: how often it is written */
 };
 

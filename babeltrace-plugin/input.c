@@ -61,6 +61,8 @@ static void use_event(struct input *input, const bt_message *message)
         only_note_time(input->only, event->time_ns);
     if (decoded != DECODED)
         pass_over(input, bt_event, decoded);
+    else if (input->is_second && assembler_has_read(input->assembler, event))
+        input->counts.events--; /* in the account of the run before */
     else if (input->hold)
         hold_add(input->hold, event);
     else
@@ -142,9 +144,12 @@ static void use_discarded_events(struct input *input, const bt_message *message)
 
     if (input->only && !is_known)
         return;
-    input->counts.discarded_events += is_known ? loss.events : 1;
     loss.has_times =
         times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
+    if (input->is_second && loss.has_times &&
+        assembler_has_read_until(input->assembler, loss.end_ns))
+        return;
+    input->counts.discarded_events += is_known ? loss.events : 1;
     note_loss(input, stream, &loss);
 }
 
@@ -158,9 +163,12 @@ static void use_discarded_packets(struct input *input, const bt_message *message
 
     if (input->only)
         return;
-    input->counts.discarded_packets += is_known ? loss.packets : 1;
     loss.has_times =
         times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
+    if (input->is_second && loss.has_times &&
+        assembler_has_read_until(input->assembler, loss.end_ns))
+        return;
+    input->counts.discarded_packets += is_known ? loss.packets : 1;
     note_loss(input, stream, &loss);
 }
 

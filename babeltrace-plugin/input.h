@@ -19,6 +19,7 @@ struct input {
     /* set by who has it: what is used, and lives longer */
     struct streams *streams;
     struct assembler *assembler;
+    bool is_second;    /* a live session is read again from its beginning */
     struct hold *hold; /* between the two, of a recorded trace with a checkpoint; else NULL */
     struct only *only; /* NULL: all traces are wanted */
     void (*warn)(void *context, const char *message);

@@ -67,6 +67,7 @@ static const struct param_rule rules[] = {
     A_TEXT("checkpoint", checkpoint, NULL),
     A_TEXT("checkpoint-trace", checkpoint_trace, NULL),
     A_BOOLEAN("checkpoint-flush", checkpoint_flush, false),
+    A_BOOLEAN("checkpoint-again", checkpoint_again, false),
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
@@ -380,6 +381,8 @@ static bool fits_checkpoint(const struct params *params, struct error *error)
     else if (is_part && !params->checkpoint_trace)
         error_set(error, "checkpoint-flush and checkpoint-until are of use with "
                          "checkpoint-trace=\"NAME\" only");
+    else if (params->checkpoint_again && (!params->checkpoint || params->checkpoint_trace))
+        error_set(error, "checkpoint-again is of use with the checkpoint of a live session only");
     else
         return true;
     return false;

@@ -25,6 +25,7 @@ struct params {
     const char *checkpoint;
     const char *checkpoint_trace;
     bool checkpoint_flush;
+    bool checkpoint_again;
     int64_t checkpoint_until; /* s since 1970; 0: not given */
     const char *only_traces;
     const char *only_found;

@@ -88,6 +88,8 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "                         called NAME; without it FILE is for a live session\n"
     "  checkpoint-flush=yes   it is the last part: send what is open at its end\n"
     "                         [default: no]\n"
+    "  checkpoint-again=yes   the same live session is read again from its beginning: pass over\n"
+    "                         what the run before has read [default: no]\n"
     "  checkpoint-until=N     it was recorded until N s after 1970, also where it has nothing\n"
     "                         to tell: what has timed out by then is sent\n"
     "\n"

@@ -262,11 +262,13 @@ static bool open_checkpoint(struct sink *sink, const struct params *params, stru
         checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
                                                      .trace = params->checkpoint_trace,
                                                      .flush = params->checkpoint_flush,
+                                                     .is_again = params->checkpoint_again,
                                                      .period_ms = params->stats_period_ms},
                         &(struct checkpoint_callbacks){warn, sink}, sink->assembler, sink->join,
                         sink->hosts, error);
     if (!sink->checkpoint)
         return false;
+    sink->input.is_second = params->checkpoint_again;
     sink->hold = checkpoint_hold(sink->checkpoint);
     sink->flushes = !sink->hold || params->checkpoint_flush;
     sink->until_ns = params->checkpoint_until * 1000000000;

@@ -23,7 +23,7 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     queue_init(&assembler->idle, options->idle_timeout_ns);
     queue_init(&assembler->closing, options->end_timeout_ns);
     queue_init(&assembler->streaming, options->open_timeout_ns);
-    assembler->now_ns = INT64_MIN;
+    assembler->now_ns = assembler->read_ns = INT64_MIN;
     assembler->has_offsets = options->correct_clocks && options->wall_clock_ns;
     assembler->sink = sink;
     assembler->sink_context = context;

@@ -98,6 +98,14 @@ void assembler_tag(struct assembler *assembler, struct span *span, const char *k
 /* Adds an event, after finishing what its time shows to be over. What fails is counted. */
 void assembler_add(struct assembler *assembler, const struct event *event);
 
+/*
+ * Has the run that the restored state is of read the event already? Only where the same live
+ * session is read a second time: elsewhere clocks and numbers may have begun anew. An event of
+ * blkin.h is known by its thread's number, any other one by its time.
+ */
+bool assembler_has_read(const struct assembler *assembler, const struct event *event);
+bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns);
+
 /* Trace time has reached now_ns: finishes what is over by then. Time that goes back is ignored. */
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
 

@@ -29,6 +29,7 @@ struct assembler {
     bool has_streamed; /* any streamed span */
     bool has_original; /* any event of the original's */
     int64_t now_ns;
+    int64_t read_ns; /* until then an earlier run has read this session; INT64_MIN: none has */
     assembler_sink_fn *sink;
     void *sink_context;
     struct assembler_counts counts;

@@ -229,6 +229,7 @@ void assembler_save_live(struct assembler *assembler, struct state_writer *write
 {
     writer->serial = ++assembler->saves;
     state_put_number(writer, false);
+    state_put_signed(writer, assembler->now_ns);
     save_flags(assembler, writer);
     sources_save(assembler->sources, since_ns(assembler), writer);
     sequence_table_save(assembler->sequences, writer);
@@ -244,12 +245,18 @@ static void restore_spans(struct assembler *assembler, struct state_reader *read
     recent_restore(assembler->recent, assembler->endpoints, reader);
 }
 
+static void restore_live(struct assembler *assembler, struct state_reader *reader)
+{
+    assembler->read_ns = state_get_signed(reader);
+    restore_flags(assembler, reader);
+}
+
 void assembler_restore(struct assembler *assembler, struct state_reader *reader)
 {
     if (state_get_bool(reader))
         restore_spans(assembler, reader);
     else
-        restore_flags(assembler, reader);
+        restore_live(assembler, reader);
     sources_restore(assembler->sources, reader);
     sequence_table_restore(assembler->sequences, reader);
 }

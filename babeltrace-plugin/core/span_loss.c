@@ -75,6 +75,20 @@ void sequence_table_restore(struct sequence_table *table, struct state_reader *r
     }
 }
 
+bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns)
+{
+    return time_ns <= assembler->read_ns;
+}
+
+bool assembler_has_read(const struct assembler *assembler, const struct event *event)
+{
+    const struct place *place = place_of(assembler->sequences, event->thread);
+
+    if (event->kind < EVENT_SPAN)
+        return assembler_has_read_until(assembler, event->time_ns);
+    return place->thread == event->thread && event->sequence <= place->sequence;
+}
+
 static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
                  const struct loss_interval *interval)
 {

@@ -191,6 +191,7 @@ bool options_of_readers(const struct config *config, const struct relay_options 
     struct relay_options at = *relay;
 
     *options = (struct readers_options){
+        .is_own_relay = relay->is_own,
         .params = params_of_readers(config),
         .retry_us = (long)config_integer(config, "retry-us"),
         .flush_timeout_ms = config_integer(config, "flush-timeout-ms"),

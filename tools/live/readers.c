@@ -9,8 +9,9 @@
 #include "service/graph.h"
 #include "service/privileges.h"
 #include "service/say.h"
-#include "viewer_filter.h"
+#include "viewer.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -27,7 +28,9 @@
 #define STATS_MS       500 /* how often they write */
 #define STUCK_NS       INT64_C(5000000000)
 #define RETIRE_MS      3000
-#define END_EXTRA_MS   3000 /* besides what the delivery of the rest may take */
+#define AGAIN_MAX      3
+#define AGAIN_NS       INT64_C(30000000000) /* a reader that has lived so long may be read after */
+#define END_EXTRA_MS   3000                 /* besides what the delivery of the rest may take */
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
@@ -72,6 +75,15 @@ static bool set_spool(const struct reader *reader, bt_value *params)
     return set_text(params, "spool", path);
 }
 
+/*
+ * Our relay daemon has a session's packets until it ends: a reader reads them from the first one,
+ * and passes over what the one before it has read. Not if that kills readers.
+ */
+static bool reads_all(const struct reader *reader)
+{
+    return reader->readers->options.is_own_relay && reader->again <= AGAIN_MAX;
+}
+
 /* The sink's parameters, with what is this reader's own. NULL: out of memory. */
 static bt_value *params_of(const struct reader *reader)
 {
@@ -84,6 +96,9 @@ static bt_value *params_of(const struct reader *reader)
         set_text(params, "stats-file", path_of(reader, "json", path)) &&
         set_text(params, "checkpoint", path_of(reader, "checkpoint", path)) &&
         set_text(params, "tap", path_of(reader, "tap", path)) &&
+        bt_value_map_insert_bool_entry(params, "checkpoint-again",
+                                       reader->starts > 0 && reads_all(reader)) ==
+            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
         bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", STATS_MS) ==
             BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
         return params;
@@ -91,38 +106,29 @@ static bt_value *params_of(const struct reader *reader)
     return NULL;
 }
 
-/* What babeltrace2 is to connect to: the filter, or, where that cannot be had, the relay daemon. */
-static void filtered_url(const char *live_url, char *url, size_t size)
-{
-    const char *host = live_url + strlen("net://"), *colon = strrchr(host, ':');
-    char name[256];
-    unsigned port;
-
-    (void)snprintf(name, sizeof(name), "%.*s", (int)(colon - host), host);
-    if (viewer_filter_start(name, colon + 1, &port))
-        (void)snprintf(url, size, "net://127.0.0.1:%u", port);
-    else
-        (void)snprintf(url, size, "%s", live_url);
-}
-
 static int run_reader(void *context)
 {
     const struct reader *reader = context;
     const struct readers_options *options = &reader->readers->options;
     bt_value *params = params_of(reader);
-    char url[1024], relay[320];
+    char url[1024];
     const struct graph_spec spec = {.live_url = url,
                                     .sink_params = params,
                                     .retry_us = options->retry_us,
                                     .level = options->level};
-    int status;
+    int status, port;
 
     output_lines_in_child(&reader->lines);
     privileges_give_up();
     (void)prctl(PR_SET_NAME, "blkin-reader");
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
-    filtered_url(options->live_url, relay, sizeof(relay));
-    (void)snprintf(url, sizeof(url), "%s/host/%s/%s", relay, reader->host, reader->session);
+    port = viewer_start(options->live_url, reads_all(reader));
+    if (port == 0) {
+        fprintf(stderr, "blkin: cannot read %s: %s\n", options->live_url, strerror(errno));
+        return GRAPH_FAILED;
+    }
+    (void)snprintf(url, sizeof(url), "net://127.0.0.1:%d/host/%s/%s", port, reader->host,
+                   reader->session);
     status = params ? (int)graph_run(&spec) : GRAPH_FAILED;
     bt_value_put_ref(params);
     return status;
@@ -293,9 +299,10 @@ static void say_death(struct reader *reader, int status, uint64_t lost)
     reader->readers->killed++;
     reader->readers->lost_spans += lost;
     say(BT_LOGGING_LEVEL_WARNING,
-        "%s/%s: its reader %s, with %" PRIu64
-        " spans not delivered; it is started again, and what is recorded until it reads is lost",
-        reader->host, reader->session, how, lost);
+        "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
+        reader->host, reader->session, how, lost,
+        reads_all(reader) ? ", and reads what it has missed"
+                          : ", and what is recorded until it reads is lost");
 }
 
 static void all_have_ended(struct readers *readers)
@@ -309,8 +316,10 @@ static void reader_ended(void *context, int status)
     struct reader *reader = context;
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
+    const bool is_old = wall_clock_ns() - reader->since_ns > AGAIN_NS;
     const uint64_t lost = close_account(reader, reader->pid);
 
+    reader->again = is_old || was_ending ? 0 : reader->again + 1;
     timer_clear(readers->loop, &reader->timer);
     output_lines_close(&reader->lines);
     reader->is_attached = false;

@@ -20,6 +20,7 @@
 
 struct readers_options {
     char live_url[320];     /* net://HOST:PORT of the relay daemon */
+    bool is_own_relay;      /* started by us: it has no sessions of earlier runs */
     char folder[128];       /* the runtime folder */
     char follow[1024];      /* globs of HOST/SESSION, separated by commas */
     const bt_value *params; /* the sink's; ours from now on */
@@ -44,6 +45,7 @@ struct reader {
     bool is_used, is_own, is_listed, is_attached;
     bool is_retired; /* its session stood still: not started again */
     bool is_renewed; /* to be restarted with other parameters */
+    unsigned again;  /* how often in a row its session was read again from the beginning */
     enum reader_state state;
     struct child child;
     pid_t pid; /* of the last child, also when it has ended */
