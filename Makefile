@@ -162,7 +162,7 @@ $(provider): $(call obj,$(provider_src))
 # what `blkin run` puts into servers: over libblkin, which a program may have, too. Of that, the part that
 # watches a file is in it once more. Not fortified, as it defines what the checked headers define; with
 # -fexceptions, as threads are cancelled in the calls that it wraps.
-preload_obj := $(call obj,$(preload_src) libblkin/policy.c)
+preload_obj := $(call obj,$(preload_src) libblkin/policy.c libblkin/debug.c)
 $(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
 link_preload = $(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 $(preload): $(preload_obj) $(lib) | $(provider)

@@ -12,6 +12,7 @@
 #include "../tracepoints/lttng_start.h"
 #include "blkin.h"
 #include "clock.h"
+#include "debug.h"
 #include "sampling.h"
 #include "slow.h"
 
@@ -184,7 +185,7 @@ static void *open_file(const char *file)
     void *handle = open_with_timeout(file);
 
     if (!handle && is_debugged())
-        fprintf(stderr, "libblkin: tracing is off: %s\n", dlerror());
+        blkin_debug_say("libblkin: tracing is off: %s", dlerror());
     return handle;
 }
 
@@ -228,8 +229,8 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
         return &absent;
     if (!timeout_ms || !lttng_start_prepare(timeout_ms, true)) {
         if (is_debugged())
-            fputs("libblkin: tracing is off: this process may not start the threads of LTTng\n",
-                  stderr);
+            blkin_debug_say(
+                "libblkin: tracing is off: this process may not start the threads of LTTng");
         return &absent;
     }
     handle = chosen ? open_file(chosen) : open_default();
@@ -238,8 +239,8 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
     provider = dlsym(handle, BLKIN_PROVIDER_SYMBOL);
     if (!provider || provider->version != BLKIN_PROVIDER_VERSION) {
         if (is_debugged())
-            fprintf(stderr, "libblkin: tracing is off: %s is of another version of BlkKin\n",
-                    chosen ? chosen : PROVIDER_FILE);
+            blkin_debug_say("libblkin: tracing is off: %s is of another version of BlkKin",
+                            chosen ? chosen : PROVIDER_FILE);
         return &absent;
     }
     return provider;
@@ -250,9 +251,9 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
 static void say_if_not_registered(const struct blkin_provider *provider)
 {
     if (provider != &absent && !provider->is_registered())
-        fputs("libblkin: no LTTng session daemon has answered: nothing is recorded until one runs "
-              "that this user may use, root's or the user's own (lttng-sessiond --daemonize)\n",
-              stderr);
+        blkin_debug_say(
+            "libblkin: no LTTng session daemon has answered: nothing is recorded until one runs "
+            "that this user may use, root's or the user's own (lttng-sessiond --daemonize)");
 }
 
 static const struct blkin_provider *opened_provider; /* NULL: that was not tried yet */

@@ -5,6 +5,8 @@
  */
 #include "policy.h"
 
+#include "debug.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,8 +60,8 @@ static void take_from(struct blkin_policy_source *source, const char *where, con
     const char *wrong = source->take(text);
 
     if (wrong && (source->is_outspoken || secure_getenv("BLKIN_DEBUG")))
-        fprintf(stderr, "libblkin: %s: \"%s\" is not %s, in less than %d bytes\n", where, wrong,
-                source->expected, BLKIN_POLICY_TEXT_MAX);
+        blkin_debug_say("libblkin: %s: \"%s\" is not %s, in less than %d bytes", where, wrong,
+                        source->expected, BLKIN_POLICY_TEXT_MAX);
 }
 
 static bool read_text(int fd, char *text, size_t size, bool has_lines)

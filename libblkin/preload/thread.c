@@ -5,6 +5,7 @@
  */
 #include "thread.h"
 
+#include "../debug.h"
 #include "interaction.h"
 #include "key.h"
 
@@ -74,10 +75,7 @@ void thread_print_counts(void)
         length +=
             (size_t)snprintf(text + length, sizeof(text) - length, " %s %llu", names[i],
                              (unsigned long long)__atomic_load_n(&counts[i], __ATOMIC_RELAXED));
-    if (length < sizeof(text) - 1) {
-        text[length++] = '\n';
-        (void)syscall(SYS_write, STDERR_FILENO, text, length);
-    }
+    blkin_debug_say("%s", text);
 }
 
 /* ---- threads ---- */

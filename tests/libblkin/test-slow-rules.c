@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "../../libblkin/debug.c"
 #include "../../libblkin/policy.c"
 #include "../../libblkin/slow_rules.c"
 

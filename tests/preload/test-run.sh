@@ -201,6 +201,21 @@ if [ -e static ]; then
     doctor $static program.preloaded bad "*is linked statically*"
 fi
 
+# ---- the standard error may be the program's client
+
+"$PYTHON" - "$library" <<'PY' || fail "a client gets what is for people"
+import os, socket, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+ours = socket.create_connection(listener.getsockname())
+theirs = listener.accept()[0]
+environment = dict(os.environ, LD_PRELOAD=sys.argv[1], BLKIN_RUN="usage=9", BLKIN_DEBUG="1")
+subprocess.run(["true"], env=environment, stderr=theirs)
+theirs.close()
+got = ours.recv(1000)
+told = subprocess.run(["true"], env=environment, stderr=subprocess.PIPE).stderr
+sys.exit(got != b"" or b'"usage=9"' not in told)
+PY
+
 # ---- without the library
 
 mkdir -p "elsewhere/bin" && cp "$blkin" elsewhere/bin/
