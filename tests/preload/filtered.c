@@ -18,10 +18,10 @@
 
 #define OUT 8
 
-static const int allowed[] = {SYS_read,          SYS_write,  SYS_recvfrom,     SYS_sendto,
-                              SYS_close,         SYS_exit,   SYS_futex,        SYS_exit_group,
-                              SYS_wait4,         SYS_munmap, SYS_rt_sigreturn, SYS_madvise,
-                              SYS_rt_sigprocmask};
+static const int allowed[] = {SYS_read,           SYS_write,  SYS_recvfrom,     SYS_sendto,
+                              SYS_close,          SYS_exit,   SYS_futex,        SYS_exit_group,
+                              SYS_wait4,          SYS_munmap, SYS_rt_sigreturn, SYS_madvise,
+                              SYS_rt_sigprocmask, SYS_accept};
 #define ALLOWED (sizeof(allowed) / sizeof(*allowed))
 
 static const char *action, *how, *port;
@@ -75,17 +75,22 @@ static void serve(int fd)
 
 static void *serve_all(void *first)
 {
-    const int fd = accept(listener, NULL, NULL);
-    int count = 0;
+    const bool is_for_all = strcmp(how, "prctl") != 0;
+    int fd = -1, count = 0;
     char byte;
 
+    /* LTTng is loaded where a server first waits: a filter that holds for its threads must come
+     * before */
+    if (!is_for_all)
+        fd = accept(listener, NULL, NULL);
     for (; count < (first ? 1 : 0); count++)
         serve(fd);
-    if (strcmp(how, "prctl") == 0) {
-        install();
-    } else {
+    if (is_for_all) {
         pthread_barrier_wait(&served_one);
         pthread_barrier_wait(&filtered);
+        fd = accept(listener, NULL, NULL);
+    } else {
+        install();
     }
     for (; count < 3; count++)
         serve(fd);
