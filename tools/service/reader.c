@@ -25,9 +25,9 @@
 
 /* These are the service's own. */
 static const char *const not_passed[] = {
-    "prometheus-listen", "stats-file",       "stats-period-ms", "checkpoint",
-    "checkpoint-trace",  "checkpoint-flush", "checkpoint-again", "on-full",         "tap",
-    "only-traces",       "only-found"};
+    "prometheus-listen", "stats-file",       "stats-period-ms", "checkpoint", "checkpoint-trace",
+    "checkpoint-flush",  "checkpoint-again", "on-full",         "tap",        "only-traces",
+    "only-found"};
 
 static bt_value_map_foreach_entry_func_status pass(const char *key, bt_value *value, void *context)
 {

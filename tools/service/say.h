@@ -22,7 +22,8 @@ __attribute__((format(printf, 2, 3))) void say(bt_logging_level level, const cha
 void say_line(const char *source, const char *line);
 
 /* [{"time": ..., "count": ..., "text": ...}], the oldest first. Of lines that differ only in words
- * that have a digit in them, the last one is there, and how many there were. NULL: out of memory. */
+ * that have a digit in them, the last one is there, and how many there were. NULL: out of memory.
+ */
 json_t *say_last(void);
 
 /* "2026-11-21T11:33:27.981Z"; null if it is 0. NULL: out of memory. */
