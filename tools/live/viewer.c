@@ -7,6 +7,7 @@
 #include "viewer.h"
 
 #include <arpa/inet.h>
+#include <babeltrace2/babeltrace.h>
 #include <endian.h>
 #include <errno.h>
 #include <netdb.h>
@@ -67,6 +68,7 @@ struct session {
 struct viewer {
     int listener, reader, relay;
     bool is_from_beginning, has_offset;
+    bool has_flags;    /* babeltrace2 (since 2.1) takes the flag from a beacon, too */
     int64_t offset_ns; /* how far the trace's clock is behind ours, at the least */
     int64_t asked_ns;  /* no time up to this one has streams that babeltrace2 does not know */
     struct session sessions[SESSIONS_MAX];
@@ -317,7 +319,7 @@ static int64_t due_ns(struct viewer *viewer, uint64_t time, int64_t now)
 }
 
 /*
- * babeltrace2 asks for new streams only with a packet. Where there is none, a beacon becomes an
+ * babeltrace2 2.0 asks for new streams only with a packet. Where there is none, a beacon becomes an
  * empty packet: the header of the stream's last one, with the beacon's time.
  */
 static void make_packet(struct stream *stream, struct index_reply *reply)
@@ -366,7 +368,7 @@ static bool give_index(struct viewer *viewer, const unsigned char *request, size
     }
     stream->is_held = false;
     if (has_new_streams(viewer)) {
-        if (be32toh(reply.status) == INDEX_INACTIVE && stream->has_header)
+        if (be32toh(reply.status) == INDEX_INACTIVE && stream->has_header && !viewer->has_flags)
             make_packet(stream, &reply);
         reply.flags |= htobe32(FLAG_NEW_STREAM);
     }
@@ -546,8 +548,12 @@ int viewer_start(const char *live_url, bool from_beginning)
 
     if (!viewer)
         return 0;
-    *viewer = (struct viewer){
-        .is_from_beginning = from_beginning, .reader = -1, .listener = -1, .asked_ns = now_ns()};
+    *viewer =
+        (struct viewer){.is_from_beginning = from_beginning,
+                        .reader = -1,
+                        .listener = -1,
+                        .asked_ns = now_ns(),
+                        .has_flags = bt_version_get_major() > 2 || bt_version_get_minor() > 0};
     viewer->relay = connect_to(live_url);
     if (viewer->relay >= 0)
         viewer->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
