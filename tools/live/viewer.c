@@ -431,16 +431,27 @@ static bool pass_metadata(const struct viewer *viewer)
            pass(viewer, number_at(head + 8) == STATUS_OK ? long_at(head) : 0);
 }
 
-/* Later versions have longer replies: the relay daemon answers as the older one of the two does. */
-static bool connect_viewer(const struct viewer *viewer, unsigned char *request, size_t size)
+static void limit_minor(unsigned char *version)
 {
     const uint32_t minor = htobe32(4);
 
+    if (number_at(version + 12) > 4)
+        memcpy(version + 12, &minor, sizeof(minor));
+}
+
+/* Later versions have longer replies. Each side speaks as the older one of the two does, by what
+ * the other one tells: LTTng 2.16 tells its own version in the reply. */
+static bool connect_viewer(const struct viewer *viewer, unsigned char *request, size_t size)
+{
+    unsigned char reply[20];
+
     if (size < 20)
         return false;
-    if (number_at(request + 12) > 4)
-        memcpy(request + 12, &minor, sizeof(minor));
-    return ask(viewer, CMD_CONNECT, request, size) && pass(viewer, 20);
+    limit_minor(request);
+    if (!ask(viewer, CMD_CONNECT, request, size) || !get(viewer->relay, reply, sizeof(reply)))
+        return false;
+    limit_minor(reply);
+    return put(viewer->reader, reply, sizeof(reply));
 }
 
 static bool serve(struct viewer *viewer)
