@@ -174,7 +174,10 @@ void blkin_init_thread(void)
 static const uint32_t is_process = 1;
 const uint32_t *blkin_process_mark_ = &is_process;
 
-/* The kernel fills the mark's page with zeros in a child that does not share this memory. */
+/*
+ * The kernel fills the mark's page with zeros in a child that does not share this memory. The page
+ * stays: threads may look at it to the very end of the process.
+ */
 static void make_mark(void)
 {
     const size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -214,13 +217,4 @@ __attribute__((constructor)) static void follow_forks(void)
 {
     make_mark();
     (void)pthread_atfork(NULL, NULL, after_fork);
-}
-
-__attribute__((destructor)) static void drop_mark(void)
-{
-    const void *page = blkin_process_mark_;
-
-    blkin_process_mark_ = &is_process;
-    if (page != &is_process)
-        (void)munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
 }

@@ -5,9 +5,9 @@
  *     sampling first            prints "recorded" or "not recorded", of the first root span
  *     sampling until recorded   makes root spans until one is recorded (or: not recorded)
  *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
- *     sampling cancelled FILE   a thread is cancelled while it reads the policy's FILE: who comes
- * then? sampling shares           records one trace per policy sampling severities       records a
- * span with an annotation of each severity
+ *     sampling cancelled FILE   a thread is cancelled while it reads the policy's FILE
+ *     sampling shares           records one trace per policy
+ *     sampling severities       records a span with an annotation of each severity
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -10,6 +10,7 @@ set -u
 BLKIN=${BLKIN-$BUILD/bin/blkin}
 private_begin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+hub_port='' page_port='' other_port=''
 free_port hub_port
 free_port page_port
 free_port other_port
