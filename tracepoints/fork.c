@@ -106,8 +106,7 @@ static enum { AS_LTTNG_DOES, FORGET_IDS_ONLY, KEEP_THREADS } way;
 static jmp_buf ids_are_forgotten;
 static void (*forget_other_threads)(void);
 
-__attribute__((visibility("default"))) void lttng_ust_urcu_after_fork_child(void);
-void lttng_ust_urcu_after_fork_child(void)
+__attribute__((visibility("default"))) void lttng_ust_urcu_after_fork_child(void)
 {
     switch (way) {
     case FORGET_IDS_ONLY:

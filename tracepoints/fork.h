@@ -14,6 +14,6 @@ bool fork_register(bool may_wait);
 bool fork_is_registered(void);
 void fork_after_bare(void);
 
-extern const struct blkin_provider blkin_lttng_provider;
+extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
 
 #endif

@@ -58,7 +58,6 @@ static bool follow_forks(bool at_once, char *timeout_ms)
     return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) && fork_follow(at_once, timeout_ms);
 }
 
-BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
 const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin =

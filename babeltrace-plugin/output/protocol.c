@@ -11,8 +11,10 @@
 char protocol_first_byte(struct text body)
 {
     for (size_t i = 0; i < body.length; i++) {
-        if (!memchr(" \t\r\n", body.data[i], 4))
-            return body.data[i];
+        const char c = body.data[i];
+
+        if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+            return c;
     }
     return 0;
 }
