@@ -588,7 +588,7 @@ $(BUILD)/fuzz/fuzz-pick: $(addprefix tools/record/,packets.c pick.c ring.c)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: tests/fuzz/ctf_streams.h $(wildcard tools/record/*.h)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags += -Itools -DWINDOW_BYTES=512 -DALARM_BYTES=256 \
 	-DPROCESSES=8
-protocol_src := $(patsubst %,babeltrace-plugin/output/%.c,json otlp protobuf protocol tag_keys utf8 zipkin_json)
+protocol_src := $(patsubst %,babeltrace-plugin/output/%.c,json otlp protobuf protocol resource tag_keys utf8 zipkin_json)
 $(BUILD)/fuzz/fuzz-json $(BUILD)/fuzz/fuzz-otlp: tests/fuzz/fuzz_span.h babeltrace-plugin/core/span.c $(protocol_src)
 $(BUILD)/fuzz/fuzz-otlp: babeltrace-plugin/output/body.c
 $(BUILD)/fuzz/fuzz-otlp: included = %/otlp.c
@@ -607,8 +607,8 @@ $(BUILD)/fuzz/fuzz-ctf: fuzz_pkgs = $(plugin_pkgs)
 $(BUILD)/fuzz/fuzz-decode: $(addprefix babeltrace-plugin/,decode.c streams.c only.c only_found.c \
 	core/packed.c core/table.c)
 $(BUILD)/fuzz/fuzz-decode: fuzz_pkgs = babeltrace2 liburcu
-$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) babeltrace-plugin/analysis/host_view.c $(addprefix babeltrace-plugin/output/,json.c otlp.c \
-	otlp_decode.c otlp_decode_span.c protobuf.c tag_keys.c utf8.c)
+$(BUILD)/fuzz/fuzz-otlp-decode: $(core_src) babeltrace-plugin/analysis/host_view.c $(protocol_src) \
+	$(addprefix babeltrace-plugin/output/,otlp_decode.c otlp_decode_span.c)
 $(BUILD)/fuzz/fuzz-only: $(addprefix babeltrace-plugin/,only.c only_found.c core/table.c)
 $(BUILD)/fuzz/fuzz-join: $(addprefix babeltrace-plugin/core/,join.c span.c table.c)
 $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu

@@ -1,7 +1,7 @@
 /*
  * The order in which the spans of a batch are sent.
  *
- * Endpoints are numbered as they come, and spans sorted by counting the numbers; then the same with
+ * Resources are numbered as they come, and spans sorted by counting the numbers; then the same with
  * keys. As a sort keeps the order of equals, the last one is what counts most.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -9,6 +9,7 @@
 #include "queue.h"
 
 #include "../core/hash.h"
+#include "resource.h"
 
 /* Of each span, all in one block of memory. */
 struct arranging {
@@ -127,14 +128,22 @@ static void keep_order(struct batch *batch, const struct arranging *arranging, u
     batch->keys = keys;
 }
 
-static bool sort_by_endpoint(struct arranging *arranging, struct batch *batch)
+/* Two resources of one value would be sent in turns: right, but longer. */
+static uint64_t value_of_resource(const struct span *span)
+{
+    const struct resource resource = resource_of(span);
+
+    return resource_hash(0, &resource);
+}
+
+static bool sort_by_resource(struct arranging *arranging, struct batch *batch)
 {
     struct batch_place place = {0};
 
     for (uint32_t i = 0; i < arranging->count; i++) {
         arranging->from[i] = i;
         arranging->offsets[i] = (uint32_t)place.offset;
-        arranging->values[i] = (uintptr_t)batch_span(batch, &place)->endpoint;
+        arranging->values[i] = value_of_resource(batch_span(batch, &place));
     }
     return sort(arranging);
 }
@@ -156,7 +165,7 @@ void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32
 
     if (batch->ordered || batch->count < 2 || !prepare(&arranging, batch->count))
         return;
-    is_sorted = sort_by_endpoint(&arranging, batch);
+    is_sorted = sort_by_resource(&arranging, batch);
     if (key)
         is_sorted |= sort_by_key(&arranging, batch, key, context);
     if (is_sorted)

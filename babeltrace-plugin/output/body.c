@@ -18,7 +18,7 @@ void body_reset(struct body *body)
 {
     body->buffer.length = 0;
     body->count = 0;
-    body->last = NULL;
+    body->group = 0;
 }
 
 static bool reserve_start(struct body *body)
@@ -58,24 +58,25 @@ static bool begin_span(struct body *body, const struct encoder *encoder)
 bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut)
 {
     const size_t before = body->buffer.length;
+    uint64_t group = body->group;
     size_t start;
 
     if (!begin_span(body, encoder))
         return false;
     start = body->buffer.length;
-    if (!encoder->encode(encoder, &body->buffer, span, body->last, cut) ||
+    if (!encoder->encode(encoder, &body->buffer, span, &group, cut) ||
         !buffer_reserve(&body->buffer, encoder->close.length)) {
         body->buffer.length = before;
         return false;
     }
     body->starts[body->count++] = (uint32_t)start;
-    body->last = span->endpoint;
+    body->group = group;
     return true;
 }
 
 void body_divide(struct body *body)
 {
-    body->last = NULL;
+    body->group = 0;
 }
 
 struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i)
@@ -112,7 +113,7 @@ bool body_copy(struct body *to, const struct body *from, const struct encoder *e
 void body_remove_last(struct body *body, const struct encoder *encoder)
 {
     body->buffer.length = body->starts[--body->count] - encoder->separator.length;
-    body->last = NULL;
+    body->group = 0;
 }
 
 char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length)

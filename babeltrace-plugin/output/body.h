@@ -16,7 +16,7 @@ struct body {
     uint32_t *starts;     /* where each unit begins */
     uint32_t count;
     uint32_t starts_capacity;
-    const struct endpoint *last; /* the endpoint that the next unit may share */
+    uint64_t group; /* that the next unit may share: see encoder.h */
 };
 
 /* Frees what is in it: zeros are an empty one. */

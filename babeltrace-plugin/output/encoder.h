@@ -3,8 +3,8 @@
  *
  * Any run of units of a body is a batch once it is framed. That is what splitting one after a
  * refusal relies on, and the spool. With most encoders a batch is open, then units with a separator
- * between each two, then close. With one that has frame(), neighbours share what is said of their
- * endpoint.
+ * between each two, then close. With one that has frame(), neighbours of one group share what is
+ * said of their resource: see resource.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,13 +37,14 @@ struct encoder {
     struct text close; /* likewise */
 
     /*
-     * Appends the span's unit. `before` is the endpoint of the unit before, NULL: this one is to
-     * share nothing with it. *cut tells whether parts of it were left out: see LIMIT_SPAN. Returns
-     * false, buffer unchanged, if the buffer has no room. An endpoint must not change, nor may
-     * another one get its address, while the encoder lives.
+     * Appends the span's unit. *group is the group of the unit before, 0 where this unit shares
+     * nothing with that one; then it is the group of this unit. *cut tells whether parts of the
+     * span were left out: see LIMIT_SPAN. Returns false, buffer and *group unchanged, if the buffer
+     * has no room. An endpoint must not change, nor may another one get its address, while the
+     * encoder lives.
      */
     bool (*encode)(struct encoder *encoder, struct buffer *buffer, const struct span *span,
-                   const struct endpoint *before, bool *cut);
+                   uint64_t *group, bool *cut);
 
     /*
      * Makes the units from first up to, not including, end a batch by themselves: starts[] is where

@@ -1,9 +1,9 @@
 /*
  * The OTLP encoder: an ExportTraceServiceRequest (opentelemetry-proto 1.x), in protobuf.
  *
- * Spans of one endpoint in a row share a ResourceSpans and what it says of the endpoint. The first
- * of them, as a unit of a body, begins with the head of that group; the next ones are fields of the
- * ScopeSpans that it has left open. The lengths of both are written when it is known where a batch
+ * Spans of one resource in a row are a group: they share a ResourceSpans. The first of them, as a
+ * unit of a body, begins with the head of that group; the next ones are fields of the ScopeSpans
+ * that it has left open. The lengths of both are written when it is known where a batch
  * ends, see frame(): they have four bytes each for that. Whatever comes first in a batch begins a
  * group, if need be with a copy of its group's head over what was sent before it.
  *
@@ -17,6 +17,7 @@
 #include "protobuf.h"
 #include "protobuf_read.h"
 #include "protocol.h"
+#include "resource.h"
 #include "tag_keys.h"
 
 #include <assert.h>
@@ -75,9 +76,10 @@
 #define HEADS_LOG2 6
 #define HEADS      (1U << HEADS_LOG2)
 
-/* The head of a group is made once for an endpoint and copied from then on. */
+/* The head of a group is made once for a resource and copied from then on. */
 struct head {
-    const struct endpoint *of;
+    struct resource of; /* its texts are in data, behind the head */
+    uint64_t number;    /* of the group; 0: none is made */
     char *data;
     size_t length;
     size_t capacity;
@@ -87,12 +89,14 @@ struct head {
 struct otlp {
     struct encoder base;
     uint64_t seed;
-    struct head heads[HEADS]; /* by address; the newer one takes the place */
+    struct head heads[HEADS]; /* by hash; the newer one takes the place */
+    uint64_t groups;          /* that heads were made for */
 };
 
 /* One span on its way. */
 struct writing {
     const struct span *span;
+    const struct resource *resource;
     char *start;
     const struct span_entry *error; /* the tag that becomes the status */
     uint32_t events;
@@ -190,11 +194,6 @@ static char *put_true(char *begin, struct writing *writing, struct text key)
 
 /* ---- the head of a group --------------------------------------------------------------------- */
 
-static struct text address_of(const struct endpoint *endpoint)
-{
-    return text_of(endpoint->ipv4[0] ? endpoint->ipv4 : endpoint->ipv6);
-}
-
 /* An array of one text. */
 static char *write_addresses(char *begin, struct text address, bool *cut)
 {
@@ -212,35 +211,37 @@ static char *write_addresses(char *begin, struct text address, bool *cut)
     return pb_end(begin + 1, end);
 }
 
-static char *write_resource(char *at, const struct endpoint *endpoint, bool *cut)
+static char *write_resource_text(char *begin, const char *key, struct text value, bool *cut)
+{
+    char *at;
+
+    if (!value.length)
+        return begin;
+    at = begin_single(begin, RESOURCE_ATTRIBUTE, text_of(key));
+    return pb_end(begin + 1, put_text_value(at, value, LIMIT_NAME, cut));
+}
+
+static char *write_resource(char *at, const struct resource *resource, bool *cut)
 {
     char *const length = at + 1;
-    char *begin;
 
     *at = RESOURCE;
     at += 2;
-    if (endpoint->service.length) {
-        begin = at;
-        at = begin_single(begin, RESOURCE_ATTRIBUTE, text_of("service.name"));
-        at = pb_end(begin + 1, put_text_value(at, endpoint->service, LIMIT_NAME, cut));
-    }
-    if (address_of(endpoint).length)
-        at = write_addresses(at, address_of(endpoint), cut);
-    if (endpoint->port) {
-        begin = at;
-        at = begin_single(begin, RESOURCE_ATTRIBUTE, text_of("network.local.port"));
-        at = pb_end(begin + 1, put_integer_value(at, endpoint->port));
-    }
+    at = write_resource_text(at, "service.name", resource->service, cut);
+    at = write_resource_text(at, "service.version", resource->version, cut);
+    at = write_resource_text(at, "host.name", resource->host, cut);
+    if (resource->ip.length)
+        at = write_addresses(at, resource->ip, cut);
     return pb_end(length, at);
 }
 
-static char *write_head(char *at, const struct endpoint *endpoint, bool *cut)
+static char *write_head(char *at, const struct resource *resource, bool *cut)
 {
     static const char name[] = "blkin", version[] = BLKIN_RELEASE;
     char *length;
 
     *at = RESOURCE_SPANS;
-    at = write_resource(at + 1 + PB_PADDED, endpoint, cut);
+    at = write_resource(at + 1 + PB_PADDED, resource, cut);
     *at = SCOPE_SPANS;
     at += 1 + PB_PADDED;
     *at = SCOPE;
@@ -250,33 +251,57 @@ static char *write_head(char *at, const struct endpoint *endpoint, bool *cut)
     return pb_end(length, at);
 }
 
-static size_t head_size_limit(const struct endpoint *endpoint)
+static size_t head_size_limit(const struct resource *resource)
 {
-    return 512 + PB_TEXT_MAX(smaller(endpoint->service.length, LIMIT_NAME));
+    return 512 + PB_TEXT_MAX(smaller(resource->service.length, LIMIT_NAME)) +
+           PB_TEXT_MAX(smaller(resource->version.length, LIMIT_NAME)) +
+           PB_TEXT_MAX(smaller(resource->host.length, LIMIT_NAME));
 }
 
-/* Returns NULL when out of memory. */
-static const struct head *head_of(struct otlp *otlp, const struct endpoint *endpoint)
+/* Copies the text to *at, and *at behind it. */
+static struct text keep_text(char **at, struct text text)
 {
-    /* the upper bits of the product: the lower ones of an address are mostly the same */
-    const uint64_t spread = (uint64_t)(uintptr_t)endpoint * UINT64_C(0x9e3779b97f4a7c15);
-    struct head *head = &otlp->heads[spread >> (64 - HEADS_LOG2)];
-    const size_t needed = head_size_limit(endpoint);
-    bool cut = false;
+    const struct text kept = {*at, text.length};
 
-    if (head->of == endpoint)
-        return head;
+    *at = text_copy(*at, text);
+    return kept;
+}
+
+static bool make_head(struct otlp *otlp, struct head *head, const struct resource *resource)
+{
+    const size_t needed = head_size_limit(resource) + resource->service.length +
+                          resource->version.length + resource->host.length + resource->ip.length;
+    char *at;
+
     if (head->capacity < needed) {
         char *data = realloc(head->data, needed);
 
         if (!data)
-            return NULL;
+            return false;
         head->data = data;
         head->capacity = needed;
     }
-    head->length = (size_t)(write_head(head->data, endpoint, &cut) - head->data);
-    head->of = endpoint;
-    return head;
+    head->cut = false;
+    at = write_head(head->data, resource, &head->cut);
+    head->length = (size_t)(at - head->data);
+    head->of.service = keep_text(&at, resource->service);
+    head->of.version = keep_text(&at, resource->version);
+    head->of.host = keep_text(&at, resource->host);
+    head->of.ip = keep_text(&at, resource->ip);
+    head->number = ++otlp->groups;
+    return true;
+}
+
+/* Returns NULL when out of memory. */
+static const struct head *head_of(struct otlp *otlp, const struct resource *resource)
+{
+    const uint64_t hash = resource_hash(otlp->seed, resource);
+    struct head *head = &otlp->heads[hash >> (64 - HEADS_LOG2)];
+
+    if (head->number && resource_equal(&head->of, resource))
+        return head;
+    head->number = 0;
+    return make_head(otlp, head, resource) ? head : NULL;
 }
 
 /* ---- a span ---------------------------------------------------------------------------------- */
@@ -325,6 +350,30 @@ static char *write_flags(char *at, const struct span *span)
     return pb_put_fixed32(at, is_remote ? FLAGS | FLAG_IS_REMOTE : FLAGS);
 }
 
+static char *write_address(char *at, struct writing *writing, const struct endpoint *of,
+                           const char *address, const char *port)
+{
+    if (endpoint_address(of).length)
+        at = put_text_attribute(at, writing, text_of(address), endpoint_address(of));
+    return of->port ? put_integer_attribute(at, writing, text_of(port), of->port) : at;
+}
+
+/* The addresses of the client and of the server, unless the program itself has told them. */
+static char *write_logical_addresses(char *at, struct writing *writing)
+{
+    const struct span *span = writing->span;
+    const struct endpoint *const server = span->kind == SPAN_SERVER ? span->endpoint : span->remote;
+    const struct endpoint *const client = span->kind == SPAN_SERVER ? span->remote : NULL;
+
+    if (span->kind == SPAN_LOCAL || writing->resource->has_logical_address)
+        return at;
+    if (server)
+        at = write_address(at, writing, server, "server.address", "server.port");
+    if (client)
+        at = write_address(at, writing, client, "client.address", "client.port");
+    return at;
+}
+
 /* What the span is, besides what the trace tells of it: first, so that a tag of the trace that is
  * called alike gets another name. */
 static char *write_own_attributes(char *at, struct writing *writing)
@@ -335,20 +384,18 @@ static char *write_own_attributes(char *at, struct writing *writing)
         at = put_true(at, writing, text_of("blkin.debug"));
     if (writing->span->shared)
         at = put_true(at, writing, text_of("blkin.shared"));
-    if (!remote)
-        return at;
-    if (remote->service.length) {
+    at = write_address(at, writing, writing->span->endpoint, "network.local.address",
+                       "network.local.port");
+    if (remote && remote->service.length) {
         char *const begin = at;
 
         at = begin_attribute(begin, writing, text_of("peer.service"));
         at = put_text_value(at, remote->service, LIMIT_NAME, &writing->cut);
         at = end_attribute(begin, at, writing);
     }
-    if (address_of(remote).length)
-        at = put_text_attribute(at, writing, text_of("network.peer.address"), address_of(remote));
-    if (remote->port)
-        at = put_integer_attribute(at, writing, text_of("network.peer.port"), remote->port);
-    return at;
+    if (remote)
+        at = write_address(at, writing, remote, "network.peer.address", "network.peer.port");
+    return write_logical_addresses(at, writing);
 }
 
 static bool has_room(const struct writing *writing, const char *at)
@@ -408,6 +455,8 @@ static char *write_tag(char *at, struct writing *writing, const struct span_entr
     /* receivers refuse an attribute without a key */
     const struct text key = given.length ? given : text_of("unnamed");
 
+    if (entry == writing->resource->tags[0] || entry == writing->resource->tags[1])
+        return at;
     if (entry->type != SPAN_LINK && !writing->error && text_is(key, "error")) {
         writing->error = entry;
         return at;
@@ -514,32 +563,33 @@ static size_t size_limit(const struct span *span)
         span->remote ? PB_TEXT_MAX(smaller(span->remote->service.length, LIMIT_NAME)) : 0;
 
     static_assert(3 * sizeof(struct span_entry) >= 64, "the header makes room for the rest");
-    return 768 + remote + PB_TEXT_MAX(smaller(span->name_length, LIMIT_NAME)) +
+    return 1280 + remote + PB_TEXT_MAX(smaller(span->name_length, LIMIT_NAME)) +
            smaller(PB_TEXT_MAX(span->log_length - span->first_entry), LIMIT_SPAN + 3 * entry);
 }
 
 static bool encode(struct encoder *encoder, struct buffer *buffer, const struct span *span,
-                   const struct endpoint *before, bool *cut)
+                   uint64_t *group, bool *cut)
 {
     struct otlp *otlp = (struct otlp *)encoder;
-    const struct head *head = NULL;
+    const struct resource resource = resource_of(span);
+    const struct head *const head = head_of(otlp, &resource);
     struct tag_keys keys; /* large, and not to be cleared for each span */
-    struct writing writing = {.span = span, .keys = &keys};
+    struct writing writing = {.span = span, .resource = &resource, .keys = &keys};
     char *at;
 
-    if (span->endpoint != before && !(head = head_of(otlp, span->endpoint)))
-        return false;
-    if (!buffer_reserve(buffer, size_limit(span) + (head ? head->length : 0)))
+    if (!head || !buffer_reserve(buffer, size_limit(span) + head->length))
         return false;
     keys.count = 0;
     keys.seed = otlp->seed;
     at = buffer->data + buffer->length;
-    if (head)
+    if (!group || *group != head->number)
         at = text_copy(at, (struct text){head->data, head->length});
     writing.start = at;
     at = write_span(at, &writing);
     buffer->length = (size_t)(at - buffer->data);
-    *cut = writing.cut || span->endpoint->service.length > LIMIT_NAME;
+    *cut = writing.cut || head->cut;
+    if (group)
+        *group = head->number;
     return true;
 }
 

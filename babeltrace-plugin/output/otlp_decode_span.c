@@ -7,6 +7,7 @@
 
 #include "encoder.h"
 #include "otlp_fields.h"
+#include "resource.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -195,27 +196,67 @@ bool otlp_resource_attribute(struct text resource, struct text key, char *value,
 /* ---- the whole span: what does not fit into its log is left out -------------------------------
  */
 
-struct filling {
-    struct span *whole;
-    struct text peer_service, peer_address; /* of the remote endpoint */
-    int64_t peer_port;
+struct address {
+    struct text address;
+    int64_t port;
 };
 
-/* What becomes the remote endpoint is no tag. */
-static bool take_peer(struct filling *filling, struct text key, struct text value)
+struct filling {
+    struct span *whole;
+    bool is_ours; /* written by our encoder: what it made of the span is undone */
+    struct text peer_service;
+    struct address peer, local;
+};
+
+/* Takes an attribute PREFIX.address or PREFIX.port. */
+static bool take_address(struct address *taken, const char *prefix, struct text key,
+                         struct text value)
 {
+    const size_t length = strlen(prefix);
     struct pb_member field;
 
-    if (text_is(key, "peer.service"))
-        filling->peer_service = otlp_find(value, OTLP_VALUE_STRING);
-    else if (text_is(key, "network.peer.address"))
-        filling->peer_address = otlp_find(value, OTLP_VALUE_STRING);
-    else if (text_is(key, "network.peer.port") && value_field(value, &field) &&
-             field.tag == OTLP_VALUE_INT)
-        filling->peer_port = (int64_t)field.value;
+    if (key.length <= length || memcmp(key.data, prefix, length) != 0)
+        return false;
+    key = (struct text){key.data + length, key.length - length};
+    if (text_is(key, ".address"))
+        taken->address = otlp_find(value, OTLP_VALUE_STRING);
+    else if (text_is(key, ".port") && value_field(value, &field) && field.tag == OTLP_VALUE_INT)
+        taken->port = (int64_t)field.value;
     else
         return false;
     return true;
+}
+
+/* What becomes an endpoint is no tag. */
+static bool take_peer(struct filling *filling, struct text key, struct text value)
+{
+    if (!text_is(key, "peer.service"))
+        return take_address(&filling->peer, "network.peer", key, value) ||
+               take_address(&filling->local, "network.local", key, value);
+    filling->peer_service = otlp_find(value, OTLP_VALUE_STRING);
+    return true;
+}
+
+/* Of our own spans: what the encoder has written besides the tags. The addresses of client and
+ * server follow those of the endpoints, unless the program gave other ones. */
+static bool take_own(struct filling *filling, struct text key, struct text value)
+{
+    const bool is_server = filling->whole->kind == SPAN_SERVER;
+    struct address address = {.port = 0};
+    const struct address *same;
+
+    if (text_is(key, "blkin.debug") || text_is(key, "blkin.shared")) {
+        *(text_is(key, "blkin.debug") ? &filling->whole->debug : &filling->whole->shared) = true;
+        return true;
+    }
+    if (take_address(&address, "server", key, value))
+        same = is_server ? &filling->local : &filling->peer;
+    else if (take_address(&address, "client", key, value))
+        same = &filling->peer;
+    else
+        return false;
+    return address.address.length ? text_equal(address.address, same->address)
+                                  : address.port == same->port;
 }
 
 static void add_tag(struct filling *filling, struct text key, struct text value)
@@ -238,6 +279,11 @@ static void add_text_tag(struct filling *filling, const char *key, struct text v
         (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of(key), value, 0);
 }
 
+static struct text name_of_resource_tag(const struct filling *filling, struct text key)
+{
+    return filling->is_ours && text_is(key, "host.name") ? text_of(RESOURCE_HOST_TAG) : key;
+}
+
 /* Of the resource: what the local endpoint does not say already. */
 static void add_resource(struct filling *filling, struct text resource)
 {
@@ -251,7 +297,8 @@ static void add_resource(struct filling *filling, struct text resource)
             continue;
         key = otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY);
         if (!text_is(key, "service.name") && !text_is(key, "host.ip"))
-            add_tag(filling, key, otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE));
+            add_tag(filling, name_of_resource_tag(filling, key),
+                    otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE));
     }
 }
 
@@ -259,7 +306,7 @@ static void add_scope(struct filling *filling, struct text scope)
 {
     const struct text name = otlp_find(scope, OTLP_SCOPE_NAME);
 
-    if (text_is(name, "blkin"))
+    if (filling->is_ours)
         return;
     add_text_tag(filling, "otel.scope.name", name);
     add_text_tag(filling, "otel.scope.version", otlp_find(scope, OTLP_SCOPE_VERSION));
@@ -310,7 +357,7 @@ static void add_field(struct filling *filling, const struct pb_member *field)
     case OTLP_SPAN_ATTRIBUTE:
         key = otlp_find(pb_text(field), OTLP_ATTRIBUTE_KEY);
         value = otlp_find(pb_text(field), OTLP_ATTRIBUTE_VALUE);
-        if (!take_peer(filling, key, value))
+        if (!take_peer(filling, key, value) && !(filling->is_ours && take_own(filling, key, value)))
             add_tag(filling, key, value);
         break;
     case OTLP_SPAN_EVENT:
@@ -357,20 +404,28 @@ static bool set_endpoints(struct filling *filling, const struct otlp_origin *ori
                           struct endpoint_table *endpoints)
 {
     struct span *whole = filling->whole;
-    const bool has_remote =
-        filling->peer_service.length || filling->peer_address.length || filling->peer_port;
+    const struct address *const peer = &filling->peer;
+    const bool has_remote = filling->peer_service.length || peer->address.length || peer->port;
+    const struct text ip =
+        filling->local.address.length ? filling->local.address : host_ip(origin->resource);
 
-    whole->endpoint = endpoint_get(endpoints, origin->service, host_ip(origin->resource), 0);
-    whole->remote = has_remote ? endpoint_get(endpoints, filling->peer_service,
-                                              filling->peer_address, filling->peer_port)
-                               : NULL;
+    whole->endpoint = endpoint_get(endpoints, origin->service, ip, filling->local.port);
+    whole->remote = has_remote
+                        ? endpoint_get(endpoints, filling->peer_service, peer->address, peer->port)
+                        : NULL;
     return whole->endpoint && (whole->remote || !has_remote);
 }
 
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole)
 {
-    struct filling filling = {whole, {"", 0}, {"", 0}, 0};
+    struct filling filling = {
+        .whole = whole,
+        .is_ours = text_is(otlp_find(origin->scope, OTLP_SCOPE_NAME), "blkin"),
+        .peer_service = {"", 0},
+        .peer = {.address = {"", 0}},
+        .local = {.address = {"", 0}},
+    };
     struct pb_reader reader = pb_reader_of(span->raw);
     struct pb_member field;
     struct text status = {"", 0};

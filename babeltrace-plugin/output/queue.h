@@ -48,7 +48,7 @@ const struct span *batch_span(struct batch *batch, struct batch_place *place);
 bool batch_has_more(const struct batch *batch);
 
 /*
- * Puts the spans in an order in which those of one endpoint are neighbours and, before that, those
+ * Puts the spans in an order in which those of one resource are neighbours and, before that, those
  * of one key, if key is not NULL: one of `keys`; the rest stays as it was. Only for a batch none of
  * whose spans is encoded. Without memory for it they stay as they are.
  */

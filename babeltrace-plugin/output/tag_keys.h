@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-#define TAG_KEYS_MAX   (LIMIT_TAGS + 8) /* and those that an encoder adds */
-#define TAG_KEYS_SLOTS 2048             /* a power of two, well above TAG_KEYS_MAX */
+#define TAG_KEYS_MAX   (LIMIT_TAGS + 16) /* and those that an encoder adds */
+#define TAG_KEYS_SLOTS 2048              /* a power of two, well above TAG_KEYS_MAX */
 
 /* Set count to 0 to begin; the rest needs no initialisation. */
 struct tag_keys {

@@ -434,13 +434,13 @@ static char *write_endpoints(char *at, struct writing *writing)
 }
 
 static bool encode(struct encoder *encoder, struct buffer *buffer, const struct span *span,
-                   const struct endpoint *before, bool *cut)
+                   uint64_t *group, bool *cut)
 {
     struct zipkin_json *zipkin = (struct zipkin_json *)encoder;
     struct writing writing = {.span = span, .encoder = zipkin};
     char *at;
 
-    (void)before;
+    (void)group;
     if (!buffer_reserve(buffer, size_limit(span)))
         return false;
     writing.start = at = buffer->data + buffer->length;

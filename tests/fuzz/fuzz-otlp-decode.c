@@ -71,6 +71,7 @@ static size_t write_request(struct input *input, struct written *written)
 {
     struct buffer buffer = {.limit = sizeof(request.bytes)};
     uint32_t starts[UNITS + 1];
+    uint64_t group = 0;
     size_t length;
     bool cut;
 
@@ -78,12 +79,9 @@ static size_t write_request(struct input *input, struct written *written)
     for (uint32_t i = 0; i < written->count; i++) {
         make_span(input, &written->spans[i]);
         starts[i] = (uint32_t)buffer.length;
-        if (!encoder->encode(encoder, &buffer, &written->spans[i],
-                             i && take(input, 1) % 2 &&
-                                     written->spans[i].endpoint == written->spans[i - 1].endpoint
-                                 ? written->spans[i - 1].endpoint
-                                 : NULL,
-                             &cut)) {
+        if (take(input, 1) % 2)
+            group = 0;
+        if (!encoder->encode(encoder, &buffer, &written->spans[i], &group, &cut)) {
             written->count = i;
             break;
         }

@@ -218,14 +218,22 @@ static void see(struct seen *seen, const struct field *field)
     }
 }
 
+static size_t addresses_of(const struct endpoint *endpoint)
+{
+    return endpoint ? (endpoint->ipv4[0] || endpoint->ipv6[0]) + (size_t)(endpoint->port != 0) : 0;
+}
+
 static size_t own_attributes(const struct span *span)
 {
+    const struct resource resource = resource_of(span);
     const struct endpoint *remote = span->remote;
+    size_t own = (size_t)span->debug + span->shared + addresses_of(span->endpoint) +
+                 addresses_of(remote) + (remote && remote->service.length);
 
-    return (size_t)span->debug + span->shared +
-           (remote ? (remote->service.length > 0) + (remote->ipv4[0] || remote->ipv6[0]) +
-                         (remote->port != 0)
-                   : 0);
+    if (span->kind != SPAN_LOCAL && !resource.has_logical_address)
+        own +=
+            addresses_of(remote) + (span->kind == SPAN_SERVER ? addresses_of(span->endpoint) : 0);
+    return own - (resource.tags[0] != NULL) - (resource.tags[1] != NULL);
 }
 
 /* Every annotation and tag is there, or left out and counted, or says what the kind says. */
@@ -310,13 +318,14 @@ static void require_run(struct body *body, const struct encoder *encoder, const 
 /* In as much room as was asked for, and not a byte less. */
 static void encode_exactly(struct encoder *encoder, const struct given *given)
 {
-    const struct head *head = head_of((struct otlp *)encoder, given->span.endpoint);
+    const struct resource resource = resource_of(&given->span);
+    const struct head *head = head_of((struct otlp *)encoder, &resource);
     const size_t limit = size_limit(&given->span) + head->length;
     struct buffer buffer = {.data = malloc(limit), .capacity = limit, .limit = limit};
     struct buffer small = {.limit = limit - 1};
     bool cut = false;
 
-    REQUIRE(head->length <= head_size_limit(given->span.endpoint));
+    REQUIRE(head->length <= head_size_limit(&resource));
     REQUIRE(encoder->encode(encoder, &buffer, &given->span, NULL, &cut));
     REQUIRE(buffer.length <= limit && buffer.capacity == limit && cut == given->cut);
     buffer_free(&buffer);

@@ -214,7 +214,10 @@ def is_same(span, other):
     kinds = {None: 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
     tags = {key: value for key, value in span.get("tags", {}).items() if not key.startswith("otlp.link.")}
     theirs = {key: str(value) for key, value in other["attributes"].items()
-              if not key.startswith(("network.peer.", "peer.service")) and value is not True}
+              if not key.startswith(("network.peer.", "network.local.", "server.", "client.", "peer.service")) and
+              value is not True}
+    theirs.update({name: other["resource"][key] for key, name in
+                   (("host.name", "lttng.host"), ("service.version", "service.version")) if key in other["resource"]})
     if other["status"][0] == 2:
         theirs["error"] = other["status"][1]
     endpoint = span["localEndpoint"]
@@ -223,8 +226,8 @@ def is_same(span, other):
             span.get("name", "") == other["name"] and kinds[span.get("kind")] == other["kind"] and
             span.get("timestamp", 0) == other["start"] // 1000 and
             endpoint.get("serviceName") == other["resource"].get("service.name") and
-            [endpoint.get("ipv4") or endpoint.get("ipv6")] == other["resource"].get("host.ip", [None]) and
-            endpoint.get("port") == other["resource"].get("network.local.port") and
+            (endpoint.get("ipv4") or endpoint.get("ipv6")) == other["attributes"].get("network.local.address") and
+            endpoint.get("port") == other["attributes"].get("network.local.port") and
             remote.get("serviceName") == other["attributes"].get("peer.service") and
             remote.get("port") == other["attributes"].get("network.peer.port") and
             span.get("debug", False) == other["attributes"].get("blkin.debug", False) and

@@ -82,6 +82,16 @@ def many(*of_each, **fields):
     return [span for _, _, span in otlp.spans(bytes.fromhex(encoder.run()[-1]))]
 
 
+OWN_ADDRESS = {"network.local.address": "10.0.0.1", "network.local.port": 6800}
+
+
+def tags(span):
+    """The attributes besides the own address of one()'s spans."""
+    attributes = otlp.attributes(span.attributes)
+    expect({key: attributes.pop(key) for key in OWN_ADDRESS} == OWN_ADDRESS, span)
+    return attributes
+
+
 def annotation(time, value, severity=""):
     return "annotation", time, value, severity
 
@@ -101,12 +111,12 @@ def test_typical():
     resource, scope, span, cut = one(
         annotation(T0, "cs"), annotation(T0 + MS // 2, "queued"), annotation(T0 + MS, "cr"),
         text("object", "rbd.1"), integer("length", -4096), kind=CLIENT, parent=1 << 63)
-    expect(resource == {"service.name": "osd.7", "host.ip": ["10.0.0.1"], "network.local.port": 6800}, resource)
+    expect(resource == {"service.name": "osd.7", "host.ip": ["10.0.0.1"]}, resource)
     expect((scope.name, scope.version != "") == ("blkin", True), scope)
     expect(span.trace_id.hex() == "0" * 29 + "abc" and span.span_id.hex() == "0" * 13 + "def", span)
     expect(span.parent_span_id.hex() == "8" + "0" * 15 and span.name == "write" and span.kind == 3, span)
     expect((span.start_time_unix_nano, span.end_time_unix_nano) == (T0, T0 + MS), span)
-    expect(otlp.attributes(span.attributes) == {"object": "rbd.1", "length": -4096}, span)
+    expect(tags(span) == {"object": "rbd.1", "length": -4096}, span)
     # what kind and times say already is left out, as for Zipkin
     expect([(event.time_unix_nano, event.name) for event in span.events] == [(T0 + MS // 2, "queued")], span)
     expect(span.flags == 0x101 and not span.HasField("status") and not cut, span)
@@ -137,9 +147,74 @@ def test_long_trace_id():
 
 def test_own_attributes():
     span = one(kind=CLIENT, flags=3, peer={"service": "mon", "ipv4": "", "ipv6": "2001:db8::2", "port": 6789})[2]
-    expect(otlp.attributes(span.attributes) == {
+    expect(tags(span) == {
         "blkin.debug": True, "blkin.shared": True, "peer.service": "mon", "network.peer.address": "2001:db8::2",
-        "network.peer.port": 6789}, span)
+        "network.peer.port": 6789, "server.address": "2001:db8::2", "server.port": 6789}, span)
+
+
+def test_addresses_by_kind():
+    """The server's address is the other side's, but for a server."""
+    own, peer = ("10.0.0.1", 6800), ("10.0.0.2", 40000)
+    for kind, server, client in ((LOCAL, None, None), (SERVER, own, peer), (CLIENT, peer, None),
+                                 (PRODUCER, peer, None), (CONSUMER, peer, None)):
+        attributes = otlp.attributes(one(kind=kind, peer={"service": "", "ipv4": peer[0], "port": peer[1]})[2].attributes)
+        for name, address in (("network.local", own), ("network.peer", peer), ("server", server), ("client", client)):
+            told = attributes.pop(name + ".address", None), attributes.pop(name + ".port", None)
+            expect(told == (address or (None, None)), (kind, name, told))
+        expect(not attributes, attributes)
+
+
+def test_addresses_of_the_program():
+    span = one(text("server.address", "db.example"), kind=CLIENT, peer={"service": "", "ipv4": "10.0.0.2", "port": 5432})[2]
+    expect(tags(span) == {"network.peer.address": "10.0.0.2", "network.peer.port": 5432, "server.address": "db.example"},
+           span)
+
+
+# ---- resources ------------------------------------------------------------------------------------------
+
+
+def resources(*spans):
+    """Of spans of these endpoints and entries, in one body: the resources."""
+    encoder = Encoder()
+    for endpoint, entries in spans:
+        encoder.span(*entries, endpoint=encoder.endpoint(**endpoint))
+    encoder.lines.append("frame 0 0")
+    return [otlp.attributes(group.resource.attributes)
+            for group in otlp.request(bytes.fromhex(encoder.run()[-1])).resource_spans]
+
+
+def test_resource_has_no_port():
+    """A process has one resource, however many connections it has."""
+    found = resources(*[({"service": "nginx", "port": 40000 + i}, [text("lttng.host", "web-1")]) for i in range(180)])
+    expect(found == [{"service.name": "nginx", "host.name": "web-1", "host.ip": ["10.0.0.1"]}], found)
+
+
+def test_resource_has_no_loopback():
+    for address in ({"ipv4": "127.0.0.1"}, {"ipv4": "127.8.0.1"}, {"ipv4": "", "ipv6": "::1"}, {"ipv4": "0.0.0.0"}):
+        found = resources((address, []))
+        expect(found == [{"service.name": "osd.7"}], found)
+
+
+def test_resource_of_tags():
+    """Host and version of the service; neither is an attribute too, but for a second one."""
+    host = text("lttng.host", "web-1")
+    resource, _, span, _ = one(host, text("service.version", "1.2"), text("lttng.host", "other"))
+    expect(resource == {"service.name": "osd.7", "service.version": "1.2", "host.name": "web-1",
+                        "host.ip": ["10.0.0.1"]}, resource)
+    expect(tags(span) == {"lttng.host": "other"}, span)
+    found = resources(({}, [host]), ({}, [text("lttng.host", "web-2")]), ({}, []), ({}, []),
+                      ({}, [host, text("service.version", "2")]), ({}, [host, text("service.version", "2")]))
+    expect([(each.get("host.name"), each.get("service.version")) for each in found] ==
+           [("web-1", None), ("web-2", None), (None, None), ("web-1", "2")], found)
+
+
+def test_long_resource():
+    """Its length takes two bytes."""
+    body = resources(*[({"service": "s" * 1100}, [text("lttng.host", "h" * 5000), text("service.version", b"\xff" * 900)])] * 2)
+    expect(len(body) == 1 and body[0]["host.name"] == "h" * 1024 + "...[1024 of 5000 bytes]", body)
+
+
+# ---- tags and annotations -------------------------------------------------------------------------------
 
 
 def test_bare_endpoint():
@@ -150,7 +225,7 @@ def test_bare_endpoint():
 def test_error():
     span = one(text("error", "EIO"), text("a", "b"))[2]
     expect((span.status.code, span.status.message) == (2, "EIO"), span)
-    expect(otlp.attributes(span.attributes) == {"a": "b"}, span)
+    expect(tags(span) == {"a": "b"}, span)
     span = one(text("error", ""))[2]
     expect((span.status.code, span.status.message) == (2, ""), span)
     span = one(integer("error", -5))[2]
@@ -160,7 +235,7 @@ def test_error():
 def test_second_error():
     span = one(text("error", "EIO"), text("error", "ENOSPC"), text("error", "x"))[2]
     expect(span.status.message == "EIO", span)
-    expect(otlp.attributes(span.attributes) == {"error": "ENOSPC", "error#2": "x"}, span)
+    expect(tags(span) == {"error": "ENOSPC", "error#2": "x"}, span)
 
 
 def test_severity():
@@ -176,20 +251,20 @@ def test_links():
 
 def test_key_without_a_name():
     span = one(text("", "a"), integer("", 7))[2]
-    expect(otlp.attributes(span.attributes) == {"unnamed": "a", "unnamed#2": 7}, span)
+    expect(tags(span) == {"unnamed": "a", "unnamed#2": 7}, span)
 
 
 def test_integers():
     values = [0, 1, -1, 127, 128, 2**63 - 1, -2**63]
     span = one(*[integer("k%d" % i, value) for i, value in enumerate(values)])[2]
-    expect(list(otlp.attributes(span.attributes).values()) == values, span)
+    expect(list(tags(span).values()) == values, span)
 
 
 def test_times():
     span = one(annotation(0, "never"), annotation(-5, "before"), annotation(1, "first"), start=0, end=0)[2]
     expect(span.start_time_unix_nano == 0 and [event.name for event in span.events] == ["first"], span)
     expect(span.dropped_events_count == 2, span)
-    expect(otlp.attributes(span.attributes) == {"blkin.left_out": "annotations: 2, tags: 0"}, span)
+    expect(tags(span) == {"blkin.left_out": "annotations: 2, tags: 0"}, span)
     span = one(start=-2**63, end=2**63 - 1)[2]
     expect(span.start_time_unix_nano == 0 and span.end_time_unix_nano == 0, span)
     span = one(start=1, end=2**63 - 1)[2]
@@ -207,14 +282,14 @@ def test_every_length():
         values += [plain] + ([plain[:-1] + "\u00e9", "\u20ac" + plain[1:]] if 0 < length < 16000 else [])
     spans = many(*[[text("key", value), annotation(T0, value, "debug")] for value in values])
     for value, span in zip(values, spans):
-        expect(otlp.attributes(span.attributes) == {"key": value}, value[:50])
+        expect(tags(span) == {"key": value}, value[:50])
         expect(span.events[0].name == value, value[:50])
 
 
 def test_long_keys():
     keys = ["k" * length for length in (1, 31, 32, 60, 126, 127, 128, 129, 200, 256)]
     span = one(*[text(key, key * 2) for key in keys], *[text(key, "again") for key in keys])[2]
-    attributes = otlp.attributes(span.attributes)
+    attributes = tags(span)
     expect(len(attributes) == 2 * len(keys), attributes.keys())
     for key in keys:
         expect(attributes[key] == key * 2 and attributes[key + "#2"] == "again", key)
@@ -230,7 +305,7 @@ def test_hostile_texts():
             resource, _, span, _ = one(text(value, value), annotation(T0, value), text("error", value),
                                        name=value, at={"service": value})
             expect(resource["service.name"] == wanted and span.name == wanted, (raw, resource))
-            expect(otlp.attributes(span.attributes) == {wanted: wanted}, (raw, span))
+            expect(tags(span) == {wanted: wanted}, (raw, span))
             expect(span.events[0].name == wanted and span.status.message == wanted, (raw, span))
 
 
@@ -238,7 +313,7 @@ def test_keys_that_become_equal():
     """Different bytes, the same once they are mended or cut."""
     span = one(text(b"a\xff", "1"), text(b"a\xfe", "2"), text("k" * 300, "3"), text("k" * 300, "4"),
                text("", "5"), text("", "6"))[2]
-    attributes = otlp.attributes(span.attributes)
+    attributes = tags(span)
     expect(attributes["a\ufffd"] == "1" and attributes["a\ufffd#2"] == "2", attributes)
     expect(attributes["unnamed"] == "5" and attributes["unnamed#2"] == "6" and len(attributes) == 6, attributes)
 
@@ -246,13 +321,13 @@ def test_keys_that_become_equal():
 def test_keys_of_our_own():
     """What the trace calls alike gets another name; ours are what receivers look for."""
     span = one(text("peer.service", "fake"), text("blkin.left_out", "fake"), peer={"service": "mon"})[2]
-    attributes = otlp.attributes(span.attributes)
+    attributes = tags(span)
     expect(attributes["peer.service"] == "mon" and attributes["peer.service#2"] == "fake", attributes)
 
 
 def test_many_doubled_keys():
     span = one(*[text("key", str(i)) for i in range(512)])[2]
-    attributes = otlp.attributes(span.attributes)
+    attributes = tags(span)
     expect(len(attributes) == 512 and attributes["key#512"] == "511", len(attributes))
 
 
@@ -262,7 +337,7 @@ def test_many_doubled_keys():
 def test_long_texts_are_cut():
     resource, _, span, cut = one(text("value", "v" * 20000), text("k" * 300, "x"), name="n" * 2000,
                                  at={"service": "s" * 1100})
-    attributes = otlp.attributes(span.attributes)
+    attributes = tags(span)
     expect(cut, span)
     expect(attributes["value"] == "v" * 16384 + "...[16384 of 20000 bytes]", attributes["value"][-30:])
     expect(attributes["k" * 256 + "...[256 of 300 bytes]"] == "x", attributes.keys())
@@ -272,13 +347,13 @@ def test_long_texts_are_cut():
 
 def test_cut_not_within_a_character():
     span = one(text("value", "\u20ac" * 6000))[2]
-    expect(otlp.attributes(span.attributes)["value"] == "\u20ac" * 5461 + "...[16383 of 18000 bytes]", "cut")
+    expect(tags(span)["value"] == "\u20ac" * 5461 + "...[16383 of 18000 bytes]", "cut")
 
 
 def test_too_many():
     span, cut = one(*[text("k%d" % i, "v") for i in range(600)], *[("link", 0, 1, i + 1) for i in range(30)],
                     *[annotation(T0 + i, "a") for i in range(700)], text("error", "EIO"))[2:]
-    attributes = otlp.attributes(span.attributes)
+    attributes = tags(span)
     expect(cut and len(span.events) == 512 and len(attributes) == 513 and len(span.links) == 0, span.status)
     expect(attributes["blkin.left_out"] == "annotations: 188, tags: 118", attributes["blkin.left_out"])
     expect((span.dropped_events_count, span.dropped_attributes_count, span.dropped_links_count) == (188, 88, 30),
@@ -288,7 +363,7 @@ def test_too_many():
 
 def test_too_large():
     span, cut = one(*[text("k%d" % i, "v" * 16384) for i in range(60)], text("error", "e" * 16384))[2:]
-    left_out = otlp.attributes(span.attributes)["blkin.left_out"]
+    left_out = tags(span)["blkin.left_out"]
     expect(cut and 380000 < len(span.SerializeToString()) < 430000, len(span.SerializeToString()))
     expect(left_out.startswith("annotations: 0, tags: 3") and len(span.status.message) == 16384, left_out)
 

@@ -64,9 +64,11 @@ static void test_own(void)
     char value[32];
     bool cut;
 
-    span.endpoint = endpoint_get(endpoints, text_of("osd.1"), text_of("10.0.0.1"), 0);
+    span.endpoint = endpoint_get(endpoints, text_of("osd.1"), text_of("127.0.0.1"), 40000);
     span.remote = endpoint_get(endpoints, text_of("osd.2"), text_of("10.0.0.2"), 6800);
     CHECK(span_set_name(&span, text_of("write")));
+    CHECK(span_add(&span, SPAN_TAG_TEXT, text_of("lttng.host"), text_of("store-1"), 0));
+    CHECK(span_add(&span, SPAN_TAG_TEXT, text_of("service.version"), text_of("19.2"), 0));
     CHECK(span_add(&span, SPAN_ANNOTATION, text_of(""), text_of("queued"), span.start_ns + 5));
     CHECK(span_add(&span, SPAN_TAG_TEXT, text_of("pool"), text_of("rbd"), 0));
     CHECK(span_add(&span, SPAN_TAG_INTEGER, text_of("bytes"), text_of(""), 4096));
@@ -86,6 +88,9 @@ static void test_own(void)
     CHECK(read_back.remote == span.remote);
     CHECK(text_is(tag_of(&read_back, "pool", &integer), "rbd"));
     CHECK(text_is(tag_of(&read_back, "error", &integer), "EIO"));
+    CHECK(text_is(tag_of(&read_back, "lttng.host", &integer), "store-1"));
+    CHECK(text_is(tag_of(&read_back, "service.version", &integer), "19.2"));
+    CHECK(entries_of(&read_back, SPAN_TAG_TEXT) + entries_of(&read_back, SPAN_TAG_INTEGER) == 5);
     (void)tag_of(&read_back, "bytes", &integer);
     CHECK(integer == 4096);
     CHECK(entries_of(&read_back, SPAN_ANNOTATION) == 1 && entries_of(&read_back, SPAN_LINK) == 1);

@@ -5,12 +5,14 @@
  */
 #include "stage.h"
 
+#include "output/resource.h"
+
 #include <fnmatch.h>
 
 #define NAMES_MAX       65536U
 #define NAMES_BYTES_MAX (16U << 20)
 
-/* A tag of a span: an attribute of it, or of its resource. */
+/* A tag of a span: an attribute of it, or of its resource. The host has another key there. */
 static bool has_tag(void *context, const struct trace_span *span, struct text key, const char *glob)
 {
     const struct held_span *held = span->of;
@@ -19,7 +21,9 @@ static bool has_tag(void *context, const struct trace_span *span, struct text ke
     (void)context;
     if (!otlp_span_attribute((struct text){held->raw, held->raw_length}, key, value,
                              sizeof(value)) &&
-        !otlp_resource_attribute(held_origin(held)->resource, key, value, sizeof(value)))
+        !otlp_resource_attribute(held_origin(held)->resource,
+                                 text_is(key, RESOURCE_HOST_TAG) ? text_of("host.name") : key,
+                                 value, sizeof(value)))
         return false;
     return !glob || fnmatch(glob, value, 0) == 0;
 }
