@@ -54,6 +54,7 @@
 #define EVENT_ATTRIBUTE PB_BYTES(3)
 #define STATUS_MESSAGE  PB_BYTES(2)
 #define STATUS_CODE     PB_VARINT(3)
+#define STATUS_OK       1
 #define STATUS_ERROR    2
 
 #define KEY           PB_BYTES(1) /* of an attribute */
@@ -99,6 +100,7 @@ struct writing {
     const struct resource *resource;
     char *start;
     const struct span_entry *error; /* the tag that becomes the status */
+    bool is_ok;                     /* a foreign span has the status OK */
     uint32_t events;
     uint32_t events_left_out;
     uint32_t tags; /* and links */
@@ -449,13 +451,28 @@ static char *write_link(char *at, const struct span_entry *entry)
     return pb_put_id(at, link.span_id);
 }
 
+/* Of a foreign span: what OpenTelemetry's mapping to Zipkin made of the status, and the older names
+ * of the scope's tags. */
+static bool is_of_mapping(struct writing *writing, const struct span_entry *entry)
+{
+    const struct text key = span_entry_key(entry);
+
+    if (!writing->span->is_foreign || key.length < 5 || memcmp(key.data, "otel.", 5) != 0)
+        return false;
+    if (!text_is(key, "otel.status_code"))
+        return text_is(key, "otel.library.name") || text_is(key, "otel.library.version");
+    writing->is_ok = text_is(span_entry_value(entry), "OK");
+    return true;
+}
+
 static char *write_tag(char *at, struct writing *writing, const struct span_entry *entry)
 {
     const struct text given = span_entry_key(entry);
     /* receivers refuse an attribute without a key */
     const struct text key = given.length ? given : text_of("unnamed");
 
-    if (entry == writing->resource->tags[0] || entry == writing->resource->tags[1])
+    if (entry == writing->resource->tags[0] || entry == writing->resource->tags[1] ||
+        is_of_mapping(writing, entry))
         return at;
     if (entry->type != SPAN_LINK && !writing->error && text_is(key, "error")) {
         writing->error = entry;
@@ -533,6 +550,11 @@ static char *write_fields(char *at, struct writing *writing)
     }
     if (writing->events_left_out || writing->tags_left_out)
         at = write_left_out(at, writing);
+    if (!writing->error && writing->is_ok) {
+        static const char ok[] = {SPAN_STATUS, 2, STATUS_CODE, STATUS_OK};
+
+        return text_copy(at, (struct text){ok, sizeof(ok)});
+    }
     return writing->error ? write_status(at, writing) : at;
 }
 

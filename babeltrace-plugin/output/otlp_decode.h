@@ -63,9 +63,13 @@ bool otlp_resource_attribute(struct text resource, struct text key, char *value,
 
 /*
  * Fills `whole`, whose log is used again: free() it at the end. The endpoints are the table's.
- * Attributes become tags, those of the resource too; events annotations; a failed status the tag
- * "error"; network.peer.* and peer.service the remote endpoint. Returns false if the span is
- * broken, or when out of memory.
+ * Returns false if the span is broken, or when out of memory.
+ *
+ * Of our own scope the span becomes what our encoder was given. Of any other scope the span is
+ * mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md and
+ * common/mapping-to-non-otlp.md): attributes are tags, those of scope and resource too, and so are
+ * status and dropped counts; events are annotations; the remote endpoint is of the first attribute
+ * in the specification's list that is there.
  */
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole);

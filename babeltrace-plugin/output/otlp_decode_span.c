@@ -9,6 +9,7 @@
 #include "otlp_fields.h"
 #include "resource.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -201,11 +202,48 @@ struct address {
     int64_t port;
 };
 
+/* What names a foreign span's remote endpoint: OpenTelemetry's list, the first one wins. */
+enum rank {
+    PEER_SERVICE,
+    SERVER,
+    NET_PEER,
+    NETWORK_PEER,
+    SERVER_SOCKET_DOMAIN,
+    SERVER_SOCKET,
+    NET_SOCK_PEER_NAME,
+    NET_SOCK_PEER,
+    PEER_HOSTNAME,
+    PEER_ADDRESS,
+    DB_NAME,
+    RANKS,
+};
+
+static const struct {
+    const char *name;
+    const char *port;
+    bool is_address; /* not a name */
+    bool is_server;  /* of the server: a SERVER span's own */
+} ranks[RANKS] = {
+    [PEER_SERVICE] = {"peer.service", "", false, false},
+    [SERVER] = {"server.address", "server.port", false, true},
+    [NET_PEER] = {"net.peer.name", "net.peer.port", false, false},
+    [NETWORK_PEER] = {"network.peer.address", "network.peer.port", true, false},
+    [SERVER_SOCKET_DOMAIN] = {"server.socket.domain", "", false, true},
+    [SERVER_SOCKET] = {"server.socket.address", "server.socket.port", true, true},
+    [NET_SOCK_PEER_NAME] = {"net.sock.peer.name", "", false, false},
+    [NET_SOCK_PEER] = {"net.sock.peer.addr", "net.sock.peer.port", true, false},
+    [PEER_HOSTNAME] = {"peer.hostname", "", false, false},
+    [PEER_ADDRESS] = {"peer.address", "", true, false},
+    [DB_NAME] = {"db.name", "", false, true},
+};
+
 struct filling {
     struct span *whole;
     bool is_ours; /* written by our encoder: what it made of the span is undone */
+    bool is_failed;
     struct text peer_service;
     struct address peer, local;
+    struct address ranked[RANKS]; /* of a foreign span */
 };
 
 /* Takes an attribute PREFIX.address or PREFIX.port. */
@@ -227,18 +265,25 @@ static bool take_address(struct address *taken, const char *prefix, struct text 
     return true;
 }
 
-/* What becomes an endpoint is no tag. */
-static bool take_peer(struct filling *filling, struct text key, struct text value)
+static void take_ranked(struct filling *filling, struct text key, struct text value)
 {
-    if (!text_is(key, "peer.service"))
-        return take_address(&filling->peer, "network.peer", key, value) ||
-               take_address(&filling->local, "network.local", key, value);
-    filling->peer_service = otlp_find(value, OTLP_VALUE_STRING);
-    return true;
+    struct pb_member field;
+
+    for (enum rank i = 0; i < RANKS; i++) {
+        if (ranks[i].is_server && filling->whole->kind == SPAN_SERVER)
+            continue;
+        if (text_is(key, ranks[i].name))
+            filling->ranked[i].address = otlp_find(value, OTLP_VALUE_STRING);
+        else if (text_is(key, ranks[i].port) && value_field(value, &field) &&
+                 field.tag == OTLP_VALUE_INT)
+            filling->ranked[i].port = (int64_t)field.value;
+    }
+    if (text_is(key, "network.local.address") || text_is(key, "network.local.port"))
+        (void)take_address(&filling->local, "network.local", key, value);
 }
 
-/* Of our own spans: what the encoder has written besides the tags. The addresses of client and
- * server follow those of the endpoints, unless the program gave other ones. */
+/* Of our own spans: what the encoder has written besides the tags, which is no tag. The addresses
+ * of client and server follow those of the endpoints, unless the program gave other ones. */
 static bool take_own(struct filling *filling, struct text key, struct text value)
 {
     const bool is_server = filling->whole->kind == SPAN_SERVER;
@@ -249,6 +294,13 @@ static bool take_own(struct filling *filling, struct text key, struct text value
         *(text_is(key, "blkin.debug") ? &filling->whole->debug : &filling->whole->shared) = true;
         return true;
     }
+    if (text_is(key, "peer.service")) {
+        filling->peer_service = otlp_find(value, OTLP_VALUE_STRING);
+        return true;
+    }
+    if (take_address(&filling->peer, "network.peer", key, value) ||
+        take_address(&filling->local, "network.local", key, value))
+        return true;
     if (take_address(&address, "server", key, value))
         same = is_server ? &filling->local : &filling->peer;
     else if (take_address(&address, "client", key, value))
@@ -296,20 +348,93 @@ static void add_resource(struct filling *filling, struct text resource)
         if (field.tag != OTLP_RESOURCE_ATTRIBUTE)
             continue;
         key = otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY);
-        if (!text_is(key, "service.name") && !text_is(key, "host.ip"))
+        if (!text_is(key, "service.name") && !(filling->is_ours && text_is(key, "host.ip")))
             add_tag(filling, name_of_resource_tag(filling, key),
                     otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE));
     }
 }
 
+static void add_attributes(struct filling *filling, struct text message, enum otlp_field tag)
+{
+    struct pb_reader reader = pb_reader_of(message);
+    struct pb_member field;
+
+    while (pb_next(&reader, &field)) {
+        if (field.tag == (uint32_t)tag)
+            add_tag(filling, otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY),
+                    otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE));
+    }
+}
+
+/* With the older names, as OpenTelemetry demands it. */
 static void add_scope(struct filling *filling, struct text scope)
 {
     const struct text name = otlp_find(scope, OTLP_SCOPE_NAME);
+    const struct text version = otlp_find(scope, OTLP_SCOPE_VERSION);
 
-    if (filling->is_ours)
-        return;
     add_text_tag(filling, "otel.scope.name", name);
-    add_text_tag(filling, "otel.scope.version", otlp_find(scope, OTLP_SCOPE_VERSION));
+    add_text_tag(filling, "otel.library.name", name);
+    add_text_tag(filling, "otel.scope.version", version);
+    add_text_tag(filling, "otel.library.version", version);
+    add_attributes(filling, scope, OTLP_SCOPE_ATTRIBUTE);
+}
+
+/* The last one, as protobuf has it. */
+static uint64_t status_code(struct text status)
+{
+    struct pb_reader reader = pb_reader_of(status);
+    struct pb_member field;
+    uint64_t code = 0;
+
+    while (pb_next(&reader, &field)) {
+        if (field.tag == OTLP_STATUS_CODE)
+            code = field.value;
+    }
+    return code;
+}
+
+static void add_status(struct filling *filling, struct text status)
+{
+    const uint64_t code = status_code(status);
+
+    filling->is_failed = code == OTLP_STATUS_ERROR;
+    if (filling->is_failed)
+        (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of("error"),
+                       otlp_find(status, OTLP_STATUS_MESSAGE), 0);
+    if (!filling->is_ours && (code == OTLP_STATUS_OK || filling->is_failed))
+        add_text_tag(filling, "otel.status_code", text_of(filling->is_failed ? "ERROR" : "OK"));
+}
+
+/* An attribute "error" that is true or false: the status tells that, and Zipkin takes any tag
+ * "error" for a failure. */
+static bool is_error_flag(const struct filling *filling, struct text key, struct text value)
+{
+    struct pb_member field;
+    bool is_true, is_false;
+
+    if (!text_is(key, "error") || !value_field(value, &field))
+        return false;
+    is_true = field.tag == OTLP_VALUE_BOOL && field.value;
+    is_false = field.tag == OTLP_VALUE_BOOL && !field.value;
+    if (field.tag == OTLP_VALUE_STRING) {
+        is_true = text_is(pb_text(&field), "true");
+        is_false = text_is(pb_text(&field), "false");
+    }
+    return is_false || (is_true && filling->is_failed);
+}
+
+static void add_attribute(struct filling *filling, struct text key, struct text value)
+{
+    if (!filling->is_ours)
+        take_ranked(filling, key, value);
+    if (filling->is_ours ? !take_own(filling, key, value) : !is_error_flag(filling, key, value))
+        add_tag(filling, key, value);
+}
+
+static void add_dropped(struct filling *filling, const char *key, uint64_t count)
+{
+    if (count && count <= INT64_MAX && !filling->is_ours)
+        (void)span_add(filling->whole, SPAN_TAG_INTEGER, text_of(key), text_of(""), (int64_t)count);
 }
 
 /* As OpenTelemetry writes it for Zipkin: "name", or "name": {"key":value,...} */
@@ -351,14 +476,10 @@ static void add_link(struct filling *filling, struct text link)
 
 static void add_field(struct filling *filling, const struct pb_member *field)
 {
-    struct text key, value;
-
     switch (field->tag) {
     case OTLP_SPAN_ATTRIBUTE:
-        key = otlp_find(pb_text(field), OTLP_ATTRIBUTE_KEY);
-        value = otlp_find(pb_text(field), OTLP_ATTRIBUTE_VALUE);
-        if (!take_peer(filling, key, value) && !(filling->is_ours && take_own(filling, key, value)))
-            add_tag(filling, key, value);
+        add_attribute(filling, otlp_find(pb_text(field), OTLP_ATTRIBUTE_KEY),
+                      otlp_find(pb_text(field), OTLP_ATTRIBUTE_VALUE));
         break;
     case OTLP_SPAN_EVENT:
         add_event(filling, pb_text(field));
@@ -368,6 +489,15 @@ static void add_field(struct filling *filling, const struct pb_member *field)
         break;
     case OTLP_SPAN_TRACE_STATE:
         add_text_tag(filling, "w3c.tracestate", pb_text(field));
+        break;
+    case OTLP_SPAN_DROPPED_ATTRIBUTES:
+        add_dropped(filling, "otel.dropped_attributes_count", field->value);
+        break;
+    case OTLP_SPAN_DROPPED_EVENTS:
+        add_dropped(filling, "otel.dropped_events_count", field->value);
+        break;
+    case OTLP_SPAN_DROPPED_LINKS:
+        add_dropped(filling, "otel.dropped_links_count", field->value);
         break;
     default:
         break;
@@ -400,15 +530,53 @@ static struct text host_ip(struct text resource)
     return (struct text){"", 0};
 }
 
+static bool is_ip(struct text text)
+{
+    char string[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+
+    if (text.length == 0 || text.length >= sizeof(string))
+        return false;
+    (void)text_copy(string, text);
+    string[text.length] = '\0';
+    return inet_pton(AF_INET, string, &address) == 1 || inet_pton(AF_INET6, string, &address) == 1;
+}
+
+/* The first one that is there names the endpoint; the first address, and the first port, are told
+ * besides. */
+static void choose_peer(struct filling *filling)
+{
+    enum rank chosen = 0;
+
+    while (chosen < RANKS && !filling->ranked[chosen].address.length)
+        chosen++;
+    if (chosen == RANKS)
+        return;
+    if (!ranks[chosen].is_address || !is_ip(filling->ranked[chosen].address))
+        filling->peer_service = filling->ranked[chosen].address;
+    for (enum rank i = chosen; i < RANKS; i++) {
+        const struct address *const ranked = &filling->ranked[i];
+
+        if (!filling->peer.address.length && is_ip(ranked->address))
+            filling->peer = *ranked;
+        if (!filling->peer.port)
+            filling->peer.port = ranked->port;
+    }
+}
+
 static bool set_endpoints(struct filling *filling, const struct otlp_origin *origin,
                           struct endpoint_table *endpoints)
 {
-    struct span *whole = filling->whole;
     const struct address *const peer = &filling->peer;
-    const bool has_remote = filling->peer_service.length || peer->address.length || peer->port;
-    const struct text ip =
-        filling->local.address.length ? filling->local.address : host_ip(origin->resource);
+    struct span *whole = filling->whole;
+    struct text ip = filling->local.address;
+    bool has_remote;
 
+    if (!filling->is_ours)
+        choose_peer(filling);
+    has_remote = filling->peer_service.length || peer->address.length || peer->port;
+    if (!ip.length)
+        ip = host_ip(origin->resource);
     whole->endpoint = endpoint_get(endpoints, origin->service, ip, filling->local.port);
     whole->remote = has_remote
                         ? endpoint_get(endpoints, filling->peer_service, peer->address, peer->port)
@@ -422,13 +590,9 @@ bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *
     struct filling filling = {
         .whole = whole,
         .is_ours = text_is(otlp_find(origin->scope, OTLP_SCOPE_NAME), "blkin"),
-        .peer_service = {"", 0},
-        .peer = {.address = {"", 0}},
-        .local = {.address = {"", 0}},
     };
     struct pb_reader reader = pb_reader_of(span->raw);
     struct pb_member field;
-    struct text status = {"", 0};
 
     *whole = (struct span){
         .trace_id_high = span->trace_id_high,
@@ -438,20 +602,17 @@ bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *
         .kind = span->kind,
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
+        .is_foreign = !filling.is_ours,
         .log = whole->log,
         .log_capacity = whole->log_capacity,
     };
     if (!span_set_name(whole, span->name))
         return false;
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_SPAN_STATUS)
-            status = otlp_find(pb_text(&field), OTLP_STATUS_MESSAGE);
-        else
-            add_field(&filling, &field);
-    }
-    if (span->is_error)
-        (void)span_add(whole, SPAN_TAG_TEXT, text_of("error"), status, 0);
-    add_scope(&filling, origin->scope);
+    add_status(&filling, otlp_find(span->raw, OTLP_SPAN_STATUS));
+    while (pb_next(&reader, &field))
+        add_field(&filling, &field);
+    if (!filling.is_ours)
+        add_scope(&filling, origin->scope);
     add_resource(&filling, origin->resource);
     return !pb_is_broken(&reader) && set_endpoints(&filling, origin, endpoints);
 }

@@ -307,7 +307,7 @@ static char *write_tag_key(char *at, struct writing *writing, struct tag_keys *k
 {
     char *start = at;
 
-    if (is_reserved(key)) {
+    if (is_reserved(key) && !writing->span->is_foreign) {
         at = json_put_string(at + sizeof(RESERVED_PREFIX) - 1, key, LIMIT_KEY, '|', &writing->cut);
         (void)JSON_PUT_LITERAL(start, "\"" RESERVED_PREFIX);
     } else {

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "output/otlp_decode.h"
 #include "output/otlp_fields.h"
+#include "output/otlp_write.h"
 #include "output/protocol.h"
 
 #include <stdio.h>
@@ -165,6 +166,174 @@ static void test_overlap(void)
     }
     decoded = otlp_decode(whole, on_span, &fast);
     CHECK(!decoded.is_broken && decoded.spans == 2 && calls == 2);
+}
+
+/* ---- spans of other tracers, as Zipkin's JSON
+ * ---------------------------------------------------- */
+
+struct pair {
+    const char *key, *value;
+    int64_t integer; /* where value is NULL; INT64_MIN: false */
+};
+
+static char *put_integer(char *at, char tag, const char *key, int64_t integer)
+{
+    const bool is_false = integer == INT64_MIN;
+    char *attribute, *any;
+
+    *at++ = tag;
+    attribute = at++;
+    at = otlp_put_text(at, PB_BYTES(1), text_of(key));
+    *at++ = PB_BYTES(2);
+    any = at++;
+    *at++ = is_false ? PB_VARINT(2) : PB_VARINT(3);
+    at = pb_put_varint(at, is_false ? 0 : (uint64_t)integer);
+    return pb_end(attribute, pb_end(any, at));
+}
+
+static char *put_pairs(char *at, char tag, const struct pair *pairs)
+{
+    for (; pairs->key; pairs++)
+        at = pairs->value ? otlp_put_attribute(at, tag, pairs->key, text_of(pairs->value))
+                          : put_integer(at, tag, pairs->key, pairs->integer);
+    return at;
+}
+
+/* Of a span with these attributes, of a scope "lib" 1.2 and a resource with two attributes: the
+ * JSON from its remote endpoint on. */
+static const char *as_zipkin(unsigned kind, struct text status, const struct pair *pairs)
+{
+    static const struct pair resource[] = {
+        {"service.name", "shop", 0}, {"host.name", "web-1", 0}, {NULL, NULL, 0}};
+    static char json[4096];
+    static const char head[] = {IDS, PB_VARINT(6)};
+    static const char dropped[] = {PB_VARINT(10), 2, PB_VARINT(12), 3, PB_VARINT(14), 4};
+    struct encoder *encoder = zipkin_protocol.encoder_new();
+    struct buffer buffer = {.limit = 0};
+    struct otlp_span fast;
+    struct otlp_origin origin = {.service = text_of("shop")};
+    char scope[64], resource_text[256], span[4096], *at;
+    bool cut;
+
+    at = otlp_put_text(scope, PB_BYTES(1), text_of("lib"));
+    at = otlp_put_text(at, PB_BYTES(2), text_of("1.2"));
+    origin.scope = (struct text){scope, (size_t)(at - scope)};
+    at = put_pairs(resource_text, PB_BYTES(1), resource);
+    origin.resource = (struct text){resource_text, (size_t)(at - resource_text)};
+    memcpy(span, head, sizeof(head));
+    at = span + sizeof(head);
+    *at++ = (char)kind;
+    at = put_pairs(at, PB_BYTES(9), pairs);
+    memcpy(at, dropped, sizeof(dropped));
+    at += sizeof(dropped);
+    if (status.length) {
+        *at++ = PB_BYTES(15);
+        *at++ = (char)status.length;
+        at = text_copy(at, status);
+    }
+    CHECK(otlp_read_span((struct text){span, (size_t)(at - span)}, &fast));
+    CHECK(otlp_decode_span(&origin, &fast, endpoints, &read_back));
+    CHECK(encoder->encode(encoder, &buffer, &read_back, NULL, &cut));
+    (void)snprintf(json, sizeof(json), "%.*s", (int)buffer.length, buffer.data);
+    buffer_free(&buffer);
+    encoder->free(encoder);
+    at = strstr(json, "{\"serviceName\":\"shop\"},");
+    CHECK(at != NULL);
+    return at ? at + strlen("{\"serviceName\":\"shop\"},") : json;
+}
+
+#define SCOPE_TAGS                                                                          \
+    "\"otel.dropped_attributes_count\":\"2\",\"otel.dropped_events_count\":\"3\","          \
+    "\"otel.dropped_links_count\":\"4\",\"otel.scope.name\":\"lib\",\"otel.library.name\":" \
+    "\"lib\","                                                                              \
+    "\"otel.scope.version\":\"1.2\",\"otel.library.version\":\"1.2\",\"host.name\":\"web-1\"}}"
+
+enum { OTLP_KIND_INTERNAL = 1, OTLP_KIND_SERVER, OTLP_KIND_CLIENT };
+
+/* OpenTelemetry's mapping: keys stay as they are, the status is two tags. */
+static void test_foreign_tags(void)
+{
+    const struct pair none[] = {{NULL, NULL, 0}};
+    const struct pair flag[] = {{"error", NULL, INT64_MIN}, {"a", "b", 0}, {NULL, NULL, 0}};
+    const struct pair failed[] = {{"error", "true", 0}, {"k8s.pod.name", "p", 0}, {NULL, NULL, 0}};
+    const struct text unset = text_of(""), ok = BYTES(0x18, 1);
+    const struct text error = BYTES(0x12, 4, 'l', 'o', 's', 't', 0x18, 2), bare = BYTES(0x18, 2);
+
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, unset, none), "\"tags\":{" SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, ok, flag),
+               "\"tags\":{\"otel.status_code\":\"OK\",\"a\":\"b\"," SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, error, failed),
+               "\"tags\":{\"error\":\"lost\",\"otel.status_code\":\"ERROR\","
+               "\"k8s.pod.name\":\"p\"," SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, bare, none),
+               "\"tags\":{\"error\":\"\",\"otel.status_code\":\"ERROR\"," SCOPE_TAGS);
+}
+
+/* The remote endpoint of these attributes, in whatever order they come. */
+static void check_remote(unsigned kind, const struct pair *pairs, const char *expected)
+{
+    struct pair turned[16] = {{NULL, NULL, 0}};
+    const char *const json = as_zipkin(kind, text_of(""), pairs);
+    char whole[256];
+    unsigned count = 0;
+
+    (void)snprintf(whole, sizeof(whole), "\"remoteEndpoint\":%s,\"tags\"", expected);
+    CHECK(strncmp(json, *expected ? whole : "\"tags\"", *expected ? strlen(whole) : 6) == 0);
+    while (pairs[count].key)
+        count++;
+    for (unsigned i = 0; i < count; i++)
+        turned[i] = pairs[count - 1 - i];
+    CHECK(strncmp(as_zipkin(kind, text_of(""), turned), *expected ? whole : "\"tags\"",
+                  *expected ? strlen(whole) : 6) == 0);
+}
+
+static void test_foreign_remote(void)
+{
+    static const struct pair all[] = {
+        {"peer.service", "p", 0},
+        {"server.address", "s", 0},
+        {"net.peer.name", "n", 0},
+        {"network.peer.address", "10.0.0.4", 0},
+        {"server.socket.domain", "d", 0},
+        {"server.socket.address", "10.0.0.6", 0},
+        {"net.sock.peer.name", "k", 0},
+        {"net.sock.peer.addr", "10.0.0.8", 0},
+        {"peer.hostname", "h", 0},
+        {"peer.address", "10.0.0.10", 0},
+        {"db.name", "b", 0},
+        {NULL, NULL, 0},
+    };
+    static const char *const remotes[] = {
+        "{\"serviceName\":\"p\",\"ipv4\":\"10.0.0.4\"}",
+        "{\"serviceName\":\"s\",\"ipv4\":\"10.0.0.4\"}",
+        "{\"serviceName\":\"n\",\"ipv4\":\"10.0.0.4\"}",
+        "{\"ipv4\":\"10.0.0.4\"}",
+        "{\"serviceName\":\"d\",\"ipv4\":\"10.0.0.6\"}",
+        "{\"ipv4\":\"10.0.0.6\"}",
+        "{\"serviceName\":\"k\",\"ipv4\":\"10.0.0.8\"}",
+        "{\"ipv4\":\"10.0.0.8\"}",
+        "{\"serviceName\":\"h\",\"ipv4\":\"10.0.0.10\"}",
+        "{\"ipv4\":\"10.0.0.10\"}",
+        "{\"serviceName\":\"b\"}",
+        "",
+    };
+    const struct pair server[] = {{"server.address", "us", 0},
+                                  {"server.port", NULL, 443},
+                                  {"network.peer.address", "10.0.0.4", 0},
+                                  {"network.peer.port", NULL, 40000},
+                                  {NULL, NULL, 0}};
+    const struct pair unix_socket[] = {{"network.peer.address", "/run/db", 0}, {NULL, NULL, 0}};
+    const struct pair named[] = {
+        {"server.address", "db", 0}, {"server.port", NULL, 5432}, {NULL, NULL, 0}};
+
+    for (unsigned i = 0; i < sizeof(remotes) / sizeof(remotes[0]); i++)
+        check_remote(OTLP_KIND_CLIENT, &all[i], remotes[i]);
+    /* of a server it is its own address */
+    check_remote(OTLP_KIND_SERVER, server, "{\"ipv4\":\"10.0.0.4\",\"port\":40000}");
+    check_remote(OTLP_KIND_CLIENT, server,
+                 "{\"serviceName\":\"us\",\"ipv4\":\"10.0.0.4\",\"port\":40000}");
+    check_remote(OTLP_KIND_CLIENT, named, "{\"serviceName\":\"db\",\"port\":5432}");
+    check_remote(OTLP_KIND_CLIENT, unix_socket, "{\"serviceName\":\"/run/db\"}");
 }
 
 /* ---- fields in any order --------------------------------------------------------------------- */
@@ -351,6 +520,8 @@ int main(void)
     endpoints = endpoint_table_new();
     test_own();
     test_others();
+    test_foreign_tags();
+    test_foreign_remote();
     test_overlap();
     test_any_order();
     endpoint_table_free(endpoints);
