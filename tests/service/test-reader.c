@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define WATCH_MS 200
-#define HANG_MS  600
-#define LONG_MS  (4 * HANG_MS) /* more than enough to be killed in */
+#define HANG_MS  1500
+#define LONG_MS  (5 * HANG_MS / 2) /* more than enough to be killed in */
 #define LIMIT_MS 15000
 #define THREADS  15
 
