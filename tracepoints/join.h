@@ -13,7 +13,12 @@
 
 #include <stdint.h>
 
-#define JOIN_TAG        "blkin.join"                 /* its value: the key, in 16 hex digits */
+/*
+ * Its value: the key in 16 hex digits. Addresses that are not unique in the world are followed by
+ * 16 more: where that half was (a hash of kernel and network namespace). Halves of one key that
+ * were in two places belong together only if their tags request.bytes and response.bytes agree.
+ */
+#define JOIN_TAG        "blkin.join"
 #define JOIN_TRACE_HIGH UINT64_C(0x626c6b2d6a6f696e) /* "blk-join" */
 
 #endif

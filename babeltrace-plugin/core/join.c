@@ -154,6 +154,16 @@ static enum verdict count_found(const struct join *join, const struct half *half
     return *found ? PAIR : ALONE;
 }
 
+/*
+ * Many networks have the same private addresses. In one place the same addresses are the same
+ * connection; of two places it has to show that as many bytes were sent as were received.
+ */
+static bool is_proven(const struct half *client, const struct half *server)
+{
+    return client->place == server->place ||
+           (client->place && server->place && client->sizes == server->sizes);
+}
+
 /* The only client's half that fits the server's, which in turn is the only one that fits it. */
 static enum verdict find_client(const struct join *join, const struct half *server,
                                 struct half **client)
@@ -163,7 +173,10 @@ static enum verdict find_client(const struct join *join, const struct half *serv
 
     if (verdict != PAIR)
         return verdict;
-    return !(*client)->is_taken && count_found(join, *client, &other) == PAIR ? PAIR : UNSURE;
+    return !(*client)->is_taken && is_proven(*client, server) &&
+                   count_found(join, *client, &other) == PAIR
+               ? PAIR
+               : UNSURE;
 }
 
 /* ---- spans that are held --------------------------------------------------------------------- */
@@ -414,30 +427,51 @@ static void make_room(struct join *join, size_t bytes)
 
 /* ---- halves ---------------------------------------------------------------------------------- */
 
-/* Returns false if it has none that makes sense. */
-static bool read_key(const struct span *span, uint64_t *key)
+/* Whether there is one that makes sense. */
+static bool read_key(struct text value, struct half *half)
 {
-    SPAN_FOR_EACH_ENTRY(span, entry)
-    {
-        if (entry->type == SPAN_TAG_TEXT && entry->key_length == sizeof(JOIN_TAG) - 1 &&
-            entry->value_length == 16 &&
-            memcmp(span_entry_key(entry).data, JOIN_TAG, sizeof(JOIN_TAG) - 1) == 0)
-            return hex_read(span_entry_value(entry), key);
-    }
-    return false;
+    const struct text key = {value.data, 16}, place = {value.data + 16, 16};
+
+    if (value.length != 16 && value.length != 32)
+        return false;
+    return hex_read(key, &half->key) && (value.length == 16 || hex_read(place, &half->place));
 }
 
-static struct half half_of(const struct span *span, uint64_t key)
+static bool has_name(const struct span_entry *entry, enum span_entry_type type, const char *name)
 {
-    return (struct half){
+    const size_t length = strlen(name);
+
+    return entry->type == type && entry->key_length == length &&
+           memcmp(span_entry_key(entry).data, name, length) == 0;
+}
+
+/* Returns false if the span is no half. */
+static bool read_half(const struct span *span, struct half *half)
+{
+    bool has_key = false;
+    uint64_t request = 0, response = 0;
+
+    *half = (struct half){
         .is_client = span->kind == SPAN_CLIENT,
-        .key = key,
         .trace_id_high = span->trace_id_high,
         .trace_id = span->trace_id,
         .span_id = span->id,
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
     };
+    if (span->kind != SPAN_CLIENT && span->kind != SPAN_SERVER)
+        return false;
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        if (has_name(entry, SPAN_TAG_TEXT, JOIN_TAG))
+            has_key = read_key(span_entry_value(entry), half);
+        else if (has_name(entry, SPAN_TAG_INTEGER, "request.bytes"))
+            request = (uint64_t)entry->integer;
+        else if (has_name(entry, SPAN_TAG_INTEGER, "response.bytes"))
+            response = (uint64_t)entry->integer;
+    }
+    half->sizes = hash_mix(hash_mix(request) ^ response);
+    return has_key;
 }
 
 static struct group *group_of_half(struct half *half)
@@ -483,31 +517,31 @@ static bool is_known(const struct join *join, const struct half *client)
     return false;
 }
 
-static void add_client(struct join *join, const struct span *span, uint64_t key)
+static void add_client(struct join *join, const struct half *half)
 {
-    const struct half half = half_of(span, key);
     struct client *client;
 
-    if (is_known(join, &half))
+    if (is_known(join, half))
         return;
     make_room(join, sizeof(*client));
     client = malloc(sizeof(*client));
     if (!client)
         return;
-    client->half = half;
+    client->half = *half;
     join->counts.held_bytes += sizeof(*client);
     queue_up(join, CLIENTS, &client->queued);
     join_add_half(join, &client->half);
     find_servers(join, &client->half);
 }
 
-static void add_server(struct join *join, struct group *group, struct kept_span *root, uint64_t key)
+static void add_server(struct join *join, struct group *group, struct kept_span *root,
+                       const struct half *half)
 {
     struct half *client;
 
     group->root = root;
     group->has_half = true;
-    group->half = half_of(&root->span, key);
+    group->half = *half;
     join_add_half(join, &group->half);
     join->counts.halves++;
     join->counts.waiting++;
@@ -552,8 +586,8 @@ static bool follow(struct join *join, struct group *group, struct span *span, bo
     return false;
 }
 
-static bool hold(struct join *join, struct group *group, const struct span *span, uint64_t key,
-                 bool is_half)
+static bool hold(struct join *join, struct group *group, const struct span *span,
+                 const struct half *half, bool is_half)
 {
     struct kept_span *kept = span_keep(span, is_half ? JOINED_ROOM : 0);
 
@@ -565,13 +599,13 @@ static bool hold(struct join *join, struct group *group, const struct span *span
     join->counts.spans_held++;
     join->counts.held_bytes += kept_bytes(kept);
     if (is_half)
-        add_server(join, group, kept, key);
+        add_server(join, group, kept, half);
     else if (!group->above && group->kind == OPEN)
         set_kind(join, group, OPEN);
     return true;
 }
 
-static bool take_marked(struct join *join, struct span *span, uint64_t key, bool has_key)
+static bool take_marked(struct join *join, struct span *span, const struct half *half, bool has_key)
 {
     const bool is_root = span->parent_id == 0;
     bool is_half = is_root && has_key && span->kind == SPAN_SERVER;
@@ -590,22 +624,21 @@ static bool take_marked(struct join *join, struct span *span, uint64_t key, bool
     if (!group->above && group->kind == DECIDED)
         return follow(join, group, span, is_half);
     is_half = is_half && !group->has_half; /* a second one would be another's */
-    return hold(join, group, span, key, is_half);
+    return hold(join, group, span, half, is_half);
 }
 
 bool join_take(struct join *join, struct span *span, int64_t now_ns)
 {
     const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH;
-    uint64_t key = 0;
-    const bool has_key =
-        (span->kind == SPAN_CLIENT || span->kind == SPAN_SERVER) && read_key(span, &key);
+    struct half half;
+    const bool has_key = read_half(span, &half);
 
     if (!is_marked && !has_key)
         return false;
     join_advance(join, now_ns);
     if (span->kind == SPAN_CLIENT && has_key)
-        add_client(join, span, key);
-    return is_marked && take_marked(join, span, key, has_key);
+        add_client(join, &half);
+    return is_marked && take_marked(join, span, &half, has_key);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

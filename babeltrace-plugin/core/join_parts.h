@@ -36,6 +36,9 @@ struct half {
     bool is_taken; /* a client's: it is a parent */
     bool is_late;  /* a server's: it was counted as such */
     uint64_t key;
+    uint64_t place; /* 0: a key that is proof enough; see JOIN_TAG */
+    uint64_t
+        sizes; /* hash of the request's and the answer's; without meaning if there is no place */
     uint64_t trace_id_high;
     uint64_t trace_id;
     uint64_t span_id;

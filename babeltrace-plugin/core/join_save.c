@@ -74,6 +74,8 @@ static void save_half(const struct half *half, struct state_writer *writer)
     state_put_number(writer, half->is_taken);
     state_put_number(writer, half->is_late);
     state_put_number(writer, half->key);
+    state_put_number(writer, half->place);
+    state_put_number(writer, half->sizes);
     state_put_number(writer, half->trace_id_high);
     state_put_number(writer, half->trace_id);
     state_put_number(writer, half->span_id);
@@ -86,6 +88,8 @@ static void restore_half(struct half *half, struct state_reader *reader)
     half->is_taken = state_get_bool(reader);
     half->is_late = state_get_bool(reader);
     half->key = state_get_number(reader);
+    half->place = state_get_number(reader);
+    half->sizes = state_get_number(reader);
     half->trace_id_high = state_get_number(reader);
     half->trace_id = state_get_number(reader);
     half->span_id = state_get_number(reader);

@@ -43,6 +43,7 @@ struct connection {
     uint64_t received, sent; /* bytes */
     uint64_t cookie;         /* of the socket; 0: the kernel has none */
     uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
+    uint64_t place;          /* where this end is, if the key alone is no proof: see JOIN_TAG */
     unsigned checked_by;     /* generation of the configuration that has set is_traced */
     uint32_t slots;          /* descriptors */
     uint32_t forks;          /* preload_forks when open and opener were set */

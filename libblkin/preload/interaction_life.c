@@ -169,13 +169,14 @@ static void tag(struct interaction *interaction)
 {
     const struct connection *connection = interaction->connection;
     struct blkin_span *span = &interaction->span;
-    char key[16];
+    char key[32];
 
     if (connection->role == ROLE_SERVER && cause_is_plain(span))
         interaction_set_endpoints(interaction); /* not on the way to the answer */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
-        blkin_span_tag_string_n(span, JOIN_TAG, key, sizeof(key));
+        key_digits(key + 16, connection->place);
+        blkin_span_tag_string_n(span, JOIN_TAG, key, connection->place ? 32 : 16);
     } else {
         preload_count(PRELOAD_KEYLESS);
     }

@@ -19,13 +19,17 @@ struct made {
     int64_t start_ms, end_ms;
     uint64_t key; /* 0: none */
     enum span_kind kind;
+    struct {
+        uint64_t place; /* 0: none */
+        int64_t request, response;
+    } proof;
 };
 
 /* Returns false when out of memory. What it allocates is the caller's to free: span->log. */
 static inline bool make_span(struct span *span, const struct made *made)
 {
     static const struct endpoint endpoint = {.service = {"s", 1}};
-    char key[17];
+    char key[33];
 
     *span = (struct span){
         .trace_id_high = made->high,
@@ -37,10 +41,14 @@ static inline bool make_span(struct span *span, const struct made *made)
         .start_ns = made->start_ms * MS,
         .end_ns = made->end_ms * MS,
     };
-    (void)snprintf(key, sizeof(key), "%016" PRIx64, made->key);
+    (void)snprintf(key, sizeof(key), "%016" PRIx64 "%016" PRIx64, made->key, made->proof.place);
     return span_set_name(span, text_of("n")) &&
-           (!made->key ||
-            span_add(span, SPAN_TAG_TEXT, text_of(JOIN_TAG), (struct text){key, 16}, 0));
+           (!made->key || (span_add(span, SPAN_TAG_TEXT, text_of(JOIN_TAG),
+                                    (struct text){key, made->proof.place ? 32 : 16}, 0) &&
+                           span_add(span, SPAN_TAG_INTEGER, text_of("request.bytes"),
+                                    (struct text){NULL, 0}, made->proof.request) &&
+                           span_add(span, SPAN_TAG_INTEGER, text_of("response.bytes"),
+                                    (struct text){NULL, 0}, made->proof.response)));
 }
 
 #endif

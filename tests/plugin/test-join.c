@@ -97,11 +97,11 @@ static void give(struct join *join, struct made made)
 
 /* trace, id, parent, start, end: key */
 #define SERVER(trace, id, from, to, key) \
-    ((struct made){MARK, trace, id, 0, from, to, key, SPAN_SERVER})
+    ((struct made){MARK, trace, id, 0, from, to, key, SPAN_SERVER, {0, 0, 0}})
 #define CLIENT(high, trace, id, parent, from, to, key) \
-    ((struct made){high, trace, id, parent, from, to, key, SPAN_CLIENT})
+    ((struct made){high, trace, id, parent, from, to, key, SPAN_CLIENT, {0, 0, 0}})
 #define CALL(trace, id, parent, from, to) \
-    ((struct made){MARK, trace, id, parent, from, to, 0, SPAN_LOCAL})
+    ((struct made){MARK, trace, id, parent, from, to, 0, SPAN_LOCAL, {0, 0, 0}})
 
 /* ---- one hop */
 
@@ -200,6 +200,36 @@ static void test_slow_request(void)
     join_advance(join, 60 * SECOND);
     CHECK_TEXT(out, "1/10<0 1/72<71 1/73<71 1/71<10 ");
     CHECK(end(join).joined == 1);
+}
+
+/* Hosts with the same private addresses: the key is the same of connections that never met. */
+static void test_places(void)
+{
+    static const struct {
+        uint64_t client_place, server_place;
+        int64_t request, response; /* the client's; the server's are 10 and 20 */
+        bool is_joined;
+    } cases[] = {
+        {7, 7, 10, 21, true},  {7, 8, 10, 20, true},  {7, 8, 10, 21, false}, {7, 8, 11, 20, false},
+        {7, 8, 20, 10, false}, {0, 8, 10, 20, false}, {7, 0, 10, 20, false}, {0, 0, 10, 21, true},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct join *join = begin(&options);
+        struct made server = SERVER(1, 2, 20, 30, 42), client = CLIENT(0, 9, 8, 0, 10, 40, 42);
+        struct join_counts counts;
+
+        server.proof.place = cases[i].server_place;
+        server.proof.request = 10;
+        server.proof.response = 20;
+        client.proof.place = cases[i].client_place;
+        client.proof.request = cases[i].request;
+        client.proof.response = cases[i].response;
+        give(join, server);
+        give(join, client);
+        counts = end(join);
+        CHECK(counts.joined == cases[i].is_joined && counts.ambiguous == !cases[i].is_joined);
+    }
 }
 
 /* A killed server: what there is of the request. A root that comes later still is counted. */
@@ -320,14 +350,14 @@ static void test_others(void)
     struct join *join = begin(&options);
     struct join_counts counts;
 
-    give(join, (struct made){0, 1, 2, 0, 1, 2, 99, SPAN_SERVER}); /* not marked */
-    give(join, (struct made){3, 1, 2, 0, 1, 2, 0, SPAN_LOCAL});
+    give(join, (struct made){0, 1, 2, 0, 1, 2, 99, SPAN_SERVER, {0, 0, 0}}); /* not marked */
+    give(join, (struct made){3, 1, 2, 0, 1, 2, 0, SPAN_LOCAL, {0, 0, 0}});
     give(join, CLIENT(0, 1, 2, 0, 1, 2, 0));
-    give(join, (struct made){MARK, 7, 71, 0, 1, 2, 0, SPAN_SERVER}); /* without a key */
-    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL}); /* no server's */
+    give(join, (struct made){MARK, 7, 71, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}}); /* without a key */
+    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL, {0, 0, 0}}); /* no server's */
     CHECK(held == 0);
     give(join, CALL(9, 92, 91, 1, 2)); /* held until it is known that there is no key */
-    give(join, (struct made){MARK, 9, 91, 0, 1, 2, 0, SPAN_SERVER});
+    give(join, (struct made){MARK, 9, 91, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}});
     CHECK(held == 0);
     counts = end(join);
     CHECK(out_count == 7 && counts.halves == 0 && counts.rootless == 0);
@@ -598,6 +628,7 @@ int main(void)
     test_tag();
     test_unjoined();
     test_slow_request();
+    test_places();
     test_rootless();
     test_times();
     test_recurring();

@@ -45,11 +45,14 @@ static void work(struct join *join)
     for (uint64_t i = 1; i <= REQUESTS; i++) {
         const int64_t at = (int64_t)i * 10;
 
-        give(join, (struct made){JOIN_TRACE_HIGH, i, 2, 1, at + 2, at + 3, 0, SPAN_LOCAL});
-        give(join, (struct made){JOIN_TRACE_HIGH, i, 3, 1, at + 2, at + 4, i + 1, SPAN_CLIENT});
-        give(join, (struct made){JOIN_TRACE_HIGH, i, 1, 0, at + 1, at + 5, i, SPAN_SERVER});
+        give(join,
+             (struct made){JOIN_TRACE_HIGH, i, 2, 1, at + 2, at + 3, 0, SPAN_LOCAL, {0, 0, 0}});
+        give(join, (struct made){
+                       JOIN_TRACE_HIGH, i, 3, 1, at + 2, at + 4, i + 1, SPAN_CLIENT, {0, 0, 0}});
+        give(join,
+             (struct made){JOIN_TRACE_HIGH, i, 1, 0, at + 1, at + 5, i, SPAN_SERVER, {0, 0, 0}});
         if (i % 3 == 1)
-            give(join, (struct made){0, i, 9, 0, at, at + 6, i, SPAN_CLIENT});
+            give(join, (struct made){0, i, 9, 0, at, at + 6, i, SPAN_CLIENT, {0, 0, 0}});
         in += 3 + (i % 3 == 1);
     }
     while (join_flush_some(join, 1))

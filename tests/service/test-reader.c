@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define WATCH_MS 200
-#define HANG_MS  1500
-#define LONG_MS  (5 * HANG_MS / 2) /* more than enough to be killed in */
+#define HANG_MS  600
+#define LONG_MS  (4 * HANG_MS) /* more than enough to be killed in */
 #define LIMIT_MS 15000
 #define THREADS  15
 
@@ -74,8 +74,8 @@ static int make_progress(void *argument)
         FILE *file = fopen(path, "we");
 
         if (!file ||
-            fprintf(file, "{\"state\": \"running\", \"counters\": {\"requests\": %d}}", requests) <
-                0 ||
+            fprintf(file, "{\"state\": \"running\", \"pid\": %d, \"counters\": {\"requests\": %d}}",
+                    (int)getpid(), requests) < 0 ||
             fclose(file) != 0 || rename(path, reader.stats_file) != 0)
             return 1;
     }

@@ -1,0 +1,36 @@
+"""A server or a client: peer.py serve IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
+
+One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms
+with OUT bytes.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import socket
+import sys
+import time
+
+role, ip, port, *numbers = sys.argv[1:]
+requests, ms_or_from, size_in, size_out = map(int, numbers)
+here, there = ("0.0.0.0", int(port)), (ip, int(port))
+
+
+def receive(connection, size):
+    while size:
+        size -= len(connection.recv(size)) or sys.exit("the connection has ended")
+
+
+if role == "serve":
+    with socket.create_server(here) as listener:
+        listener.settimeout(30)
+        connection = listener.accept()[0]
+        for _ in range(requests):
+            receive(connection, size_in)
+            print("asked")
+            time.sleep(ms_or_from / 1000)
+            connection.sendall(bytes(size_out))
+        connection.recv(1)
+else:
+    with socket.create_connection(there, timeout=30, source_address=("", ms_or_from)) as connection:
+        for _ in range(requests):
+            connection.sendall(bytes(size_in))
+            receive(connection, size_out)
