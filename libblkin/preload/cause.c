@@ -11,8 +11,6 @@
 #include <string.h>
 
 #define PREFIX_LEAST 8
-#define STALE_NS \
-    UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
 
 /* ---- the open requests of the thread ---- */
 
@@ -81,12 +79,13 @@ struct survey {
     struct interaction *alike; /* has the longest prefix; NULL: no other two bytes are the same */
     size_t length;             /* of that */
     bool is_tied;
+    bool has_unseen; /* there are others, taken while nobody looked: nothing is certain */
 };
 
 static struct survey survey_open(const struct thread *thread, struct bytes head)
 {
-    struct survey survey = {0};
-    const uint64_t stale_ns = thread->open_count > 1 ? preload_now_ns() - STALE_NS : 0;
+    struct survey survey = {.has_unseen = connection_any_unseen()};
+    const uint64_t stale_ns = thread->open_count > 1 ? preload_now_ns() - PRELOAD_STALE_NS : 0;
 
     for (unsigned i = 0; i < thread->open_count; i++) {
         struct interaction *interaction = thread->open[i];
@@ -138,7 +137,7 @@ static struct interaction *only_one(const struct thread *thread, const struct su
     struct interaction *work = unanswered_work();
     struct interaction *one;
 
-    if (thread->has_overflowed)
+    if (thread->has_overflowed || survey->has_unseen)
         return NULL;
     if (survey->count == 0) {
         /* a second call beside the first one; but what comes after the response may be anything */
@@ -194,7 +193,8 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     only = only_one(thread, &survey);
     if (only)
         return found(PRELOAD_BY_BEING_ONLY, only);
-    if (survey.length >= PREFIX_LEAST && !survey.is_tied && !thread->has_overflowed)
+    if (survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
+        !thread->has_overflowed)
         return found(PRELOAD_BY_PREFIX, survey.alike);
     for (unsigned i = 0; i < thread->open_count; i++)
         thread->open[i]->is_ambiguous = true;
@@ -226,12 +226,14 @@ struct cause cause_of_file_call(void)
 unsigned preload_sharers(void)
 {
     struct thread *thread = preload_thread.thread;
+    struct survey survey;
 
     if (!thread || !preload_thread.work)
         return 0;
     tidy(thread);
     reopen_work(thread);
-    return survey_open(thread, (struct bytes){NULL, 0}).in_round;
+    survey = survey_open(thread, (struct bytes){NULL, 0});
+    return survey.in_round + survey.has_unseen;
 }
 
 /* ---- the span ---- */

@@ -6,6 +6,8 @@
  *    for the answer to a call of its own; and it was heard of since the thread last waited.
  * 3. Prefix: the call sends the request on: the longest common first bytes, 8 or more of the 39
  * that are kept, and no other open request has as many.
+ *    Neither is certain while the thread has requests to answer that it took before there was a
+ *    session.
  * 4. Else a guess. All that were open are ambiguous from then on: which of them has called is not
  *    known, so that nothing about them is certain by elimination.
  *

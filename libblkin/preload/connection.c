@@ -467,6 +467,40 @@ bool connection_is_traced(struct connection *connection, int fd)
     return connection->is_traced;
 }
 
+/* ---- requests that nobody has looked at ---- */
+
+void connection_read_unseen(struct connection *connection)
+{
+    __atomic_store_n(&connection->reader, (uintptr_t)&preload_thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&connection->direction, (uint8_t)DIRECTION_UNSEEN, __ATOMIC_RELEASE);
+    if (connection->item.index < preload_thread.unseen_at)
+        preload_thread.unseen_at = connection->item.index;
+    preload_thread.unseen_until_ns = 0;
+}
+
+static bool has_unseen(const struct connection *connection)
+{
+    return (uint32_t)__atomic_load_n(&connection->item.word, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&connection->direction, __ATOMIC_ACQUIRE) == DIRECTION_UNSEEN &&
+           __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) == (uintptr_t)&preload_thread &&
+           connection->role == ROLE_SERVER;
+}
+
+bool connection_any_unseen(void)
+{
+    const struct connection *connection;
+    uint64_t now_ns;
+
+    while ((connection = pool_at(&pool, preload_thread.unseen_at)) && !has_unseen(connection))
+        preload_thread.unseen_at++;
+    if (!connection)
+        return false;
+    now_ns = preload_now_ns();
+    if (!preload_thread.unseen_until_ns)
+        preload_thread.unseen_until_ns = now_ns + PRELOAD_STALE_NS;
+    return now_ns < preload_thread.unseen_until_ns;
+}
+
 /* ---- keys ---- */
 
 /* Inodes are the same on all hosts, loopback addresses in all network namespaces, too. 0: unknown.

@@ -44,6 +44,7 @@ struct connection {
     uint64_t cookie;         /* of the socket; 0: the kernel has none */
     uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
     uint64_t place;          /* where this end is, if the key alone is no proof: see JOIN_TAG */
+    uintptr_t reader;        /* of what nobody looked at: the thread's preload_thread */
     unsigned checked_by;     /* generation of the configuration that has set is_traced */
     uint32_t slots;          /* descriptors */
     uint32_t forks;          /* preload_forks when open and opener were set */
@@ -82,6 +83,12 @@ void connection_shared(int fd);
 void connection_duplicated(int from, int to);
 
 /* ---- use ---- */
+
+/* A part of a request was read, and nobody looks. */
+void connection_read_unseen(struct connection *connection);
+
+/* Is there a request that the calling thread has read while nobody looked, and not answered? */
+bool connection_any_unseen(void);
 
 /*
  * The connection of the slot, with a reference, or NULL. generation: 0, or that which it must have:

@@ -39,7 +39,12 @@ struct preload_thread {
     struct interaction *work; /* the one that this thread works for, or NULL; referenced */
     struct thread *thread;    /* all else, once there was an interaction: thread.h */
     uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
+    uint32_t unseen_at; /* connections before this one have no unseen request of this thread */
+    uint64_t unseen_until_ns; /* when the other ones are stale; 0: not known yet */
 };
+
+#define PRELOAD_STALE_NS \
+    UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 

@@ -96,8 +96,9 @@ static void only_count(struct connection *connection, enum direction direction, 
 
     (void)__atomic_fetch_add(bytes, count, __ATOMIC_RELAXED);
     if (direction == DIRECTION_IN)
-        direction = DIRECTION_UNSEEN;
-    __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
+        connection_read_unseen(connection);
+    else
+        __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
     if ((__atomic_load_n(&connection->open, __ATOMIC_RELAXED) || is_any_later()) &&
         !preload_is_off()) {
         const int saved_errno = preload_enter();

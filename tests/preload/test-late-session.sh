@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A session that begins while servers and clients talk, and another one after it: what has begun before is not
+# A session that begins while servers and clients talk, six times: what has begun before is not
 # told, what is told is whole: each half that has its other half belongs to it, as the payload of both says, and
 # no call has a parent that is another request.
 #
@@ -19,9 +19,9 @@ wait_for 20 - "the proxy" listening 7602 || exit 1
 begins client "$programs/request" 7602 8 1000000 0 100 1
 client=$!
 
-for name in first second; do
+for name in first second third fourth fifth sixth; do
     session $name blkin:span blkin:process
-    sleep 1 # some traffic, however much
+    sleep 0.4 # some traffic, however much
     sunk $name
     "$PYTHON" - "$WORK/$name.json" <<'PY' || fail "$name: see above"
 import json, sys
