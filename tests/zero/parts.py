@@ -302,6 +302,8 @@ def redis(world, name, *arguments, traced=True, options=()):
     world.serve(name, port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
                 "--maxclients", DESCRIPTORS - 100,
                 *(arguments or ("--appendonly", "yes", "--appendfsync", "always")), traced=traced, options=options)
+    # it listens before it has read its data; the log has earlier starts, too
+    wait_until(lambda: "Ready to accept" in world.log(name).rsplit("Server initialized", 1)[-1], f"{name} is ready")
     return port
 
 

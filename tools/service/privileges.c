@@ -38,10 +38,14 @@ void privileges_give_up(void)
 static void make_runtime_dir(const char *path, const struct passwd *user)
 {
     char above[PATH_MAX];
-    const char *const slash = strrchr(path, '/');
+    char *slash;
 
-    (void)snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) : 0, path);
-    (void)mkdir(above, 0755);
+    (void)snprintf(above, sizeof(above), "%s", path);
+    slash = strrchr(above, '/');
+    if (slash && slash != above) {
+        *slash = '\0';
+        (void)mkdir(above, 0755);
+    }
     if (mkdir(path, 0700) == 0)
         (void)!chown(path, user->pw_uid, user->pw_gid);
 }
