@@ -181,7 +181,7 @@ __attribute__((noinline)) static struct cost read_log(void)
     open_stage(&stage);
     memset(offsets, 0, sizeof(offsets));
     for (unsigned i = 0; i < PARTITIONS; i++) {
-        if (!partition_open(&partitions[i], &stage.assembly, (struct place){0, 0, 0}))
+        if (!partition_open(&partitions[i], &stage.assembly, (struct place){0, 0, 0, 0}))
             fail("out of memory");
     }
     begin = now();

@@ -155,7 +155,7 @@ static void read_all(struct worker *worker)
 static void begin(void)
 {
     memset(&committed, 0, sizeof(committed));
-    committed_place = (struct place){0, 0, 0};
+    committed_place = (struct place){0, 0, 0, 0};
     clear_log();
 }
 
@@ -313,6 +313,27 @@ static void test_place(void)
     CHECK(foreign.read_back == 17 && foreign.read_to == 17);
     CHECK(right.watermark == 17 && right.read_back == 3 && right.read_to == 20);
     CHECK(long_one.read_back == 17 && long_one.read_to == 17);
+    CHECK(right.time_ms == 0 &&
+          place_read(17, text_of("blkin1 3 20 1790000000000")).time_ms == INT64_C(1790000000000));
+}
+
+static bool is_place(struct place place, int64_t read_back, int64_t watermark, int64_t read_to)
+{
+    return place.read_back == read_back && place.watermark == watermark &&
+           place.read_to == read_to && place.time_ms == 5;
+}
+
+/* A log that has lost its end: nothing that was read is read as new. */
+static void test_cut(void)
+{
+    const struct place place = {.watermark = 50, .read_back = 30, .read_to = 80, .time_ms = 5};
+
+    CHECK(is_place(place_cut(&place, 0, 60), 30, 50, 60)); /* traces are open still */
+    CHECK(is_place(place_cut(&place, 0, 40), 30, 40, 40));
+    CHECK(is_place(place_cut(&place, 0, 20), 20, 20, 20));
+    CHECK(is_place(place_cut(&place, 35, 40), 35, 40, 40));
+    CHECK(is_place(place_cut(&place, 55, 60), 55, 55, 60));
+    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0)); /* made anew */
 }
 
 /* ---- workers killed at any time -------------------------------------------------------------- */
@@ -358,7 +379,7 @@ static struct results run(uint64_t seed, bool is_killed)
     struct worker worker;
 
     memset(&committed, 0, sizeof(committed));
-    committed_place = (struct place){0, 0, 0};
+    committed_place = (struct place){0, 0, 0, 0};
     state = seed + 77;
     start(&worker);
     while (worker.partition.next < log_end) {
@@ -409,6 +430,7 @@ int main(void)
     test_for_want_of_memory();
     test_what_is_wrong();
     test_place();
+    test_cut();
     test_kills();
     clear_log();
     return check_status();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# timeout: 200
+# timeout: 300
 """Workers with a real broker: one is killed in the middle, and still each span is counted once, each kept trace is
 there once. The long runs are in tests/scale.
 
@@ -95,6 +95,38 @@ class Work(unittest.TestCase):
             spans = json.loads(text)
             self.assertEqual(len({span["traceId"] for span in spans}), expected.kept)
             self.assertEqual(len({(span["traceId"], span["id"]) for span in spans}), len(spans))
+
+    def test_a_broker_loses_the_end(self):
+        self.lose_the_end("cut", is_away=False)
+
+    def test_a_broker_loses_the_end_meanwhile(self):
+        self.lose_the_end("cut-away", is_away=True)
+
+    def lose_the_end(self, name, is_away):
+        """The log is shorter than what was read: nothing is counted twice, and what is written then is counted."""
+        run = self.run_of(name, wait_ms=1000)
+        worker = run.worker()
+        first = Load(run, rate=8000, seconds=2).expected()
+        run.wait_read()
+        if is_away:
+            run.end_workers()
+        self.cluster.broker.kill()
+        for log in self.cluster.folder.glob(f"kafka/data/{run.topic}-*/*.log"):
+            os.truncate(log, log.stat().st_size * 2 // 3)
+        self.cluster.broker.start()
+        self.cluster.broker.wait_ready()
+        if is_away:
+            worker.start()
+        wait_until(lambda: run.keep_up() or "offsets are missing" in worker.said(), worker.said, 60)
+        run.wait_read()
+        second = Load(run, rate=8000, seconds=1, seed=2).expected()
+        run.wait_read()
+        self.assertGreater(worker.page()["blkin_work_offsets_missing_total"], 10)
+        run.end_workers()
+        deltas, kept = run.results()
+        self.assertEqual(deltas.spans(), first.acknowledged + second.acknowledged)
+        self.assertEqual(len(kept.traces), first.kept + second.kept)
+        self.assertGreater(deltas.counters["blkin.work.offsets_missing"], 10)
 
     def test_what_is_wrong_is_said(self):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("BLKIN_")}

@@ -38,9 +38,55 @@ static bool make_assigned_room(struct worker *worker, int32_t partition)
     return true;
 }
 
-/* Where to begin: what was committed, if the log has it still. */
+/*
+ * Of a log that ends before what was read: the first message that was written since, by the log's
+ * time, else the log's end. What is before it was read: a broker has lost the rest, and writers may
+ * have gone on. Of a topic that was made anew it is the beginning. Returns false after
+ * worker_fail().
+ */
+static bool find_cut(struct worker *worker, int32_t partition, int64_t time_ms, int64_t high,
+                     int64_t *cut)
+{
+    rd_kafka_topic_partition_list_t *list;
+    rd_kafka_resp_err_t code;
+
+    *cut = high;
+    if (time_ms == 0)
+        return true;
+    list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, worker->input.topic, partition)->offset = time_ms + 1;
+    code = rd_kafka_offsets_for_times(worker->consumer, list, COMMITTED_MS);
+    if (!code)
+        code = list->elems[0].err;
+    if (!code && list->elems[0].offset >= 0 && list->elems[0].offset < high)
+        *cut = list->elems[0].offset;
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code)
+        worker_fail(worker, "partition %" PRId32 ": %s", partition, rd_kafka_err2str(code));
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* The log ends at high, before the place. */
+static bool go_on_at_cut(struct worker *worker, int32_t partition, int64_t low, int64_t high,
+                         struct place *place)
+{
+    int64_t cut;
+
+    if (!find_cut(worker, partition, place->time_ms, high, &cut))
+        return false;
+    say(BT_LOGGING_LEVEL_WARNING,
+        "partition %" PRId32 " ends at %" PRId64 ", before %" PRId64
+        " that was read: a broker has lost its end, or the topic was made anew. Reading goes on at "
+        "%" PRId64 ": %" PRId64 " offsets are missing",
+        partition, high, place->read_to, cut, place->read_to - cut);
+    worker->stage.counts.offsets_missing += (uint64_t)(place->read_to - cut);
+    *place = place_cut(place, low, cut);
+    return true;
+}
+
+/* Where to begin: what was committed, if the log has it still. *has_moved: it has not. */
 static bool find_place(struct worker *worker, const rd_kafka_topic_partition_t *committed,
-                       struct place *place)
+                       struct place *place, bool *has_moved)
 {
     int64_t low = 0, high = 0;
     const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
@@ -51,24 +97,24 @@ static bool find_place(struct worker *worker, const rd_kafka_topic_partition_t *
                     rd_kafka_err2str(code ? code : committed->err));
         return false;
     }
-    *place = (struct place){low, low, low};
+    *place = (struct place){low, low, low, 0};
+    *has_moved = committed->offset < 0;
     if (committed->offset < 0)
         return true;
     *place =
         place_read(committed->offset, (struct text){committed->metadata, committed->metadata_size});
-    if (place->watermark > high) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "partition %" PRId32 " ends at %" PRId64 ", before %" PRId64
-            " that was committed: was the topic made anew? It is read from its beginning",
-            committed->partition, high, place->watermark);
-        *place = (struct place){low, low, low};
+    if (place->read_to > high) {
+        *has_moved = true;
+        return go_on_at_cut(worker, committed->partition, low, high, place);
     }
     if (place->read_back < low)
         place->read_back = low;
     if (place->watermark < low) { /* retention was faster than we */
         if (low > place->read_to)
             worker->stage.counts.offsets_missing += (uint64_t)(low - place->read_to);
-        *place = (struct place){low, low, place->read_to > low ? place->read_to : low};
+        *place =
+            (struct place){low, low, place->read_to > low ? place->read_to : low, place->time_ms};
+        *has_moved = true;
     }
     return true;
 }
@@ -77,19 +123,20 @@ static bool assign_one(struct worker *worker, rd_kafka_topic_partition_t *commit
 {
     struct assigned *assigned = calloc(1, sizeof(*assigned));
     struct place place;
+    bool has_moved;
 
     if (!assigned || !make_assigned_room(worker, committed->partition)) {
         worker_fail(worker, "out of memory");
         free(assigned);
         return false;
     }
-    if (!find_place(worker, committed, &place) ||
+    if (!find_place(worker, committed, &place, &has_moved) ||
         !partition_open(&assigned->partition, &worker->stage.assembly, place)) {
         worker_fail(worker, "out of memory");
         free(assigned);
         return false;
     }
-    assigned->committed = committed->offset < 0 ? (struct place){-1, -1, -1} : place;
+    assigned->committed = has_moved ? (struct place){-1, -1, -1, -1} : place;
     assigned->end_offset = -1;
     worker->assigned[committed->partition] = assigned;
     worker->stage.counts.partitions++;

@@ -48,8 +48,8 @@ const struct work_counter work_counters[] = {
     COUNTER(host_points_refused, "Metrics of hosts that are no deltas, or of no time"),
     COUNTER(host_points_shifted, "Metrics of hosts whose clocks are ahead"),
     COUNTER(host_messages_broken, "Messages of hosts that are no OTLP metrics, from some byte on"),
-    COUNTER(offsets_missing, "Offsets that were not in the log: retention, or marks of "
-                             "transactional writers"),
+    COUNTER(offsets_missing, "Offsets that were not in the log: retention, marks of "
+                             "transactional writers, or an end that a broker has lost"),
     GAUGE(partitions, "Partitions that this worker has"),
     COUNTER(rebalances, "How often partitions came or went"),
     COUNTER(transactions, "Transactions committed"),

@@ -46,7 +46,8 @@ struct work_counts {
     uint64_t host_points_refused; /* not of delta temporality, or of no time: in no sum */
     uint64_t host_points_shifted; /* of a host whose clock is ahead */
     uint64_t host_messages_broken;
-    uint64_t offsets_missing; /* not in the log: retention, or marks of transactional writers */
+    uint64_t offsets_missing; /* not in the log: retention, marks of transactional writers, or an
+                                 end that a broker has lost */
     uint64_t partitions;
     uint64_t rebalances;
     uint64_t transactions;

@@ -58,17 +58,22 @@ bool hosts_assign(struct worker *worker, rd_kafka_topic_partition_t *partition)
         worker_fail(worker, "out of memory");
         return false;
     }
-    if (committed > high)
+    if (committed > high) {
         say(BT_LOGGING_LEVEL_WARNING,
             "partition %" PRId32 " of %s ends at %" PRId64 ", before %" PRId64
-            " that was committed: was the topic made anew? It is read from its beginning",
-            partition->partition, worker->hosts_topic, high, committed);
+            " that was read: a broker has lost its end, or the topic was made anew. Reading goes "
+            "on "
+            "at its end: %" PRId64 " offsets are missing",
+            partition->partition, worker->hosts_topic, high, committed, committed - high);
+        worker->stage.counts.offsets_missing += (uint64_t)(committed - high);
+        next = high;
+    }
     if (committed >= 0 && committed < low) /* retention was faster than we */
         worker->stage.counts.offsets_missing += (uint64_t)(low - committed);
-    if (committed < low || committed > high)
+    if (committed < low)
         next = low;
     worker->host_partitions[partition->partition] = (struct host_partition){
-        .is_ours = true, .next = next, .committed = committed < 0 ? -1 : next};
+        .is_ours = true, .next = next, .committed = committed == next ? next : -1};
     worker->stage.counts.partitions++;
     partition->offset = next;
     return true;

@@ -18,25 +18,46 @@
 
 void place_write(const struct place *place, char text[PLACE_TEXT_MAX])
 {
-    (void)snprintf(text, PLACE_TEXT_MAX, "blkin1 %" PRId64 " %" PRId64, place->read_back,
-                   place->read_to);
+    (void)snprintf(text, PLACE_TEXT_MAX, "blkin1 %" PRId64 " %" PRId64 " %" PRId64,
+                   place->read_back, place->read_to, place->time_ms);
 }
 
 struct place place_read(int64_t watermark, struct text text)
 {
-    struct place place = {watermark, watermark, watermark};
+    struct place place = {watermark, watermark, watermark, 0};
     char copy[PLACE_TEXT_MAX] = "";
-    int64_t read_back, read_to;
+    int64_t read_back, read_to, time_ms = 0;
 
     if (text.length >= sizeof(copy))
         return place;
     (void)text_copy(copy, text);
-    if (sscanf(copy, "blkin1 %20" SCNd64 " %20" SCNd64, &read_back, &read_to) == 2 &&
+    if (sscanf(copy, "blkin1 %20" SCNd64 " %20" SCNd64 " %20" SCNd64, &read_back, &read_to,
+               &time_ms) >= 2 &&
         read_back >= 0 && read_back <= watermark && read_to >= watermark) {
         place.read_back = read_back;
         place.read_to = read_to;
+        place.time_ms = time_ms > 0 ? time_ms : 0;
     }
     return place;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+struct place place_cut(const struct place *place, int64_t low, int64_t cut)
+{
+    struct place left = *place;
+
+    left.read_to = cut;
+    left.watermark = smaller(place->watermark, cut);
+    left.read_back = smaller(place->read_back, left.watermark);
+    if (left.watermark < low)
+        left.watermark = low;
+    if (left.read_back < low)
+        left.read_back = low;
+    return left;
 }
 
 /* ---- memory: traces and spans, in slabs that are used again -------------------------------------
@@ -740,6 +761,8 @@ void partition_read(struct partition *partition, const struct log_message *messa
         partition->time_ms = message->time_ms;
     else if (message->time_ms < partition->time_ms && message->offset >= partition->start.read_to)
         partition->assembly->counts->messages_skewed++;
+    if (message->time_ms > partition->message_ms)
+        partition->message_ms = message->time_ms;
     note_time(partition, message->offset);
     partition->next = message->offset; /* what is closed now began before it */
     partition_pass(partition, partition->time_ms);
@@ -761,6 +784,7 @@ bool partition_open(struct partition *partition, struct assembly *assembly, stru
         .start = start,
         .next = start.read_back,
         .time_ms = INT64_MIN / 2,
+        .message_ms = start.time_ms,
     };
     return set_table(partition, FIRST_PLACES);
 }
@@ -792,6 +816,7 @@ struct place partition_place(const struct partition *partition)
     struct place place = {
         .watermark = watermark(partition),
         .read_to = partition->next,
+        .time_ms = partition->message_ms,
     };
 
     /* while what was read before is read once more, that is what holds */

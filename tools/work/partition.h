@@ -35,6 +35,7 @@ struct place {
     int64_t watermark; /* the first message of the oldest open trace, or the next one */
     int64_t read_back; /* <= watermark: what is to be read for the traces that are decided */
     int64_t read_to;   /* >= watermark: the next message */
+    int64_t time_ms;   /* the log's time of the messages before read_to; 0: not known */
 };
 
 #define PLACE_TEXT_MAX 96
@@ -43,6 +44,10 @@ struct place {
  * fit the watermark, is taken for nothing to be read back. */
 void place_write(const struct place *place, char text[PLACE_TEXT_MAX]);
 struct place place_read(int64_t watermark, struct text text);
+
+/* Where to go on in a log that begins at `low` and lost what comes from `cut` on. What is before
+ * the cut was read, so nothing is counted twice. */
+struct place place_cut(const struct place *place, int64_t low, int64_t cut);
 
 /* A message of the topic; the bytes are the caller's. */
 struct log_message {
@@ -134,9 +139,10 @@ struct held_traces {
 struct partition {
     struct assembly *assembly;
     struct place start;
-    int64_t next;    /* offset */
-    int64_t time_ms; /* the log's: of the latest message */
-    uint64_t open;   /* traces */
+    int64_t next;       /* offset */
+    int64_t time_ms;    /* the log's: what is due by then is closed */
+    int64_t message_ms; /* the log's: of the latest message; 0: not known */
+    uint64_t open;      /* traces */
     struct held_traces open_traces;
     struct held_traces decided;
     struct held_message *first_message, *last_message;

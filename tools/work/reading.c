@@ -10,6 +10,7 @@
 #include "monotonic.h"
 #include "service/say.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,28 @@ static int64_t time_of(struct worker *worker, const rd_kafka_message_t *message)
     return time_ms;
 }
 
+/*
+ * The log went on before what was read: that is a broker that has lost the log's end, and then the
+ * worker begins again where assign.c says. Messages may also come late from before a partition was
+ * given away and taken again.
+ */
+static void check_end(struct worker *worker, struct assigned *assigned, int32_t partition)
+{
+    const int64_t now_ms = clock_ms();
+    int64_t low, high;
+
+    if (now_ms < assigned->asked_ms + ASK_MS)
+        return;
+    assigned->asked_ms = now_ms;
+    if (rd_kafka_query_watermark_offsets(worker->consumer, worker->input.topic, partition, &low,
+                                         &high, ASK_LIMIT_MS) == 0 &&
+        high < assigned->partition.next)
+        worker_fail(worker,
+                    "partition %" PRId32 " ends at %" PRId64 ", before %" PRId64
+                    " that was read: a broker has lost its end",
+                    partition, high, assigned->partition.next);
+}
+
 static void read_message(struct worker *worker, const rd_kafka_message_t *message)
 {
     struct assigned *assigned = assigned_of(worker, message->partition);
@@ -52,8 +75,12 @@ static void read_message(struct worker *worker, const rd_kafka_message_t *messag
         hosts_read(worker, message, time_of(worker, message));
         return;
     }
-    if (!assigned || message->offset < assigned->partition.next)
+    if (!assigned)
         return; /* was under way when the partition went */
+    if (message->offset < assigned->partition.next) {
+        check_end(worker, assigned, message->partition);
+        return;
+    }
     assigned->end_offset = -1;
     partition_read(&assigned->partition,
                    &(struct log_message){.offset = message->offset,
@@ -69,6 +96,8 @@ static void take_event(struct worker *worker, const rd_kafka_message_t *message)
     if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         if (message->rkt && is_of_hosts(worker, rd_kafka_topic_name(message->rkt)))
             hosts_end(worker, message->partition);
+        else if (assigned && message->offset < assigned->partition.next)
+            check_end(worker, assigned, message->partition);
         else if (assigned)
             assigned->end_offset = message->offset;
     } else {
