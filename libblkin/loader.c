@@ -135,20 +135,23 @@ static char *timeout_in(char *variable)
     return variable ? strchr(variable, '=') + 1 : NULL;
 }
 
-/* The environment with one more variable. */
+/* The environment with one more variable, and behind its end the one that was made before. */
 static char **environment_with(char *variable)
 {
+    static char **last;
     size_t count = 0;
     char **made;
 
     while (environ && environ[count])
         count++;
-    made = malloc((count + 2) * sizeof(*made));
+    made = malloc((count + 3) * sizeof(*made));
     if (made) {
         made[0] = variable;
         made[count + 1] = NULL;
+        made[count + 2] = (char *)last;
         if (count)
             memcpy(made + 1, environ, count * sizeof(*made));
+        last = made;
     }
     return made;
 }
