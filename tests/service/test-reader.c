@@ -55,9 +55,43 @@ static int go_in_circles(void *argument)
     return 0;
 }
 
+/* Locked up, before it has told anything. */
+static int do_nothing(void *argument)
+{
+    (void)argument;
+    (void)usleep(LONG_MS * 1000);
+    return 42;
+}
+
+static bool tell(const char *counter, int value)
+{
+    char path[4200];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%.4000s.new", reader.stats_file);
+    file = fopen(path, "we");
+    return file &&
+           fprintf(file, "{\"state\": \"running\", \"pid\": %d, \"counters\": {\"%s\": %d}}",
+                   (int)getpid(), counter, value) > 0 &&
+           fclose(file) == 0 && rename(path, reader.stats_file) == 0;
+}
+
+/* The collector takes nothing for longer than anything else may take. */
 static int wait_for_collector(void *argument)
 {
     (void)argument;
+    if (!tell("spans_waiting", 7))
+        return 1;
+    (void)usleep(LONG_MS * 1000);
+    return 42;
+}
+
+/* All was sent; it does not end. */
+static int lock_up(void *argument)
+{
+    (void)argument;
+    if (!tell("requests", 1))
+        return 1;
     (void)usleep(LONG_MS * 1000);
     return 42;
 }
@@ -66,17 +100,10 @@ static int wait_for_collector(void *argument)
 static int make_progress(void *argument)
 {
     const int64_t until_ms = clock_ms() + LONG_MS;
-    char path[4200];
 
     (void)argument;
-    (void)snprintf(path, sizeof(path), "%.4000s.new", reader.stats_file);
     for (int requests = 1; clock_ms() < until_ms; requests++) {
-        FILE *file = fopen(path, "we");
-
-        if (!file ||
-            fprintf(file, "{\"state\": \"running\", \"pid\": %d, \"counters\": {\"requests\": %d}}",
-                    (int)getpid(), requests) < 0 ||
-            fclose(file) != 0 || rename(path, reader.stats_file) != 0)
+        if (!tell("requests", requests))
             return 1;
     }
     return 42;
@@ -108,11 +135,18 @@ int main(void)
     say_open("test-reader", "warning");
     loop = loop_new(&signals);
     CHECK(loop && mkdtemp(folder));
-    reader =
-        (struct reader){.loop = loop, .ended = ended, .watch_ms = WATCH_MS, .hang_ms = HANG_MS};
+    reader = (struct reader){.loop = loop,
+                             .ended = ended,
+                             .watch_ms = WATCH_MS,
+                             .hang_ms = HANG_MS,
+                             .silent_ms = HANG_MS};
     (void)snprintf(reader.stats_file, sizeof(reader.stats_file), "%s/stats", folder);
     reader_open(&reader);
     run(go_in_circles);
+    CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
+    run(do_nothing);
+    CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
+    run(lock_up);
     CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
     run(wait_for_collector);
     CHECK(WIFEXITED(status_of_reader) && WEXITSTATUS(status_of_reader) == 42);

@@ -259,11 +259,22 @@ class RootTest(unittest.TestCase):
             root.start()
             wait_until(lambda: root.said().count("goes on after") == 1, root.said)
             self.assertIsNone(root.document())  # there may be more than it knows
+            self.check_answers(root)
         finally:
             self.broker.start()
             self.broker.wait_ready()
         document = root.wait_spans(expected["spans"])
         self.check_same(document, expected)
+
+    def check_answers(self, root):
+        """Nothing else waits for a broker that is away: it is asked every 3 s."""
+        slowest, until = 0, time.monotonic() + 7
+        while time.monotonic() < until:
+            begun = time.monotonic()
+            root.get("/metrics")
+            slowest = max(slowest, time.monotonic() - begun)
+            time.sleep(0.02)
+        self.assertLess(slowest, 0.6)
 
     def test_what_the_topic_has_lost(self):
         """What it has not kept until the root came back is missing, and that is counted, once; the rest is not."""

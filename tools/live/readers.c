@@ -25,7 +25,8 @@
 #define RESTART_MS     100 /* then twice as long each time */
 #define RESTART_MAX_MS 5000
 #define LOOK_MS        1000
-#define STATS_MS       500 /* how often they write */
+#define STATS_MS       500                   /* how often they write */
+#define SILENT_NS      INT64_C(180000000000) /* a reader writes its account when it begins */
 #define STUCK_NS       INT64_C(5000000000)
 #define RETIRE_MS      3000
 #define AGAIN_MAX      3
@@ -499,6 +500,13 @@ static void look_at(struct reader *reader)
     bool is_stuck;
 
     read_account(reader);
+    if (!reader->now.pid && wall_clock_ns() - reader->since_ns > SILENT_NS) {
+        say(BT_LOGGING_LEVEL_WARNING,
+            "%s/%s: its reader has told nothing since its start: it is killed", reader->host,
+            reader->session);
+        (void)kill(reader->child.pid, SIGKILL);
+        return;
+    }
     is_stuck = wall_clock_ns() - reader->now.events_ns > STUCK_NS;
     (void)watch_look(&reader->watch, &reader->now.counts.input, is_stuck, clock_ms(), ignored);
     if (reader->watch.is_still && !is_stuck && reader->is_own && !reader->is_retired &&

@@ -19,6 +19,7 @@
 
 #define STATS_PERIOD_MS 500
 #define WATCH_MS        10000
+#define SILENT_MS       180000 /* neither at work nor waiting for its collector */
 #define HANG_MS         60000 /* at work for so long, without an event: corrupted input does that */
 
 /* ---- in the child ---------------------------------------------------------------------------- */
@@ -132,27 +133,39 @@ static uint64_t ticks_of(pid_t pid)
     return user + kernel;
 }
 
-/* One that waits for its collector does not work. */
+static void kill_child(const struct reader *reader, const char *why)
+{
+    say(BT_LOGGING_LEVEL_WARNING, "the reading of %s %s: it is killed", reader->lines.source, why);
+    (void)kill(reader->child.pid, SIGKILL);
+}
+
+/*
+ * One that waits for its collector does not work, and may wait for ever: its account tells that
+ * spans wait. One that is locked up tells nothing, or that nothing waits.
+ */
 static void watch(void *context)
 {
     struct reader *reader = context;
     const uint64_t ticks = ticks_of(reader->child.pid);
     const int64_t quarter = sysconf(_SC_CLK_TCK) * reader->watch_ms / 1000 / 4;
+    const int64_t now_ms = clock_ms();
     struct reader_account run = {.has_ended = false};
     const bool works = ticks - reader->ticks_seen > (uint64_t)quarter;
-    uint64_t progress = 0;
+    const bool is_told = reader_account(reader, &run);
+    const uint64_t progress =
+        is_told ? run.counts.input.events + run.counts.output.requests : reader->progress_seen;
+    const bool gets_on = progress != reader->progress_seen;
 
-    if (reader_account(reader, &run))
-        progress = run.counts.input.events + run.counts.output.requests;
-    if (!works || progress != reader->progress_seen)
-        reader->progress_ms = clock_ms();
+    if (!works || gets_on)
+        reader->progress_ms = now_ms;
+    if (works || gets_on || (is_told && !run.has_ended && run.counts.output.waiting))
+        reader->silent_since_ms = now_ms;
     reader->ticks_seen = ticks;
     reader->progress_seen = progress;
-    if (clock_ms() - reader->progress_ms > reader->hang_ms) {
-        say(BT_LOGGING_LEVEL_WARNING, "the reading of %s goes in circles: it is killed",
-            reader->lines.source);
-        (void)kill(reader->child.pid, SIGKILL);
-    }
+    if (now_ms - reader->progress_ms > reader->hang_ms)
+        kill_child(reader, "goes in circles");
+    else if (now_ms - reader->silent_since_ms > reader->silent_ms)
+        kill_child(reader, "does nothing, and waits for no collector");
     timer_set(reader->loop, &reader->watch, reader->watch_ms);
 }
 
@@ -178,6 +191,8 @@ void reader_open(struct reader *reader)
         reader->watch_ms = WATCH_MS;
     if (!reader->hang_ms)
         reader->hang_ms = HANG_MS;
+    if (!reader->silent_ms)
+        reader->silent_ms = SILENT_MS;
 }
 
 bool reader_start(struct reader *reader, const char *name, int (*run)(void *argument),
@@ -194,7 +209,7 @@ bool reader_start(struct reader *reader, const char *name, int (*run)(void *argu
     }
     output_lines_started(&reader->lines);
     reader->progress_seen = reader->ticks_seen = 0;
-    reader->progress_ms = clock_ms();
+    reader->progress_ms = reader->silent_since_ms = clock_ms();
     timer_set(reader->loop, &reader->watch, reader->watch_ms);
     return true;
 }

@@ -18,13 +18,15 @@ struct reader {
     char stats_file[4096];                    /* of the sink */
     void (*ended)(void *context, int status); /* as of waitpid(2) */
     void *context;
-    int64_t watch_ms, hang_ms; /* looked at so often, and killed after so long; 0: the defaults */
+    /* looked at so often, and killed when it has worked for so long without progress, or has not
+     * worked, nor waited for its collector, for so long; 0: the defaults */
+    int64_t watch_ms, hang_ms, silent_ms;
     /* its own */
     struct child child; /* pid 0: none runs */
     struct output_lines lines;
     struct timer watch;
     uint64_t progress_seen, ticks_seen; /* by the watch */
-    int64_t progress_ms;
+    int64_t progress_ms, silent_since_ms;
 };
 
 /* When the members above are set. */

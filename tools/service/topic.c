@@ -58,6 +58,16 @@ void topic_look(struct topic *topic, int limit_ms)
     (void)limit_ms;
 }
 
+void topic_ask(struct topic *topic, int limit_ms)
+{
+    topic_look(topic, limit_ms);
+}
+
+void topic_take_answer(struct topic *topic, int limit_ms)
+{
+    topic_look(topic, limit_ms);
+}
+
 bool topic_read_first(struct topic *topic)
 {
     (void)topic;
@@ -107,6 +117,9 @@ struct topic {
     int64_t offsets[TOPIC_PARTITIONS_MAX];
     enum partition_state states[TOPIC_PARTITIONS_MAX];
     int32_t partitions; /* that there are; 0: not known yet */
+    /* what topic_ask() was told */
+    rd_kafka_resp_err_t answer;
+    int32_t answer_partitions; /* -1: no such answer */
     rd_kafka_t *consumer;
     rd_kafka_topic_t *topic;
     rd_kafka_queue_t *messages;
@@ -179,31 +192,30 @@ static bool is_of_no_broker(rd_kafka_resp_err_t code)
            code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
 }
 
-/* How many partitions there are; -1 with the problem set. */
-static int32_t ask_partitions(struct topic *topic, int limit_ms)
+void topic_ask(struct topic *topic, int limit_ms)
 {
     const struct rd_kafka_metadata *metadata = NULL;
     rd_kafka_resp_err_t code =
         rd_kafka_metadata(topic->consumer, 0, topic->topic, &metadata, limit_ms);
-    int32_t count = -1;
 
+    topic->answer_partitions = -1;
     if (!code && metadata->topic_cnt == 1)
         code = metadata->topics[0].err;
     if (!code && metadata->topic_cnt == 1)
-        count = metadata->topics[0].partition_cnt;
-    else if (code && !(is_of_no_broker(code) && topic->problem.text[0]))
-        set_problem(topic, code, rd_kafka_err2str(code)); /* why there is no broker, was said */
+        topic->answer_partitions = metadata->topics[0].partition_cnt;
+    topic->answer = code;
     if (metadata)
         rd_kafka_metadata_destroy(metadata);
-    return count;
 }
 
-void topic_look(struct topic *topic, int limit_ms)
+void topic_take_answer(struct topic *topic, int limit_ms)
 {
-    int32_t count;
+    const rd_kafka_resp_err_t code = topic->answer;
+    int32_t count = topic->answer_partitions;
 
     (void)rd_kafka_poll(topic->consumer, 0);
-    count = ask_partitions(topic, limit_ms);
+    if (code && !(is_of_no_broker(code) && topic->problem.text[0]))
+        set_problem(topic, code, rd_kafka_err2str(code)); /* why there is no broker, was said */
     if (count > TOPIC_PARTITIONS_MAX) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
             topic->shown, (int)count, TOPIC_PARTITIONS_MAX);
@@ -217,6 +229,13 @@ void topic_look(struct topic *topic, int limit_ms)
         topic->partitions = count;
     if (count > 0)
         topic->problem.text[0] = '\0';
+}
+
+void topic_look(struct topic *topic, int limit_ms)
+{
+    (void)rd_kafka_poll(topic->consumer, 0);
+    topic_ask(topic, limit_ms);
+    topic_take_answer(topic, limit_ms);
 }
 
 bool topic_read_first(struct topic *topic)

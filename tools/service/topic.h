@@ -58,9 +58,14 @@ int topic_fd(const struct topic *topic);
  * did. */
 bool topic_read(struct topic *topic, bool *has_more);
 
-/* Looks which partitions there are, for limit_ms at most; to be called at first, and now and then.
+/*
+ * Looks which partitions there are, for limit_ms at most; to be called at first, and now and then.
+ * In two steps, for who must not wait: topic_ask(), which any thread may call, but one at a time;
+ * then topic_take_answer() in the thread of all other functions.
  */
 void topic_look(struct topic *topic, int limit_ms);
+void topic_ask(struct topic *topic, int limit_ms);
+void topic_take_answer(struct topic *topic, int limit_ms);
 
 /* Instead: reads the first one, from its beginning, without waiting for anything. Once more: anew.
  */

@@ -1,7 +1,8 @@
 /*
  * What all workers have counted, to a collector.
  *
- * A child sends: so it has all as it is at one time, and may wait for the network.
+ * The loop writes the messages of a round, a thread sends them, as it may wait for the network. No
+ * child does: librdkafka's threads are there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,6 +10,7 @@
 
 #include "account/printer.h"
 #include "fleet_deltas.h"
+#include "monotonic.h"
 #include "output/http_url.h"
 #include "output/protocol.h"
 #include "params.h"
@@ -20,9 +22,10 @@
 
 #define PERIOD_MS  10000
 #define REQUEST_MS 5000
-#define ROUND_MS   8000 /* of all requests; then the child is killed */
+#define ROUND_MS   8000 /* no request begins later than this */
 
-/* ---- in the child ---------------------------------------------------------------------------- */
+/* ---- the thread: config does not change while it runs
+ * ---------------------------------------------------------------------------- */
 
 /* As of spans: an answer may be 200, and refuse a part. */
 static struct protocol metrics_protocol(void)
@@ -55,28 +58,90 @@ static struct transport *open_transport(const struct config *config,
     return transport;
 }
 
-struct sending {
-    struct transport *transport;
-    struct push_result *result;
+struct push_message {
+    struct push_message *next;
+    size_t length;
+    char data[];
 };
 
-static bool send_message(void *context, const char *data, size_t length)
+static bool send_message(struct transport *transport, const struct push_message *message,
+                         struct push_result *result)
 {
-    const struct sending *sending = context;
-    const struct payload payload = {.text = {data, length}, .spans = {data, length}};
+    const struct text text = {message->data, message->length};
+    const struct payload payload = {.text = text, .spans = text};
     struct reply reply = {.delivery = DELIVERY_ACCEPTED};
 
-    sending->transport->send(sending->transport, &payload, &reply);
-    sending->result->requests++;
+    transport->send(transport, &payload, &reply);
+    result->requests++;
     if (reply.delivery == DELIVERY_ACCEPTED)
         return true;
-    (void)snprintf(sending->result->problem, sizeof(sending->result->problem), "%.500s",
-                   reply.error.text);
+    (void)snprintf(result->problem, sizeof(result->problem), "%.500s", reply.error.text);
     return false;
 }
 
-static bool send_all(const struct merged *merged, struct sending *sending)
+static bool send_all(struct transport *transport, const struct push *push,
+                     struct push_result *result)
 {
+    const int64_t until_ms = clock_ms() + ROUND_MS;
+
+    for (const struct push_message *m = push->messages; m; m = m->next) {
+        if (clock_ms() > until_ms) {
+            (void)snprintf(result->problem, sizeof(result->problem), "no answer in time");
+            return false;
+        }
+        if (!send_message(transport, m, result))
+            return false;
+    }
+    return true;
+}
+
+static void send_round(void *context)
+{
+    struct push *push = context;
+    const struct protocol protocol = metrics_protocol();
+    struct error error = {""};
+    struct transport *transport = open_transport(push->config, &protocol, &error);
+
+    push->result = (struct push_result){.is_taken = false};
+    if (!transport) {
+        (void)snprintf(push->result.problem, sizeof(push->result.problem), "%.500s", error.text);
+        return;
+    }
+    push->result.is_taken = send_all(transport, push, &push->result);
+    transport->free(transport);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void free_messages(struct push *push)
+{
+    while (push->messages) {
+        struct push_message *message = push->messages;
+
+        push->messages = message->next;
+        free(message);
+    }
+}
+
+static bool add_message(void *context, const char *data, size_t length)
+{
+    struct push_message ***end = context;
+    struct push_message *message = malloc(sizeof(*message) + length);
+
+    if (!message)
+        return false;
+    message->next = NULL;
+    message->length = length;
+    memcpy(message->data, data, length);
+    **end = message;
+    *end = &message->next;
+    return true;
+}
+
+/* Returns false when out of memory. */
+static bool write_messages(const struct merged *merged, struct push *push)
+{
+    struct push_message **end = &push->messages;
     struct buffer buffer = {0};
     struct deltas_head head = {
         .start_ns = merged->from_ns, .end_ns = merged->to_ns, .is_cumulative = true};
@@ -92,11 +157,11 @@ static bool send_all(const struct merged *merged, struct sending *sending)
             continue;
         (void)snprintf(one.instance, sizeof(one.instance), "%s", merged->workers[i].instance);
         one.counts = merged->workers[i].counts;
-        done = deltas_write(&one, none, &buffer, send_message, sending);
+        done = deltas_write(&one, none, &buffer, add_message, &end);
     }
     head.is_without_counts = true;
-    done = done && deltas_write(&head, merged->statistics, &buffer, send_message, sending) &&
-           fleet_deltas_write(&head, merged->fleet, &buffer, send_message, sending);
+    done = done && deltas_write(&head, merged->statistics, &buffer, add_message, &end) &&
+           fleet_deltas_write(&head, merged->fleet, &buffer, add_message, &end);
     buffer_free(&buffer);
     if (none)
         statistics_free(none);
@@ -105,31 +170,12 @@ static bool send_all(const struct merged *merged, struct sending *sending)
     return done;
 }
 
-static bool send_round(const void *argument, void *result)
+static void end_round(void *context)
 {
-    const struct push *push = argument;
-    const struct protocol protocol = metrics_protocol();
-    struct push_result *told = result;
-    struct error error = {""};
-    struct sending sending = {open_transport(push->config, &protocol, &error), told};
-
-    if (!sending.transport) {
-        (void)snprintf(told->problem, sizeof(told->problem), "%.500s", error.text);
-        return true;
-    }
-    told->is_taken = send_all(push->merged, &sending);
-    sending.transport->free(sending.transport);
-    return true;
-}
-
-/* ---- in the service -------------------------------------------------------------------------- */
-
-static void end_round(void *context, const void *result)
-{
-    static const struct push_result none = {.problem = "no answer in time"};
-    const struct push_result *told = result ? result : &none;
     struct push *push = context;
+    const struct push_result *told = &push->result;
 
+    free_messages(push);
     push->requests += told->requests;
     push->failed += !told->is_taken;
     if (!told->is_taken && (push->has_worked || !push->problem[0]))
@@ -146,13 +192,18 @@ static void begin_round(void *context)
     struct push *push = context;
 
     timer_set(push->loop, &push->timer, PERIOD_MS);
-    push->task.done = end_round;
-    push->task.context = push;
-    if (push->merged->to_ns == 0) /* there is nothing yet */
+    if (push->merged->to_ns == 0 || push->job.is_running) /* there is nothing yet */
         return;
-    if (!task_start(push->loop, &push->task, send_round, push, sizeof(struct push_result),
-                    ROUND_MS))
-        say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: no process to send: %s", strerror(errno));
+    if (write_messages(push->merged, push) && job_start(push->loop, &push->job))
+        return;
+    say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: cannot send: %s", strerror(errno));
+    free_messages(push);
+}
+
+void push_close(struct push *push)
+{
+    job_end(&push->job);
+    free_messages(push);
 }
 
 bool push_open(struct push *push, struct error *error)
@@ -175,6 +226,7 @@ bool push_open(struct push *push, struct error *error)
         say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s", transport->warning);
     transport->free(transport);
     push->timer = (struct timer){.due = begin_round, .context = push};
+    push->job = (struct job){.run = send_round, .done = end_round, .context = push};
     timer_set(push->loop, &push->timer, 1000);
     return true;
 }

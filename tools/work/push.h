@@ -9,7 +9,7 @@
 
 #include "config/config.h"
 #include "merged.h"
-#include "service/loop.h"
+#include "service/job.h"
 
 struct push_result {
     uint64_t requests;
@@ -26,10 +26,16 @@ struct push {
     char problem[512];           /* of the last one; "": none */
     /* its own */
     struct timer timer;
-    struct task task;
+    struct job job;
+    struct push_message *messages; /* of the round, as they were when it began */
+    struct push_result result;     /* and what became of them */
 };
 
 /* When the members above are set, but counters. Sends by itself from now on; the URL is the key
  * otlp-metrics. Returns false with error set. */
 bool push_open(struct push *push, struct error *error);
+
+/* Waits for the round that is under way. */
+void push_close(struct push *push);
+
 #endif

@@ -17,6 +17,7 @@
 #include "root_state.h"
 #include "service/control.h"
 #include "service/folders.h"
+#include "service/job.h"
 #include "service/metrics.h"
 #include "service/notify.h"
 #include "service/say.h"
@@ -51,7 +52,7 @@ static const char usage[] =
 
 #define LOOK_MS       2000 /* for partitions, as long as there are none */
 #define LOOK_LATER_MS 30000
-#define LOOK_LIMIT_MS 1000 /* so long all else waits for the brokers */
+#define LOOK_LIMIT_MS 1000 /* so long the brokers may take to answer */
 #define SAVE_MS       1000
 #define SAVE_SHARE    20    /* of the time, one part of so many at most is for saving */
 #define ONCE_LIMIT_MS 30000 /* without anything new */
@@ -73,6 +74,7 @@ struct root {
     char told[512];  /* the problem that was said last; "": none */
     struct watched watched;
     struct timer look, more, save, watchdog;
+    struct job ask; /* the brokers, for partitions */
     struct push push;
 };
 
@@ -380,14 +382,31 @@ static void ready(void *context, short events)
     read_some(context);
 }
 
+static void ask(void *context)
+{
+    const struct root *root = context;
+
+    topic_ask(root->topic, LOOK_LIMIT_MS);
+}
+
+static void take_answer(void *context)
+{
+    struct root *root = context;
+
+    topic_take_answer(root->topic, LOOK_LIMIT_MS);
+    tell_problem(root);
+    timer_set(root->loop, &root->look, topic_partitions(root->topic) ? LOOK_LATER_MS : LOOK_MS);
+    read_some(root);
+}
+
 static void look(void *context)
 {
     struct root *root = context;
 
-    topic_look(root->topic, LOOK_LIMIT_MS);
-    tell_problem(root);
-    timer_set(root->loop, &root->look, topic_partitions(root->topic) ? LOOK_LATER_MS : LOOK_MS);
-    read_some(root);
+    if (job_start(root->loop, &root->ask))
+        return;
+    say(BT_LOGGING_LEVEL_WARNING, "cannot ask the brokers: %s", strerror(errno));
+    timer_set(root->loop, &root->look, LOOK_MS);
 }
 
 static void wake(void *context)
@@ -481,6 +500,7 @@ static bool serve(struct root *root)
     root->watched = (struct watched){topic_fd(root->topic), POLLIN, ready, root, NULL};
     loop_watch(root->loop, &root->watched);
     root->look = (struct timer){.due = look, .context = root};
+    root->ask = (struct job){.run = ask, .done = take_answer, .context = root};
     root->more = (struct timer){.due = read_some, .context = root};
     root->save = (struct timer){.due = save, .context = root};
     root->watchdog = (struct timer){.due = wake, .context = root};
@@ -513,6 +533,8 @@ static int run(struct root *root)
         is_right = serve(root);
     if (is_right)
         save(root);
+    job_end(&root->ask);
+    push_close(&root->push);
     metrics_close(root->metrics);
     topic_close(root->topic);
     if (root->control)

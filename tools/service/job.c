@@ -1,0 +1,74 @@
+/*
+ * Jobs.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void *run_job(void *argument)
+{
+    const struct job *job = argument;
+    const uint64_t one = 1;
+
+    job->run(job->context);
+    (void)!write(job->end.fd, &one, sizeof(one));
+    return NULL;
+}
+
+void job_end(struct job *job)
+{
+    if (!job->is_running)
+        return;
+    (void)pthread_join(job->thread, NULL);
+    loop_unwatch(job->loop, &job->end);
+    close(job->end.fd);
+    job->is_running = false;
+}
+
+static void take_end(void *context, short events)
+{
+    struct job *job = context;
+
+    (void)events;
+    job_end(job);
+    job->done(job->context);
+}
+
+/* Signals are the loop's. */
+static int start_thread(struct job *job)
+{
+    sigset_t all, before;
+    int cause;
+
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    cause = pthread_create(&job->thread, NULL, run_job, job);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return cause;
+}
+
+bool job_start(struct loop *loop, struct job *job)
+{
+    job->loop = loop;
+    job->end =
+        (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, take_end, job, NULL};
+    if (job->end.fd < 0)
+        return false;
+    errno = start_thread(job);
+    if (errno) {
+        const int cause = errno;
+
+        close(job->end.fd);
+        errno = cause;
+        return false;
+    }
+    job->is_running = true;
+    loop_watch(loop, &job->end);
+    return true;
+}
