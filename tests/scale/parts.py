@@ -88,7 +88,7 @@ class Load:
 class Worker:
     """`blkin work`, under one instance's name through all of its lives."""
 
-    def __init__(self, run, name, cost_us=0, **keys):
+    def __init__(self, run, name, cost_us=0, ahead_ms=0, **keys):
         self.name = name
         self.log = run.folder / f"{name}.log"
         self.port = free_port()
@@ -99,8 +99,9 @@ class Worker:
                 "state_dir": run.folder / f"state-{name}", **keys}
         self.arguments = [BLKIN, "work", *(f"--{key.replace('_', '-')}={value}" for key, value in keys.items())]
         self.environment = {**ENVIRONMENT, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
-        if cost_us:
-            self.environment.update(LD_PRELOAD=str(SLOW), SLOW_SPAN_NS=str(int(cost_us * 1000)))
+        if cost_us or ahead_ms:
+            self.environment.update(LD_PRELOAD=str(SLOW), SLOW_SPAN_NS=str(int(cost_us * 1000)),
+                                    CLOCK_AHEAD_MS=str(ahead_ms))
         self.process = None
         self.kills = self.ends = 0
 

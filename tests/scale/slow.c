@@ -1,6 +1,7 @@
 /*
- * Loaded into a worker (LD_PRELOAD), lets every span take it SLOW_SPAN_NS longer, asleep, so that
- * one machine shows what many workers would do: a span of the load has 190 bytes.
+ * Loaded into a worker (LD_PRELOAD), puts its clock forward by CLOCK_AHEAD_MS, and lets every span
+ * take it SLOW_SPAN_NS longer, asleep, so that one machine shows what many workers would do: a span
+ * of the load has 190 bytes.
  *
  * It is the time of a message that a worker asks for once, when it works on it.
  *
@@ -32,4 +33,22 @@ rd_kafka_message_timestamp(const rd_kafka_message_t *message, rd_kafka_timestamp
         (void)nanosleep(&time, NULL);
     }
     return real(message, type);
+}
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    static int64_t ahead_ms;
+    int status;
+
+    if (!real) {
+        const char *value = getenv("CLOCK_AHEAD_MS");
+
+        ahead_ms = value ? strtoll(value, NULL, 10) : 0;
+        *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    }
+    status = real(clock, time);
+    if (status == 0 && clock == CLOCK_REALTIME)
+        time->tv_sec += ahead_ms / 1000;
+    return status;
 }

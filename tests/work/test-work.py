@@ -128,6 +128,19 @@ class Work(unittest.TestCase):
         self.assertEqual(len(kept.traces), first.kept + second.kept)
         self.assertGreater(deltas.counters["blkin.work.offsets_missing"], 10)
 
+    def test_a_clock_is_ahead(self):
+        """Of a worker's host, by more than it waits for a trace: none is closed before its time."""
+        run = self.run_of("ahead", wait_ms=3000)
+        worker = run.worker(ahead_ms=6000)
+        wait_until(lambda: worker.page().get("blkin_work_partitions", 0) == 12, worker.said, 60)
+        expected = Load(run, 40, 8, "--spread-ms=1500").expected()
+        run.wait_read()
+        self.assertEqual(worker.page()["blkin_work_messages_skewed_total"], 0)
+        run.end_workers()
+        deltas = run.results()[0]
+        self.assertEqual(deltas.spans(), expected.acknowledged)
+        self.assertEqual(deltas.counters["blkin.work.spans_late"], 0)
+
     def test_what_is_wrong_is_said(self):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("BLKIN_")}
         with tempfile.TemporaryDirectory() as folder:

@@ -16,28 +16,31 @@
 
 #define POLL_MS        50  /* one wait for a message */
 #define BATCH          256 /* messages between looks at all else */
-#define LAG_MS         500 /* so much clocks may differ where the log has ended */
+#define LAG_MS         500 /* so much brokers' clocks may differ where the log has ended */
 #define ASK_MS         200 /* a partition's end is asked for that often */
 #define ASK_LIMIT_MS   1000
 #define TO_COME_MS     5000 /* a message's time may be so much later than ours */
 #define RELIEVED_SHARE 10   /* what is over max-open-bytes, and a tenth of it, goes */
 
-/* The log's, which no worker sees otherwise. Of one far to come: ours, so that it closes nothing.
- */
+/* The log's, which no worker sees otherwise. Of a writer's clock that is ahead: ours, so that it
+ * closes nothing. */
 static int64_t time_of(struct worker *worker, const rd_kafka_message_t *message)
 {
     static bool is_said;
     rd_kafka_timestamp_type_t type;
-    const int64_t time_ms = rd_kafka_message_timestamp(message, &type),
-                  now_ms = wall_clock_ns() / 1000000;
+    const int64_t time_ms = rd_kafka_message_timestamp(message, &type);
+    int64_t now_ms;
 
-    if (type != RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && !is_said) {
+    if (type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && time_ms >= 0)
+        return time_ms;
+    if (!is_said) {
         say(BT_LOGGING_LEVEL_WARNING,
             "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
             "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
             rd_kafka_topic_name(message->rkt));
         is_said = true;
     }
+    now_ms = wall_clock_ns() / 1000000;
     if (time_ms < 0 || time_ms > now_ms + TO_COME_MS) {
         worker->stage.counts.messages_skewed++;
         return now_ms;
@@ -82,9 +85,11 @@ static void read_message(struct worker *worker, const rd_kafka_message_t *messag
         return;
     }
     assigned->end_offset = -1;
+    assigned->log_ms = time_of(worker, message);
+    assigned->read_ms = clock_ms();
     partition_read(&assigned->partition,
                    &(struct log_message){.offset = message->offset,
-                                         .time_ms = time_of(worker, message),
+                                         .time_ms = assigned->log_ms,
                                          .bytes = {message->payload, message->len}});
 }
 
@@ -145,9 +150,15 @@ void relieve(struct worker *worker)
 }
 
 /*
- * Where the log has ended no message tells its time. Our clock does, once the broker has said that
- * there is nothing more: what comes later is later by its clock, too.
+ * What the broker's clock shows at least: the latest message was written before it was read. Our
+ * own clock may be ahead of the broker's, and would close traces whose spans are still to come.
  */
+static int64_t log_time(const struct assigned *assigned, int64_t now_ms)
+{
+    return assigned->read_ms ? assigned->log_ms + (now_ms - assigned->read_ms) - LAG_MS : INT64_MIN;
+}
+
+/* Once the broker has said that there is nothing more, what comes is later by its clock, too. */
 void pass_time(struct worker *worker)
 {
     static int32_t next;
@@ -155,11 +166,10 @@ void pass_time(struct worker *worker)
 
     for (int32_t i = 0; i < worker->assigned_room; i++) {
         struct assigned *assigned = worker->assigned[(next + i) % worker->assigned_room];
-        const int64_t time_ms = wall_clock_ns() / 1000000 - LAG_MS;
         int64_t low, high;
 
         if (!assigned || assigned->end_offset < 0 || now_ms < assigned->asked_ms + ASK_MS ||
-            partition_due_ms(&assigned->partition) > time_ms)
+            partition_due_ms(&assigned->partition) > log_time(assigned, now_ms))
             continue;
         assigned->asked_ms = now_ms;
         next = (next + i + 1) % worker->assigned_room;
@@ -168,7 +178,7 @@ void pass_time(struct worker *worker)
                                                  worker->assigned_room,
                                              &low, &high, ASK_LIMIT_MS) == 0 &&
             high == assigned->end_offset)
-            partition_pass(&assigned->partition, time_ms);
+            partition_pass(&assigned->partition, log_time(assigned, now_ms));
         return; /* one at a time: messages may have come */
     }
 }

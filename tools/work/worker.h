@@ -29,6 +29,8 @@ struct assigned {
     struct place committed;
     int64_t end_offset; /* the end of the log was there; -1: not since the last message */
     int64_t asked_ms;   /* when the broker was asked for its end last */
+    int64_t log_ms;     /* the log's time of the latest message, */
+    int64_t read_ms;    /* and when it was read, by the monotonic clock; 0: none was */
 };
 
 /* Of the topic of hosts' metrics: nothing of it is open, so there is but one place. */
@@ -101,10 +103,8 @@ void give_away(struct worker *worker, int32_t partition);
 /* Reads what is there. Returns false if there was nothing. */
 bool read_some(struct worker *worker);
 
-/*
- * Where the log has ended no message tells its time. Our clock does, once the broker has said that
- * there is nothing more: what comes later is later by its clock, too.
- */
+/* Where the log has ended no message tells its time: it is the latest message's, and goes on from
+ * there once the broker has said that there is nothing more. */
 void pass_time(struct worker *worker);
 
 /* Makes room if there is more than max-open-bytes. */
