@@ -35,7 +35,7 @@ static struct counts counts_of(const struct agent *agent)
     struct reader_account run;
 
     if (reader_account(&agent->kept.sender, &run))
-        counts_add(&counts, &run.counts);
+        totals_add(&counts, &run);
     return counts;
 }
 

@@ -369,6 +369,6 @@ struct counts converter_counts(const struct converter *converter)
     struct reader_account run;
 
     if (reader_account(&converter->reader, &run))
-        counts_add(&counts, &run.counts);
+        totals_add(&counts, &run);
     return counts;
 }

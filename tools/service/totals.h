@@ -40,6 +40,11 @@ uint64_t total_value(const struct total *total, const void *own);
  * yet. Returns how many spans it has delivered. */
 uint64_t totals_add_run(struct totals *totals, const char *stats_file);
 
+/* Adds the account of a run, that of one which runs now maybe, to what the runs before have done.
+ */
+struct reader_account;
+void totals_add(struct counts *sum, const struct reader_account *run);
+
 /*
  * As JSON and back: {"counters": ..., "last_run": ..., NAME: VALUE, ...}, to which the service may
  * add what it likes. totals_read() returns false, all 0, if it is no such object.
