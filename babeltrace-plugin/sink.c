@@ -558,6 +558,8 @@ static void end(struct sink *sink)
 static bool has_delivered(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
+    struct error error;
+    const bool is_stored = exporter_is_stored(sink->exporter, &error);
     const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
                                out.outcome[OUTCOME_SAMPLED_OUT] + out.outcome[OUTCOME_SPOOLED] -
                                out.spool.lost_own;
@@ -568,15 +570,19 @@ static bool has_delivered(struct sink *sink)
     else if (delivered != out.spans)
         sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
                   out.spans - delivered, out.spans);
-    return !out.unsure && delivered == out.spans;
+    else if (!is_stored)
+        sink_fail(sink->self, "%s", error.text);
+    return !out.unsure && delivered == out.spans && is_stored;
 }
 
 /* Of spans that the collector does not want, no further run would make it take one. */
 static bool is_settled(struct sink *sink)
 {
     const struct exporter_counts out = exporter_counts(sink->exporter);
+    struct error error;
 
-    return !out.unsure && !out.outcome[OUTCOME_UNDELIVERED] && !out.outcome[OUTCOME_DROPPED] &&
+    return !out.unsure && exporter_is_stored(sink->exporter, &error) &&
+           !out.outcome[OUTCOME_UNDELIVERED] && !out.outcome[OUTCOME_DROPPED] &&
            !out.outcome[OUTCOME_NO_MEMORY];
 }
 
@@ -670,7 +676,13 @@ static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
 /* Not only in sink_finalize(), before which babeltrace2 says goodbye to the relay daemon. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
+    struct error error;
+
     end(sink);
+    if (!exporter_is_stored(sink->exporter, &error)) {
+        sink_fail(sink->self, "%s", error.text);
+        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    }
     if (bt_self_component_sink_is_interrupted(sink->self))
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN; /* then the graph ends */
     sink_fail(sink->self, "the trace was not read to its end: ended by a signal");

@@ -164,6 +164,9 @@ static bool set_up(struct exporter *exporter, struct error *error)
     exporter->protocol = options->transport.protocol = exporter_protocol(options);
     options->transport.endpoint = exporter_endpoint(options);
     options->spool.format = exporter->protocol->format;
+    /* a checkpoint is told of each batch, and must not say more than is on disk */
+    if (exporter->callbacks.settled && options->spool.fsync == SPOOL_FSYNC_SECOND)
+        options->spool.fsync = SPOOL_FSYNC_BATCH;
     exporter->encoder = exporter->protocol->encoder_new();
     if (exporter->encoder) {
         exporter->outbox = outbox_new(&(struct outbox_options){
@@ -374,6 +377,8 @@ static void say_kept(struct exporter *exporter)
     const uint64_t kept = spool_counts(exporter->spool).spool.waiting;
     struct error message;
 
+    if (!spool_sync(exporter->spool, &message))
+        exporter->callbacks.report(exporter->callbacks.context, message.text);
     if (spool_has_lost(exporter->spool, &message))
         exporter->callbacks.report(exporter->callbacks.context, message.text);
     error_set(&message,
@@ -484,6 +489,11 @@ void exporter_set_live(struct exporter *exporter)
         return;
     exporter->options.on_full = ON_FULL_DROP_OLDEST;
     outbox_set_blocking(exporter->outbox, false);
+}
+
+bool exporter_is_stored(struct exporter *exporter, struct error *error)
+{
+    return !exporter->spool || spool_is_stored(exporter->spool, error);
 }
 
 bool exporter_has_failed(struct exporter *exporter, struct error *error)

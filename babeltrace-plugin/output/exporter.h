@@ -107,6 +107,9 @@ void exporter_set_live(struct exporter *exporter);
  */
 bool exporter_has_failed(struct exporter *exporter, struct error *error);
 
+/* Returns false, with error set, if the disk has failed to store something that the spool keeps. */
+bool exporter_is_stored(struct exporter *exporter, struct error *error);
+
 /* Delivers what waits, however long that takes as long as there is progress. With a spool: or puts
  * it there. */
 void exporter_flush(struct exporter *exporter);

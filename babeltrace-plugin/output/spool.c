@@ -8,6 +8,7 @@
 #include "../monotonic.h"
 #include "retry.h"
 #include "spool_segment.h"
+#include "spool_time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ struct spool {
     uint64_t segment_bytes;
     struct outbox *outbox;
     int lock_fd;
-    int64_t wall_offset_ms;      /* from the monotonic clock to the time since 1970, at the start */
+    int64_t time_offset_ms;      /* from the time since boot to the spool's: see spool_time.h */
     pthread_mutex_t append_lock; /* before lock */
     pthread_mutex_t lock;        /* of what follows; before the outbox's */
     pthread_cond_t changed;
@@ -46,9 +47,42 @@ struct spool {
     int64_t hold_until_ms; /* it has asked for this pause */
     uint64_t answers;
     int64_t sync_due_ms;
-    uint64_t foreign; /* spans that were found, and are written otherwise */
+    uint64_t foreign;  /* spans that were found, and are written otherwise */
+    int64_t newest_ms; /* of what was found; 0: nothing */
     bool is_stopped;
 };
+
+/*
+ * Unlinks and closes files that are used up. The lock is held before and after, but not meanwhile:
+ * a disk may take its time. Returns whether there were any.
+ */
+static bool reap(struct spool *spool)
+{
+    struct segment *segment;
+    bool has_reaped = false;
+
+    while ((segment = segments_begin_reap(&spool->segments))) {
+        bool is_free;
+
+        has_reaped = true;
+        pthread_mutex_unlock(&spool->lock);
+        segment_unlink(&spool->segments, segment);
+        pthread_mutex_lock(&spool->lock);
+        is_free = segments_end_reap(segment);
+        if (!is_free)
+            continue;
+        pthread_mutex_unlock(&spool->lock);
+        segment_free(segment);
+        pthread_mutex_lock(&spool->lock);
+    }
+    return has_reaped;
+}
+
+static void reap_and_unlock(struct spool *spool)
+{
+    (void)reap(spool);
+    pthread_mutex_unlock(&spool->lock);
+}
 
 /* ---- the account ----------------------------------------------------------------------------- */
 
@@ -157,7 +191,7 @@ static void drop_oldest(struct spool *spool)
 
 static bool is_too_old(const struct spool *spool, int64_t written_ms)
 {
-    return clock_ms() + spool->wall_offset_ms - written_ms > spool->options.age_ms;
+    return boot_time_ms() + spool->time_offset_ms - written_ms > spool->options.age_ms;
 }
 
 /* Also while nothing is sent. What somebody has is tried on. */
@@ -209,11 +243,8 @@ static struct segment *begin_write(struct spool *spool, uint64_t size, bool may_
     pthread_mutex_lock(&spool->lock);
     if (make_room(spool, size, may_drop, error)) {
         segment = spool->writing;
-        if (!segment) {
+        if (!segment)
             segment = spool->writing = segments_add(&spool->segments);
-            if (segment && spool->options.fsync != SPOOL_FSYNC_NEVER)
-                (void)fsync(spool->segments.folder_fd);
-        }
         if (!segment) {
             spool->counts.errors++;
             set_write_error(spool, errno, error);
@@ -221,7 +252,7 @@ static struct segment *begin_write(struct spool *spool, uint64_t size, bool may_
     }
     if (segment)
         segment->is_busy = true;
-    pthread_mutex_unlock(&spool->lock);
+    reap_and_unlock(spool);
     return segment;
 }
 
@@ -251,7 +282,7 @@ static bool write_all(int fd, struct iovec *pieces, int count, uint64_t at)
     return true;
 }
 
-static bool write_record(const struct spool *spool, const struct segment *segment,
+static bool write_record(const struct spool *spool, struct segment *segment,
                          struct record_writing *writing, uint32_t spans)
 {
     struct iovec pieces[] = {
@@ -260,7 +291,8 @@ static bool write_record(const struct spool *spool, const struct segment *segmen
         {(char *)(uintptr_t)writing->text.data, writing->text.length},
     };
 
-    return write_all(segment->fd, pieces, 3, segment->size) &&
+    return (spool->options.fsync == SPOOL_FSYNC_NEVER || segment_name(&spool->segments, segment)) &&
+           write_all(segment->fd, pieces, 3, segment->size) &&
            (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
 }
 
@@ -279,7 +311,7 @@ static void let_go(struct spool *spool, struct segment *segment)
     segment->in_flight--;
     if (segment->is_removed) {
         if (segment->in_flight == 0)
-            segment_free(segment);
+            segments_forget(&spool->segments, segment);
         return;
     }
     if (spool->counts.waiting == 0 && segment == spool->writing && segment == spool->reading &&
@@ -297,7 +329,7 @@ static void take_in(struct spool *spool, struct segment *segment, uint64_t size,
 {
     segment->size += size;
     segment->spans += spans;
-    segment->newest_ms = clock_ms() + spool->wall_offset_ms;
+    segment->newest_ms = boot_time_ms() + spool->time_offset_ms;
     spool->segments.bytes += size;
     spool->counts.spans += spans;
     spool->counts.waiting += spans;
@@ -327,7 +359,7 @@ static void give_up_write(struct spool *spool, struct segment *segment)
         spool->writing = NULL;
     if (is_used_up(spool, segment))
         remove_segment(spool, segment);
-    pthread_mutex_unlock(&spool->lock);
+    reap_and_unlock(spool);
 }
 
 static bool append(struct spool *spool, struct record_writing *writing,
@@ -358,7 +390,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
     struct record_writing writing;
     bool done;
 
-    if (!record_prepare(&writing, body, clock_ms() + spool->wall_offset_ms)) {
+    if (!record_prepare(&writing, body, boot_time_ms() + spool->time_offset_ms)) {
         error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
         return false;
     }
@@ -398,18 +430,43 @@ static struct segment *next_dirty(struct spool *spool)
     return segment;
 }
 
-void spool_sync(struct spool *spool)
+bool spool_sync(struct spool *spool, struct error *error)
 {
     struct segment *segment;
+    bool is_well = true;
 
     while ((segment = next_dirty(spool))) {
         const bool is_synced = fdatasync(segment->fd) == 0;
 
+        if (!is_synced) {
+            is_well = false;
+            error_set(error, "the spool \"%s\" cannot be stored: %s", spool->options.folder,
+                      strerror(errno));
+        }
         pthread_mutex_lock(&spool->lock);
         spool->counts.errors += !is_synced;
+        segment->is_unsure |= !is_synced; /* the kernel tells once, and forgets what it had */
         let_go(spool, segment);
-        pthread_mutex_unlock(&spool->lock);
+        reap_and_unlock(spool);
     }
+    return is_well;
+}
+
+bool spool_is_stored(struct spool *spool, struct error *error)
+{
+    const struct segment *segment;
+
+    pthread_mutex_lock(&spool->lock);
+    segment = spool->segments.first;
+    while (segment && !segment->is_unsure)
+        segment = segment->next;
+    if (segment)
+        error_set(error,
+                  "of the %" PRIu64 " spans in the spool \"%s\" some may not be on disk: it could "
+                  "not be stored (fsync)",
+                  spool->counts.waiting, spool->options.folder);
+    pthread_mutex_unlock(&spool->lock);
+    return !segment;
 }
 
 void spool_note_away(struct spool *spool, int64_t retry_after_ms)
@@ -532,9 +589,11 @@ static bool wait_for_record(struct spool *spool, struct spool_record *record, bo
     while (!spool->is_stopped && !(has_it = may_claim(spool) && claim(spool, record))) {
         if (is_main && spool->counts.waiting == 0)
             break;
+        if (reap(spool))
+            continue;
         wait_until(spool, clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
     }
-    pthread_mutex_unlock(&spool->lock);
+    reap_and_unlock(spool);
     return has_it;
 }
 
@@ -597,7 +656,7 @@ void spool_finish(struct spool *spool, struct spool_record *record)
     spool->in_flight--;
     let_go(spool, record->segment);
     pthread_cond_broadcast(&spool->changed);
-    pthread_mutex_unlock(&spool->lock);
+    reap_and_unlock(spool);
 }
 
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked)
@@ -668,6 +727,8 @@ static void scan(struct spool *spool, struct segment *segment)
             spool->foreign += head.spans;
         segment->spans += head.spans;
         segment->newest_ms = head.written_ms;
+        if (head.written_ms > spool->newest_ms)
+            spool->newest_ms = head.written_ms;
     }
     spool->counts.found += segment->spans;
     close(segment->fd);
@@ -720,19 +781,34 @@ static bool is_own_folder(struct spool *spool, struct error *error)
     return false;
 }
 
+/* That the folder is there. */
+static bool sync_parent(const struct spool *spool)
+{
+    const int fd = openat(spool->segments.folder_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool is_synced = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_synced;
+}
+
 static bool open_folder(struct spool *spool, struct error *error)
 {
     const char *folder = spool->options.folder;
+    bool is_new;
 
     if (folder[0] == '\0') {
         error_set(error, "spool: expected the path of a folder, got an empty text");
         return false;
     }
-    if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+    is_new = mkdir(folder, 0700) == 0;
+    if (!is_new && errno != EEXIST)
         return fail_with(spool, error, "cannot be made");
     spool->segments.folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (spool->segments.folder_fd < 0)
         return fail_with(spool, error, "expected a folder");
+    if (is_new && spool->options.fsync != SPOOL_FSYNC_NEVER && !sync_parent(spool))
+        return fail_with(spool, error, "cannot be stored");
     if (!is_own_folder(spool, error) || !lock_folder(spool, error))
         return false;
     if (!segments_find(&spool->segments))
@@ -747,14 +823,6 @@ static uint64_t segment_bytes(int64_t bytes)
     if (part < SEGMENT_MIN)
         return SEGMENT_MIN;
     return part < SEGMENT_MAX ? part : SEGMENT_MAX;
-}
-
-static int64_t wall_offset_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - clock_ms();
 }
 
 static void init_locks(struct spool *spool)
@@ -785,7 +853,6 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
         .outbox = outbox,
         .segment_bytes = segment_bytes(options->bytes),
         .lock_fd = -1,
-        .wall_offset_ms = wall_offset_ms(),
         .segments = {.folder_fd = -1},
         .counts = {.in_use = 1},
         .sync_due_ms = CLOCK_NEVER,
@@ -797,6 +864,7 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
         return NULL;
     }
     scan_all(spool);
+    spool->time_offset_ms = spool_time_offset_ms(spool->lock_fd, spool->newest_ms);
     if (spool->foreign) {
         error_set(error,
                   "spool \"%s\": it holds %" PRIu64
@@ -813,8 +881,8 @@ void spool_free(struct spool *spool)
 {
     if (!spool)
         return;
-    if (spool->options.fsync != SPOOL_FSYNC_NEVER)
-        spool_sync(spool);
+    pthread_mutex_lock(&spool->lock);
+    reap_and_unlock(spool);
     segments_free(&spool->segments);
     if (spool->lock_fd >= 0)
         close(spool->lock_fd); /* which unlocks it */

@@ -8,7 +8,7 @@
  * nothing else. One sink at a time has the folder. Nothing of credentials is in it.
  *
  * Memory is needed for each file, not for each record. The lock is held for a read of a record's
- * head at most; batches are written and read without it.
+ * head at most; batches are written and read, and files stored and removed, without it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +29,7 @@ struct spool_options {
     enum format format; /* how spans are written: of what is found in it, too */
     const char *folder; /* NULL: no spool. Made if it is not there */
     int64_t bytes;      /* of files; then the oldest one goes */
-    int64_t age_ms;     /* older records are not sent */
+    int64_t age_ms;     /* older records are not sent, see spool_time.h */
     enum spool_fsync fsync;
     int64_t senders; /* how many requests at once empty it */
 };
@@ -70,7 +70,12 @@ bool spool_is_away(struct spool *spool);
 
 /* When spool_sync() is to be called; CLOCK_NEVER: not before something was put in. */
 int64_t spool_sync_due_ms(struct spool *spool);
-void spool_sync(struct spool *spool);
+
+/* Also at the end. Returns false, with error set, if the disk fails. */
+bool spool_sync(struct spool *spool, struct error *error);
+
+/* Returns false, with error set, if the disk has failed to store something that is still in it. */
+bool spool_is_stored(struct spool *spool, struct error *error);
 
 /* ---- taking out ------------------------------------------------------------------------------ */
 

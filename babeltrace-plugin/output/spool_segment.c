@@ -128,6 +128,12 @@ struct segment *segments_add(struct segments *segments)
     return segment;
 }
 
+bool segment_name(const struct segments *segments, struct segment *segment)
+{
+    segment->is_named = segment->is_named || fsync(segments->folder_fd) == 0;
+    return segment->is_named;
+}
+
 bool segment_open(const struct segments *segments, struct segment *segment)
 {
     char name[NAME];
@@ -150,7 +156,6 @@ void segments_remove(struct segments *segments, struct segment *segment)
 {
     struct segment **link = &segments->first;
     struct segment *before = NULL;
-    char name[NAME];
 
     while (*link != segment) {
         before = *link;
@@ -160,11 +165,40 @@ void segments_remove(struct segments *segments, struct segment *segment)
     if (segments->last == segment)
         segments->last = before;
     segments->bytes -= segment->size;
+    segment->is_removed = true;
+    segments_forget(segments, segment);
+}
+
+void segments_forget(struct segments *segments, struct segment *segment)
+{
+    segment->in_flight++;
+    segment->next = segments->removed;
+    segments->removed = segment;
+}
+
+struct segment *segments_begin_reap(struct segments *segments)
+{
+    struct segment *segment = segments->removed;
+
+    if (segment)
+        segments->removed = segment->next;
+    return segment;
+}
+
+void segment_unlink(const struct segments *segments, struct segment *segment)
+{
+    char name[NAME];
+
+    if (segment->is_unlinked)
+        return;
     name_of(name, segment->number);
     (void)unlinkat(segments->folder_fd, name, 0);
-    segment->is_removed = true;
-    if (segment->in_flight == 0)
-        segment_free(segment);
+    segment->is_unlinked = true;
+}
+
+bool segments_end_reap(struct segment *segment)
+{
+    return --segment->in_flight == 0;
 }
 
 void segments_free(struct segments *segments)

@@ -21,7 +21,10 @@ struct segment {
     bool is_dirty;      /* there is something to fsync */
     bool is_busy;       /* is being appended to */
     bool is_left;       /* what somebody had is to be sent by the next sink */
-    bool is_removed;    /* of no file any more */
+    bool is_removed;    /* on its way out, or without a file */
+    bool is_unlinked;
+    bool is_named;  /* that it has its name is on disk, too */
+    bool is_unsure; /* the disk has failed to store it: what is in it may be gone after a cut */
 };
 
 struct segments {
@@ -29,7 +32,8 @@ struct segments {
     struct segment *first;
     struct segment *last;
     uint64_t next_number;
-    uint64_t bytes; /* of all files */
+    uint64_t bytes;          /* of all files */
+    struct segment *removed; /* to be unlinked, or freed, without a lock */
 };
 
 /* Those that are in the folder. Returns false with errno set. */
@@ -41,9 +45,21 @@ struct segment *segments_add(struct segments *segments);
 /* Returns false with errno set. */
 bool segment_open(const struct segments *segments, struct segment *segment);
 
-/* Removes the file, and takes the segment out of the list; frees it unless records are in flight.
+/* That a new one has its name is on disk. Returns false with errno set. */
+bool segment_name(const struct segments *segments, struct segment *segment);
+
+/*
+ * Takes the segment out of the list. Its file is still there: segments_begin_reap() gives what is
+ * to be unlinked or freed, the work itself needs no lock, and segments_end_reap() returns whether
+ * it can be freed, as nobody has a record of it.
  */
 void segments_remove(struct segments *segments, struct segment *segment);
+struct segment *segments_begin_reap(struct segments *segments);
+void segment_unlink(const struct segments *segments, struct segment *segment);
+bool segments_end_reap(struct segment *segment);
+
+/* Of one that was removed nobody has a record any more: it waits for being freed. */
+void segments_forget(struct segments *segments, struct segment *segment);
 
 /* Closes its file, and frees it. */
 void segment_free(struct segment *segment);

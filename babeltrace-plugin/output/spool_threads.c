@@ -79,6 +79,14 @@ static void put_in(struct courier *courier, struct batch *batch, int64_t *failin
     give_up(courier, *failing_since_ms, &error);
 }
 
+static void store(struct courier *courier)
+{
+    struct error error;
+
+    if (!spool_sync(courier->spool, &error))
+        reporter_say(courier->reporter, REPORT_SPOOL_FAILS, "%s", error.text);
+}
+
 static void *run_spooler(void *context)
 {
     struct courier *courier = context;
@@ -91,7 +99,7 @@ static void *run_spooler(void *context)
         if (batch)
             put_in(courier, batch, &failing_since_ms);
         if (clock_ms() >= sync_due_ms)
-            spool_sync(courier->spool);
+            store(courier);
     }
     outbox_end(courier->outbox);
     return NULL;

@@ -266,9 +266,8 @@ static bool keep(const struct fetch_order *order, const char *made, struct fetch
         return false;
     path_set(path, "%s/kept-%" PRIu64, order->folder, order->number);
     /* what has that name is whole, after a power cut too */
-    if (tree_sync(made) && rename(made, path) == 0) {
+    if (tree_put(made, path)) {
         result->is_kept = true;
-        (void)file_sync(order->folder);
         return true;
     }
     error_set(&result->error, "cannot make %s: %s", path, strerror(errno));

@@ -343,7 +343,7 @@ static bool close_rests(const char *place, const char *shm, const char *archives
             (void)tree_files(from, complete_metadata,
                              &(struct completing){from, shm, saved, archives});
             remove_empty(from);
-            if (has_failed || rename(from, to) != 0) {
+            if (has_failed || !tree_put(from, to)) {
                 error_set(error, "cannot move %s to %s: %s", from, to, strerror(errno));
                 return false;
             }
@@ -375,7 +375,7 @@ static bool copy_metadata(void *context, const char *folder, const char *name)
     if (!folder_make(part) || (path_set(to, "%s/metadata", part), !file_copy(from, to)))
         copying->has_failed = true;
     path_set(to, "%s/%s", copying->to, folder + strlen(copying->from));
-    if (!copying->has_failed && rename(part, to) != 0)
+    if (!copying->has_failed && !tree_put(part, to))
         copying->has_failed = true;
     return !copying->has_failed;
 }
@@ -457,7 +457,7 @@ static bool read_buffers(const struct store *store, const char *place, const cha
         return false;
     }
     new_name(archives, to);
-    if (access(part, F_OK) == 0 && rename(part, to) != 0) {
+    if (access(part, F_OK) == 0 && !tree_put(part, to)) { /* the only copy from now on */
         error_set(error, "cannot move %s to %s: %s", part, to, strerror(errno));
         return false;
     }

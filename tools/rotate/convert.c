@@ -205,20 +205,21 @@ static void look_for_damage(struct converter *converter)
 static void note_success(struct converter *converter)
 {
     struct rotate_totals *totals = converter->totals;
+    const bool has_chunk = !converter->gives_up && !converter->is_last;
 
-    if (!converter->gives_up && !converter->is_last) {
+    if (has_chunk) {
         totals->closed_ns = converter->chunk.closed_ns;
         totals->chunks_converted++;
         totals->bytes_converted += converter->chunk.bytes;
-        if (!store_remove(converter->store, &converter->chunk))
-            say(BT_LOGGING_LEVEL_ERROR, "cannot delete %s/%s, which is converted: %s",
-                converter->chunk.place, converter->chunk.name, strerror(errno));
     }
     totals->current[0] = '\0';
+    save(converter); /* what it gave is in the account on disk before it is gone */
+    if (has_chunk && !store_remove(converter->store, &converter->chunk))
+        say(BT_LOGGING_LEVEL_ERROR, "cannot delete %s/%s, which is converted: %s",
+            converter->chunk.place, converter->chunk.name, strerror(errno));
     converter->chunk.name[0] = '\0';
     converter->is_last = false;
     converter->gives_up = false;
-    save(converter);
     converter->idle(converter->context);
 }
 

@@ -232,7 +232,8 @@ bool store_remove(const struct store *store, const struct chunk *chunk)
 
     store_chunk_path(store, chunk, path);
     path_set(trash, "%s/trash/%s.%s", store->output, chunk->place, chunk->name);
-    return (rename(path, trash) == 0 || errno == ENOENT) && tree_remove(trash);
+    /* after a power cut it is not there again: the checkpoint knows the last chunk only */
+    return ((rename(path, trash) == 0 && name_sync(path)) || errno == ENOENT) && tree_remove(trash);
 }
 
 void store_remove_place(const struct store *store, const char *place)

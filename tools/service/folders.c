@@ -105,6 +105,55 @@ bool tree_sync(const char *path)
     return is_synced;
 }
 
+bool name_sync(const char *path)
+{
+    char folder[PATH_ROOM];
+    char *slash;
+
+    path_set(folder, "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    return file_sync(slash ? folder : ".");
+}
+
+bool tree_put(const char *complete, const char *path)
+{
+    return tree_sync(complete) && rename(complete, path) == 0 && name_sync(path);
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        const ssize_t written = write(fd, text, length);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        text += written;
+        length -= (size_t)written;
+    }
+    return fsync(fd) == 0;
+}
+
+bool file_write(const char *path, const char *text, size_t length, struct error *error)
+{
+    char beside[PATH_ROOM];
+    bool is_written;
+    int fd;
+
+    path_set(beside, "%s.new", path);
+    fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    is_written = fd >= 0 && write_all(fd, text, length);
+    if (fd >= 0 && close(fd) != 0)
+        is_written = false;
+    is_written = is_written && rename(beside, path) == 0 && name_sync(path);
+    if (!is_written)
+        error_set(error, "cannot write %s: %s", path, strerror(errno));
+    return is_written;
+}
+
 bool tree_files(const char *path, tree_file_fn *call, void *context)
 {
     FTS *tree = open_tree(path);

@@ -27,6 +27,15 @@ bool tree_remove(const char *path);
 bool tree_sync(const char *path);
 /* A file is on disk, or the names in a folder are. Returns false with errno set. */
 bool file_sync(const char *path);
+/* The name is on disk: the folder that it is in is synced. Returns false with errno set. */
+bool name_sync(const char *path);
+
+/* The old file or the new one is there at any time, after a power cut too. Returns false with error
+ * set. */
+bool file_write(const char *path, const char *text, size_t length, struct error *error);
+/* The same of a folder, or a file, that is complete: it has that name when all of it is on disk.
+ * Returns false with errno set. */
+bool tree_put(const char *complete, const char *path);
 
 /* Calls for each file; stops and returns false when that does. */
 typedef bool tree_file_fn(void *context, const char *folder, const char *name);

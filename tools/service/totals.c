@@ -8,13 +8,10 @@
 #include "folders.h"
 #include "reader_account.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 uint64_t total_value(const struct total *total, const void *own)
 {
@@ -75,51 +72,6 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
     totals->has_open = json_is_true(json_object_get(json, "has_open"));
     totals->trace_ns = json_integer_value(json_object_get(json, "trace_ns"));
     return true;
-}
-
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        const ssize_t written = write(fd, text, length);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return fsync(fd) == 0;
-}
-
-/* The name is on disk when its folder is. */
-static bool sync_folder_of(const char *path)
-{
-    char folder[PATH_ROOM];
-    char *slash;
-
-    path_set(folder, "%s", path);
-    slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder ? 1 : 0] = '\0';
-    return file_sync(slash ? folder : ".");
-}
-
-bool file_write(const char *path, const char *text, size_t length, struct error *error)
-{
-    char beside[4200];
-    bool is_written;
-    int fd;
-
-    (void)snprintf(beside, sizeof(beside), "%s.new", path);
-    fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    is_written = fd >= 0 && write_all(fd, text, length);
-    if (fd >= 0 && close(fd) != 0)
-        is_written = false;
-    is_written = is_written && rename(beside, path) == 0 && sync_folder_of(path);
-    if (!is_written)
-        error_set(error, "cannot write %s: %s", path, strerror(errno));
-    return is_written;
 }
 
 char *json_text(const json_t *json, size_t *length)

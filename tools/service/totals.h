@@ -53,9 +53,6 @@ json_t *totals_json(const struct totals *totals, const struct totals_table *tabl
 bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
                  void *own);
 
-/* The old file or the new one is there at any time, after a power cut too. Returns false with error
- * set. */
-bool file_write(const char *path, const char *text, size_t length, struct error *error);
 /* json NULL: out of memory. */
 bool json_save(const json_t *json, const char *path, struct error *error);
 /* What json_save() would write; NULL: out of memory. */

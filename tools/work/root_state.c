@@ -6,9 +6,9 @@
 #include "root_state.h"
 
 #include "account/printer.h"
+#include "service/folders.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,43 +93,18 @@ static char *state_text(const char *topic, const struct merged *merged,
     return print_end(&text);
 }
 
-static bool write_all(int fd, const char *text)
-{
-    size_t length = strlen(text);
-
-    while (length) {
-        const ssize_t n = write(fd, text, length);
-
-        if (n < 0 && errno != EINTR)
-            return false;
-        text += n > 0 ? n : 0;
-        length -= n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd) == 0;
-}
-
 bool root_state_save(const char *path, const char *topic, const struct merged *merged,
                      const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns,
                      struct error *error)
 {
     char *text = state_text(topic, merged, offsets, now_ns);
     bool is_written;
-    char beside[4200];
-    int fd;
 
     if (!text) {
         error_set(error, "%s: out of memory", path);
         return false;
     }
-    (void)snprintf(beside, sizeof(beside), "%s.new", path);
-    fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    is_written = fd >= 0 && write_all(fd, text);
-    if (fd >= 0 && close(fd) != 0)
-        is_written = false;
-    if (!is_written || rename(beside, path) != 0) {
-        error_set(error, "cannot write %s: %s", path, strerror(errno));
-        is_written = false;
-    }
+    is_written = file_write(path, text, strlen(text), error);
     free(text);
     return is_written;
 }

@@ -1,0 +1,64 @@
+/*
+ * How old what is in a spool is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "spool_time.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BOOT_ID_MAX 64
+#define LINE_MAX    128
+
+static int64_t time_ms(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t boot_time_ms(void)
+{
+    return time_ms(CLOCK_BOOTTIME);
+}
+
+/* Empty if nobody tells: then each start is one of a new boot. */
+static void read_boot_id(char id[BOOT_ID_MAX])
+{
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? 0 : read(fd, id, BOOT_ID_MAX - 1);
+
+    if (fd >= 0)
+        close(fd);
+    id[length > 0 ? length : 0] = '\0';
+    id[strcspn(id, " \n")] = '\0';
+}
+
+static int64_t begin(int64_t newest_ms)
+{
+    return (newest_ms > 0 ? newest_ms : time_ms(CLOCK_REALTIME)) - boot_time_ms();
+}
+
+int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
+{
+    char id[BOOT_ID_MAX], line[LINE_MAX] = "", of[BOOT_ID_MAX] = "";
+    int64_t offset_ms;
+    int length;
+
+    read_boot_id(id);
+    if (pread(fd, line, sizeof(line) - 1, 0) > 0 &&
+        sscanf(line, "%63s %" SCNd64, of, &offset_ms) == 2 && id[0] && strcmp(of, id) == 0)
+        return offset_ms;
+    offset_ms = begin(newest_ms);
+    length = snprintf(line, sizeof(line), "%s %" PRId64 "\n", id[0] ? id : "-", offset_ms);
+    /* if it cannot be written, the next start begins at the newest record again */
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, line, (size_t)length, 0);
+    return offset_ms;
+}
