@@ -336,6 +336,7 @@ $(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/service/% 
 
 # with snapshots of its own
 $(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot,--wrap=fsync,--wrap=rename
+$(BUILD)/tests/record/keeping: ldflags += -Wl,--wrap=session_snapshot
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

@@ -7,6 +7,7 @@
 #include "record/fetched.h"
 #include "record/heard.h"
 #include "record/pending.h"
+#include "service/folders.h"
 #include "service/totals.h"
 
 #include <stdint.h>

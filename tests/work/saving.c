@@ -1,0 +1,30 @@
+/*
+ * Saves the root's state again and again, and says so: saving FILE
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "work/root_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct merged *merged = merged_new();
+    int64_t offsets[TOPIC_PARTITIONS_MAX];
+    struct error error;
+
+    for (size_t i = 0; i < TOPIC_PARTITIONS_MAX; i++)
+        offsets[i] = -1;
+    for (offsets[0] = 1; argc == 2 && merged; offsets[0]++) {
+        merged->messages = (uint64_t)offsets[0];
+        if (!root_state_save(argv[1], "kafka://a/b", merged, offsets, 1, &error)) {
+            fprintf(stderr, "%s\n", error.text);
+            return 1;
+        }
+        printf("safe %" PRId64 "\n", offsets[0]);
+        if (fflush(stdout) != 0)
+            break;
+    }
+    return 2;
+}
