@@ -406,9 +406,15 @@ static void print(void)
 
 int main(int argc, char **argv)
 {
-    const struct exporter_callbacks callbacks = {interrupted, report, NULL, note_settled};
+    struct exporter_callbacks callbacks = {interrupted, report, NULL, NULL};
     struct error error;
+    bool is_stored;
     int i = 1;
+
+    for (int step = 1; step < argc; step++) {
+        if (strcmp(argv[step], "settled") == 0)
+            callbacks.settled = note_settled; /* as with a checkpoint */
+    }
 
     for (; i < argc; i++) {
         char *equals = strchr(argv[i], '=');
@@ -426,6 +432,9 @@ int main(int argc, char **argv)
     for (; i < argc; i++)
         take_step(argv[i]);
     print();
+    is_stored = exporter_is_stored(exporter, &error);
+    if (!is_stored)
+        report(NULL, error.text);
     exporter_free(exporter);
-    return 0;
+    return is_stored ? 0 : 1;
 }

@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import stat
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -38,14 +40,14 @@ DONE = int.from_bytes(b"done", "little")
 class Run:
     """What a run of the driver has said; its accounts have been checked all the time by itself."""
 
-    def __init__(self, target, *steps, status=0, when=(), **options):
+    def __init__(self, target, *steps, status=0, when=(), environment=None, **options):
         """when: (words, function): called when the driver says that for the first time."""
         url = target if isinstance(target, str) else target.url
         args = [DRIVER, "endpoint=" + url, "require-collector=no"]
         args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
         self.messages = ""
         with subprocess.Popen(args + list(steps), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as driver:
+                              stderr=subprocess.PIPE, text=True, env=environment) as driver:
             timer = threading.Timer(60 * SLOW, driver.kill)
             timer.start()
             for line in driver.stderr:
@@ -370,6 +372,74 @@ def too_old_while_away():
         run = Run(AWAY, "sleep:600", "live", "add:100", "flush", "close", spool=spool,
                   spool_age_ms=400, batch_spans=100)
         expect(run.counts["spool"]["expired"] >= 900, run.explain())
+
+
+def boot_ms():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+
+
+def written_at(spool, time_ms):
+    """As if the wall clock had said that when the records were written."""
+    for path in files(spool):
+        for at, _, _ in records(path):
+            with open(path, "rb") as file:
+                file.seek(at)
+                head = list(HEAD.unpack(file.read(HEAD.size)))
+            head[4] = time_ms
+            head[2] = zlib.crc32(HEAD.pack(*head)[12:])
+            change(path, at, HEAD.pack(*head))
+
+
+@scenario
+def not_too_old_where_the_clock_was_wrong():
+    """A host without a clock of its own boots in 2000, and NTP sets it; the same boot, then another one."""
+    in_2000 = 946684800000
+    for boot in ("this", "another"):
+        with folder() as spool, Collector() as collector:
+            fill(spool, 1000)
+            written_at(spool, in_2000)
+            with open(spool + "/lock", "w", encoding="ascii") as lock:
+                with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                    lock.write("%s %d\n" % (file.read().strip() if boot == "this" else "other", in_2000 - boot_ms()))
+            drain(spool, collector, spool_age_ms=60000).has(spool_found=1000, spool_accepted=1000, spool_expired=0)
+
+
+@scenario
+def too_old_after_another_boot():
+    """The time that the host was off is not counted, but what came later is newer."""
+    with folder() as spool:
+        fill(spool, 1000)
+        written_at(spool, int(time.time() * 1000) - 3600000)
+        os.truncate(spool + "/lock", 0)
+        fill(spool, 100, first=2000, spool_age_ms=1800000).has(spool_expired=0)
+        time.sleep(0.5)
+        Run(AWAY, "live", "add:1", "flush", "close", spool=spool, spool_age_ms=400).has(spool_expired=1100)
+
+
+FAILING_FSYNC = """
+#include <errno.h>
+int fdatasync(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return -1;
+}
+"""
+
+
+@scenario
+def failed_fsync_is_told():
+    """Within a second: it is said and counted. Before a batch counts: spans wait for a disk that does."""
+    with folder() as spool:
+        library = os.path.dirname(spool) + "/failing.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=FAILING_FSYNC, text=True, check=True)
+        environment = {**os.environ, "LD_PRELOAD": library}
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, status=1)
+        run.says("cannot be stored: Input/output error").says("some may not be on disk")
+        shutil.rmtree(spool)
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, spool_fsync="batch",
+                  flush_timeout_ms=300)
+        run.says("cannot be written: Input/output error").has(spooled=0, undelivered=100)
 
 
 @contextlib.contextmanager

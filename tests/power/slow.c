@@ -1,0 +1,33 @@
+/*
+ * To be preloaded: each fsync() begins late, as on a slow disk. So a power cut falls between what
+ * is said and what is on disk far more often, if there is such a moment.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void wait_some(void)
+{
+    const char *most = getenv("SLOW_MS");
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    now = (struct timespec){0, now.tv_nsec / 1000 % ((most ? atol(most) : 0) + 1) * 1000000};
+    nanosleep(&now, NULL);
+}
+
+int fsync(int fd)
+{
+    wait_some();
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    wait_some();
+    return (int)syscall(SYS_fdatasync, fd);
+}

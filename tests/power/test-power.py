@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+# timeout: 120
+"""Power cuts: nothing that was said to be safe is missing afterwards.
+
+    RUNS=100 SEED=N test-power.py [NAME]...     so many images of each workload (default 3)
+
+A program works on an ext4 on a loop device. At random moments its image is copied as the disk has it at that
+instant, and the copy is mounted: the journal is replayed, as after a cut. What the program had said until then must
+be there.
+
+The image lies in memory (tmpfs), so that what the loop device was given is in it, and what waits in the kernel is
+not. A copy is of one instant: it is read twice, and again until both are equal. What this disk does not do is to
+change the order of writes that it was given: a disk's own cache, which a flush empties, is not simulated. fsync is
+slowed down (slow.c), replacing a file by rename does not store it (noauto_da_alloc), and names are stored each
+second (commit=1) without their data (delayed allocation): the worst that ext4 may do.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
+sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
+from ctf import Trace  # noqa: E402
+from faulty_collector import Collector, slow  # noqa: E402
+from make_traces import CONTEXT, MS, S, PackedThread, add_packed, context  # noqa: E402
+from scenarios import expect, run_scenarios, scenario  # noqa: E402
+
+RUNS = int(os.environ.get("RUNS", "3"))
+SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
+IMAGE_BYTES = 24 << 20
+PER_RUN = 5  # images of one run of the program
+AWAY = "http://127.0.0.1:1"  # nobody listens
+
+
+def call(*command, **options):
+    return subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=120, **options).stdout
+
+
+class Mount:
+    """An image as a file system."""
+
+    def __init__(self, image):
+        self.image, self.path = image, tempfile.mkdtemp(dir=SHELF)
+
+    def __enter__(self):
+        call("mount", "-t", "ext4", "-o", "loop,noauto_da_alloc,commit=1", self.image, self.path)
+        return self.path
+
+    def __exit__(self, *_):
+        call("umount", self.path)
+        os.rmdir(self.path)
+
+
+def read_at_once(path):
+    """What was in the file at one instant."""
+    def read():
+        with open(path, "rb", buffering=0) as file:
+            return file.read(IMAGE_BYTES)
+    before = read()
+    for _ in range(200):
+        after = read()
+        if before == after:
+            return after
+        before = after
+    raise AssertionError("the image changes too often to be copied")
+
+
+def images(chance, workload, count):
+    """Runs its command on a fresh image, and takes so many of it: (image, what was said until then)."""
+    image = tempfile.mkdtemp(dir=SHELF) + "/image"
+    taken = []
+    shutil.copyfile(EMPTY, image)
+    with Mount(image) as folder:
+        workload.prepare(folder)
+        call("sync", "-f", folder)
+        program = subprocess.Popen(workload.command(folder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   env={**os.environ, **workload.environment(folder), "LD_PRELOAD": SLOW,
+                                        "SLOW_MS": str(workload.slow_ms)})
+        try:
+            os.set_blocking(program.stdout.fileno(), False)
+            for _ in range(count):
+                workload.wait(chance, program, folder)
+                word = workload.said(program)
+                copy = f"{image}.{len(taken)}"
+                with open(copy, "wb") as file:
+                    file.write(read_at_once(image))
+                word = workload.said_since(word)
+                taken.append((copy, word))
+        finally:
+            program.kill()
+            program.communicate()
+            # what it has started ends with it, but maybe a moment later
+            for _ in range(100):
+                if subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False, stderr=subprocess.DEVNULL).returncode:
+                    break
+                time.sleep(0.05)
+    os.unlink(image)
+    return taken
+
+
+class Workload:
+    """A program, and what must be there after a cut. It says "safe N" or "settled N": 1 to N are safe."""
+
+    slow_ms = 15
+    waits = False
+
+    def __init__(self):
+        self.program, self.text, self.last = None, b"", 0
+
+    def prepare(self, folder):
+        """The file system before it begins."""
+
+    def environment(self, folder):  # pylint: disable=unused-argument
+        return {}
+
+    def command(self, folder):
+        raise NotImplementedError
+
+    def check(self, folder, word):
+        """How many things were said to be safe, and how many of them are missing."""
+        raise NotImplementedError
+
+    def wait(self, chance, program, folder):  # pylint: disable=unused-argument
+        time.sleep(chance.uniform(0, 0.35))
+
+    def said(self, program):
+        if program is not self.program:
+            self.program, self.text, self.last = program, b"", 0
+        while data := program.stdout.read():
+            self.text += data
+        lines = self.text.split(b"\n")
+        self.text = lines.pop()
+        if lines:
+            self.last = int(lines[-1].split()[1])
+        return self.last
+
+    def said_since(self, word):
+        """The image was copied meanwhile."""
+        return word
+
+
+def cut(workload):
+    """RUNS power cuts."""
+    chance = random.Random(f"{SEED} {type(workload).__name__} {bool(workload.waits)}")
+    cuts = safe = missing = 0
+    while cuts < RUNS:
+        for image, word in images(chance, workload, min(PER_RUN, RUNS - cuts)):
+            with Mount(image) as folder:
+                of, lacks = workload.check(folder, word)
+            cuts, safe, missing = cuts + 1, safe + of, missing + lacks
+            os.unlink(image)
+    note = f"seed {SEED}: {cuts} power cuts, {safe} things said to be safe, {missing} of them missing"
+    expect(missing == 0, note)
+    expect(safe > 0, "nothing was said: " + note)
+    return note
+
+
+# ---- the state of the root of workers -----------------------------------------------------------------
+
+
+class RootState(Workload):
+    def command(self, folder):
+        return [BUILD + "/tests/work/saving", folder + "/root.json"]
+
+    def check(self, folder, word):
+        try:
+            with open(folder + "/root.json", encoding="utf-8") as file:
+                found = json.load(file)["offsets"][0]
+        except (FileNotFoundError, json.JSONDecodeError):
+            found = 0
+        return word, max(word - found, 0)
+
+
+@scenario
+def root_state():
+    return cut(RootState())
+
+
+# ---- what the recorder has kept -----------------------------------------------------------------------
+
+
+class Kept(Workload):
+    def command(self, folder):
+        return [BUILD + "/tests/record/keeping", folder]
+
+    def check(self, folder, word):
+        def is_whole(kept):
+            try:
+                sizes = [os.path.getsize(f"{kept}/{name}") for name in
+                         ("requests", "only", "trace/metadata", "trace/blkin_0")]
+            except FileNotFoundError:
+                return False
+            with open(kept + "/trace/metadata", "rb") as file:
+                return all(sizes) and file.read() == b"metadata"
+
+        return word, sum(not is_whole(f"{folder}/kept-{number}") for number in range(1, word + 1))
+
+
+@scenario
+def kept_folders():
+    return cut(Kept())
+
+
+# ---- the spool ----------------------------------------------------------------------------------------
+
+
+class Spool(Workload):
+    driver = [BUILD + "/tests/plugin/exporter-driver", "require-collector=no"]
+
+    def command(self, folder):
+        return self.driver + [
+            "endpoint=" + AWAY, f"spool={folder}/spool", "spool-fsync=batch", "spool-bytes=8388608", "batch-spans=20",
+            "batch-timeout-ms=5", "number:0", "live", "settled", "pace:2000", "add:1000000"]
+
+    def check(self, folder, word):
+        with Collector() as collector:
+            call(*self.driver, "endpoint=" + collector.url, f"spool={folder}/spool", "flush", "close")
+            return word, len(set(range(1, word + 1)) - set(collector.accepted))
+
+
+@scenario
+def spool():
+    return cut(Spool())
+
+
+# ---- blkin rotate -------------------------------------------------------------------------------------
+
+CHUNKS, SPANS = 12, 150
+
+
+def write_chunks(folder):
+    """Recorded, closed and on disk. Each chunk ends with requests that the next one finishes."""
+    thread = PackedThread(0x70, context=context(100, 101, "osd"))
+    for chunk in range(CHUNKS):
+        trace = Trace(hostname="node1", context=CONTEXT)
+        add_packed(trace)
+        begin = 10 * S + chunk * S
+        events = [thread.detail(begin, "end", 1000 * (chunk - 1) + 999)] if chunk else []
+        events += [thread.span(begin + (i + 1) * MS, 1000 * chunk + i + 1, trace_id=1000 * chunk + i + 1)
+                   for i in range(SPANS)]
+        if chunk < CHUNKS - 1:
+            events.append(thread.begin(begin + 500 * MS, 1000 * chunk + 999, "read"))
+        stream = trace.stream()
+        stream.packet(events, end=begin + 600 * MS)
+        path = f"{folder}/rotate/000001-20260101T000000Z/archives/20260101T0000{chunk:02}+0000-20260101T0000{chunk + 1:02}" \
+               f"+0000-{chunk}"
+        os.makedirs(path, 0o700)
+        trace.write(path + "/ust")
+    for path, _, _ in os.walk(folder + "/rotate"):
+        os.chmod(path, 0o700)
+
+
+def rotate_environment(folder):
+    runtime = os.path.join(SHELF, "run-" + os.path.basename(folder))
+    return {"BLKIN_STATE_DIR": folder, "BLKIN_RUNTIME_DIR": runtime, "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins"}
+
+
+def rotate_command(folder, url, how):
+    return [BUILD + "/bin/blkin", "rotate", how, "--endpoint=" + url, f"--spool={folder}/spool", "--batch-spans=50",
+            "--require-collector=no", "--shm-path=none", f"--output={folder}/rotate"]
+
+
+def rotate_end(folder, url):
+    call(*rotate_command(folder, url, "--end"), env={**os.environ, **rotate_environment(folder)})
+
+
+class Rotate(Workload):
+    """All chunks are on disk before it begins: so each span is safe, at the collector or here, whenever the power goes."""
+
+    slow_ms = 40
+
+    def __init__(self, collector):
+        """None: it is away, and all goes into the spool."""
+        super().__init__()
+        self.collector = collector
+        self.waits = collector is None
+        with tempfile.TemporaryDirectory(dir=SHELF) as folder, Collector() as reference:
+            write_chunks(folder)
+            rotate_end(folder, reference.url)
+            self.expected = set(reference.accepted)
+        expect(len(self.expected) >= CHUNKS * SPANS, f"{len(self.expected)} of {CHUNKS * SPANS} without a cut")
+
+    def prepare(self, folder):
+        write_chunks(folder)
+
+    def environment(self, folder):
+        return rotate_environment(folder)
+
+    def command(self, folder):
+        if self.collector:
+            with self.collector.lock:
+                self.collector.accepted.clear()
+        return rotate_command(folder, self.collector.url if self.collector else AWAY, "--once")
+
+    def wait(self, chance, program, folder):
+        """Most often until it says that a chunk is done: then the checkpoint is another file."""
+        def inode():
+            try:
+                return os.stat(folder + "/rotate.checkpoint").st_ino
+            except FileNotFoundError:
+                return 0
+        before, until = inode(), time.monotonic() + 5
+        if self.waits and chance.random() < 0.7:
+            while inode() == before and program.poll() is None and time.monotonic() < until:
+                time.sleep(0.002)
+            time.sleep(chance.uniform(0, 0.08))
+        else:
+            super().wait(chance, program, folder)
+
+    def said(self, program):
+        return None
+
+    def said_since(self, word):
+        """What the collector has is not on our disk; it may have a little more than when the image was copied."""
+        if not self.collector:
+            return set()
+        with self.collector.lock:
+            return set(self.collector.accepted)
+
+    def check(self, folder, word):
+        with Collector() as after:
+            rotate_end(folder, after.url)
+            return len(self.expected), len(self.expected - word - set(after.accepted))
+
+
+@scenario
+def rotate_into_spool():
+    return cut(Rotate(None))
+
+
+@scenario
+def rotate_delivers():
+    with Collector(default=slow(0.02)) as collector:
+        return cut(Rotate(collector))
+
+
+# ---- is it possible here? -----------------------------------------------------------------------------
+
+
+def skip(why):
+    print(why)
+    sys.exit(77)
+
+
+def prepare():
+    if os.geteuid() != 0:
+        skip("power cuts need root: a loop device is mounted")
+    if not shutil.which("mkfs.ext4"):
+        skip("power cuts need mkfs.ext4 (e2fsprogs)")
+    with open(EMPTY, "wb") as file:
+        file.truncate(IMAGE_BYTES)
+    call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", EMPTY)
+    call(os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-o", SLOW, os.path.join(SRC, "tests/power/slow.c"))
+    try:
+        with Mount(EMPTY) as folder:
+            os.rmdir(folder + "/lost+found")
+    except subprocess.CalledProcessError as error:
+        skip(f"power cuts need a loop device that can be mounted: {error.output.strip()}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="blkin-power.", dir="/dev/shm") as SHELF:
+        EMPTY, SLOW = os.path.join(SHELF, "empty"), os.path.join(SHELF, "slow.so")
+        prepare()
+        status = run_scenarios(2)
+    sys.exit(status)
