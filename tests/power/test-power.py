@@ -35,7 +35,7 @@ from scenarios import expect, run_scenarios, scenario  # noqa: E402
 
 RUNS = int(os.environ.get("RUNS", "3"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
-IMAGE_BYTES = 24 << 20
+IMAGE_BYTES = 12 << 20  # small: the faster it is copied, the shorter the moments that it can be of
 PER_RUN = 5  # images of one run of the program
 AWAY = "http://127.0.0.1:1"  # nobody listens
 
@@ -62,15 +62,14 @@ class Mount:
 
 def read_at_once(path):
     """What was in the file at one instant."""
-    def read():
-        with open(path, "rb", buffering=0) as file:
-            return file.read(IMAGE_BYTES)
-    before = read()
-    for _ in range(200):
-        after = read()
-        if before == after:
-            return after
-        before = after
+    before, after = bytearray(IMAGE_BYTES), bytearray(IMAGE_BYTES)
+    with open(path, "rb", buffering=0) as file:
+        for turn in range(500):
+            before, after = after, before
+            file.seek(0)
+            file.readinto(after)
+            if turn and before == after:
+                return after
     raise AssertionError("the image changes too often to be copied")
 
 
@@ -276,7 +275,7 @@ def rotate_end(folder, url):
 class Rotate(Workload):
     """All chunks are on disk before it begins: so each span is safe, at the collector or here, whenever the power goes."""
 
-    slow_ms = 40
+    slow_ms = 100
 
     def __init__(self, collector):
         """None: it is away, and all goes into the spool."""
@@ -302,7 +301,7 @@ class Rotate(Workload):
         return rotate_command(folder, self.collector.url if self.collector else AWAY, "--once")
 
     def wait(self, chance, program, folder):
-        """Most often until it says that a chunk is done: then the checkpoint is another file."""
+        """Most often for what it says, that a chunk is done: then the checkpoint is another file."""
         def inode():
             try:
                 return os.stat(folder + "/rotate.checkpoint").st_ino
@@ -312,7 +311,7 @@ class Rotate(Workload):
         if self.waits and chance.random() < 0.7:
             while inode() == before and program.poll() is None and time.monotonic() < until:
                 time.sleep(0.002)
-            time.sleep(chance.uniform(0, 0.08))
+            time.sleep(chance.uniform(0, 0.2))
         else:
             super().wait(chance, program, folder)
 
@@ -358,7 +357,7 @@ def prepare():
         skip("power cuts need mkfs.ext4 (e2fsprogs)")
     with open(EMPTY, "wb") as file:
         file.truncate(IMAGE_BYTES)
-    call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", EMPTY)
+    call("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-b", "1024", "-J", "size=1", EMPTY)
     call(os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-o", SLOW, os.path.join(SRC, "tests/power/slow.c"))
     try:
         with Mount(EMPTY) as folder:
