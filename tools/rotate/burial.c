@@ -20,6 +20,7 @@ struct order {
 
 struct outcome {
     bool is_quiet, is_done;
+    enum bury_open open;
     struct error error;
 };
 
@@ -28,7 +29,7 @@ static bool run(const void *argument, void *result)
     const struct order *order = argument;
     struct outcome *outcome = result;
 
-    outcome->is_quiet = bury_is_quiet(&order->store, order->place, order->quiet_s);
+    outcome->is_quiet = bury_is_quiet(&order->store, order->place, order->quiet_s, &outcome->open);
     if (outcome->is_quiet)
         outcome->is_done = bury(&order->store, order->place, &outcome->error);
     return true;
@@ -39,11 +40,21 @@ static void ended(void *context, const void *result)
     struct burial *burial = context;
     const struct outcome *outcome = result;
     const char *problem = NULL;
+    char waits[PLACE_MAX + 160];
 
     burial->is_under_way = false;
     if (!outcome)
         problem = "what a dead session has left could not be read";
-    else if (outcome->is_quiet && !outcome->is_done)
+    else if (outcome->open != BURY_CLOSED) {
+        (void)snprintf(waits, sizeof(waits),
+                       outcome->open == BURY_WRITTEN
+                           ? "session %s has ended, but a process still has a file of it open for "
+                             "writing: waiting"
+                           : "session %s has ended, but the kernel does not tell whether its files "
+                             "are still open: left",
+                       burial->place);
+        problem = waits;
+    } else if (outcome->is_quiet && !outcome->is_done)
         problem = outcome->error.text;
     else if (outcome->is_done)
         say(BT_LOGGING_LEVEL_WARNING,

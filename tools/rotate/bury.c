@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,63 +35,60 @@ static bool note_newest(void *context, const char *folder, const char *name)
     return true;
 }
 
-/* A file: LTTng 2.13 forgets to close folders of sessions that are gone. */
-static bool is_file_below(const char *link, const char *path)
+/*
+ * Has anybody this file open for writing? /proc/PID/fd shows only our own processes; the consumer
+ * daemon is root's. The kernel tells the owner of a file: it gives a lease for reading only on one
+ * that nobody has open for writing. It is given back at once; who opens the file meanwhile waits
+ * for that, and we are told by SIGIO.
+ */
+static enum bury_open is_written(const char *path)
 {
-    const size_t length = strlen(path);
-    char target[PATH_ROOM] = "";
-    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    enum bury_open state = BURY_CLOSED;
 
-    return readlink(link, target, sizeof(target) - 1) > 0 && strncmp(target, path, length) == 0 &&
-           target[length] == '/' && stat(link, &status) == 0 && S_ISREG(status.st_mode);
+    if (fd < 0)
+        return errno == ENOENT ? BURY_CLOSED : BURY_UNKNOWN;
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
+        state = errno == EAGAIN ? BURY_WRITTEN : BURY_UNKNOWN;
+    close(fd); /* with the lease */
+    return state;
 }
 
-static bool opens_below(const char *fds, const char *path)
+static bool note_written(void *context, const char *folder, const char *name)
 {
-    const struct dirent *entry;
-    bool opens = false;
-    DIR *folder = opendir(fds);
+    enum bury_open *state = context;
+    char path[PATH_ROOM];
 
-    while (folder && !opens && (entry = readdir(folder)) != NULL) {
-        char link[PATH_ROOM];
-
-        path_set(link, "%s/%s", fds, entry->d_name);
-        opens = is_file_below(link, path);
-    }
-    if (folder)
-        closedir(folder);
-    return opens;
+    path_set(path, "%s/%s", folder, name);
+    *state = is_written(path);
+    return *state == BURY_CLOSED;
 }
 
-static bool is_open(const char *path)
+static enum bury_open look_whether_written(const char *path)
 {
-    const struct dirent *entry;
-    bool opens = false;
-    DIR *processes = opendir("/proc");
+    enum bury_open state = BURY_CLOSED;
 
-    while (processes && !opens && (entry = readdir(processes)) != NULL) {
-        char fds[PATH_ROOM];
-
-        path_set(fds, "/proc/%s/fd", entry->d_name);
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            opens = opens_below(fds, path);
-    }
-    if (processes)
-        closedir(processes);
-    return opens;
+    (void)signal(SIGIO, SIG_IGN);
+    (void)tree_files(path, note_written, &state);
+    return state;
 }
 
-bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s)
+bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s,
+                   enum bury_open *open)
 {
     char path[PATH_ROOM];
     time_t newest = 0;
     int64_t age_s;
 
+    *open = BURY_CLOSED;
     path_set(path, "%s/%s", store->output, place);
     (void)tree_files(path, note_newest, &newest);
     age_s = (int64_t)time(NULL) - (int64_t)newest;
     /* after the wall clock was set back it is younger than nothing */
-    return (age_s < 0 || age_s >= quiet_s) && !is_open(path);
+    if (age_s >= 0 && age_s < quiet_s)
+        return false;
+    *open = look_whether_written(path);
+    return *open == BURY_CLOSED;
 }
 
 /* ---- unfinished packets ---------------------------------------------------------------------- */

@@ -17,9 +17,17 @@
  */
 bool bury_prepare(const struct store *store, const char *place, struct error *error);
 
-/* Does anybody still write there? As far as can be seen: nothing has changed for so long, and none
- * of the processes that we may look at has a file of it open. */
-bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s);
+enum bury_open {
+    BURY_CLOSED,
+    BURY_WRITTEN, /* some process, of whatever user, has a file open for writing */
+    BURY_UNKNOWN  /* the file is not ours, or its file system knows no leases */
+};
+
+/* Does nobody write there any more: nothing has changed for so long, and no file is open for
+ * writing? Where that cannot be known: no. open: what keeps it from being quiet, if it is not that
+ * something has changed. For a child: it ignores SIGIO from then on. */
+bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s,
+                   enum bury_open *open);
 
 /*
  * Makes closed chunks of all that is in a place in which no session records any more: what the
