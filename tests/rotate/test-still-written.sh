@@ -1,0 +1,56 @@
+#!/bin/bash
+# blkin rotate as a plain user, as its unit runs it: what a dead session has left is not converted and deleted while a
+# process of another user, whose descriptors it may not look at, has a file of it open for writing.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+set -u
+. "$SRC/tests/lib.sh"
+. "$SRC/tests/rotate/rotating.sh"
+[ "$(id -u)" = 0 ] || skip "only root can be another user"
+tracing=$(getent group tracing | cut -d : -f 3)
+[ -n "$tracing" ] || skip "there is no group tracing"
+rotating_begin
+readonly as=(setpriv --reuid 1 --regid 1 --groups "1,$tracing" --bounding-set -all)
+chmod 711 "$WORK" "$(dirname "$WORK")" # ours alone
+for folder in "$WORK/state" "$WORK/run" "$WORK/shm"; do
+    install -d -m 700 -o 1 -g 1 "$folder"
+done
+"${as[@]}" "$BUILD/bin/blkin" --version >/dev/null 2>&1 || skip "another user cannot run $BUILD/bin/blkin"
+
+says() {
+    grep -qF -- "$1" "$WORK/rotate.log"
+}
+
+waits_or_ended() {
+    says "still has a file of it open" || ! part_runs rotate
+}
+
+has_ended() {
+    ! part_runs rotate
+}
+
+# a session whose daemons die, with what they had written and what was in buffers
+start_sessiond && start_taker || exit 1
+start_part rotate "${as[@]}" "$BUILD/bin/blkin" rotate --rotate-ms=600000
+wait_recording || exit 1
+write_spans 0 3000 10000
+stop_part rotate TERM || fail "status $? of SIGTERM"
+kill -KILL "$(pgrep -x lttng-consumerd)" "${private_pid[sessiond]}"
+stop_part sessiond KILL 2>/dev/null
+stream=$(find "$OUTPUT" -name 'blkin_*' ! -name '*.idx' -size +0 | head -n 1)
+[ -n "$stream" ] || fail "LTTng has written no stream: $(find "$OUTPUT")"
+
+# nothing has changed for long, but root has it open
+exec {held}>>"$stream"
+find "$OUTPUT" -exec touch -d '10 minutes ago' {} +
+size=$(stat -c %s "$stream")
+start_part rotate "${as[@]}" "$BUILD/bin/blkin" rotate --once {held}>&-
+wait_for 40 rotate "a word about the open file" waits_or_ended || exit 1
+says "still has a file of it open" || fail "it did not wait: $(<"$WORK/rotate.log")"
+says "has died" && fail "it says that the session has died"
+[ "$(stat -c %s "$stream")" = "$size" ] || fail "the file that root writes was touched"
+
+exec {held}>&-
+wait_for 40 - "the end of --once" has_ended || exit 1
+has_taken 3000 || fail "$(taken distinct) spans for 3000: $(<"$WORK/rotate.log")"
+[ "$(taken all)" = 3000 ] || fail "$(taken all) spans for 3000"
