@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -53,7 +54,8 @@ int __openat64_2(int fd, const char *path, int flags);
         X(recvmmsg) X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send)       \
             X(sendto) X(sendmsg) X(sendmmsg) X(sendfile) X(sendfile64) X(splice) X(close)          \
                 X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) X(_exit) \
-                X(prctl) X(syscall) X(pthread_cancel)
+                X(prctl) X(syscall) X(pthread_cancel) X(setrlimit) X(setrlimit64) X(prlimit)    \
+                    X(prlimit64)
 
 #define PRELOAD_REAL_WAITS(X) \
     X(epoll_wait)             \

@@ -58,6 +58,7 @@ trick cancelling 2 :joined 2 :joined
 trick signalling 1 :joined 1 :joined
 trick greeting 2 :joined 2 :joined
 trick nothing 0 '' 0 ''
+trick limiting 0 '' 0 ''
 trick files 3 :joined 3 :joined
 expected+=(files::1:below) # sendfile; what splice reads is not seen
 trick unfinished 1 :joined 1 :joined

@@ -772,6 +772,25 @@ static void results(void)
     SHOW(close(fd));
 }
 
+/* A server that allows itself no further threads, as haproxy 3: LTTng is loaded before. */
+static void limiting(void)
+{
+    struct rlimit limit;
+    char line[512];
+    FILE *maps;
+    bool has_lttng = false;
+
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
+        fail("RLIMIT_NPROC");
+    if (!getenv("LD_PRELOAD") || !(maps = fopen("/proc/self/maps", "r")))
+        return;
+    while (fgets(line, sizeof(line), maps))
+        has_lttng |= strstr(line, "/libblkin-lttng.so") != NULL;
+    fclose(maps);
+    if (!has_lttng)
+        fail("LTTng was not loaded before the limit on threads");
+}
+
 static void need_descriptors(int count)
 {
     struct rlimit limit;
@@ -856,6 +875,7 @@ int main(int argc, char **argv)
                   {"greeting", greeting},
                   {"nothing", nothing},
                   {"files", files},
+                  {"limiting", limiting},
                   {"unfinished", unfinished},
                   {"results", results},
                   {"many", many}};
