@@ -76,27 +76,67 @@ static bool read_text(int fd, char *text, size_t size, bool has_lines)
     return true;
 }
 
-/* A file that is not there, or that says nothing valid, changes nothing. */
-static void take_file_over(struct blkin_policy_source *source)
+static bool is_unchanged(const struct blkin_policy_source *source, const struct stat *status)
+{
+    return status->st_ino == source->inode && status->st_size == source->size &&
+           status->st_ctim.tv_sec == source->changed.tv_sec &&
+           status->st_ctim.tv_nsec == source->changed.tv_nsec;
+}
+
+/* Only root and the user that the program acts as decide what is recorded of it. */
+static bool is_trusted(const struct stat *status)
+{
+    return (status->st_uid == 0 || status->st_uid == geteuid()) &&
+           !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static void refuse(const struct blkin_policy_source *source, const struct stat *status)
+{
+    if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
+        blkin_debug_say(
+            "libblkin: %s: not read, as it is of user %u with mode %o: it must belong "
+            "to root or to user %u, and nobody else may write to it (chown, chmod go-w)",
+            source->path, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777U,
+            (unsigned)geteuid());
+}
+
+static void take_text_of(struct blkin_policy_source *source, int fd)
 {
     char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one more than allowed: what is cut is refused */
+
+    if (read_text(fd, text, sizeof(text), source->has_lines))
+        take_from(source, source->path, text);
+}
+
+/*
+ * A file that is not there, or that says nothing valid, changes nothing. One that was refused is
+ * looked at again, as the program may have become its user meanwhile.
+ */
+static void take_file_over(struct blkin_policy_source *source)
+{
     struct stat status;
+    bool is_known;
     int fd;
 
     if (!source->path[0] || stat(source->path, &status) < 0 ||
-        (status.st_ino == source->inode && status.st_size == source->size &&
-         status.st_ctim.tv_sec == source->changed.tv_sec &&
-         status.st_ctim.tv_nsec == source->changed.tv_nsec))
+        (is_unchanged(source, &status) && !source->is_refused))
         return;
     fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
-    if (read_text(fd, text, sizeof(text), source->has_lines))
-        take_from(source, source->path, text);
+    /* of what was opened: the name may be another file's by now */
+    if (fstat(fd, &status) == 0 && !S_ISCHR(status.st_mode)) { /* /dev/null: there is none */
+        is_known = is_unchanged(source, &status);
+        source->is_refused = !is_trusted(&status);
+        if (!source->is_refused)
+            take_text_of(source, fd);
+        else if (!is_known)
+            refuse(source, &status);
+        source->inode = status.st_ino;
+        source->size = status.st_size;
+        source->changed = status.st_ctim; /* not st_mtim, which can be kept */
+    }
     close(fd);
-    source->inode = status.st_ino;
-    source->size = status.st_size;
-    source->changed = status.st_ctim; /* not st_mtim, which can be kept */
 }
 
 void blkin_policy_refresh(struct blkin_policy_source *source)

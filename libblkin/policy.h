@@ -35,6 +35,7 @@ struct blkin_policy_source {
     struct timespec changed;
     ino_t inode;
     off_t size;
+    bool is_refused; /* others can write the file */
 };
 
 /* The program's own text. Returns 0 or -EINVAL. */

@@ -7,7 +7,9 @@
 #include "preload/config.h"
 
 #include <fcntl.h>
+#include <linux/securebits.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -214,6 +216,62 @@ static void test_file(const char *folder)
     CHECK(unlink(path) == 0 && unlink(log) == 0);
 }
 
+/* Whose file others can write has no say, until that is mended. */
+static void test_trust(const char *folder)
+{
+    static const mode_t modes[] = {0666, 0664, 0622};
+    unsigned seconds = 100;
+    char path[256], log[256];
+
+    snprintf(path, sizeof(path), "%s/run", folder);
+    snprintf(log, sizeof(log), "%s/stderr", folder);
+    for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+        write_file(path, "usage=3");
+        CHECK(chmod(path, modes[i]) == 0);
+        CHECK(strstr(said_at(++seconds * SECOND, log), "not read, as it is of user"));
+        CHECK_TEXT(said_at(++seconds * SECOND, log), "");
+        CHECK(preload_config()->usage == 1);
+        CHECK(chmod(path, 0644) == 0);
+        CHECK_TEXT(said_at(++seconds * SECOND, log), "");
+        CHECK(preload_config()->usage == 3);
+        write_file(path, "");
+        CHECK_TEXT(said_at(++seconds * SECOND, log), "");
+        CHECK(preload_config()->usage == 1);
+    }
+    if (geteuid() == 0) {
+        write_file(path, "usage=3");
+        CHECK(chown(path, 65534, 65534) == 0);
+        CHECK(strstr(said_at(++seconds * SECOND, log), "it must belong to root or to user 0"));
+        CHECK(preload_config()->usage == 1);
+        /* as daemons do that begin as root; but the folder is root's */
+        CHECK(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && seteuid(65534) == 0);
+        CHECK_TEXT(said_at(++seconds * SECOND, "/dev/null"), "");
+        CHECK(seteuid(0) == 0 && prctl(PR_SET_SECUREBITS, 0) == 0);
+        CHECK(preload_config()->usage == 3);
+    }
+    CHECK(unlink(path) == 0 && unlink(log) == 0);
+}
+
+/* Replaced by one of the same size, with the time of the last change kept, as by cp -p or rsync. */
+static void test_kept_time(const char *folder)
+{
+    char path[256], other[256], log[256];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "%s/run", folder);
+    snprintf(other, sizeof(other), "%s/new", folder);
+    snprintf(log, sizeof(log), "%s/stderr", folder);
+    write_file(path, "usage=2");
+    CHECK_TEXT(said_at(201 * SECOND, log), "");
+    CHECK(preload_config()->usage == 2 && stat(path, &status) == 0);
+    write_file(other, "usage=3");
+    CHECK(utimensat(AT_FDCWD, other, (struct timespec[]){status.st_atim, status.st_mtim}, 0) == 0);
+    CHECK(rename(other, path) == 0);
+    CHECK_TEXT(said_at(202 * SECOND, log), "");
+    CHECK(preload_config()->usage == 3);
+    CHECK(unlink(path) == 0 && unlink(log) == 0);
+}
+
 int main(void)
 {
     char folder[200];
@@ -227,7 +285,10 @@ int main(void)
     snprintf(folder, sizeof(folder), "%s/config.XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CHECK(mkdtemp(folder));
+    (void)umask(022);
     test_file(folder);
+    test_trust(folder);
+    test_kept_time(folder);
     CHECK(rmdir(folder) == 0);
     return check_status();
 }
