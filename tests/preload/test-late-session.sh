@@ -37,7 +37,10 @@ for span in spans:
         # one may have been read in two pieces, of which the first is recorded
         first, second = parent["tags"]["payload"], span["tags"]["payload"]
         length = min(len(first), len(second))
-        wrong += length < 15 or first[:length] != second[:length]
+        if length < 15 or first[:length] != second[:length]:
+            wrong += 1
+            if wrong <= 5:
+                print("wrong:", json.dumps(parent), "\nabove:", json.dumps(span))
 print(kinds, linked, "linked,", wrong, "wrong")
 sys.exit(wrong or len(spans) < 100 or linked < len(spans) / 2)
 PY
