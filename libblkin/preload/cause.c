@@ -19,7 +19,7 @@ void cause_closes(struct thread *thread, struct interaction *interaction)
     struct interaction *last;
     uint32_t at;
 
-    if (interaction->thread != thread || !(at = interaction->open_at))
+    if (interaction->thread != thread || !(at = interaction->open_at) || at > thread->open_count)
         return;
     last = thread->open[--thread->open_count];
     thread->open[at - 1] = last;
@@ -55,6 +55,24 @@ void cause_opens(struct thread *thread, struct interaction *interaction)
     interaction_hold(interaction);
     thread->open[thread->open_count++] = interaction;
     interaction->open_at = thread->open_count;
+}
+
+void cause_after_jump(struct thread *thread)
+{
+    const unsigned before = thread->open_count;
+    unsigned count = 0;
+
+    /* one more: cause_closes() may have been about to move it */
+    for (unsigned i = 0; i <= before && i < OPEN_MAX; i++) {
+        struct interaction *interaction = thread->open[i];
+
+        if (interaction && interaction->thread == thread && interaction->open_at == i + 1) {
+            thread->open[count++] = interaction;
+            interaction->open_at = count;
+        }
+    }
+    thread->open_count = count;
+    thread->has_overflowed = count > 0;
 }
 
 /* ---- looking at them ---- */

@@ -37,6 +37,10 @@ struct cause cause_of_file_call(void);
 void cause_opens(struct thread *thread, struct interaction *interaction);
 void cause_closes(struct thread *thread, struct interaction *interaction);
 
+/* A handler has left this code at any place by siglongjmp(3): what is lost of the list stays so,
+ * and nothing is certain until all others are answered. */
+void cause_after_jump(struct thread *thread);
+
 /* Begins the span of what is so caused, and tags it. */
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause);

@@ -248,7 +248,15 @@ pool_name served_before_write(struct connection *connection)
         interaction_let_go(interaction);
         return 0;
     }
-    thread->writing = name = pool_name_of(&interaction->item);
+    name = pool_name_of(&interaction->item);
+    if (thread->writing && preload_was_left(thread->writing_at, __builtin_frame_address(0))) {
+        interaction_has_written_last(thread->writing, 0, 1);
+        thread->writing = 0;
+    }
+    if (!thread->writing) { /* else this is a signal handler */
+        thread->writing_at = __builtin_frame_address(0);
+        thread->writing = name;
+    }
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
     resume_usage(interaction);
     interaction_let_go(interaction);
@@ -277,7 +285,7 @@ void served_has_written(struct connection *connection, pool_name written, size_t
     }
     if (!interaction)
         return;
-    if (preload_thread.thread)
+    if (preload_thread.thread && preload_thread.thread->writing == written)
         preload_thread.thread->writing = 0;
     /* answered before that, for who reads the next request */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);

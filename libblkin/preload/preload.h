@@ -36,6 +36,7 @@ struct interaction;
 
 struct preload_thread {
     bool is_inside;           /* the code of this library, or what it calls, runs */
+    const void *inside_at;    /* the frame that it was entered in */
     struct interaction *work; /* the one that this thread works for, or NULL; referenced */
     struct thread *thread;    /* all else, once there was an interaction: thread.h */
     uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
@@ -54,10 +55,22 @@ extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
 /* Once, before main(), after the configuration. */
 void preload_filter_init(void);
 
+/*
+ * A signal handler may leave a call by siglongjmp(3): the end of the call never comes. Is that so
+ * for what has begun in a frame, seen from the frame of now? A call or a handler within it has a
+ * frame below. Frames: __builtin_frame_address(0), of this thread.
+ */
+__attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
+
+/* The same of our own code. True: it still runs. False: it was left, and the thread is mended. */
+__attribute__((cold)) bool preload_is_still_inside(const void *now);
+
 /* Is this a call of our own, or must none be made? Then a wrapper only passes on. */
 static inline bool preload_is_off(void)
 {
-    return preload_thread.is_inside || __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED);
+    return (__builtin_expect(preload_thread.is_inside, 0) &&
+            preload_is_still_inside(__builtin_frame_address(0))) ||
+           __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED);
 }
 
 /*
@@ -78,6 +91,8 @@ static inline int preload_enter(void)
 {
     const int saved_errno = errno;
 
+    preload_thread.inside_at = __builtin_frame_address(0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     preload_thread.is_inside = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(!*blkin_process_mark_, 0))

@@ -6,10 +6,12 @@
 #include "thread.h"
 
 #include "../debug.h"
+#include "cause.h"
 #include "interaction.h"
 #include "key.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,30 @@ struct thread *thread_get(void)
 uint64_t thread_random(struct thread *thread)
 {
     return key_finish(thread->random += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+bool preload_was_left(const void *frame, const void *now)
+{
+    const int saved_errno = errno;
+    stack_t stack;
+    bool was_left;
+
+    if (now < frame)
+        return false;
+    /* a handler on a stack of its own is within, wherever that is */
+    was_left = sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
+    errno = saved_errno;
+    return was_left;
+}
+
+bool preload_is_still_inside(const void *now)
+{
+    if (!preload_was_left(preload_thread.inside_at, now))
+        return true;
+    if (preload_thread.thread)
+        cause_after_jump(preload_thread.thread);
+    preload_thread.is_inside = false;
+    return false;
 }
 
 /* A destructor of the program's that runs after this one may make another one. */

@@ -34,6 +34,7 @@ struct thread {
 
     pool_name
         writing; /* an interaction's answer just now; cancelled in it, the thread never says so */
+    const void *writing_at; /* the frame of that */
 
     struct file_later later[FILE_LATER_MAX]; /* the end of the process looks at them, too */
 

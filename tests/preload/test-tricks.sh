@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # What programs do with descriptors, below the preload: closed behind its back, doubled, passed on, inherited by
-# fork and exec; in a child of vfork; threads cancelled in a read, signals in it; what is no request. All results
-# and errors are what they are without it, and the interactions are as many as there were requests, with keys that
-# the other side has, or none where the preload cannot know them. CONNECTIONS=N: so many at once, not 10000.
+# fork and exec; in a child of vfork; threads cancelled in a read, signals in it, and that leave calls by siglongjmp;
+# what is no request. All results and errors are what they are without it, and the interactions are as many as there
+# were requests, with keys that the other side has, or none where the preload cannot know them. CONNECTIONS=N: so
+# many at once, not 10000.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -56,6 +57,7 @@ trick fork-over 3 :joined 3 :joined
 trick vfork-close 3 :joined 3 :joined
 trick cancelling 2 :joined 2 :joined
 trick signalling 1 :joined 1 :joined
+trick jumping 3 :joined 3 :joined
 trick greeting 2 :joined 2 :joined
 trick nothing 0 '' 0 ''
 trick limiting 0 '' 0 ''
@@ -73,6 +75,8 @@ grep -q 'raw-dup-over .* replaced 1 ' "$WORK/account.log" ||
     fail "what was doubled behind its back is not counted: $(grep raw-dup-over "$WORK/account.log")"
 grep -q 'cancelling .* unanswered 2 ' "$WORK/account.log" || # of both sides
     fail "what was cancelled is not counted: $(grep cancelling "$WORK/account.log")"
+grep -q 'jumping .* unanswered 2 ' "$WORK/account.log" ||
+    fail "what was left by siglongjmp is not counted: $(grep jumping "$WORK/account.log")"
 grep -q 'nothing .* unanswered [12] ' "$WORK/account.log" ||
     fail "what is not answered is not counted: $(grep nothing "$WORK/account.log")"
 found tricks "${expected[@]}"

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -552,6 +553,95 @@ static void signalling(void)
     expect_end(fd);
 }
 
+static sigjmp_buf before_call;
+
+static void leave_call(int number)
+{
+    (void)number;
+    siglongjmp(before_call, 1);
+}
+
+static void ring_every_us(int us)
+{
+    const struct itimerval often = {.it_interval.tv_usec = us, .it_value.tv_usec = us};
+
+    if (setitimer(ITIMER_REAL, &often, NULL) < 0)
+        fail("setitimer");
+}
+
+#define JUMPS 20000
+
+/* Until so many of them were left, at any place. */
+static void make_calls(int fd)
+{
+    static volatile int jumps;
+    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
+    char byte;
+
+    if (sigsetjmp(before_call, 1))
+        jumps++;
+    while (jumps < JUMPS) {
+        if (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || poll(polled, 2, 0) != 0)
+            fail("nothing is to be read");
+    }
+    ring_every_us(0);
+}
+
+/* An answer, not a byte of which goes; the timer ends that. */
+static void begin_answer(int fd)
+{
+    static char much[65536];
+    char line[LINE];
+
+    if (!take_all(0, fd, line, LINE))
+        fail("request");
+    fill(fd);
+    if (sigsetjmp(before_call, 1) == 0) {
+        ring_every_us(20000);
+        give_all(0, fd, much, sizeof(much));
+        fail("not left");
+    }
+    ring_every_us(0);
+}
+
+/* 3 requests, between which a signal handler leaves calls by siglongjmp(3): the first one is told
+ * before, so that LTTng is not left. And one that is not answered, as its write is left. */
+static void jumping(void)
+{
+    int ours[2], theirs[2];
+    char line[LINE + 1], answer[OUT];
+    struct pollfd polled[2];
+
+    for (int i = 0; i < 2; i++) {
+        ours[i] = connect_to(port, 0);
+        theirs[i] = taken();
+    }
+    signal(SIGALRM, leave_call);
+    for (int i = 0; i < 3; i++) {
+        line_write(line, next_id(), 0, OUT);
+        give_all(0, ours[1], line, LINE);
+        serve(theirs[1]);
+        if (!take_all(0, ours[1], answer, OUT))
+            fail("answer");
+        polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
+        if (poll(polled, 2, 200) != 0)
+            fail("nothing is to be read");
+        if (i == 0) {
+            ring_every_us(20);
+            make_calls(theirs[1]);
+        } else if (i == 1) {
+            line_write(line, next_id(), 0, OUT);
+            give_all(0, ours[0], line, LINE);
+            begin_answer(theirs[0]);
+            close(ours[0]);
+            close(theirs[0]);
+        }
+    }
+    printf("has jumped\n");
+    close(ours[1]);
+    expect_end(theirs[1]);
+}
+
 /* 2 requests after a greeting; the client closes its side before the answer of the second one. */
 static void greeting(void)
 {
@@ -872,6 +962,7 @@ int main(int argc, char **argv)
                   {"vfork-close", vfork_close},
                   {"cancelling", cancelling},
                   {"signalling", signalling},
+                  {"jumping", jumping},
                   {"greeting", greeting},
                   {"nothing", nothing},
                   {"files", files},
