@@ -8,6 +8,8 @@
 #include "preload/interaction_parts.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
 
@@ -308,6 +310,34 @@ static void test_files(void)
     is_over(two);
 }
 
+/* A request that was read before anybody looked, when a session begins say, may have caused it. */
+static void test_unseen(void)
+{
+    struct interaction *one;
+    struct connection *unseen;
+    int ends[2];
+
+    begin();
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    connection_accepted(ends[0]);
+    unseen = connection_of(preload_slot(ends[0]), 0);
+    CHECK(unseen);
+    connection_read_unseen(unseen);
+    one = request("GET /0000000001");
+    CHECK(cause_of_connect() == NULL);
+    CHECK(is_caused("GET /0000000002", PRELOAD_BY_GUESS, one));
+    CHECK(is_caused("GET /0000000001", PRELOAD_BY_GUESS, one));
+    unseen->direction = DIRECTION_OUT; /* that one is answered */
+    CHECK(is_caused("GET /0000000001", PRELOAD_BY_PREFIX, one));
+    is_over(one);
+    one = request("GET /0000000003");
+    CHECK(cause_of_connect() == one);
+    is_over(one);
+    connection_let_go(unseen);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     test_none();
@@ -322,5 +352,6 @@ int main(void)
     test_overflow();
     test_program();
     test_files();
+    test_unseen();
     return check_status();
 }
