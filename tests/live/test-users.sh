@@ -20,17 +20,26 @@ private_begin
 chmod 711 "$BLKIN_PRIVATE" "$TMPDIR" "$WORK"
 export LTTNG_UST_REGISTER_TIMEOUT=60000
 
-# program USER: 15 spans, then it ends.
+# program USER [PER_SECOND]: 15 spans, then it ends.
 program() {
     setpriv --reuid "$1" --regid nogroup --clear-groups env -u LTTNG_HOME HOME=/nowhere \
-        "$BUILD/tests/bench/bench-load" span "$each" >/dev/null || fail "the program of $1 failed"
+        "$BUILD/tests/bench/bench-load" span "$each" "${@:2}" >/dev/null || fail "the program of $1 failed"
 }
 
-# delivered COUNT: by the sink's own file
+# came: how many different spans the sink's own file has, and how many in all
+came() {
+    cat "$place"/spans.json* 2>/dev/null | grep -oE '"id": ?"[0-9a-f]+"' | sort |
+        awk '$0 != last { different++ } { last = $0 } END { print different + 0, NR }'
+}
+
+# delivered COUNT: each once
 delivered() {
-    local have
-    have=$(cat "$place"/spans.json* 2>/dev/null | grep -o '"traceId"' | wc -l)
-    [ "$have" = "$1" ]
+    [ "$(came)" = "$1 $1" ]
+}
+
+# account_says COUNT: so many are in spans and were accepted, and nothing is missing.
+account_says() {
+    live_says "events: [0-9]* = $1 in spans .*missing: 0 events, .*spans: $1 = $1 accepted .*by LTTng: 0 events, 0 packets"
 }
 
 # kill_reader SPANS: when these are delivered.
@@ -41,7 +50,7 @@ kill_reader() {
 }
 
 one_run() {
-    local sent=0 i said
+    local sent=0 i said pid others=()
     place=$WORK/run-$1
     mkdir "$place" && chown nobody:nogroup "$place"
     choose_live_places
@@ -57,7 +66,14 @@ one_run() {
         [ -z "${KILLS-}" ] || [ $i = 0 ] || kill_reader "$sent"
         program "${users[i]}" && sent=$((sent + each))
         sleep "0.$((RANDOM % 1000))"
-        [ $((RANDOM % 2)) = 0 ] || { program "${users[RANDOM % 3]}" && sent=$((sent + each)); }
+        # another one lives on while later ones come and go
+        [ $((RANDOM % 2)) = 0 ] || {
+            program "${users[RANDOM % 3]}" $((15 + RANDOM % 30)) &
+            others+=($!) sent=$((sent + each))
+        }
+    done
+    for pid in "${others[@]}"; do
+        wait "$pid" || exit 1
     done
     sleep "1.$((RANDOM % 1000))"
     stop_part live TERM 60 || fail "run $1: exit status $? after SIGTERM: $(cat "$WORK/live.log")"
@@ -69,15 +85,19 @@ one_run() {
     check_sum
     delivered "$sent" || {
         lost=$((lost + 1))
-        echo "run $1: of $sent spans $(cat "$place"/spans.json* | grep -o '"traceId"' | wc -l) came: $said"
+        echo "run $1: of $sent spans $(came) (different, all) came: $said"
+    }
+    account_says "$sent" || {
+        wrong=$((wrong + 1))
+        echo "run $1: the account does not say $sent: $said"
     }
     rm -r "$place"
 }
 
-deaths=0 lost=0
+deaths=0 lost=0 wrong=0
 for ((run = 1; run <= RUNS; run++)); do
     one_run "$run"
 done
 RUNS=$((RUNS + 1)) KILLS=1 one_run kills
-echo "$RUNS runs: $deaths deaths of readers, $lost runs with spans lost"
-[ "$deaths" = 0 ] && [ "$lost" = 0 ]
+echo "$RUNS runs: $deaths deaths of readers, $lost runs with spans lost, $wrong accounts that say something else"
+[ "$deaths$lost$wrong" = 000 ]
