@@ -492,6 +492,10 @@ start_part live "$BUILD/bin/blkin" live
 live_is_well() {
     doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
 }
+tells_death() {
+    doctor && [[ -z $(said service.loss ok) && $(said service.loss note) == *' 0 spans lost,'*' and '[1-9]*' readers died' ]] &&
+        jq -e '.checks[] | select(.id == "service.loss").mend | contains("next reader")' "$WORK/doctor.json" >/dev/null
+}
 wait_for 20 live "that all is well beside blkin live" live_is_well || {
     show_doctor
     show_log sessiond
@@ -511,6 +515,13 @@ if can_be_other; then
         fail "a plain user is told to end the service's reader"
     }
 fi
+kill -KILL "$(pgrep -x blkin-reader -P "${private_pid[live]}")" || fail "blkin live has no reader"
+wait_for 20 live "that the reader is seen to have died" tells_death || {
+    show_doctor
+    exit 1
+}
+cases=$((cases + 1))
+wait_for 20 live "that all is well with the next reader" live_is_well || exit 1
 kill -STOP "${private_pid[live]}"
 names service.runs 'does not answer' 'a service that hangs'
 kill -CONT "${private_pid[live]}"

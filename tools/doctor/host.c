@@ -181,12 +181,14 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
         "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost, %" PRId64
         " chunks dropped for want of disk, and %" PRId64 " readers died",
         missing, lost, dropped, died);
-    mend(doctor, dropped ? "give the folder `output` more room, or raise max-disk-bytes; is the "
-                           "collector fast enough? blkin status"
-                 : lost || died
-                     ? "blkin status tells where; for when the collector is away: spool = DIR in "
-                       "blkin.conf"
-                     : "larger subbuf-bytes or subbuf-count in blkin.conf");
+    mend(doctor,
+         dropped   ? "give the folder `output` more room, or raise max-disk-bytes; is the "
+                     "collector fast enough? blkin status"
+         : lost    ? "blkin status tells where; for when the collector is away: spool = DIR in "
+                     "blkin.conf"
+         : missing ? "larger subbuf-bytes or subbuf-count in blkin.conf"
+                   : "journalctl -u blkin-live tells why; the next reader reads what they had not, "
+                     "where the relay daemon still has it");
 }
 
 /* How it is by its own account, and what it has said last. */
