@@ -1,11 +1,12 @@
 /*
  * The filter before the relay daemon's viewer port: it holds times, tells of new streams before a
- * later time passes, with a packet of its own where there is none, and survives any bytes that a
- * relay daemon sends.
+ * later time passes, with a packet of its own where there is none, gives metadata only when it is
+ * whole and before what it describes, and survives any bytes that a relay daemon sends.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "live/metadata.h"
 #include "live/viewer.h"
 
 #include <arpa/inet.h>
@@ -19,11 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STREAM_BYTES 4371
+#define STREAM_BYTES    4371
+#define METADATA_STREAM 9 /* of the trace of stream 8 */
 
 static int listener;
 static uint64_t beacon_ns; /* what the relay daemon answers: 0: noise */
 static int new_streams;    /* how many it has */
+static int metadata_parts; /* of the trace's metadata: that it has and has not given; -1: no trace
+                              has any */
 static unsigned seed;
 
 static uint64_t now_ns(void)
@@ -54,6 +58,8 @@ static void put_streams(int fd, uint64_t first, uint32_t count)
         const uint64_t id = htobe64(first + i);
 
         memcpy(stream, &id, sizeof(id));
+        stream[15] = 1;                            /* trace */
+        stream[19] = first + i == METADATA_STREAM; /* is it metadata? */
         memcpy(stream + 20, "ust/uid/0/64-bit", 16);
         put(fd, stream, sizeof(stream));
     }
@@ -67,6 +73,42 @@ static void put_index(int fd, uint32_t status, uint64_t end_ns)
     reply[4] = htobe64(end_ns);
     memcpy(&reply[7], &sent, sizeof(sent));
     put(fd, reply, sizeof(reply));
+}
+
+static const char *const parts[] = {
+    "/* CTF 1.8 { */ trace { major = 1; byte_order = le; }; clock { description = \"a \\\" {\"; "
+    "};\n",
+    "event { name = \"a\"; id = 0; stream_id = 0; fields := struct { string _id; }; };\nstr",
+    "eam { id = 0; event.header := struct event_header_compact; };\n",
+};
+
+/* Returns its size. */
+static size_t make_metadata(unsigned char *packet, const char *text)
+{
+    const uint32_t magic = 0x75d11d57, bits[2] = {(37 + (uint32_t)strlen(text)) * 8, 512 * 8};
+
+    memset(packet, 0, 512);
+    memcpy(packet, &magic, sizeof(magic));
+    memcpy(packet + 24, bits, sizeof(bits));
+    memcpy(packet + 37, text, strlen(text));
+    return 512;
+}
+
+static void put_metadata(int fd)
+{
+    static int given;
+    unsigned char head[12] = {[11] = 2}, packet[512];
+    uint64_t size;
+
+    if (given >= metadata_parts) {
+        put(fd, head, sizeof(head));
+        return;
+    }
+    size = htobe64(make_metadata(packet, parts[given++]));
+    memcpy(head, &size, sizeof(size));
+    head[11] = 1;
+    put(fd, head, sizeof(head));
+    put(fd, packet, sizeof(packet));
 }
 
 static void put_packet(int fd)
@@ -89,9 +131,11 @@ static void answer(int fd, uint32_t command)
             noise[i] = (unsigned char)(rand_r(&seed) % (rand_r(&seed) % 2 ? 256 : 3));
         put(fd, noise, (size_t)rand_r(&seed) % sizeof(noise));
     } else if (command == 3) {
-        put_streams(fd, 1, 1);
+        put_streams(fd, metadata_parts < 0 ? 1 : METADATA_STREAM - 1, metadata_parts < 0 ? 1 : 2);
     } else if (command == 4) {
         put_index(fd, indexes++ ? 5 : 1, beacon_ns); /* a packet, then beacons */
+    } else if (command == 6) {
+        put_metadata(fd);
     } else if (command == 5) {
         put_packet(fd);
     } else if (command == 7) {
@@ -211,6 +255,99 @@ static void check_times(const char *url)
     close(fd);
 }
 
+static uint32_t metadata_status(int fd, uint64_t *size)
+{
+    const uint64_t sent = htobe64(METADATA_STREAM);
+    unsigned char head[12];
+
+    ask(fd, 6, &sent, 8);
+    CHECK(get(fd, head, sizeof(head)));
+    memcpy(size, head, sizeof(*size));
+    *size = be64toh(*size);
+    return head[11];
+}
+
+static uint32_t index_status(int fd, struct index *index)
+{
+    const uint64_t sent = htobe64(METADATA_STREAM - 1);
+
+    ask(fd, 4, &sent, 8);
+    CHECK(get(fd, index, sizeof(*index)));
+    return be32toh(index->status);
+}
+
+/* LTTng gives it in parts, and what it describes before the last one. */
+static void check_metadata(const char *url)
+{
+    unsigned char streams[8 + 2 * STREAM_BYTES], request[20] = {[7] = 1}, packets[2048];
+    struct index index;
+    uint64_t size;
+    int fd;
+
+    metadata_parts = 0;
+    beacon_ns = now_ns();
+    fd = connect_to(viewer_start(url, true));
+    ask(fd, 3, request, 20);
+    CHECK(get(fd, streams, sizeof(streams)));
+    CHECK(index_status(fd, &index) == 2);
+    usleep(600000);                        /* from here on it is held for its metadata only */
+    for (int part = 0; part < 3; part++) { /* nothing, no stream class, and a block that is cut */
+        metadata_parts = part;
+        CHECK(metadata_status(fd, &size) == 2 && size == 0);
+        CHECK(index_status(fd, &index) == 2);
+        CHECK(index_status(fd, &index) == 2);
+    }
+    metadata_parts = 3;
+    CHECK(index_status(fd, &index) == 5 && be32toh(index.flags) & 1);
+    CHECK(metadata_status(fd, &size) == 1 && size == 3 * 512);
+    CHECK(get(fd, packets, (size_t)size) && strstr((char *)packets + 1024 + 37, "eam {"));
+    CHECK(metadata_status(fd, &size) == 2 && size == 0);
+    close(fd);
+    metadata_parts = -1;
+}
+
+static struct metadata metadata_of(const char *text)
+{
+    struct metadata metadata = {.is_other = false};
+    unsigned char packet[512];
+    const size_t size = make_metadata(packet, text);
+
+    metadata_add(&metadata, packet, size);
+    return metadata;
+}
+
+static void check_texts(void)
+{
+    static const char *const whole[] = {
+        "stream { };", "stream { id = 3; }; // }\n",
+        "event { stream_id = 1; }; stream { id = 1; };",
+        "stream { id = 0; }; typealias integer { size = 8; } := uint8_t; /* { */",
+        "stream { id = 0; }; env { a = \"\\\\\"; };"};
+    static const char *const cut[] = {"",
+                                      "trace { major = 1; };",
+                                      "stream { id = 0; }; ev",
+                                      "stream { id = 0; }",
+                                      "stream { id = 0; }; env { a = \"};",
+                                      "stream { id = 0; }; /* a",
+                                      "stream { id = 0; }; event { stream_id = 1; };"};
+    struct metadata metadata;
+
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        metadata = metadata_of(whole[i]);
+        CHECK(metadata_is_whole(&metadata));
+    }
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        metadata = metadata_of(cut[i]);
+        CHECK(!metadata_is_whole(&metadata));
+    }
+    metadata = metadata_of(whole[1]);
+    CHECK(metadata_has(&metadata, 3) && !metadata_has(&metadata, 0));
+    CHECK(metadata_has(&metadata, UINT64_MAX));
+    metadata = (struct metadata){.is_other = false};
+    metadata_add(&metadata, (const unsigned char *)"{\"type\": \"preamble\"}", 20); /* CTF 2 */
+    CHECK(metadata_is_whole(&metadata) && metadata_has(&metadata, 7));
+}
+
 /* Whatever it sends, the connection ends with its own, at the latest. */
 static void check_noise(const char *url)
 {
@@ -243,7 +380,10 @@ int main(void)
     listener = listen_at(&port);
     (void)snprintf(url, sizeof(url), "net://127.0.0.1:%u", port);
     CHECK(pthread_create(&thread, NULL, relay, NULL) == 0);
+    metadata_parts = -1;
+    check_texts();
     check_times(url);
+    check_metadata(url);
     check_noise(url);
     return check_status();
 }

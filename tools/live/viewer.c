@@ -6,6 +6,8 @@
  */
 #include "viewer.h"
 
+#include "metadata.h"
+
 #include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>
 #include <endian.h>
@@ -25,6 +27,10 @@
 /* A stream is made, its first packet begins, and only then the relay daemon is told: in less. */
 #define HOLD_NS (INT64_C(500) * 1000000)
 
+/* For metadata that is cut. Then babeltrace2 gets what there is. */
+#define METADATA_NS  (INT64_C(10) * 1000000000)
+#define METADATA_MAX (UINT64_C(64) << 20) /* bytes that babeltrace2 has not asked for */
+
 #define STREAMS_MAX  16384 /* a session's: CPUs times users times channels */
 #define SESSIONS_MAX 8     /* of one name: consumer daemons of 64 and 32 bits, and the kernel's */
 #define REQUEST_MAX  256
@@ -43,7 +49,7 @@ enum {
     CMD_NEW_STREAMS
 };
 enum { CMD_CREATE = 8, CMD_DETACH };
-enum { STATUS_OK = 1, INDEX_RETRY = 2, INDEX_INACTIVE = 5 };
+enum { STATUS_OK = 1, INDEX_RETRY = 2, METADATA_NO_NEW = 2, METADATA_GONE = 3, INDEX_INACTIVE = 5 };
 enum { FLAG_NEW_METADATA = 1, FLAG_NEW_STREAM = 2, SEEK_BEGINNING = 1 };
 
 struct index_reply {
@@ -52,11 +58,22 @@ struct index_reply {
 } __attribute__((packed));
 
 struct stream {
-    uint64_t id, packet_at;
+    uint64_t id, trace, packet_at;
     size_t header_bytes; /* 0: not of LTTng-UST */
     bool is_held, has_header;
     struct index_reply held;
+    int64_t undescribed_ns;             /* since then metadata is waited for; 0: it is not */
     unsigned char header[HEADER_BYTES]; /* of its last packet */
+};
+
+/* Of a trace: what the relay daemon has given, and what of it babeltrace2 has not. */
+struct text {
+    uint64_t stream, trace;
+    struct metadata all;
+    unsigned char *bytes;
+    size_t size;
+    int64_t cut_since_ns; /* 0: it is whole */
+    bool is_gone;         /* there is no more */
 };
 
 struct session {
@@ -72,8 +89,9 @@ struct viewer {
     int64_t offset_ns; /* how far the trace's clock is behind ours, at the least */
     int64_t asked_ns;  /* no time up to this one has streams that babeltrace2 does not know */
     struct session sessions[SESSIONS_MAX];
-    size_t session_count, stream_count;
+    size_t session_count, stream_count, text_count;
     struct stream *streams;
+    struct text *texts;
 };
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -152,12 +170,51 @@ static struct stream *find(const struct viewer *viewer, uint64_t id)
     return NULL;
 }
 
+static struct text *find_text(const struct viewer *viewer, uint64_t stream)
+{
+    for (size_t i = 0; i < viewer->text_count; i++) {
+        if (viewer->texts[i].stream == stream)
+            return &viewer->texts[i];
+    }
+    return NULL;
+}
+
+static struct text *text_of(const struct viewer *viewer, uint64_t trace)
+{
+    for (size_t i = 0; i < viewer->text_count; i++) {
+        if (viewer->texts[i].trace == trace)
+            return &viewer->texts[i];
+    }
+    return NULL;
+}
+
+static bool add_text(struct viewer *viewer, const unsigned char *listed)
+{
+    struct text *more = reallocarray(viewer->texts, viewer->text_count + 1, sizeof(*viewer->texts));
+
+    if (!more)
+        return false;
+    viewer->texts = more;
+    more[viewer->text_count++] =
+        (struct text){.stream = long_at(listed), .trace = long_at(listed + 8)};
+    return true;
+}
+
+static void forget_texts(struct viewer *viewer)
+{
+    for (size_t i = 0; i < viewer->text_count; i++)
+        free(viewer->texts[i].bytes);
+    viewer->text_count = 0;
+}
+
 static bool add(struct viewer *viewer, const unsigned char *listed)
 {
     const char *path = (const char *)listed + 20;
     struct stream *streams;
 
     if (viewer->stream_count == STREAMS_MAX)
+        return false;
+    if (number_at(listed + 16) && !add_text(viewer, listed))
         return false;
     if ((viewer->stream_count & (viewer->stream_count - 1)) == 0) {
         streams = realloc(viewer->streams,
@@ -168,6 +225,7 @@ static bool add(struct viewer *viewer, const unsigned char *listed)
     }
     viewer->streams[viewer->stream_count++] =
         (struct stream){.id = long_at(listed),
+                        .trace = long_at(listed + 8),
                         .packet_at = UINT64_MAX,
                         .header_bytes = !memmem(path, 4096, "ust/", 4)    ? 0
                                         : memmem(path, 4096, "32-bit", 6) ? HEADER_BYTES - 4
@@ -233,8 +291,10 @@ static void forget_session(struct viewer *viewer, const unsigned char *request, 
         viewer->sessions[i] = viewer->sessions[--viewer->session_count];
         break;
     }
-    if (viewer->session_count == 0)
+    if (viewer->session_count == 0) {
         viewer->stream_count = 0;
+        forget_texts(viewer);
+    }
 }
 
 /* Asks for streams that babeltrace2 does not know of: what it has not asked for is kept. */
@@ -291,7 +351,7 @@ static bool give_new_streams(struct viewer *viewer, const unsigned char *request
     return is_good;
 }
 
-/* ---- times ----------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 static int64_t now_ns(void)
 {
@@ -300,6 +360,82 @@ static int64_t now_ns(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
+
+static bool take_packets(const struct viewer *viewer, struct text *text, uint64_t count)
+{
+    unsigned char *more;
+
+    if (count > METADATA_MAX - text->size)
+        return false;
+    more = realloc(text->bytes, text->size + (size_t)count);
+    if (!more)
+        return false;
+    text->bytes = more;
+    if (!get(viewer->relay, more + text->size, (size_t)count))
+        return false;
+    metadata_add(&text->all, more + text->size, (size_t)count);
+    text->size += (size_t)count;
+    return true;
+}
+
+/* All that the relay daemon has. Returns false if the connection is gone. */
+static bool take_metadata(const struct viewer *viewer, struct text *text)
+{
+    const uint64_t id = htobe64(text->stream);
+    unsigned char head[12];
+    uint64_t count;
+
+    do {
+        if (!ask(viewer, CMD_METADATA, &id, sizeof(id)) || !get(viewer->relay, head, sizeof(head)))
+            return false;
+        count = number_at(head + 8) == STATUS_OK ? long_at(head) : 0;
+        if (count && !take_packets(viewer, text, count))
+            return false;
+    } while (count);
+    text->is_gone = number_at(head + 8) == METADATA_GONE;
+    if (metadata_is_whole(&text->all))
+        text->cut_since_ns = 0;
+    else if (text->cut_since_ns == 0)
+        text->cut_since_ns = now_ns();
+    return true;
+}
+
+/* May babeltrace2 have it? */
+static bool is_whole(const struct text *text)
+{
+    return text->is_gone || metadata_is_whole(&text->all) ||
+           (text->cut_since_ns && now_ns() - text->cut_since_ns > METADATA_NS);
+}
+
+static bool give_metadata(const struct viewer *viewer, const unsigned char *request, size_t size)
+{
+    struct text *text = size < 8 ? NULL : find_text(viewer, long_at(request));
+    uint64_t count = 0;
+    uint32_t status = METADATA_GONE;
+    unsigned char head[12];
+    bool is_good;
+
+    if (text && !take_metadata(viewer, text))
+        return false;
+    if (text) {
+        count = is_whole(text) ? text->size : 0;
+        status = count ? STATUS_OK : text->is_gone ? METADATA_GONE : METADATA_NO_NEW;
+    }
+    count = htobe64(count);
+    status = htobe32(status);
+    memcpy(head, &count, 8);
+    memcpy(head + 8, &status, 4);
+    is_good = put(viewer->reader, head, sizeof(head));
+    if (!text || number_at(head + 8) != STATUS_OK)
+        return is_good;
+    is_good = is_good && put(viewer->reader, text->bytes, text->size);
+    free(text->bytes);
+    text->bytes = NULL;
+    text->size = 0;
+    return is_good;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* Any number may come: sums wrap. */
 static int64_t minus(int64_t a, int64_t b)
@@ -340,11 +476,32 @@ static void make_packet(struct stream *stream, struct index_reply *reply)
     reply->status = htobe32(STATUS_OK);
 }
 
+/* Has the trace's metadata what babeltrace2 needs for that? False: it is to wait. */
+static bool is_described(const struct stream *stream, const struct text *text,
+                         const struct index_reply *reply)
+{
+    const uint64_t class_id = be64toh(reply->class_id);
+
+    return !text || text->is_gone || (is_whole(text) && metadata_has(&text->all, class_id)) ||
+           minus(now_ns(), stream->undescribed_ns) > METADATA_NS;
+}
+
+static bool hold(const struct viewer *viewer, struct stream *stream,
+                 const struct index_reply *reply)
+{
+    const struct index_reply later = {.status = htobe32(INDEX_RETRY)};
+
+    stream->is_held = true;
+    stream->held = *reply;
+    return put(viewer->reader, &later, sizeof(later));
+}
+
 static bool give_index(struct viewer *viewer, const unsigned char *request, size_t size)
 {
     struct stream *stream = size < 8 ? NULL : find(viewer, long_at(request));
     struct index_reply reply = {.status = htobe32(INDEX_RETRY)};
     const int64_t now = now_ns();
+    struct text *text;
     int64_t due;
 
     if (stream && stream->is_held)
@@ -354,11 +511,18 @@ static bool give_index(struct viewer *viewer, const unsigned char *request, size
     if (!stream || (be32toh(reply.status) != STATUS_OK && be32toh(reply.status) != INDEX_INACTIVE))
         return put(viewer->reader, &reply, sizeof(reply));
     due = due_ns(viewer, be64toh(reply.end), now);
-    if (minus(due, viewer->asked_ns) > 0 && minus(due, now) > 0) {
-        stream->is_held = true;
-        stream->held = reply;
-        reply = (struct index_reply){.status = htobe32(INDEX_RETRY)};
-        return put(viewer->reader, &reply, sizeof(reply));
+    if (minus(due, viewer->asked_ns) > 0 && minus(due, now) > 0)
+        return hold(viewer, stream, &reply);
+    text = text_of(viewer, stream->trace);
+    if (text && (stream->packet_at == UINT64_MAX || stream->undescribed_ns ||
+                 (be32toh(reply.flags) & FLAG_NEW_METADATA))) {
+        if (!take_metadata(viewer, text))
+            return false;
+        if (stream->undescribed_ns == 0)
+            stream->undescribed_ns = now;
+        if (!is_described(stream, text, &reply))
+            return hold(viewer, stream, &reply);
+        stream->undescribed_ns = 0;
     }
     if (minus(due, viewer->asked_ns) > 0) {
         if (!look_for_streams(viewer))
@@ -372,7 +536,8 @@ static bool give_index(struct viewer *viewer, const unsigned char *request, size
             make_packet(stream, &reply);
         reply.flags |= htobe32(FLAG_NEW_STREAM);
     }
-    if (stream->packet_at == UINT64_MAX) /* metadata may have been fetched before it was whole */
+    text = text_of(viewer, stream->trace);
+    if (text && text->size) /* we have asked for it, so the relay daemon does not say so */
         reply.flags |= htobe32(FLAG_NEW_METADATA);
     if (be32toh(reply.status) == STATUS_OK)
         stream->packet_at = be64toh(reply.offset);
@@ -423,14 +588,6 @@ static bool pass_list(const struct viewer *viewer)
            pass(viewer, (uint64_t)number_at(head) * LISTED_BYTES);
 }
 
-static bool pass_metadata(const struct viewer *viewer)
-{
-    unsigned char head[12];
-
-    return get(viewer->relay, head, 12) && put(viewer->reader, head, 12) &&
-           pass(viewer, number_at(head + 8) == STATUS_OK ? long_at(head) : 0);
-}
-
 static void limit_minor(unsigned char *version)
 {
     const uint32_t minor = htobe32(4);
@@ -476,7 +633,7 @@ static bool serve(struct viewer *viewer)
     case CMD_LIST:
         return ask(viewer, CMD_LIST, request, (size_t)size) && pass_list(viewer);
     case CMD_METADATA:
-        return ask(viewer, CMD_METADATA, request, (size_t)size) && pass_metadata(viewer);
+        return give_metadata(viewer, request, (size_t)size);
     case CMD_DETACH:
         forget_session(viewer, request, (size_t)size);
         return ask(viewer, CMD_DETACH, request, (size_t)size) && pass(viewer, 4);
@@ -503,6 +660,8 @@ static void *run(void *argument)
         close(viewer->reader);
     for (size_t i = 0; i < viewer->session_count; i++)
         free(viewer->sessions[i].streams);
+    forget_texts(viewer);
+    free(viewer->texts);
     free(viewer->streams);
     free(viewer);
     return NULL;
