@@ -616,7 +616,7 @@ $(BUILD)/fuzz/fuzz-only: fuzz_pkgs = jansson liburcu
 $(BUILD)/fuzz/fuzz-tail $(BUILD)/fuzz/fuzz-trace-model: $(analysis_src) babeltrace-plugin/core/table.c
 $(BUILD)/fuzz/fuzz-fleet: $(analysis_src) babeltrace-plugin/core/table.c tools/work/fleet_deltas.c \
 	$(patsubst %,babeltrace-plugin/%.c,account/fleet_page account/host_board account/label) \
-	$(patsubst %,babeltrace-plugin/output/%.c,json otlp_points protobuf utf8)
+	$(patsubst %,babeltrace-plugin/output/%.c,json otlp_names otlp_points protobuf utf8)
 $(BUILD)/fuzz/fuzz-fleet: fuzz_flags += -Itools
 $(BUILD)/fuzz/fuzz-fleet: fuzz_pkgs = $(tool_pkgs)
 $(BUILD)/fuzz/fuzz-message: $(patsubst %,tools/%.c,hub/board exchange/cap exchange/message exchange/seen)

@@ -5,7 +5,12 @@
  *     resource: host.name
  *     NAME of a counter   sum, monotonic, delta     from the sample before (start) to this one
  *     NAME of a gauge     gauge                     what it was from start on
- *     a data point's attribute "instance": where a group has several
+ *     a data point's attributes: what else it is of, and which instance
+ *
+ * NAME, unit and attributes are OpenTelemetry's where it has them (otlp_names.h), time is in
+ * seconds; inside, points have keys and ns. What OpenTelemetry has as an UpDownCounter is a gauge
+ * here, as a sum would have to go on from the message before. Points that older versions have
+ * written, with keys as names, are read, too.
  *
  * Each message stands by itself, so that whoever reads it needs no other one.
  *

@@ -6,6 +6,7 @@
 #include "account/fleet_page.h"
 #include "account/host_board.h"
 #include "check.h"
+#include "output/otlp_names.h"
 #include "output/otlp_points.h"
 #include "work/fleet_deltas.h"
 #include "work/merged.h"
@@ -335,6 +336,74 @@ static void test_points(void)
     buffer_free(&buffer);
 }
 
+static struct fleet_point expected_point, other_point;
+static unsigned same_points;
+
+static void expect_point(void *context, const struct fleet_point *point)
+{
+    const struct fleet_point *expected = context;
+
+    CHECK(text_equal(point->metric, expected->metric));
+    CHECK(text_equal(point->unit, expected->unit));
+    CHECK(text_equal(point->instance, expected->instance));
+    CHECK(point->value == expected->value && point->is_counter == expected->is_counter);
+    same_points++;
+}
+
+/* As OTLP, and back. */
+static void check_point(const char *key, const char *unit, const char *instance, uint64_t value)
+{
+    struct buffer buffer = {0};
+    struct otlp_points_read told;
+
+    expected_point = point_of("host", key, value % 2, value, 0, 1);
+    expected_point.unit = text_of(unit);
+    expected_point.instance = text_of(instance);
+    other_point = expected_point;
+    CHECK(otlp_points_write(text_of("host"), &other_point, 1, &buffer) == 1);
+    told =
+        otlp_points_read((struct text){buffer.data, buffer.length}, expect_point, &expected_point);
+    CHECK(told.points == 1 && !told.is_broken && !told.refused);
+    buffer_free(&buffer);
+}
+
+/* What is OpenTelemetry's outside has our keys inside, to the last ns. */
+static void test_names(void)
+{
+    static const char *const instances[] = {"",
+                                            "vda",
+                                            "cpu7",
+                                            "cpu07",
+                                            "cpu",
+                                            "redis-server[123]",
+                                            "a[5][6]",
+                                            "[1]",
+                                            "x[]",
+                                            "x[01]",
+                                            "system.slice/a[1].service"};
+    size_t count, called;
+    const struct otlp_name *names = otlp_names(&count);
+
+    same_points = 0;
+    for (size_t i = 0; i < count; i++) {
+        CHECK(i == 0 || strcmp(names[i - 1].key, names[i].key) < 0);
+        CHECK(otlp_name_of(text_of(names[i].key)) == &names[i]);
+        CHECK(otlp_names_called(text_of(names[i].name), text_of(names[i].unit), &called) && called);
+        for (size_t k = 0; k < sizeof(instances) / sizeof(instances[0]); k++) {
+            check_point(names[i].key, names[i].key_unit, instances[k], chance(1000));
+            check_point(names[i].key, names[i].key_unit, instances[k],
+                        chance(UINT64_C(1) << 31) * 1000001);
+        }
+    }
+    CHECK(same_points == 2 * count * sizeof(instances) / sizeof(instances[0]));
+    check_point("system.disk.weighted_io_time", "ns", "vda", 123456789012345);
+    check_point("cgroup.cpu.time.user", "ns", "a/b", 1);
+    check_point("of.anybody", "ns", "a", 3);
+    check_point("of.anybody", "{thing}", "a", 4);
+    check_point("system.disk.io_time", "ms", "vda", 5); /* another one of this name */
+    CHECK(!otlp_names_called(text_of("system.disk.io_time"), text_of("ns"), &called));
+}
+
 /* ---- samples, and the page of hosts ---------------------------------------------------------- */
 
 static void take_event(struct host_board *board, const char *host, const char *names,
@@ -404,6 +473,7 @@ int main(void)
     test_groups();
     test_deltas();
     test_points();
+    test_names();
     test_board();
     return check_status();
 }

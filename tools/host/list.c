@@ -5,6 +5,7 @@
 
 #include "../text.h"
 #include "observe.h"
+#include "output/otlp_names.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -204,6 +205,26 @@ bool host_list_instances(const struct host_config *config, bool is_json, struct 
     return is_well;
 }
 
+/* What it is called where it leaves as OTLP. NULL: out of memory. */
+static json_t *otlp_json(const struct host_metric *metric)
+{
+    const struct otlp_name *const theirs = otlp_name_of(text_of(metric->name));
+    const bool is_ns = otlp_is_ns(text_of(metric->unit));
+    char ours[sizeof(OTLP_OURS) + 128];
+    json_t *attributes = json_object(), *json;
+
+    (void)snprintf(ours, sizeof(ours), OTLP_OURS "%s", metric->name);
+    for (size_t i = 0; theirs && i < 2 && theirs->attributes[i].key; i++)
+        json_object_set_new(attributes, theirs->attributes[i].key,
+                            json_string(theirs->attributes[i].value));
+    json = json_pack("{ss, ss, sb, so}", "name", theirs ? theirs->name : ours, "unit",
+                     theirs  ? theirs->unit
+                     : is_ns ? "s"
+                             : metric->unit,
+                     "semantic_convention", theirs != NULL, "attributes", attributes);
+    return json;
+}
+
 bool host_list_metrics(bool is_json, struct error *error)
 {
     for (int kind = 0; kind < HOST_KINDS; kind++) {
@@ -220,9 +241,9 @@ bool host_list_metrics(bool is_json, struct error *error)
                        metric->is_counter ? "counter" : "gauge", metric->source);
                 continue;
             }
-            json = json_pack("{ss, ss, ss, sb, ss}", "group", definition->name, "name",
+            json = json_pack("{ss, ss, ss, sb, ss, so}", "group", definition->name, "name",
                              metric->name, "unit", metric->unit, "counter", metric->is_counter,
-                             "source", metric->source);
+                             "source", metric->source, "otlp", otlp_json(metric));
             if (!json) {
                 error_set(error, "out of memory");
                 return false;

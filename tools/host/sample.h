@@ -42,8 +42,8 @@ enum host_kind {
 #define HOST_PERIOD_MAX_MS 300000
 
 struct host_metric {
-    const char *name;   /* by OpenTelemetry's conventions where it has one */
-    const char *unit;   /* by UCUM, as there: "ns", "By", "{operation}" */
+    const char *name;   /* the key; what it is called as OTLP: output/otlp_names.h */
+    const char *unit;   /* by UCUM: "ns", "By", "{operation}" */
     bool is_counter;    /* only grows; else a gauge */
     const char *source; /* where it is from, for --list and the pages */
 };
