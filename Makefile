@@ -535,12 +535,14 @@ check-fresh: ## what a new user does, on bare Debian systems (WORLDS), as root w
 	@$(mortal) tests/check-fresh $(WORLDS)
 
 MATRIX ?= --rounds 25
+SERVICES ?=
 check-servers: ## servers as Debian has them, under `blkin run`: each request counted, their own test suites: an hour
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@status=0; ($(mortal) tests/zero/matrix $(MATRIX)) || status=1; \
 	($(mortal) tests/zero/matrix --connections 10000 --requests 20000 redis memcached nginx) || status=1; \
 	($(mortal) tests/zero/sshd) || status=1; \
+	($(mortal) tests/zero/services $(SERVICES)) || status=1; \
 	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer

@@ -65,7 +65,8 @@ class World:
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
                             "LTTNG_UST_REGISTER_TIMEOUT": "60000",
                             "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
-        libraries = glob.glob(f"{self.servers_folder}/usr/lib/*-linux-gnu") if packages else []
+        libraries = [folder for part in ("", "/samba", "/varnish")
+                     for folder in glob.glob(f"{self.servers_folder}/usr/lib/*-linux-gnu{part}")] if packages else []
         if libraries:
             self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
 
@@ -314,7 +315,7 @@ def memcached(world, name):
     return port
 
 
-def postgres(world, name):
+def postgres(world, name, traced=True):
     port = world.port()
     folder = world.folder / f"{name}.data"
     shutil.rmtree(folder, ignore_errors=True)
@@ -328,7 +329,8 @@ def postgres(world, name):
     settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "autovacuum": "off",
                 "wal_writer_delay": "10s", "fsync": "on", "synchronous_commit": "on", "wal_sync_method": "fdatasync"}
     world.serve(name, port, "postgres", "-D", folder, *(word for key, value in settings.items()
-                                                        for word in ("-c", f"{key}={value}")), before=before)
+                                                        for word in ("-c", f"{key}={value}")), before=before,
+                traced=traced)
     wait_until(lambda: "ready to accept connections" in world.log(name), "postgres is ready")
     return port
 

@@ -1,0 +1,212 @@
+"""Clients that ask one request after the other, know how many were answered, and keep the answers.
+
+Each has ask(number), close(), `asked`: the requests that the server has answered, hello and good-bye among them, and
+`answers`: all bytes of these that must be the same each time.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import ftplib
+import io
+import socket
+import struct
+
+from load import SILENT_S, Failed
+
+BLOCK = 4096
+BLOCKS = 1024
+
+
+def block(number):
+    return (b"%08d" % number) * (BLOCK // 8)
+
+
+class Client:
+    def __init__(self, port):
+        self.asked = 0
+        self.answers = []
+        self.socket = socket.create_connection(("127.0.0.1", port), SILENT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def receive(self, size):
+        got = b""
+        while len(got) < size:
+            part = self.socket.recv(size - len(got))
+            if not part:
+                raise Failed(f"the server hung up where {size} bytes were expected, after {got[:200]!r}")
+            got += part
+        return got
+
+    def keep(self, answer):
+        self.asked += 1
+        self.answers.append(answer)
+
+    def close(self):
+        self.socket.close()
+
+
+class Mqtt(Client):
+    """Publishes with acknowledgements, and has subscribed to what it publishes."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.send(0x10, b"\0\4MQTT\4\2\0\0" + b"\0\6client")
+        self.keep(self.receive(4))  # CONNACK
+        self.send(0x82, b"\0\1" + b"\0\1t\0")
+        self.keep(self.receive(5))  # SUBACK
+
+    def send(self, kind, packet):
+        self.socket.sendall(bytes([kind, len(packet)]) + packet)
+
+    def ask(self, number):
+        text = b"\0\1t" + b"%032d" % number
+        self.send(0x32, text[:3] + struct.pack(">H", number % 0xFFFF + 1) + text[3:])
+        got = self.receive(4 + 2 + len(text))  # PUBACK, and the message, in whatever order
+        self.keep(got if got[0] == 0x40 else got[-4:] + got[:-4])
+
+    def close(self):
+        self.socket.sendall(b"\xe0\0")
+        super().close()
+
+
+class Nbd(Client):
+    """Writes a block, and reads it, in turns."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.receive(18)
+        self.socket.sendall(struct.pack(">I8sII", 3, b"IHAVEOPT", 1, 0))
+        self.keep(self.receive(10))
+
+    def ask(self, number):
+        is_read, place = number % 2, number // 2 % BLOCKS * BLOCK
+        self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 1 - is_read, number, place, BLOCK) +
+                            (b"" if is_read else block(number)))
+        self.keep(self.receive(16 + BLOCK * is_read))
+
+    def close(self):
+        self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 2, 0, 0, 0))
+        super().close()
+
+
+class Postgres(Client):
+    """Inserts a row, and selects it, in turns."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        words = b"user\0postgres\0database\0postgres\0\0"
+        self.socket.sendall(struct.pack(">II", len(words) + 8, 0x30000) + words)
+        self.keep(self.until_ready())
+
+    def until_ready(self):
+        got = b""
+        while True:
+            kind, length = struct.unpack(">cI", self.receive(5))
+            text = self.receive(length - 4)
+            if kind == b"E":
+                raise Failed(f"PostgreSQL says {text!r}")
+            if kind != b"K":  # its process, and a secret
+                got += kind + text
+            if kind == b"Z":
+                return got
+
+    def ask(self, number):
+        text = b"SELECT n, repeat('x', 100) FROM t WHERE n = %d" if number % 2 else b"INSERT INTO t VALUES (%d)"
+        text = text % (number // 2) + b"\0"
+        self.socket.sendall(struct.pack(">cI", b"Q", len(text) + 4) + text)
+        self.keep(self.until_ready())
+
+    def close(self):
+        self.socket.sendall(struct.pack(">cI", b"X", 4))
+        super().close()
+
+
+class CountedFtp(ftplib.FTP):
+    sent = 0
+
+    def putcmd(self, line):
+        self.sent += 1
+        super().putcmd(line)
+
+
+class Ftp:
+    """Stores a file, and gets it, in turns: four commands each, TYPE, EPSV or PASV, STOR or RETR, SIZE."""
+
+    def __init__(self, port):
+        self.answers = []
+        self.ftp = CountedFtp(timeout=SILENT_S)
+        self.answers.append(self.ftp.connect("127.0.0.1", port).encode())
+        self.answers.append(self.ftp.login().encode())
+
+    @property
+    def asked(self):
+        return self.ftp.sent
+
+    def ask(self, number):
+        name = f"upload/file{number // 2 % 100}"
+        if number % 2:
+            self.answers.append(self.ftp.retrbinary(f"RETR {name}", self.answers.append).encode())
+        else:
+            self.answers.append(self.ftp.storbinary(f"STOR {name}", io.BytesIO(block(number))).encode())
+        self.answers.append(b"%d" % self.ftp.size(name))
+
+    def close(self):
+        self.answers.append(self.ftp.quit().encode())
+
+
+class Iscsi(Client):
+    """Writes a block, and reads it, in turns, as RFC 7143 says."""
+
+    LOGIN = (b"InitiatorName=iqn.2026-11.test:client\0TargetName=iqn.2026-11.test:disk\0SessionType=Normal\0"
+             b"HeaderDigest=None\0DataDigest=None\0InitialR2T=No\0ImmediateData=Yes\0"
+             b"MaxRecvDataSegmentLength=65536\0FirstBurstLength=65536\0")
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.task = self.command = 0
+        self.expected = 0  # status number
+        self.send(struct.pack(">BBBBI6sHIHHII16x", 0x43, 0x87, 0, 0, len(self.LOGIN), b"\x80\0\0\0\0\1", 0, 0, 0, 0,
+                              1, 0), self.LOGIN)
+        header, _ = self.pdu()
+        if header[0] != 0x23 or header[36:38] != b"\0\0":
+            raise Failed(f"tgtd refuses the login: {header!r}")
+        self.command = 1
+        self.keep(header[:4])
+        self.scsi(bytes(6))  # TEST UNIT READY: what was before, as a reset, is told once
+
+    def send(self, header, data=b""):
+        self.socket.sendall(header + data + bytes(-len(data) % 4))
+
+    def pdu(self):
+        header = self.receive(48)
+        length = int.from_bytes(header[5:8], "big")
+        data = self.receive(length + -length % 4)[:length]
+        if header[0] != 0x25 or header[1] & 1:
+            self.expected = int.from_bytes(header[24:28], "big") + 1
+        return header, data
+
+    def scsi(self, cdb, length=0, data=None):
+        self.task += 1
+        flags = 0x81 | (0x20 if data else 0x40 if length else 0)
+        self.send(struct.pack(">BBxxI8sIIII16s", 0x01, flags, len(data or b""), b"\0\1" + bytes(6), self.task, length,
+                              self.command, self.expected, cdb.ljust(16, b"\0")), data or b"")
+        self.command += 1
+        got = b""
+        while True:
+            header, text = self.pdu()
+            got += text
+            if header[0] == 0x21 or header[0] == 0x25 and header[1] & 1:  # with the status
+                self.keep(got + header[3:4])
+                return header[3]
+
+    def ask(self, number):
+        is_read, place = number % 2, number // 2 % BLOCKS * (BLOCK // 512)
+        status = self.scsi(struct.pack(">BBIBHB", 0x28 if is_read else 0x2A, 0, place, 0, BLOCK // 512, 0), BLOCK,
+                           None if is_read else block(number))
+        if status:
+            raise Failed(f"tgtd: status {status} of command {number}")
+
+    def close(self):
+        self.send(struct.pack(">BBxxIQIHxxII16x", 0x46, 0x80, 0, 0, self.task + 1, 0, self.command, self.expected))
+        self.pdu()
+        self.keep(b"logout")
+        super().close()
