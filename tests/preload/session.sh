@@ -12,7 +12,7 @@ preload=$BUILD/lib/libblkin-preload.so
 # $WORK/account.log.
 traced() {
     ${in_background:+exec} env BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 \
-        LD_PRELOAD="${SANITIZER-}$preload" timeout 60 "${@:2}" 2>>"$WORK/account.log"
+        LD_PRELOAD="${SANITIZER-}$preload" timeout $((60 * PATIENCE)) "${@:2}" 2>>"$WORK/account.log"
 }
 
 # begins SERVICE PROGRAM ARGUMENT...: the same in the background: $! is what to wait for, and to kill.

@@ -19,6 +19,12 @@ wait_for 20 - "the proxy" listening 7602 || exit 1
 begins client "$programs/request" 7602 8 1000000 0 100 1
 client=$!
 
+# each loads LTTng when it first serves or asks
+all_registered() {
+    (($(lttng list -u 2>/dev/null | grep -c ' blkin:span ') == 3))
+}
+wait_for 20 - "the registration of three programs" all_registered || exit 1
+
 for name in first second third fourth fifth sixth; do
     session $name blkin:span blkin:process
     sleep 0.4 # some traffic, however much
@@ -41,8 +47,12 @@ for span in spans:
             wrong += 1
             if wrong <= 5:
                 print("wrong:", json.dumps(parent), "\nabove:", json.dumps(span))
-print(kinds, linked, "linked,", wrong, "wrong")
-sys.exit(wrong or len(spans) < 100 or linked < len(spans) / 2)
+# the programs hear of a session one after the other: a half may have no other half
+clients = {span["tags"].get("blkin.join"): span["id"] for span in spans if span.get("kind") == "CLIENT"}
+whole = [span for span in spans if span.get("kind") == "SERVER" and span["tags"].get("blkin.join") in clients]
+apart = sum(span.get("parentId") != clients[span["tags"]["blkin.join"]] for span in whole)
+print(kinds, len(whole), "of two halves,", apart, "of them not joined;", linked, "linked,", wrong, "wrong")
+sys.exit(wrong or apart or len(whole) < 50 or linked < len(whole))
 PY
 done
 kill $client $front $back_end 2>/dev/null
