@@ -28,8 +28,9 @@ struct found_trace {
     struct found_trace *next;       /* in the order in which they were found */
     uint64_t high;                  /* 0: no span knows it */
     uint64_t low;
-    uint64_t count;  /* of its spans, */
-    uint32_t listed; /* and of those that are listed */
+    int64_t begin_ns; /* of the first of its spans */
+    uint64_t count;   /* of its spans, */
+    uint32_t listed;  /* and of those that are listed */
     uint32_t capacity;
     struct found_span *spans;
 };
@@ -146,7 +147,8 @@ void found_note(struct found *found, const struct span *span)
         trace = add(found, span);
     if (!trace)
         return;
-    trace->count++;
+    if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
+        trace->begin_ns = span->start_ns;
     if (!trace->high)
         trace->high = span->trace_id_high;
     if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
@@ -217,8 +219,10 @@ static void put_trace(FILE *file, struct found_trace *trace)
 {
     const bool is_cut = trace->listed < trace->count;
 
-    fprintf(file, "{\"id\": \"%016" PRIx64 "%016" PRIx64 "\", \"spans\": %" PRIu64 ", \"have\": [",
-            trace->high, trace->low, trace->count);
+    fprintf(file,
+            "{\"id\": \"%016" PRIx64 "%016" PRIx64 "\", \"begin\": %" PRId64 ", \"spans\": %" PRIu64
+            ", \"have\": [",
+            trace->high, trace->low, trace->begin_ns, trace->count);
     if (trace->listed)
         put_have(file, trace);
     fprintf(file, "], \"want\": [");

@@ -99,6 +99,7 @@ static json_t *make_traces(struct input *input, bool is_answer)
 
         put(input, trace, "id", hex_of(input, "%032x"));
         if (is_answer) {
+            put(input, trace, "begin", json_integer((json_int_t)take(input, 8)));
             put(input, trace, "spans", json_integer((json_int_t)take(input, 1)));
             put(input, trace, "have", span_ids(input));
             put(input, trace, "want", span_ids(input));

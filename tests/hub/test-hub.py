@@ -120,6 +120,7 @@ class Hub(HubTest):
             (found(9, to="a/b"), '"to": expected a host\'s name'),
             (found(10, to="a", traces=[{"id": "0" * 32, "spans": -1, "have": [], "want": []}]), '"spans": expected'),
             (found(11, to="a", traces=[{"id": "0" * 32, "spans": 1, "have": ["0"], "want": []}]), '"have": expected'),
+            (found(11, to="a", traces=[{"id": "0" * 32, "begin": "1", "spans": 1, "have": [], "want": []}]), '"begin": expected'),
             (found(12, to="a", held_from=None), '"held_from": expected'),
         ]
         status, answer = self.post(hub, [message for message, _ in wrong] + [keep(99)])

@@ -191,6 +191,7 @@ def check_found(found, spans, wants):
     for request, want in wants.items():
         trace = traces[f"{HIGH:016x}{low(request):016x}"]
         its = of_requests(spans, request)
+        same("begin", trace["begin"], min(span["timestamp"] for span in its) * 1000)
         same("spans", trace["spans"], len(its))
         same("have", set(trace["have"]), {span["id"] for span in its})
         same("want", trace["want"], [f"{value:016x}" for value in want])
@@ -225,8 +226,8 @@ def wanted_traces(folder):
     same("oldest", found["oldest"], EPOCH + 10 * S + 3 * MS)
     same("newest", found["newest"], EPOCH + 10 * S + (REQUESTS - 1) * 10 * MS + 5 * MS)
     fifty = [trace for trace in found["traces"] if trace["id"] == f"{low(50):032x}"]
-    same("what was found of 50", fifty, [{"id": f"{low(50):032x}", "spans": 1, "have": [f"{503:016x}"],
-                                          "want": [f"{502:016x}"], "cut": False}])
+    same("what was found of 50", fifty, [{"id": f"{low(50):032x}", "begin": EPOCH + 10 * S + 504 * MS,
+                                          "spans": 1, "have": [f"{503:016x}"], "want": [f"{502:016x}"], "cut": False}])
     found["traces"].remove(fifty[0])
     check_found(found, spans, {7: [], 100: [], 399: []})
     same("mode", oct(os.stat(run.found_path).st_mode & 0o777), "0o600")
@@ -322,7 +323,7 @@ def original_events(folder):
     run = Run(folder, lines=["12345678123456780000000000000000"[:16] + "fffffffffffffffb 0 0 x"])
     same("spans", sorted(span["id"][-1] for span in run.spans()), ["2", "3"])
     same("found", run.found()["traces"], [{
-        "id": "0" * 16 + "fffffffffffffffb", "spans": 2, "have": ["0000000000000002", "0000000000000003"],
+        "id": "0" * 16 + "fffffffffffffffb", "begin": EPOCH + 10 * S, "spans": 2, "have": ["0000000000000002", "0000000000000003"],
         "want": [], "cut": False}])
     run.check_sums(events=4, events_in_spans=3, events_unwanted=1)
 

@@ -18,9 +18,12 @@ static void say(const char *format, uint64_t low, const char *more)
     (void)snprintf(said + length, sizeof(said) - length, format, low, more);
 }
 
+static int64_t judged_time_ns; /* of the last one */
+
 static void judged(void *context, const struct verdict *verdict)
 {
     (void)context;
+    judged_time_ns = verdict->time_ns;
     if (verdict->is_complete)
         say("%" PRIu64 " complete: %s\n", verdict->id.low, verdict->hosts);
     else
@@ -123,6 +126,39 @@ static void test_incomplete(void)
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n"
                      "1 incomplete: no host has any span of it; b: has not answered\n");
     ledger_free(ledger);
+}
+
+/* What a person asks for by its id later is as old as its spans, and lasts no longer for the span
+ * that tells of it. */
+static void test_time(void)
+{
+    static const char *const answers[] = {
+        "", TRACE("1", "10", "20"),
+        "{\"id\": \"1\", \"begin\": 800, \"spans\": 1, \"have\": [\"10\"], \"want\": [\"20\"]}"};
+    static const int64_t times[] = {9000, 9000, 700};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct ledger *ledger = begin();
+        struct request *request = request_new("r1", "a");
+        json_t *hosts = json_pack("[s, s]", "a", "b");
+        char text[512];
+
+        request->at_ns = 9000;
+        (void)request_add(request, (struct trace_id){0, 1}, 0, "by hand");
+        CHECK(ledger_ask(ledger, request, hosts, "kept", 100));
+        (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i]);
+        answer(ledger, text);
+        (void)snprintf(text, sizeof(text), ANSWER("b", "%s"),
+                       i < 2 ? ""
+                             : "{\"id\": \"1\", \"begin\": 700, \"spans\": 1, \"have\": [\"11\"], "
+                               "\"want\": [\"10\"]}");
+        answer(ledger, text);
+        (void)ledger_judge(ledger, 100);
+        CHECK(judged_time_ns == times[i]);
+        requests_free(request);
+        json_decref(hosts);
+        ledger_free(ledger);
+    }
 }
 
 /* A ring that began after the trace may have lost some of it, whatever it has. */
@@ -272,6 +308,7 @@ int main(void)
 {
     test_complete();
     test_incomplete();
+    test_time();
     test_held();
     test_yield();
     test_dropped();

@@ -128,7 +128,9 @@ static bool check_wanted(const json_t *trace, struct error *error)
 
 static bool check_found(const json_t *trace, struct error *error)
 {
-    return check_integer(trace, "spans", 0, INT64_MAX, error) &&
+    return (!json_object_get(trace, "begin") ||
+            check_integer(trace, "begin", 0, INT64_MAX, error)) &&
+           check_integer(trace, "spans", 0, INT64_MAX, error) &&
            check_span_ids(trace, "have", error) && check_span_ids(trace, "want", error);
 }
 

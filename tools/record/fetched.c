@@ -173,12 +173,16 @@ void fetched_add(struct fetched *fetched, const json_t *found)
 {
     struct trace_id id;
     struct fetched_trace *trace;
+    int64_t begin_ns;
 
     if (!trace_id_read(json_string_value(json_object_get(found, "id")), &id))
         return;
     trace = fetched_get(fetched, id);
     if (!trace)
         return;
+    begin_ns = json_integer_value(json_object_get(found, "begin"));
+    if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
+        trace->begin_ns = begin_ns;
     trace->spans += (uint64_t)json_integer_value(json_object_get(found, "spans"));
     trace->is_cut |= json_is_true(json_object_get(found, "cut"));
     trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), IDS_MAX);
@@ -210,6 +214,8 @@ json_t *fetched_json(const struct fetched_trace *trace)
     trace_id_text(trace->id, text);
     json = json_pack("{ss, sI, so, so}", "id", text, "spans", (json_int_t)trace->spans, "have",
                      ids_json(&trace->have, NULL), "want", ids_json(&trace->want, &trace->have));
+    if (json && trace->begin_ns)
+        (void)json_object_set_new(json, "begin", json_integer(trace->begin_ns));
     if (json && trace->is_cut)
         (void)json_object_set_new(json, "cut", json_true());
     return json;

@@ -20,6 +20,7 @@ struct fetched_trace {
     bool is_open;          /* asked for by this host, and not judged yet */
     bool is_asked;         /* by this process */
     char why[201];
+    int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
     bool is_cut;
     struct ids have, want;
@@ -52,7 +53,8 @@ const struct fetched_window *fetched_windows(const struct fetched *fetched, size
 /* Was what was recorded of the trace until then fetched, as far as is known? */
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mono_ns);
 
-/* {"id": ..., "spans": ..., "have": [...], "want": [...]} of what was found, as of only.h: adds it.
+/* {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]} of what was found, as of
+ * only.h: adds it.
  */
 void fetched_add(struct fetched *fetched, const json_t *found);
 

@@ -40,9 +40,10 @@ struct trace {
     struct part *parts; /* the hosts that have some of it */
     size_t part_count;
     uint64_t spans;
-    bool is_cut;     /* not all ids are known */
-    bool is_dropped; /* no other host was asked */
-    bool is_judged;  /* or somebody else does */
+    int64_t begin_ns; /* of the first one; 0: not known */
+    bool is_cut;      /* not all ids are known */
+    bool is_dropped;  /* no other host was asked */
+    bool is_judged;   /* or somebody else does */
 };
 
 struct entry {
@@ -242,6 +243,7 @@ static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = json_integer_value(json_object_get(answer, "spans"));
+    const json_int_t begin_ns = json_integer_value(json_object_get(answer, "begin"));
     struct wanted wanted = {.why = ""};
     struct trace *trace;
 
@@ -254,6 +256,8 @@ static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
         entry->more += entry->head.last_ms > 0;
         return;
     }
+    if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
+        trace->begin_ns = begin_ns;
     add_part(trace, host, spans > 0 ? (uint64_t)spans : 0);
     entry->hosts[host].spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
@@ -438,6 +442,7 @@ static void judge_trace(struct ledger *ledger, const struct entry *entry, struct
                               .why = trace->wanted.why,
                               .is_by_hand = entry->name[0] != '\0',
                               .time_ns = trace->wanted.begin_ns ? trace->wanted.begin_ns
+                                         : trace->begin_ns      ? trace->begin_ns
                                                                 : entry->head.at_ns,
                               .spans = trace->spans};
     char *lacks, *hosts, *held;
