@@ -18,9 +18,10 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
+sys.path[:0] = [os.path.join(os.environ["SRC"], folder) for folder in ("tests/kafka", "tests/otel")]
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import otelcol_config  # noqa: E402
+import semconv  # noqa: E402
 from pushed import Pushed  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
@@ -32,6 +33,22 @@ LENGTH_S = int(os.environ.get("LENGTH_S", "11"))  # of a run with kills: a windo
 SESSION_S = 6  # a worker's, in its group
 SPARE_S = float(os.environ.get("SPARE_S", "inf"))  # beyond a session: nothing new is shown; a matter of speed, so not of each check
 PARTITIONS = 4
+
+
+RECEIVER = """
+receivers:
+  kafka:
+    brokers: ["{broker}"]
+    group_id: otel
+    initial_offset: earliest
+    metrics: {{topic: {topic}, encoding: otlp_proto}}
+exporters:
+  file: {{path: {file}, flush_interval: 100ms}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines:
+    metrics: {{receivers: [kafka], exporters: [file]}}
+"""
 
 
 class Service:
@@ -315,20 +332,72 @@ class Hosts(Pushed, unittest.TestCase):
         self.assertIn("system.cpu.time.user|", rows(root.document(), "all"))
         self.assertEqual(points(root.document(), "osd"), 0)
 
-    def test_otel_takes_them(self):
-        """A real OpenTelemetry collector gets from the root what was sent: cumulative sums, and the window that is shown."""
+    def collector(self, config):
         program = subprocess.run([os.environ["SRC"] + "/scripts/fetch-otelcol", "--cached"], stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
         if not program:
             self.skipTest("no collector: scripts/fetch-otelcol builds it")
-        self.begin("pushed")
-        port, stored = free_port(), self.folder + "/stored.json"
         with open(self.folder + "/otelcol.yaml", "w", encoding="utf-8") as file:
-            file.write(otelcol_config(port, stored, "metrics"))
+            file.write(config)
         collector = subprocess.Popen([program, "--config", file.name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         self.addCleanup(collector.wait)
         self.addCleanup(collector.kill)
+
+    def test_otel_reads_them(self):
+        """A real OpenTelemetry collector reads what hosts write: by its semantic conventions, or as ours; nothing is lost."""
+        self.begin("conventions")
+        stored = self.folder + "/stored.json"
+        self.collector(RECEIVER.format(broker=self.broker.address, topic=self.topic, file=stored))
+        sent = self.sent(self.nodes("hosts=2", "seconds=3", "period-ms=200", "send-ms=200"))
+
+        def found():
+            """Each data point: of which metric, of what shape."""
+            if not os.path.exists(stored):
+                return []
+            with open(stored, encoding="utf-8") as file:
+                return [(metric["name"], metric.get("unit", ""), kind, point)
+                        for line in file.read().split("\n")[:-1] for group in json.loads(line)["resourceMetrics"]
+                        for scope in group["scopeMetrics"] for metric in scope["metrics"]
+                        for kind in {"sum", "gauge"} & metric.keys() for point in metric[kind]["dataPoints"]]
+        wait_until(lambda: len(found()) >= sent["points"], lambda: f"{len(found())} of {sent['points']} points", 90)
+        points, known = found(), semconv.metrics()
+        self.assertEqual(len(points), sent["points"])
+        sums = {}
+        for name, unit, kind, point in points:
+            values = {one["key"]: one["value"] for one in point.get("attributes", [])}
+            key = (name, *sorted(next(iter(value.values())) for value in values.values()))
+            sums[key] = sums.get(key, 0) + float(point.get("asDouble", point.get("asInt", 0)))
+            self.assertNotEqual(unit, "ns", name)
+            if name not in known:
+                self.assertTrue(name.startswith("blkin.host."), name)
+                continue
+            instrument, wanted, attributes = known[name]
+            self.assertEqual((unit, kind), (wanted, "sum" if instrument == "counter" else "gauge"), name)
+            self.assertEqual("asDouble" in point, unit == "s", name)
+            self.assertLessEqual(values.keys(), attributes, name)
+            for attribute in values.keys() & semconv.VALUES.keys():
+                self.assertIn(values[attribute]["stringValue"], semconv.VALUES[attribute])
+        print(f"{len({name for name, *_ in points} & known.keys())} names of the conventions, "
+              f"{len({name for name, *_ in points} - known.keys())} of ours")
+
+        def increase(key):
+            return sent["metrics"][key][1]
+        for key, expected in ((("system.disk.io_time", "vda"), increase("system.disk.io_time|vda") / 1e9),
+                              (("system.cpu.time", "softirq"), increase("system.cpu.time.softirq|") / 1e9),
+                              (("system.disk.io", "read", "vdb"), increase("system.disk.io.read|vdb")),
+                              (("system.network.io", "eth0", "receive"), increase("system.network.io.receive|eth0")),
+                              (("process.cpu.time", "123", "redis-server", "user"),
+                               increase("process.cpu.time.user|redis-server") / 1e9),
+                              (("blkin.host.system.disk.weighted_io_time", "vda"),
+                               increase("system.disk.weighted_io_time|vda") / 1e9)):
+            self.assertAlmostEqual(sums[key], expected, delta=1e-9 * max(expected, 1), msg=key)
+
+    def test_otel_takes_them(self):
+        """A real OpenTelemetry collector gets from the root what was sent: cumulative sums, and the window that is shown."""
+        self.begin("pushed")
+        port, stored = free_port(), self.folder + "/stored.json"
+        self.collector(otelcol_config(port, stored, "metrics"))
         self.service("worker", group=self.topic)
         root = self.service("root", "--root", otlp_metrics=f"http://127.0.0.1:{port}")
         sent = self.sent(self.nodes("hosts=4", "seconds=11", "period-ms=200", "send-ms=200"))
