@@ -23,11 +23,11 @@
  *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "begin": NS,
  *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * id: the upper half is 0 where no span knows it. begin: of the first span, since 1970. spans: that were given out, or sent before. have:
- * their ids; want: parents' that are not among them. cut: it had more than ONLY_SPANS_MAX spans, or
- * there were ONLY_LISTED_MAX of all traces: have is of the first ones, and want is empty, as nobody
- * knows. more: spans of traces beyond ONLY_FOUND_MAX. Times: of the events that were read, wanted
- * or not; 0: none.
+ * id: the upper half is 0 where no span knows it. begin: of the first span, since 1970. spans: that
+ * were given out, or sent before. have: their ids; want: parents' that are not among them. cut: it
+ * had more than ONLY_SPANS_MAX spans, or there were ONLY_LISTED_MAX of all traces: have is of the
+ * first ones, and want is empty, as nobody knows. more: spans of traces beyond ONLY_FOUND_MAX.
+ * Times: of the events that were read, wanted or not; 0: none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC        UINT32_C(0x75d11d57)
-#define HEADER_BYTES 37 /* of a packet: magic, UUID, checksum, content, size in bits, 5 of bytes \
-                         */
-#define CLASSES 64      /* a class beyond these is taken to be there */
+#define MAGIC UINT32_C(0x75d11d57)
+#define HEADER_BYTES                                                                        \
+    37             /* of a packet: magic, UUID, checksum, content, size in bits, 5 of bytes \
+                    */
+#define CLASSES 64 /* a class beyond these is taken to be there */
 
 static uint64_t bit_of(unsigned long stream_class)
 {
