@@ -187,6 +187,10 @@ extern bool preload_is_new_server;
 
 void preload_begin_server(void);
 
+/* Before LTTng is loaded there: what the address space grows by from now on is not the program's.
+ */
+void preload_limit_begin(void);
+
 /* Before the calls in which servers wait for connections and requests. */
 static inline void preload_before_wait(void)
 {

@@ -12,7 +12,6 @@
 #include "interaction.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 static pid_t own_pid;
@@ -29,45 +28,11 @@ void preload_begin_server(void)
     const int saved_errno = preload_enter();
 
     if (__atomic_exchange_n(&preload_is_new_server, false, __ATOMIC_ACQ_REL) &&
-        preload_config()->is_traced)
+        preload_config()->is_traced) {
+        preload_limit_begin();
         blkin_heartbeat();
+    }
     preload_leave(saved_errno);
-}
-
-/*
- * A server that forbids itself further threads (haproxy 3 sets RLIMIT_NPROC to 0) has LTTng before
- * that: LTTng cannot start its own threads afterwards.
- */
-static void before_limit(bool is_of_threads)
-{
-    if (is_of_threads)
-        preload_before_wait();
-}
-
-PRELOAD_PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
-{
-    before_limit(resource == RLIMIT_NPROC);
-    return real()->setrlimit(resource, limit);
-}
-
-PRELOAD_PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
-{
-    before_limit(resource == RLIMIT_NPROC);
-    return real()->setrlimit64(resource, limit);
-}
-
-PRELOAD_PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
-                           struct rlimit *old)
-{
-    before_limit(limit && resource == RLIMIT_NPROC);
-    return real()->prlimit(pid, resource, limit, old);
-}
-
-PRELOAD_PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource,
-                             const struct rlimit64 *limit, struct rlimit64 *old)
-{
-    before_limit(limit && resource == RLIMIT_NPROC);
-    return real()->prlimit64(pid, resource, limit, old);
 }
 
 /*

@@ -1,0 +1,102 @@
+/*
+ * Limits that servers set for themselves.
+ *
+ * Threads: haproxy 3 sets RLIMIT_NPROC to 0 before its first wait. LTTng is loaded before that,
+ * since it cannot start its own threads afterwards.
+ *
+ * Address space: a server that forks for each connection may limit its child to what
+ * it needs itself, as vsftpd does (200 MB), and LTTng came along from the parent: its threads'
+ * stacks and heaps reserve more than 100 MB, a session's buffers come on top. So the limit that a
+ * server sets is made wider by what the address space has grown by since LTTng was loaded.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "thread.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+static rlim_t size_before_lttng; /* 0: LTTng was not loaded by a server's wait */
+
+/* In bytes, by calls that ld.so has made before; 0: cannot be seen, as in a root folder of its own.
+ */
+static rlim_t address_space(void)
+{
+    char text[64];
+    const int fd = real()->open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : real()->read(fd, text, sizeof(text) - 1);
+
+    if (fd >= 0)
+        (void)real()->close(fd);
+    if (length <= 0)
+        return 0;
+    text[length] = '\0';
+    return strtoul(text, NULL, 10) * (rlim_t)getpagesize();
+}
+
+void preload_limit_begin(void)
+{
+    size_before_lttng = address_space();
+}
+
+static void widen(rlim_t *limit, rlim_t growth, rlim_t most)
+{
+    if (*limit == RLIM_INFINITY || *limit > most)
+        return;
+    *limit = growth > most - *limit ? most : *limit + growth;
+}
+
+/* Returns the limit to be set: the program's own, or a wider one in *wide. */
+static const struct rlimit *wide_enough(int resource, const struct rlimit *asked,
+                                        struct rlimit *wide)
+{
+    struct rlimit now;
+    rlim_t size;
+    int saved_errno;
+
+    if (resource == RLIMIT_NPROC && asked)
+        preload_before_wait();
+    if (resource != RLIMIT_AS || !asked || size_before_lttng == 0 || preload_is_off())
+        return asked;
+    saved_errno = preload_enter();
+    size = address_space();
+    if (size > size_before_lttng && getrlimit(RLIMIT_AS, &now) == 0) {
+        *wide = *asked;
+        widen(&wide->rlim_cur, size - size_before_lttng, now.rlim_max);
+        widen(&wide->rlim_max, size - size_before_lttng, now.rlim_max);
+        asked = wide;
+    }
+    preload_leave(saved_errno);
+    return asked;
+}
+
+PRELOAD_PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+    struct rlimit wide;
+
+    return real()->setrlimit(resource, wide_enough((int)resource, limit, &wide));
+}
+
+PRELOAD_PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
+                           struct rlimit *old)
+{
+    struct rlimit wide;
+
+    if (pid == 0 || pid == getpid())
+        limit = wide_enough((int)resource, limit, &wide);
+    return real()->prlimit(pid, resource, limit, old);
+}
+
+/* Where long has 64 bits, the same. */
+#ifdef __LP64__
+PRELOAD_PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+    return setrlimit(resource, (const struct rlimit *)limit);
+}
+
+PRELOAD_PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource,
+                             const struct rlimit64 *limit, struct rlimit64 *old)
+{
+    return prlimit(pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
+}
+#endif
