@@ -120,6 +120,18 @@ class Attacks(HubTest):
         time.sleep(0.5)
         self.are_served(hub, "names of others", 8)
 
+    def test_the_number_of_a_message_is_its_hosts(self):
+        """Every host is shown the others' "post", and they count up: who posts the next one first silences nobody."""
+        tokens = self.file("tokens", "".join(f"{host} {self.token(host)}\n" for host in HOSTS))
+        hub = self.hub(hub_tokens_file=tokens)
+        peer = self.peers(hub, HOSTS[0], hub_token_file=self.file(HOSTS[0], self.token(HOSTS[0]))).wait_state()
+        for number, host in enumerate(("mallory", HOSTS[1])):
+            message = {"type": "keep", "id": f"{host}:1:1", "host": host, "post": f"{HOSTS[1]}:1:7", "at": 1,
+                       "traces": [{"id": "%032x" % (1 + number), "why": "*>1ms"}]}
+            status, answer = self.ask(hub, "POST", f"/v1/messages?host={host}", [message], host=host)
+            self.assertEqual((status, answer["accepted"], answer["doubles"]), (200, 1, 0), answer)
+        wait_until(lambda: len(peer.got()) == 2, "both messages")
+
     def test_a_web_page_posts_nothing(self):
         hub = self.hub()  # knows nobody: whoever reaches it may post
         keep = [{"type": "keep", "id": "x:1:1", "host": "x", "post": "p", "at": 1, "last_ms": 1000}]

@@ -96,7 +96,7 @@ void exchange_received(struct exchange *exchange, const json_t *message)
     }
     part = let_pass(exchange, message);
     if (part && is_for_us(exchange, part) &&
-        !seen_before(&exchange->seen, message_text(part, "post"), clock_ms())) {
+        !message_seen_before(&exchange->seen, part, clock_ms())) {
         exchange->received++;
         exchange->callbacks.message(exchange->callbacks.context, part);
     }

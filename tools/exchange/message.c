@@ -190,3 +190,12 @@ bool message_check(const json_t *message, struct error *error)
         return check_answer(message, error);
     return wrong("type", "\"keep\" or \"found\"", error);
 }
+
+bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_ms)
+{
+    char key[MESSAGE_HOST_MAX + POST_MAX + 2];
+
+    (void)snprintf(key, sizeof(key), "%s %s", message_text(message, "host"),
+                   message_text(message, "post"));
+    return seen_before(seen, key, now_ms);
+}

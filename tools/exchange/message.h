@@ -8,6 +8,7 @@
 #define BLKIN_TOOLS_MESSAGE_H
 
 #include "error.h"
+#include "seen.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,5 +31,9 @@ size_t message_held(char *to, const char *text, size_t length, int64_t held_ms);
 
 /* The member, "" if it is not there or no text. */
 const char *message_text(const json_t *message, const char *member);
+
+/* Was this message there before? A host's "post" is its own: another host that uses the same one is
+ * not in its way. */
+bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_ms);
 
 #endif

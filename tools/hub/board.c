@@ -299,7 +299,7 @@ void board_post(struct board *board, struct host *from, const json_t *message, i
         refuse(from, message, posted, error.text);
         return;
     }
-    if (seen_before(&board->posts, message_text(message, "post"), now_ms)) {
+    if (message_seen_before(&board->posts, message, now_ms)) {
         from->counts.doubles++;
         posted->doubles++;
         return;
