@@ -154,14 +154,14 @@ static char *put_name(char *at, const struct fleet_point *point, const struct ot
 {
     char ours[sizeof(OTLP_OURS) + FLEET_NAME_MAX];
     struct text key = point->metric;
+    char *end;
 
     if (name)
         return otlp_put_text(at, PB_BYTES(1), text_of(name->name));
     if (key.length > FLEET_NAME_MAX - strlen(OTLP_OURS))
         key.length = FLEET_NAME_MAX - strlen(OTLP_OURS);
-    return otlp_put_text(
-        at, PB_BYTES(1),
-        (struct text){ours, (size_t)(text_copy(text_copy(ours, text_of(OTLP_OURS)), key) - ours)});
+    end = text_copy(text_copy(ours, text_of(OTLP_OURS)), key);
+    return otlp_put_text(at, PB_BYTES(1), (struct text){ours, (size_t)(end - ours)});
 }
 
 /* All of one metric. Returns how many: 0 when out of memory or room. */
