@@ -47,8 +47,8 @@ static void widen(rlim_t *limit, rlim_t growth, rlim_t most)
 }
 
 /* Returns the limit to be set: the program's own, or a wider one in *wide. */
-static const struct rlimit *wide_enough(int resource, const struct rlimit *asked,
-                                        struct rlimit *wide)
+__attribute__((unused)) static const struct rlimit *
+wide_enough(int resource, const struct rlimit *asked, struct rlimit *wide)
 {
     struct rlimit now;
     rlim_t size;
@@ -70,6 +70,17 @@ static const struct rlimit *wide_enough(int resource, const struct rlimit *asked
     return asked;
 }
 
+/* AddressSanitizer and ThreadSanitizer set limits before instrumented code can run: not below them.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+
+#ifndef IS_SANITIZED
 PRELOAD_PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
     struct rlimit wide;
@@ -100,3 +111,4 @@ PRELOAD_PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource,
     return prlimit(pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
 }
 #endif
+#endif /* IS_SANITIZED */
