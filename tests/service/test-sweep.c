@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,16 +52,25 @@ static void mark(const char *host, const char *session, bool is_made_next)
     kept_free(&kept);
 }
 
+/* The loop has not yet seen the end of one. */
+static bool has_child(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 static void look_whether_it_goes(void *context)
 {
     (void)context;
-    if (is_there(GOES) && clock_ms() < until_ms)
+    if ((is_there(GOES) || has_child()) && clock_ms() < until_ms)
         timer_set(loop, &look, 5);
     else
         loop_stop(loop);
 }
 
-/* Deletes what is marked, this too: when it is gone, so is the rest. */
+/* Deletes what is marked, this too: when it is gone, so is the rest. The loop has seen the end of
+ * the child that did it. */
 static void wait_for_sweep(void)
 {
     until_ms = clock_ms() + WAIT_MS;
