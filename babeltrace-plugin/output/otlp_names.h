@@ -1,5 +1,5 @@
 /*
- * What metrics of hosts are called in OTLP: one table, for who writes them and who reads them.
+ * The names of host metrics in OTLP: one table, which the encoder and the decoder use.
  *
  * Inside, and in filters, a metric has a key ("system.disk.io.read"). OpenTelemetry's semantic
  * conventions have one name for several of these, with attributes, and seconds as the unit of time.

@@ -15,7 +15,7 @@
  *   {"type": "found", "id": that of "keep", "to": its host, "host": who answers,
  *    "held_from": NS since 1970: from then on the ring had all, "error": "..." (may be missing),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
- *       "begin" of a trace (may be missing): of its first span, NS since 1970
+ *       begin (of a trace, may be missing): when its first span began, NS since 1970.
  *       have: the spans that were found; want: parents that are not among them. Traces of which
  *       nothing was found are not there. "more" (may be missing): traces that were found and are
  *       not in the list.

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define MAGIC UINT32_C(0x75d11d57)
-#define HEADER_BYTES                                                                        \
-    37             /* of a packet: magic, UUID, checksum, content, size in bits, 5 of bytes \
-                    */
-#define CLASSES 64 /* a class beyond these is taken to be there */
+/* Of a packet: magic, UUID, checksum, content and packet size in bits, 5 single bytes. */
+#define HEADER_BYTES 37
+/* A stream class beyond these is taken to be there. */
+#define CLASSES 64
 
 static uint64_t bit_of(unsigned long stream_class)
 {
