@@ -97,6 +97,7 @@ one_run() {
 deaths=0 lost=0 wrong=0
 for ((run = 1; run <= RUNS; run++)); do
     one_run "$run"
+    [ "$RUNS" = 1 ] || echo "run $run done"
 done
 RUNS=$((RUNS + 1)) KILLS=1 one_run kills
 echo "$RUNS runs: $deaths deaths of readers, $lost runs with spans lost, $wrong accounts that say something else"

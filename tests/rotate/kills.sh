@@ -106,10 +106,15 @@ done
 recorded_again() { # a span that is made from now on has come
     [ "$(taken last)" -ge "$made" ]
 }
+rotate_answers() {
+    status state >/dev/null 2>&1
+}
 made=$(progress)
 [ ! -s "$WORK/lttng-kills" ] || wait_for 60 rotate "a span after the last kill" recorded_again || exit 1
 stop_part writer TERM 5 >/dev/null
 part_runs rotate || start_rotate
+# Before it answers it has no handler for SIGTERM yet.
+wait_for 20 rotate "the answer of blkin rotate" rotate_answers || exit 1
 stop_part rotate TERM || {
     show_log rotate
     fail "blkin rotate did not end in order"
