@@ -6,9 +6,9 @@
 #ifndef BLKIN_PARAMS_H
 #define BLKIN_PARAMS_H
 
-#include "core/closing.h"
-#include "error.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/spans/closing.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <stdbool.h>

@@ -5,15 +5,15 @@
  */
 #include "sink.h"
 
-#include "account/account.h"
-#include "account/host_board.h"
-#include "checkpoint.h"
-#include "core/host.h"
-#include "core/join.h"
-#include "input.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/account/account.h"
+#include "babeltrace-plugin/checkpoint/checkpoint.h"
+#include "babeltrace-plugin/decode/input.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/hosts/host.h"
+#include "babeltrace-plugin/hosts/host_board.h"
+#include "babeltrace-plugin/stages/join.h"
+#include "babeltrace-plugin/stages/sampler.h"
 #include "params.h"
-#include "sampler.h"
 #include "signals.h"
 
 #include <inttypes.h>

@@ -3,21 +3,22 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "config/command.h"
-#include "doctor/doctor.h"
-#include "graph/graph.h"
-#include "host/command.h"
-#include "hub/hub.h"
-#include "keep/keep.h"
-#include "live/live.h"
-#include "record/record.h"
-#include "report/report.h"
-#include "rotate/rotate.h"
-#include "run/run.h"
-#include "service/ask.h"
-#include "show/show.h"
-#include "stat/command.h"
-#include "work/command.h"
+#include "tools/ask/ask.h"
+#include "tools/doctor/doctor.h"
+#include "tools/graph/graph.h"
+#include "tools/host/command.h"
+#include "tools/host/service.h"
+#include "tools/hub/hub.h"
+#include "tools/keep/keep.h"
+#include "tools/live/live.h"
+#include "tools/push/command.h"
+#include "tools/record/record.h"
+#include "tools/report/report.h"
+#include "tools/rotate/rotate.h"
+#include "tools/run/run.h"
+#include "tools/show/show.h"
+#include "tools/stat/command.h"
+#include "tools/work/command.h"
 
 #include <locale.h>
 #include <stdint.h>
@@ -73,6 +74,7 @@ int main(int argc, char *argv[])
     const char *given = argc > 1 ? argv[1] : "";
 
     setlocale(LC_ALL, "");
+    host_register();
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(given, short_name(&commands[i])) != 0)
             continue;

@@ -5,8 +5,8 @@
  */
 #include "account.h"
 
-#include "../monotonic.h"
-#include "../output/http_url.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "metrics_server.h"
 #include "prometheus.h"
 #include "stats_file.h"

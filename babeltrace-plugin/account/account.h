@@ -15,7 +15,7 @@
 #ifndef BLKIN_ACCOUNT_ACCOUNT_H
 #define BLKIN_ACCOUNT_ACCOUNT_H
 
-#include "../error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "counters.h"
 
 #define ACCOUNT_PUBLISH_MS 100

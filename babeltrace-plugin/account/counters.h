@@ -15,10 +15,10 @@
 #ifndef BLKIN_ACCOUNT_COUNTERS_H
 #define BLKIN_ACCOUNT_COUNTERS_H
 
-#include "../core/assembler.h"
-#include "../core/host.h"
-#include "../core/join.h"
-#include "../output/counts.h"
+#include "babeltrace-plugin/deliver/counts.h"
+#include "babeltrace-plugin/hosts/host.h"
+#include "babeltrace-plugin/spans/assembler.h"
+#include "babeltrace-plugin/stages/join.h"
 
 #include <stdbool.h>
 #include <stddef.h>

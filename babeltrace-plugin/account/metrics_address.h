@@ -6,7 +6,7 @@
 #ifndef BLKIN_ACCOUNT_METRICS_ADDRESS_H
 #define BLKIN_ACCOUNT_METRICS_ADDRESS_H
 
-#include "../error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
  */
 #include "metrics_request.h"
 
-#include "../core/text.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <string.h>
 

@@ -5,10 +5,10 @@
  */
 #include "metrics_server.h"
 
-#include "../monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "metrics_address.h"
 #include "metrics_request.h"
-#include "printer.h"
 #include "prometheus.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #ifndef BLKIN_ACCOUNT_METRICS_SERVER_H
 #define BLKIN_ACCOUNT_METRICS_SERVER_H
 
-#include "../error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <poll.h>
 #include <stdbool.h>

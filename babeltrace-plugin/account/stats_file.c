@@ -5,7 +5,7 @@
  */
 #include "stats_file.h"
 
-#include "printer.h"
+#include "babeltrace-plugin/base/printer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #ifndef BLKIN_ACCOUNT_STATS_FILE_H
 #define BLKIN_ACCOUNT_STATS_FILE_H
 
-#include "../error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "counters.h"
 
 /* The file's text. Returns NULL when out of memory; free() it. */

@@ -8,8 +8,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "monotonic.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/exporter.h"
 #include "sample_span.h"
 
 #include <inttypes.h>

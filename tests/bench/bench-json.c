@@ -10,8 +10,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "bench.h"
-#include "output/body.h"
-#include "output/protocol.h"
+#include "babeltrace-plugin/deliver/body.h"
+#include "babeltrace-plugin/encode/protocol.h"
 #include "sample_span.h"
 
 #define SPANS 500

@@ -10,8 +10,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "bench.h"
-#include "core/hash.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/deliver/exporter.h"
 #include "sample_span.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <zipkin_c.h>
 
 #include "anchor_events.h"
-#include "../../libblkin/thread.h"
+#include "libblkin/thread.h"
 #include "batch.h"
 
 #include <pthread.h>

@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "bench.h"
-#include "output/protocol.h"
-#include "output/transport.h"
+#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/deliver/transport.h"
 #include "sample_span.h"
 
 #include <arpa/inet.h>

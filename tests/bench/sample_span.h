@@ -7,7 +7,7 @@
 #ifndef TESTS_BENCH_SAMPLE_SPAN_H
 #define TESTS_BENCH_SAMPLE_SPAN_H
 
-#include "core/span.h"
+#include "babeltrace-plugin/spans/span.h"
 
 static const struct endpoint sample_endpoint = {
     .service = {"osd.7", 5},

@@ -18,7 +18,7 @@ plain_make() {
 }
 
 mkdir -p "$checkout" && cd "$SRC" &&
-    cp -r Makefile packaging libblkin tracepoints babeltrace-plugin tools scripts examples tests "$checkout/" || exit 1
+    cp -r Makefile mk packaging libblkin tracepoints babeltrace-plugin tools scripts examples tests "$checkout/" || exit 1
 plain_make build/lib/libblkin-lttng.so.1 build/bin/blkin build/examples/client build/tests/libblkin/test-ids ||
     fail "make in \"$checkout\""
 "$checkout/build/bin/blkin" --version >/dev/null || fail "the command of this checkout does not run"

@@ -10,8 +10,8 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "core/assembler.h"
-#include "core/loss.h"
+#include "babeltrace-plugin/spans/assembler.h"
+#include "babeltrace-plugin/spans/loss.h"
 
 /* Small numbers mostly, so that events meet; now and then one from the edges. */
 static uint64_t take_number(struct input *source)

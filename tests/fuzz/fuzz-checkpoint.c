@@ -11,10 +11,10 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "buffer.h"
-#include "checkpoint.h"
-#include "core/hold.h"
-#include "core/save.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/checkpoint/checkpoint.h"
+#include "babeltrace-plugin/spans/hold.h"
+#include "babeltrace-plugin/spans/save.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -5,8 +5,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
+#include "tools/host/settings.h"
 
-#include "../../tools/config/config.c"
+#include "tools/config/config.c"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -93,6 +94,15 @@ static void require_taken_by_the_sink(const struct config *config)
     REQUIRE(map);
     REQUIRE(params_read(&params, map, &error));
     bt_value_put_ref(map);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    keys_set_host_check(host_settings_check);
+    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

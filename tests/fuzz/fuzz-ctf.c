@@ -13,7 +13,7 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "sink.h"
+#include "babeltrace-plugin/sink.h"
 #include "zipkin_rules.h"
 
 #include <babeltrace2/babeltrace.h>

@@ -13,9 +13,9 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "streams.h"
+#include "babeltrace-plugin/decode/streams.h"
 
-#include "../../tracepoints/events.h"
+#include "tracepoints/events.h"
 
 #include <inttypes.h>
 #include <babeltrace2/babeltrace.h>

@@ -4,11 +4,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "account/fleet_page.h"
-#include "account/host_board.h"
+#include "babeltrace-plugin/hosts/fleet_page.h"
+#include "babeltrace-plugin/hosts/host_board.h"
 #include "fuzz.h"
-#include "output/otlp_points.h"
-#include "work/fleet_deltas.h"
+#include "tools/points/otlp_points.h"
+#include "tools/merged/fleet_deltas.h"
 
 #define NOW (INT64_C(1790000000) * 1000000000)
 

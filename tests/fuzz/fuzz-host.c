@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include "core/host.h"
+#include "babeltrace-plugin/hosts/host.h"
 
 #include <inttypes.h>
 

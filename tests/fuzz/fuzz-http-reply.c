@@ -6,8 +6,8 @@
  */
 #include "fuzz.h"
 
-#include "output/http_reply.h"
-#include "output/retry.h"
+#include "babeltrace-plugin/deliver/http_reply.h"
+#include "babeltrace-plugin/deliver/retry.h"
 
 #include <string.h>
 

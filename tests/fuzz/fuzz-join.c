@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include "core/join.h"
+#include "babeltrace-plugin/stages/join.h"
 
 #include <inttypes.h>
 

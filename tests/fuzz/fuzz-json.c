@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* the file itself: for size_limit(), which a buffer that grows in powers of two would hide */
-#include "output/zipkin_json.c"
+#include "babeltrace-plugin/encode/zipkin_json.c"
 
 /* inputs are chosen by what they reach in the encoder, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

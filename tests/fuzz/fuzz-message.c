@@ -7,8 +7,8 @@
  */
 #include "fuzz.h"
 
-#include "hub/board.h"
-#include "exchange/message.h"
+#include "tools/hub/board.h"
+#include "tools/exchange/message.h"
 
 #include <string.h>
 

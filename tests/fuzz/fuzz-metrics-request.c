@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "account/metrics_request.h"
+#include "babeltrace-plugin/account/metrics_request.h"
 
 #include <string.h>
 

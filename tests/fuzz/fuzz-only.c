@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "only.h"
+#include "babeltrace-plugin/stages/only.h"
 
 #include <inttypes.h>
 #include <jansson.h>

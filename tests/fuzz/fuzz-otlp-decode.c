@@ -8,8 +8,8 @@
  */
 #include "fuzz.h"
 
-#include "output/otlp_decode.h"
-#include "output/protocol.h"
+#include "tools/otlp/otlp_decode.h"
+#include "babeltrace-plugin/encode/protocol.h"
 
 /* inputs are chosen by what they reach in the decoder, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

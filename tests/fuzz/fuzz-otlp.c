@@ -6,14 +6,14 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* the file itself: for size_limit(), which a buffer that grows in powers of two would hide */
-#include "output/otlp.c"
+#include "babeltrace-plugin/encode/otlp.c"
 
 /* inputs are chosen by what they reach in the encoder, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "fuzz.h"
 #include "fuzz_span.h"
-#include "output/body.h"
+#include "babeltrace-plugin/deliver/body.h"
 
 #define SPANS_MAX 6
 

@@ -13,9 +13,9 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "output/outbox.h"
+#include "babeltrace-plugin/deliver/outbox.h"
 
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -13,13 +13,13 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "core/assembler.h"
-#include "core/packed.h"
+#include "babeltrace-plugin/spans/assembler.h"
+#include "babeltrace-plugin/spans/packed.h"
 
 #define BLKIN_PORTABLE
-#include "../../libblkin/digits.h"
-#include "../../tracepoints/events.h"
-#include "../../tracepoints/step_id.h"
+#include "libblkin/digits.h"
+#include "tracepoints/events.h"
+#include "tracepoints/step_id.h"
 
 #define STEPS_MAX  64
 #define DEPTH_SURE 12 /* of what libblkin writes */

@@ -9,7 +9,7 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "record/pick.h"
+#include "tools/record/pick.h"
 
 static const uint64_t ids[] = {0x1122334455667788, 0x8877665544332211, 1, 0x0101010101010101,
                                0xff00000000000000};

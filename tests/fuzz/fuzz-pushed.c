@@ -5,11 +5,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "config/pushed.h"
+#include "tools/push/pushed.h"
 
 #include "fuzz.h"
+#include "tools/host/settings.h"
 
-#include "../../tools/config/config.c"
+#include "tools/config/config.c"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -88,6 +89,15 @@ static const struct pushed_text *best_of(const struct pushed_text known[OURS])
             return &known[i];
     }
     return NULL;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    keys_set_host_check(host_settings_check);
+    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,8 +10,8 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "core/hash.h"
-#include "output/spool_record.h"
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/deliver/spool_record.h"
 
 #include <string.h>
 #include <sys/mman.h>

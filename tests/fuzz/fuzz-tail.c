@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "analysis/tail.h"
+#include "babeltrace-plugin/model/tail.h"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

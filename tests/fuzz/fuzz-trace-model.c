@@ -7,8 +7,8 @@
  */
 #include "fuzz.h"
 
-#include "analysis/calls.h"
-#include "analysis/statistics.h"
+#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/model/statistics.h"
 #include "trace_reference.h"
 
 /* inputs are chosen by what they reach in the product, not in here */

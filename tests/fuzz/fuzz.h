@@ -6,7 +6,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
-#include "core/text.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <sanitizer/asan_interface.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #ifndef TESTS_FUZZ_SPAN_H
 #define TESTS_FUZZ_SPAN_H
 
-#include "core/span.h"
+#include "babeltrace-plugin/spans/span.h"
 
 #include "fuzz.h"
 

@@ -5,10 +5,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "host/keep.h"
-#include "monotonic.h"
-#include "service/control.h"
-#include "service/say.h"
+#include "tools/host/keep.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/control.h"
+#include "tools/base/say.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "analysis/host_view.h"
+#include "babeltrace-plugin/hosts/host_view.h"
 #include "check.h"
-#include "host/filter_rule.h"
-#include "output/otlp_names.h"
+#include "tools/host/filter_rule.h"
+#include "babeltrace-plugin/encode/otlp_names.h"
 
 #include <stdlib.h>
 

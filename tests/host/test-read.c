@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "host/lines.h"
-#include "host/sample.h"
+#include "tools/host/lines.h"
+#include "tools/host/sample.h"
 
 #include <errno.h>
 #include <fcntl.h>

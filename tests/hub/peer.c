@@ -17,8 +17,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "exchange/exchange.h"
-#include "service/say.h"
+#include "tools/exchange/exchange.h"
+#include "tools/base/say.h"
 
 #include <errno.h>
 #include <fcntl.h>

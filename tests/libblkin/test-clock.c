@@ -6,10 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../libblkin/clock.c"
+#include "libblkin/clock.c"
 
 #include "check.h"
-#include "process.h"
+#include "libblkin/process.h"
 
 #include <stdlib.h>
 

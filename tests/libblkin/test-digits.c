@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "digits.h"
+#include "libblkin/digits.h"
 
 #include "check.h"
 

@@ -6,7 +6,7 @@
  */
 #include <zipkin_c.h>
 
-#include "../../tracepoints/step_id.h"
+#include "tracepoints/step_id.h"
 #include "check.h"
 
 #include <pthread.h>

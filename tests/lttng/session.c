@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "lttng/session.h"
+#include "tools/lttng/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef TESTS_ASSEMBLER_LINES_H
 #define TESTS_ASSEMBLER_LINES_H
 
-#include "core/assembler.h"
+#include "babeltrace-plugin/spans/assembler.h"
 
 #include "check.h"
 

@@ -17,9 +17,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "core/hash.h"
-#include "monotonic.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/exporter.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

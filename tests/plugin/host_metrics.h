@@ -6,7 +6,7 @@
 #ifndef TESTS_HOST_METRICS_H
 #define TESTS_HOST_METRICS_H
 
-#include "core/host.h"
+#include "babeltrace-plugin/hosts/host.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #ifndef TESTS_JOIN_SPANS_H
 #define TESTS_JOIN_SPANS_H
 
-#include "core/join.h"
+#include "babeltrace-plugin/stages/join.h"
 
 #include <inttypes.h>
 #include <stdio.h>

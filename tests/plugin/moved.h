@@ -7,10 +7,10 @@
 #ifndef TESTS_PLUGIN_MOVED_H
 #define TESTS_PLUGIN_MOVED_H
 
-#include "buffer.h"
-#include "core/assembler_parts.h"
-#include "core/hold.h"
-#include "core/save.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/spans/assembler_parts.h"
+#include "babeltrace-plugin/spans/hold.h"
+#include "babeltrace-plugin/spans/save.h"
 
 #include "check.h"
 

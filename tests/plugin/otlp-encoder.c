@@ -18,8 +18,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "output/body.h"
-#include "output/protocol.h"
+#include "babeltrace-plugin/deliver/body.h"
+#include "babeltrace-plugin/encode/protocol.h"
 
 #include "check.h"
 

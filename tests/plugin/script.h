@@ -6,7 +6,7 @@
 #ifndef TESTS_PLUGIN_SCRIPT_H
 #define TESTS_PLUGIN_SCRIPT_H
 
-#include "core/text.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>

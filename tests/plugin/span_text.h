@@ -6,7 +6,7 @@
 #ifndef TESTS_PLUGIN_SPAN_TEXT_H
 #define TESTS_PLUGIN_SPAN_TEXT_H
 
-#include "core/assembler.h"
+#include "babeltrace-plugin/spans/assembler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

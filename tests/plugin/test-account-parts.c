@@ -4,15 +4,15 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "account/account.h"
-#include "account/metrics_address.h"
-#include "account/metrics_request.h"
-#include "account/prometheus.h"
-#include "output/http_url.h"
-#include "account/stats_file.h"
-#include "account/watch.h"
+#include "babeltrace-plugin/account/account.h"
+#include "babeltrace-plugin/account/metrics_address.h"
+#include "babeltrace-plugin/account/metrics_request.h"
+#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/account/stats_file.h"
+#include "babeltrace-plugin/account/watch.h"
 #include "check.h"
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

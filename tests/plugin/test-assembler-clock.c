@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "assembler_lines.h"
-#include "core/clock.h"
+#include "babeltrace-plugin/spans/clock.h"
 
 #define MS INT64_C(1000000)
 

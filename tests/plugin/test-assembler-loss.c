@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "assembler_lines.h"
-#include "core/loss.h"
+#include "babeltrace-plugin/spans/loss.h"
 
 /* LTTng says that events were lost at host between two seconds. */
 static void lose(struct assembler *assembler, const char *host, int64_t begin, int64_t end,

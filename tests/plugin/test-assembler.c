@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "assembler_lines.h"
-#include "core/open_spans.h"
+#include "babeltrace-plugin/spans/open_spans.h"
 
 #include <locale.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "buffer.h"
+#include "babeltrace-plugin/base/buffer.h"
 #include "check.h"
-#include "core/assembler_parts.h"
-#include "core/save.h"
+#include "babeltrace-plugin/spans/assembler_parts.h"
+#include "babeltrace-plugin/spans/save.h"
 #include "join_spans.h"
 #include "moved.h"
 

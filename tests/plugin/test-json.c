@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "output/json.h"
-#include "output/protocol.h"
+#include "babeltrace-plugin/encode/json.h"
+#include "babeltrace-plugin/encode/protocol.h"
 
 #include "check.h"
 #include "zipkin_rules.h"

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "analysis/calls.h"
-#include "analysis/names.h"
+#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/model/names.h"
 #include "check.h"
 #include "trace_reference.h"
 

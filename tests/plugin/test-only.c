@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "only.h"
+#include "babeltrace-plugin/stages/only.h"
 
 #include "check.h"
 

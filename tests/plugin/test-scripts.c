@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "core/assembler.h"
+#include "babeltrace-plugin/spans/assembler.h"
 
 #include "check.h"
 #include "moved.h"

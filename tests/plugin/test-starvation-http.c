@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "monotonic.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/exporter.h"
 
 #include "check.h"
 #include "starvation/starve.h"

@@ -5,9 +5,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "core/assembler.h"
-#include "output/exporter.h"
-#include "output/protobuf_read.h"
+#include "babeltrace-plugin/spans/assembler.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/encode/protobuf_read.h"
 
 #include "check.h"
 #include "starvation/starve.h"

@@ -27,7 +27,7 @@ def low(request):
 
 
 def one_of(request, number):
-    """As analysis/tail.c: by a hash of the trace id."""
+    """As model/tail.c: by a hash of the trace id."""
     x = low(request)
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
     x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK

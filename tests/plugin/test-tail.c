@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "analysis/open_traces.h"
-#include "analysis/tail.h"
+#include "babeltrace-plugin/model/open_traces.h"
+#include "babeltrace-plugin/model/tail.h"
 #include "check.h"
 
 #include <math.h>

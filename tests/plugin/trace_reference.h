@@ -6,7 +6,7 @@
 #ifndef TESTS_PLUGIN_TRACE_REFERENCE_H
 #define TESTS_PLUGIN_TRACE_REFERENCE_H
 
-#include "analysis/model.h"
+#include "babeltrace-plugin/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>

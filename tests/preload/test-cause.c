@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "preload/cause.h"
-#include "preload/interaction_parts.h"
+#include "libblkin/preload/cause.h"
+#include "libblkin/preload/interaction_parts.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>

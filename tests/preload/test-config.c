@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "preload/config.h"
+#include "libblkin/preload/config.h"
 
 #include <fcntl.h>
 #include <linux/securebits.h>

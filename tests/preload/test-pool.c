@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "preload/pool.h"
+#include "libblkin/preload/pool.h"
 
 #include <pthread.h>
 #include <sched.h>

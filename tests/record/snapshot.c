@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "record/alarm.h"
-#include "record/pick.h"
+#include "tools/record/alarm.h"
+#include "tools/record/pick.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "record/alarm.h"
+#include "tools/record/alarm.h"
 #include "ring.h"
 
 #define MS UINT64_C(1000000)

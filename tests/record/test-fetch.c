@@ -5,11 +5,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "lttng/session.h"
-#include "monotonic.h"
-#include "record/fetch.h"
+#include "tools/lttng/session.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/record/fetch.h"
 #include "ring.h"
-#include "service/folders.h"
+#include "tools/base/folders.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "record/ledger.h"
+#include "tools/record/ledger.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

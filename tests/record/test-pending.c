@@ -4,11 +4,11 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "record/fetched.h"
-#include "record/heard.h"
-#include "record/pending.h"
-#include "service/folders.h"
-#include "service/totals.h"
+#include "tools/record/fetched.h"
+#include "tools/record/heard.h"
+#include "tools/record/pending.h"
+#include "tools/base/folders.h"
+#include "tools/base/totals.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "record/pick.h"
+#include "tools/record/pick.h"
 #include "ring.h"
 
 #define S      UINT64_C(1000000000)

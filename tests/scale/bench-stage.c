@@ -13,8 +13,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "traces.h"
-#include "work/heap.h"
-#include "work/stage.h"
+#include "tools/work/heap.h"
+#include "tools/work/stage.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "service/graph.h"
+#include "tools/reader/graph.h"
 
 #include <stdio.h>
 #include <string.h>

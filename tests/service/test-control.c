@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "service/control.h"
+#include "tools/base/control.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "monotonic.h"
-#include "service/loop.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/loop.h"
 
 #include <errno.h>
 #include <poll.h>

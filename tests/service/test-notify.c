@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "service/notify.h"
+#include "tools/base/notify.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "config/keys.h"
-#include "config/pushed.h"
+#include "tools/config/keys.h"
+#include "tools/push/pushed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "service/reader_account.h"
+#include "tools/base/reader_account.h"
 
 static struct counts run(uint64_t accepted, uint64_t waiting)
 {

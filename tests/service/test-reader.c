@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "monotonic.h"
-#include "service/reader.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/reader/reader.h"
+#include "tools/base/say.h"
 
 #include <pthread.h>
 #include <signal.h>

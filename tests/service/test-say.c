@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: BSD-2-Clause
 #include "check.h"
-#include "service/say.h"
+#include "tools/base/say.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "live/sweep.h"
-#include "monotonic.h"
-#include "service/graph.h"
+#include "tools/live/sweep.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/reader/graph.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

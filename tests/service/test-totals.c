@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "service/reader_account.h"
-#include "service/totals.h"
+#include "tools/base/reader_account.h"
+#include "tools/base/totals.h"
 
 #include <stdlib.h>
 #include <unistd.h>

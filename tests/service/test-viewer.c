@@ -6,8 +6,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "live/metadata.h"
-#include "live/viewer.h"
+#include "tools/live/metadata.h"
+#include "tools/live/viewer.h"
 
 #include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>

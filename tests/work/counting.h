@@ -7,7 +7,7 @@
 #ifndef TESTS_WORK_COUNTING_H
 #define TESTS_WORK_COUNTING_H
 
-#include "work/deltas.h"
+#include "tools/merged/deltas.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifdef HAS_KAFKA
 
 #include "counting.h"
-#include "work/merged.h"
+#include "tools/merged/merged.h"
 
 #include <librdkafka/rdkafka.h>
 #include <time.h>

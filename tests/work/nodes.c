@@ -13,9 +13,9 @@
  */
 #ifdef HAS_KAFKA
 
-#include "host/sample.h"
-#include "monotonic.h"
-#include "output/points_sender.h"
+#include "tools/host/sample.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/points/points_sender.h"
 
 #include <inttypes.h>
 #include <stdio.h>

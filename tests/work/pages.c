@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "account/host_board.h"
-#include "host/sample.h"
+#include "babeltrace-plugin/hosts/host_board.h"
+#include "tools/host/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "work/root_state.h"
+#include "tools/work/root_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

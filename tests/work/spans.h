@@ -6,8 +6,8 @@
 #ifndef TESTS_WORK_SPANS_H
 #define TESTS_WORK_SPANS_H
 
-#include "buffer.h"
-#include "output/protobuf.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "account/fleet_page.h"
-#include "account/host_board.h"
+#include "babeltrace-plugin/hosts/fleet_page.h"
+#include "babeltrace-plugin/hosts/host_board.h"
 #include "check.h"
-#include "output/otlp_names.h"
-#include "output/otlp_points.h"
-#include "work/fleet_deltas.h"
-#include "work/merged.h"
+#include "babeltrace-plugin/encode/otlp_names.h"
+#include "tools/points/otlp_points.h"
+#include "tools/merged/fleet_deltas.h"
+#include "tools/merged/merged.h"
 
 #include <math.h>
 #include <stdlib.h>

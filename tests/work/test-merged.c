@@ -5,8 +5,8 @@
  */
 #include "check.h"
 #include "counting.h"
-#include "work/merged.h"
-#include "work/merged_page.h"
+#include "tools/merged/merged.h"
+#include "tools/merged/merged_page.h"
 
 #define SECOND  INT64_C(1000000000)
 #define NOW     (INT64_C(1790000000) * SECOND)

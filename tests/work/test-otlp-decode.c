@@ -4,10 +4,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "output/otlp_decode.h"
-#include "output/otlp_fields.h"
-#include "output/otlp_write.h"
-#include "output/protocol.h"
+#include "tools/otlp/otlp_decode.h"
+#include "babeltrace-plugin/encode/otlp_fields.h"
+#include "babeltrace-plugin/encode/otlp_write.h"
+#include "babeltrace-plugin/encode/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "spans.h"
-#include "work/partition.h"
+#include "tools/work/partition.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "file.h"
 #include "keys.h"
 
-#include "output/http_url.h"
-#include "output/protocol.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/encode/protocol.h"
 
 #include <assert.h>
 #include <ctype.h>

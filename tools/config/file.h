@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_CONFIG_FILE_H
 #define BLKIN_TOOLS_CONFIG_FILE_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,10 +5,9 @@
  */
 #include "keys.h"
 
-#include "host/settings.h"
-#include "output/http_url.h"
-#include "output/kafka_url.h"
-#include "output/protocol.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/encode/protocol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -374,6 +373,13 @@ static bool check_endpoint(const char *text, struct error *error)
     return true;
 }
 
+static keys_check_fn *check_of_host = NULL;
+
+void keys_set_host_check(keys_check_fn *check)
+{
+    check_of_host = check;
+}
+
 static bt_value *text_value(const struct param_rule *rule, const char *text, struct error *error)
 {
     if (*text == '\0' && rule->default_text && *rule->default_text &&
@@ -382,7 +388,7 @@ static bt_value *text_value(const struct param_rule *rule, const char *text, str
         return NULL;
     }
     if ((strcmp(rule->name, "endpoint") == 0 && !check_endpoint(text, error)) ||
-        !host_settings_check(rule->name, text, error))
+        (check_of_host && !check_of_host(rule->name, text, error)))
         return NULL;
     error_set(error, "out of memory");
     return bt_value_string_create_init(text);

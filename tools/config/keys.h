@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_KEYS_H
 #define BLKIN_TOOLS_KEYS_H
 
-#include "params.h"
+#include "babeltrace-plugin/params.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +46,13 @@ void key_expected(const struct param_rule *rule, char *text, size_t size);
 
 /* The default as it would be given; "" if there is none, or for one that depends on the machine. */
 void key_default(const struct param_rule *rule, char *text, size_t size);
+
+/* Whether a text is right as the value of a key; that of a key that the check does not know is.
+ * Returns false with error set. */
+typedef bool keys_check_fn(const char *key, const char *text, struct error *error);
+
+/* Once, before any value is made: who checks the values of section [host]. */
+void keys_set_host_check(keys_check_fn *check);
 
 /* A new value of the type that the rule wants. Returns NULL with error set. */
 bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error);

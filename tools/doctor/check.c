@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #ifndef BLKIN_TOOLS_CHECK_H
 #define BLKIN_TOOLS_CHECK_H
 
-#include "config/config.h"
+#include "tools/config/config.h"
 
 #include <jansson.h>
 #include <stdbool.h>

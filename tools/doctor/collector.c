@@ -5,11 +5,11 @@
  */
 #include "check.h"
 
-#include "monotonic.h"
-#include "output/exporter.h"
-#include "output/http_url.h"
-#include "output/kafka_url.h"
-#include "params.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/params.h"
 
 #include <dlfcn.h>
 #include <errno.h>

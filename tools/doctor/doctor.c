@@ -6,7 +6,7 @@
 #include "doctor.h"
 
 #include "check.h"
-#include "text.h"
+#include "tools/base/text.h"
 
 #include <jansson.h>
 #include <stdio.h>

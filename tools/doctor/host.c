@@ -5,10 +5,10 @@
  */
 #include "check.h"
 
+#include "babeltrace-plugin/params.h"
 #include "blkin_base.h"
-#include "config/keys.h"
-#include "params.h"
-#include "service/control.h"
+#include "tools/base/control.h"
+#include "tools/config/keys.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,9 +6,9 @@
  */
 #include "check.h"
 
-#include "host/wait.h"
 #include "process.h"
-#include "service/control.h"
+#include "tools/base/control.h"
+#include "tools/host/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
  */
 #include "check.h"
 
-#include "host/sample.h"
-#include "host/send.h"
-#include "host/settings.h"
+#include "tools/host/sample.h"
+#include "tools/host/send.h"
+#include "tools/host/settings.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,9 +6,9 @@
  */
 #include "check.h"
 
-#include "preload/config.h"
+#include "libblkin/preload/config.h"
 #include "process.h"
-#include "run/program.h"
+#include "tools/run/program.h"
 
 #include <errno.h>
 #include <string.h>

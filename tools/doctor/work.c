@@ -15,12 +15,12 @@ void check_work(const struct doctor *doctor)
 
 #else
 
-#include "monotonic.h"
-#include "output/kafka_conf.h"
-#include "output/otlp_decode.h"
-#include "output/otlp_points.h"
-#include "service/kafka_settings.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "tools/base/say.h"
+#include "tools/kafka/kafka_settings.h"
+#include "tools/points/otlp_points.h"
+#include "tools/otlp/otlp_decode.h"
 
 #include <inttypes.h>
 #include <stdio.h>

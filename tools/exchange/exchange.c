@@ -5,9 +5,9 @@
  */
 #include "exchange.h"
 
-#include "backend.h"
-#include "monotonic.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "exchange_parts.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

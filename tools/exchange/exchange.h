@@ -37,9 +37,9 @@
 #ifndef BLKIN_TOOLS_EXCHANGE_H
 #define BLKIN_TOOLS_EXCHANGE_H
 
-#include "config/config.h"
-#include "error.h"
-#include "service/loop.h"
+#include "babeltrace-plugin/base/error.h"
+#include "tools/base/loop.h"
+#include "tools/config/config.h"
 
 #include <jansson.h>
 

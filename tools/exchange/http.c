@@ -8,13 +8,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "buffer.h"
-#include "backend.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "exchange_parts.h"
 #include "queue.h"
-#include "monotonic.h"
-#include "output/http_url.h"
-#include "service/say.h"
 #include "token.h"
+#include "tools/base/say.h"
 
 #include <curl/curl.h>
 #include <errno.h>

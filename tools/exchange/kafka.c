@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "backend.h"
+#include "exchange_parts.h"
 
 #ifndef HAS_KAFKA
 
@@ -24,10 +24,10 @@ struct backend *exchange_kafka_open(struct exchange *exchange, const struct conf
 
 #else
 
-#include "monotonic.h"
-#include "output/kafka_conf.h"
-#include "service/kafka_log.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "tools/base/say.h"
+#include "tools/kafka/kafka_log.h"
 
 #include <errno.h>
 #include <inttypes.h>

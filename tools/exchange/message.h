@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_MESSAGE_H
 #define BLKIN_TOOLS_MESSAGE_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "seen.h"
 
 #include <jansson.h>

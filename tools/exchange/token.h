@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_TOKEN_H
 #define BLKIN_TOOLS_TOKEN_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  */
 #include "graph.h"
 
-#include "../text.h"
-#include "../trace/summary.h"
+#include "tools/base/text.h"
+#include "tools/trace/summary.h"
 
 #include <getopt.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_LANDSCAPE_H
 #define BLKIN_TOOLS_LANDSCAPE_H
 
-#include "analysis/statistics.h"
+#include "babeltrace-plugin/model/statistics.h"
 
 #include <stdbool.h>
 #include <stddef.h>

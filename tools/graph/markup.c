@@ -5,7 +5,7 @@
  */
 #include "markup.h"
 
-#include "../text.h"
+#include "tools/base/text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

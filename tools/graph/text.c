@@ -9,7 +9,7 @@
 #include "figures.h"
 #include "graph.h"
 
-#include "../text.h"
+#include "tools/base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

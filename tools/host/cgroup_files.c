@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "sample_parts.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "sample_parts.h"
 
 #include <dirent.h>
 #include <fnmatch.h>

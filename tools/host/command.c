@@ -5,12 +5,12 @@
  */
 #include "command.h"
 
-#include "config/config.h"
-#include "duration.h"
 #include "list.h"
 #include "print.h"
 #include "service.h"
 #include "settings.h"
+#include "tools/base/duration.h"
+#include "tools/config/config.h"
 
 #include <errno.h>
 #include <inttypes.h>

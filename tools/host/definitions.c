@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "sample.h"
+#include "definitions.h"
 
 #include <string.h>
 
@@ -171,11 +171,4 @@ enum host_kind host_kind_find(const char *name)
         if (strcmp(name, definitions[kind].name) == 0)
             return (enum host_kind)kind;
     return HOST_KINDS;
-}
-
-void host_config_default(struct host_config *config)
-{
-    memset(config, 0, sizeof(*config));
-    for (int kind = 0; kind < HOST_KINDS; kind++)
-        config->wanted[kind].period_ms = definitions[kind].period_ms;
 }

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "sample_parts.h"
 
 #define SECTOR_BYTES 512
 #define NOTHING_DONE " 0 0 0 0 0 0 0 0 0 0 0"

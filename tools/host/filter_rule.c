@@ -5,7 +5,7 @@
  */
 #include "filter_rule.h"
 
-#include "duration.h"
+#include "tools/base/duration.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *   disk.busy > 95% for 1s keep 10s      then the recorder keeps its last seconds; holds nothing
  * back
  *
- * Before a rule's verb is a group, or a view of one (analysis/host_view.h), and in parentheses the
+ * Before a rule's verb is a group, or a view of one (hosts/host_view.h), and in parentheses the
  * instances, as of glob(7); without, all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -15,8 +15,8 @@
 #ifndef BLKIN_TOOLS_HOST_FILTER_RULE_H
 #define BLKIN_TOOLS_HOST_FILTER_RULE_H
 
-#include "analysis/host_view.h"
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/hosts/host_view.h"
 #include "sample.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  */
 #include "keep.h"
 
-#include "monotonic.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
 
 #include <errno.h>
 #include <inttypes.h>

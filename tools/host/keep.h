@@ -10,7 +10,7 @@
 #ifndef BLKIN_TOOLS_HOST_KEEP_H
 #define BLKIN_TOOLS_HOST_KEEP_H
 
-#include "service/loop.h"
+#include "tools/base/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,9 +3,9 @@
  */
 #include "list.h"
 
-#include "../text.h"
+#include "babeltrace-plugin/encode/otlp_names.h"
 #include "observe.h"
-#include "output/otlp_names.h"
+#include "tools/base/text.h"
 
 #include <inttypes.h>
 #include <jansson.h>

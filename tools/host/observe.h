@@ -6,8 +6,8 @@
 #ifndef BLKIN_TOOLS_HOST_OBSERVE_H
 #define BLKIN_TOOLS_HOST_OBSERVE_H
 
-#include "analysis/host_view.h"
-#include "output/utf8.h"
+#include "babeltrace-plugin/base/utf8.h"
+#include "babeltrace-plugin/hosts/host_view.h"
 #include "sample.h"
 
 /* of an instance, when it is valid UTF-8: a byte that is none becomes U+FFFD */

@@ -6,7 +6,8 @@
 #ifndef BLKIN_TOOLS_HOST_PATTERNS_H
 #define BLKIN_TOOLS_HOST_PATTERNS_H
 
-#include "sample.h"
+#include "babeltrace-plugin/base/error.h"
+#include "definitions.h"
 
 #define PATTERNS_MAX 64
 

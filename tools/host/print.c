@@ -3,7 +3,7 @@
  */
 #include "print.h"
 
-#include "../text.h"
+#include "tools/base/text.h"
 
 #include <jansson.h>
 #include <stdio.h>

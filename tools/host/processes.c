@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "sample_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "sample.h"
 
-#include "parts.h"
+#include "sample_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -455,4 +455,11 @@ uint64_t host_next(const struct host *host)
 struct host_counts host_counts(const struct host *host)
 {
     return host->counts;
+}
+
+void host_config_default(struct host_config *config)
+{
+    memset(config, 0, sizeof(*config));
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        config->wanted[kind].period_ms = host_definition(kind)->period_ms;
 }

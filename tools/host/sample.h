@@ -15,52 +15,18 @@
 #ifndef BLKIN_TOOLS_HOST_SAMPLE_H
 #define BLKIN_TOOLS_HOST_SAMPLE_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
+#include "definitions.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum host_kind {
-    HOST_CPU,
-    HOST_MEMORY,
-    HOST_PRESSURE,
-    HOST_RUN_QUEUE,
-    HOST_DISK,
-    HOST_NETWORK,
-    HOST_TCP,
-    HOST_PROCESS,
-    HOST_CGROUP,
-    HOST_KINDS
-};
-
-#define HOST_METRICS_MAX 32   /* of a group; all values are in arrays of so many */
-#define HOST_SLOTS       1024 /* instances of all groups at a time; more are counted */
-#define HOST_NAME_BYTES  192  /* of an instance, with its \0 */
+#define HOST_SLOTS      1024 /* instances of all groups at a time; more are counted */
+#define HOST_NAME_BYTES 192  /* of an instance, with its \0 */
 
 #define HOST_PERIOD_MIN_MS 100
 #define HOST_PERIOD_MAX_MS 300000
-
-struct host_metric {
-    const char *name;   /* the key; what it is called as OTLP: output/otlp_names.h */
-    const char *unit;   /* by UCUM: "ns", "By", "{operation}" */
-    bool is_counter;    /* only grows; else a gauge */
-    const char *source; /* where it is from, for --list and the pages */
-};
-
-/* What there is of a kind, in the order of the values: always the same. */
-struct host_definition {
-    const char *name; /* "disk": the group of blkin:metric, and the key of the configuration */
-    const char *what; /* in a line */
-    bool has_instances;
-    uint32_t period_ms; /* unless configured */
-    const struct host_metric *metrics;
-    size_t count;
-};
-
-const struct host_definition *host_definition(enum host_kind kind);
-/* HOST_KINDS: there is none of this name. */
-enum host_kind host_kind_find(const char *name);
 
 struct host_wanted {
     uint32_t period_ms; /* 0: not sampled */

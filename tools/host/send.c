@@ -5,11 +5,11 @@
  */
 #include "send.h"
 
-#include "account/host_board.h"
-#include "monotonic.h"
-#include "output/points_sender.h"
-#include "service/metrics.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/hosts/host_board.h"
+#include "tools/base/metrics.h"
+#include "tools/base/say.h"
+#include "tools/points/points_sender.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -7,9 +7,9 @@
 #ifndef BLKIN_TOOLS_HOST_SEND_H
 #define BLKIN_TOOLS_HOST_SEND_H
 
-#include "config/config.h"
 #include "sample.h"
-#include "service/loop.h"
+#include "tools/base/loop.h"
+#include "tools/config/config.h"
 
 #include <jansson.h>
 

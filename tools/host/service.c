@@ -5,20 +5,23 @@
  */
 #include "service.h"
 
-#include "../../libblkin/metric.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "filter.h"
 #include "keep.h"
-#include "monotonic.h"
+#include "libblkin/metric.h"
 #include "recording.h"
 #include "sample.h"
 #include "send.h"
-#include "service/config_topic.h"
-#include "service/control.h"
-#include "service/notify.h"
-#include "service/reload.h"
-#include "service/say.h"
-#include "service/watchdog.h"
 #include "settings.h"
+#include "tools/base/control.h"
+#include "tools/base/notify.h"
+#include "tools/base/say.h"
+#include "tools/base/watchdog.h"
+#include "tools/config/keys.h"
+#include "tools/config/reload.h"
+#include "tools/push/config_topic.h"
+#include "tools/reader/host_child.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -428,4 +431,22 @@ int host_serve(struct config *config)
     }
     free(service);
     return status;
+}
+
+static int serve_as_child(const struct config *service)
+{
+    struct config *config = config_read_for(service, "host");
+    struct error late;
+
+    if (!config)
+        return 2;
+    if (!host_wait_is_short_enough(service, config, &late))
+        say(BT_LOGGING_LEVEL_WARNING, "%s", late.text);
+    return host_serve(config);
+}
+
+void host_register(void)
+{
+    keys_set_host_check(host_settings_check);
+    host_child_set_run(serve_as_child);
 }

@@ -9,9 +9,12 @@
 #ifndef BLKIN_TOOLS_HOST_SERVICE_H
 #define BLKIN_TOOLS_HOST_SERVICE_H
 
-#include "config/config.h"
+#include "tools/config/config.h"
 
 /* Until SIGTERM or SIGINT. config: of section "host"; it is freed. Returns the exit status. */
 int host_serve(struct config *config);
+
+/* Once, at the program's start: who checks section [host], and how a service starts its sampler. */
+void host_register(void);
 
 #endif

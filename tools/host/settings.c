@@ -5,8 +5,8 @@
  */
 #include "settings.h"
 
-#include "duration.h"
 #include "filter_rule.h"
+#include "tools/base/duration.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #ifndef BLKIN_TOOLS_HOST_SETTINGS_H
 #define BLKIN_TOOLS_HOST_SETTINGS_H
 
-#include "config/config.h"
 #include "sample.h"
+#include "tools/config/config.h"
 
 /* Is it right as the text of this key? That of any other section is. Returns false with error set.
  */

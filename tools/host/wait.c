@@ -5,8 +5,8 @@
  */
 #include "wait.h"
 
-#include "core/host.h"
-#include "params.h"
+#include "babeltrace-plugin/hosts/host.h"
+#include "babeltrace-plugin/params.h"
 #include "settings.h"
 
 #include <inttypes.h>

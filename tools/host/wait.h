@@ -7,8 +7,8 @@
 #ifndef BLKIN_TOOLS_HOST_WAIT_H
 #define BLKIN_TOOLS_HOST_WAIT_H
 
-#include "config/config.h"
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
+#include "tools/config/config.h"
 
 /*
  * Is the first of a service (its configuration) as long as the second is at most, with this

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "sample_parts.h"
 
 #define CPU_TIMES   (CPU_STEAL + 1)
 #define VMSTAT_MORE 32 /* bytes that what is needed of the file may grow by until the next time */

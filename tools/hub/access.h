@@ -7,9 +7,9 @@
 #ifndef BLKIN_TOOLS_HUB_ACCESS_H
 #define BLKIN_TOOLS_HUB_ACCESS_H
 
-#include "config/config.h"
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "tokens.h"
+#include "tools/config/config.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "server_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

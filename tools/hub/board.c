@@ -5,7 +5,7 @@
  */
 #include "board.h"
 
-#include "service/say.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

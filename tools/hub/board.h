@@ -9,10 +9,10 @@
 #ifndef BLKIN_TOOLS_BOARD_H
 #define BLKIN_TOOLS_BOARD_H
 
-#include "account/printer.h"
-#include "exchange/cap.h"
-#include "exchange/message.h"
-#include "exchange/seen.h"
+#include "babeltrace-plugin/base/printer.h"
+#include "tools/exchange/cap.h"
+#include "tools/exchange/message.h"
+#include "tools/exchange/seen.h"
 
 #include <jansson.h>
 #include <stdbool.h>

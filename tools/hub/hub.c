@@ -6,17 +6,17 @@
 #include "hub.h"
 
 #include "access.h"
-#include "account/metrics_address.h"
+#include "babeltrace-plugin/account/metrics_address.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "board.h"
-#include "config/config.h"
-#include "monotonic.h"
 #include "page.h"
 #include "server.h"
-#include "service/control.h"
-#include "service/notify.h"
-#include "service/reload.h"
-#include "service/say.h"
-#include "service/watchdog.h"
+#include "tools/base/control.h"
+#include "tools/base/notify.h"
+#include "tools/base/say.h"
+#include "tools/base/watchdog.h"
+#include "tools/config/config.h"
+#include "tools/config/reload.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

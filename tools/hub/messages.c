@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "server_parts.h"
 
-#include "account/printer.h"
-#include "monotonic.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/printer.h"
+#include "tools/base/say.h"
 
 #include <errno.h>
 #include <inttypes.h>

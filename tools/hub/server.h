@@ -14,9 +14,9 @@
 #define BLKIN_TOOLS_HUB_SERVER_H
 
 #include "access.h"
+#include "babeltrace-plugin/base/error.h"
 #include "board.h"
-#include "error.h"
-#include "service/loop.h"
+#include "tools/base/loop.h"
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  */
 #include "tokens.h"
 
-#include "exchange/message.h"
-#include "exchange/token.h"
+#include "tools/exchange/message.h"
+#include "tools/exchange/token.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>

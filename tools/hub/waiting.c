@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "server_parts.h"
 
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <poll.h>
 #include <stdlib.h>

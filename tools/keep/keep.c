@@ -5,12 +5,12 @@
  */
 #include "keep.h"
 
-#include "config/config.h"
-#include "duration.h"
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "pasted.h"
 #include "report.h"
-#include "service/control.h"
+#include "tools/base/control.h"
+#include "tools/base/duration.h"
+#include "tools/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

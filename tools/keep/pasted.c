@@ -5,7 +5,7 @@
  */
 #include "pasted.h"
 
-#include "trace/load.h"
+#include "tools/trace/load.h"
 
 #include <string.h>
 

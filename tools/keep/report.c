@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "text.h"
+#include "tools/base/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

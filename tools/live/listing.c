@@ -5,10 +5,11 @@
  */
 #include "listing.h"
 
-#include "service/graph.h"
+#include "tools/reader/graph.h"
 
 #include <babeltrace2/babeltrace.h>
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *text_of(const bt_value *map, const char *key)

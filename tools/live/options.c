@@ -5,10 +5,10 @@
  */
 #include "options.h"
 
-#include "config/keys.h"
-#include "params.h"
-#include "service/folders.h"
-#include "service/say.h"
+#include "babeltrace-plugin/params.h"
+#include "tools/base/folders.h"
+#include "tools/base/say.h"
+#include "tools/config/keys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

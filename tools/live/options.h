@@ -6,9 +6,9 @@
 #ifndef BLKIN_LIVE_OPTIONS_H
 #define BLKIN_LIVE_OPTIONS_H
 
-#include "config/config.h"
 #include "readers.h"
 #include "relay.h"
+#include "tools/config/config.h"
 #include "tracing.h"
 
 /* All return false with error set. */

@@ -5,10 +5,10 @@
  */
 #include "readers.h"
 
-#include "monotonic.h"
-#include "service/graph.h"
-#include "service/privileges.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/privileges.h"
+#include "tools/base/say.h"
+#include "tools/reader/graph.h"
 #include "viewer.h"
 
 #include <errno.h>

@@ -7,11 +7,11 @@
 #ifndef BLKIN_LIVE_READERS_H
 #define BLKIN_LIVE_READERS_H
 
-#include "account/watch.h"
+#include "babeltrace-plugin/account/watch.h"
 #include "relay.h"
-#include "service/loop.h"
-#include "service/output_lines.h"
-#include "service/reader_account.h"
+#include "tools/base/loop.h"
+#include "tools/base/output_lines.h"
+#include "tools/base/reader_account.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <jansson.h>

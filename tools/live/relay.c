@@ -5,10 +5,9 @@
  */
 #include "relay.h"
 
-#include "listing.h"
-#include "monotonic.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "sweep.h"
+#include "tools/base/say.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,9 +6,10 @@
 #ifndef BLKIN_LIVE_RELAY_H
 #define BLKIN_LIVE_RELAY_H
 
-#include "error.h"
-#include "service/loop.h"
-#include "service/output_lines.h"
+#include "babeltrace-plugin/base/error.h"
+#include "listing.h"
+#include "tools/base/loop.h"
+#include "tools/base/output_lines.h"
 
 #include <jansson.h>
 #include <time.h>
@@ -18,19 +19,6 @@ struct relay_options {
     char host[256]; /* ours: what it listens at; of an IPv6 address without brackets */
     int control_port, data_port, live_port;
     char output[4096]; /* ours: its folder */
-};
-
-#define LISTED_MAX 96 /* sessions that are looked at */
-
-struct listed_session {
-    char host[256], name[256];
-    int64_t viewers, streams;
-};
-
-struct listing {
-    int count;
-    bool has_more;
-    struct listed_session sessions[LISTED_MAX];
 };
 
 /* It has come up, gone down, or told which sessions it has. */

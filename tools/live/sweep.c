@@ -6,7 +6,6 @@
 #include "sweep.h"
 
 #include "listing.h"
-#include "relay.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #ifndef BLKIN_LIVE_SWEEP_H
 #define BLKIN_LIVE_SWEEP_H
 
-#include "service/loop.h"
+#include "tools/base/loop.h"
 
 struct kept {
     size_t count;

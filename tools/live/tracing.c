@@ -5,9 +5,9 @@
  */
 #include "tracing.h"
 
-#include "monotonic.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "sweep.h"
+#include "tools/base/say.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #ifndef BLKIN_LIVE_TRACING_H
 #define BLKIN_LIVE_TRACING_H
 
-#include "lttng/session.h"
-#include "service/loop.h"
+#include "tools/base/loop.h"
+#include "tools/lttng/session.h"
 
 #include <jansson.h>
 #include <time.h>

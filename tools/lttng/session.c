@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "lttng/session.h"
+#include "session.h"
 
 #include <errno.h>
 #include <ftw.h>

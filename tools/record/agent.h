@@ -6,17 +6,17 @@
 #ifndef BLKIN_TOOLS_AGENT_H
 #define BLKIN_TOOLS_AGENT_H
 
-#include "exchange/exchange.h"
 #include "fetch.h"
 #include "fetched.h"
 #include "heard.h"
-#include "host/child.h"
 #include "incomplete.h"
 #include "kept.h"
 #include "ledger.h"
 #include "pending.h"
-#include "service/watchdog.h"
 #include "sessions.h"
+#include "tools/base/watchdog.h"
+#include "tools/exchange/exchange.h"
+#include "tools/reader/host_child.h"
 #include "totals.h"
 #include "watcher.h"
 

@@ -5,9 +5,9 @@
  */
 #include "agent.h"
 
-#include "monotonic.h"
-#include "service/saver.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,12 +5,12 @@
  */
 #include "fetch.h"
 
-#include "lttng/session.h"
-#include "monotonic.h"
-#include "service/folders.h"
-#include "service/privileges.h"
-#include "service/say.h"
-#include "service/totals.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/folders.h"
+#include "tools/base/privileges.h"
+#include "tools/base/say.h"
+#include "tools/base/totals.h"
+#include "tools/lttng/session.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #ifndef BLKIN_TOOLS_FETCH_H
 #define BLKIN_TOOLS_FETCH_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "fetched.h"
 #include "pick.h"
 #include "request.h"

@@ -5,7 +5,7 @@
  */
 #include "fetched.h"
 
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef BLKIN_TOOLS_FETCHED_H
 #define BLKIN_TOOLS_FETCHED_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "trace_id.h"
 
 #include <jansson.h>

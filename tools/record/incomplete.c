@@ -5,12 +5,12 @@
  */
 #include "incomplete.h"
 
-#include "core/endpoint.h"
-#include "core/span.h"
-#include "output/exporter.h"
-#include "params.h"
-#include "service/privileges.h"
-#include "service/say.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/params.h"
+#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/spans/span.h"
+#include "tools/base/privileges.h"
+#include "tools/base/say.h"
 
 #include <errno.h>
 #include <signal.h>

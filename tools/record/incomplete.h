@@ -7,10 +7,10 @@
 #ifndef BLKIN_TOOLS_INCOMPLETE_H
 #define BLKIN_TOOLS_INCOMPLETE_H
 
-#include "config/config.h"
 #include "ledger.h"
-#include "service/loop.h"
-#include "service/output_lines.h"
+#include "tools/base/loop.h"
+#include "tools/base/output_lines.h"
+#include "tools/config/config.h"
 
 struct incomplete_span;
 

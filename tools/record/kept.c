@@ -5,13 +5,13 @@
  */
 #include "kept.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "fetch.h"
-#include "monotonic.h"
-#include "service/reader_account.h"
-#include "service/folders.h"
-#include "service/saver.h"
-#include "service/say.h"
 #include "service_traces.h"
+#include "tools/base/folders.h"
+#include "tools/base/reader_account.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -12,9 +12,9 @@
 #ifndef BLKIN_TOOLS_KEPT_H
 #define BLKIN_TOOLS_KEPT_H
 
-#include "config/config.h"
 #include "request.h"
-#include "service/reader.h"
+#include "tools/config/config.h"
+#include "tools/reader/reader.h"
 #include "totals.h"
 
 struct kept_folder {

@@ -5,8 +5,8 @@
  */
 #include "ledger.h"
 
-#include "account/printer.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/printer.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #ifndef BLKIN_TOOLS_PACKETS_H
 #define BLKIN_TOOLS_PACKETS_H
 
-#include "error.h"
-#include "read_at.h"
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/base/read_at.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -6,17 +6,17 @@
 #include "record.h"
 
 #include "agent.h"
-#include "monotonic.h"
-#include "service/control.h"
-#include "service/folders.h"
-#include "service/graph.h"
-#include "service/metrics.h"
-#include "service/notify.h"
-#include "service/privileges.h"
-#include "service/reload.h"
-#include "service/saver.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "status.h"
+#include "tools/base/control.h"
+#include "tools/base/folders.h"
+#include "tools/base/metrics.h"
+#include "tools/base/notify.h"
+#include "tools/base/privileges.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
+#include "tools/config/reload.h"
+#include "tools/reader/graph.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  */
 #include "service_traces.h"
 
-#include "service/totals.h"
+#include "tools/base/totals.h"
 
 #include <errno.h>
 #include <jansson.h>

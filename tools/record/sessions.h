@@ -9,8 +9,8 @@
 #ifndef BLKIN_TOOLS_SESSIONS_H
 #define BLKIN_TOOLS_SESSIONS_H
 
-#include "lttng/session.h"
-#include "service/loop.h"
+#include "tools/base/loop.h"
+#include "tools/lttng/session.h"
 
 enum recording {
     RECORDS,

@@ -5,12 +5,12 @@
  */
 #include "status.h"
 
-#include "account/prometheus.h"
-#include "output/http_url.h"
-#include "service/metrics.h"
-#include "service/reader_account.h"
-#include "service/saver.h"
-#include "service/say.h"
+#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "tools/base/metrics.h"
+#include "tools/base/reader_account.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>

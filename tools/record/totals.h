@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_RECORD_TOTALS_H
 #define BLKIN_TOOLS_RECORD_TOTALS_H
 
-#include "service/totals.h"
+#include "tools/base/totals.h"
 
 struct record_totals {
     struct totals readers;

@@ -5,7 +5,7 @@
  */
 #include "trace_id.h"
 
-#include "core/hex.h"
+#include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #define BLKIN_TOOLS_WATCHER_H
 
 #include "heard.h"
-#include "service/loop.h"
+#include "tools/base/loop.h"
 
 struct watcher_poll {
     bool is_well;    /* else: problem */

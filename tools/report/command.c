@@ -7,7 +7,7 @@
 
 #include "page.h"
 
-#include "../output.h"
+#include "tools/base/output.h"
 
 #include <getopt.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "parts.h"
 
-#include "graph/figures.h"
-#include "graph/markup.h"
+#include "tools/graph/figures.h"
+#include "tools/graph/markup.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
  */
 #include "page.h"
 
-#include "../text.h"
-#include "graph/figures.h"
-#include "graph/markup.h"
 #include "parts.h"
+#include "tools/base/text.h"
+#include "tools/graph/figures.h"
+#include "tools/graph/markup.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_REPORT_PAGE_H
 #define BLKIN_TOOLS_REPORT_PAGE_H
 
-#include "trace/summary.h"
+#include "tools/trace/summary.h"
 
 #include <stdbool.h>
 #include <stdio.h>

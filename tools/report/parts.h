@@ -6,8 +6,8 @@
 #ifndef BLKIN_TOOLS_REPORT_PARTS_H
 #define BLKIN_TOOLS_REPORT_PARTS_H
 
-#include "analysis/model.h"
-#include "graph/graph.h"
+#include "babeltrace-plugin/model/model.h"
+#include "tools/graph/graph.h"
 
 #include <jansson.h>
 #include <stdio.h>

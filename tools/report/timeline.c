@@ -9,10 +9,10 @@
  */
 #include "parts.h"
 
-#include "../text.h"
-#include "graph/figures.h"
-#include "graph/markup.h"
-#include "trace/traces.h"
+#include "tools/base/text.h"
+#include "tools/graph/figures.h"
+#include "tools/graph/markup.h"
+#include "tools/trace/traces.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  */
 #include "parts.h"
 
-#include "graph/figures.h"
-#include "trace/thread_time.h"
-#include "trace/traces.h"
+#include "tools/graph/figures.h"
+#include "tools/trace/thread_time.h"
+#include "tools/trace/traces.h"
 
 enum usage_columns usage_columns_of(const struct trace_model *model, const bool *is_shown)
 {

@@ -6,7 +6,7 @@
 #include "burial.h"
 
 #include "bury.h"
-#include "service/say.h"
+#include "tools/base/say.h"
 
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
 #ifndef BLKIN_TOOLS_ROTATE_BURIAL_H
 #define BLKIN_TOOLS_ROTATE_BURIAL_H
 
-#include "service/loop.h"
 #include "store.h"
+#include "tools/base/loop.h"
 
 struct burial {
     struct loop *loop;

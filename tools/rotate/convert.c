@@ -5,7 +5,7 @@
  */
 #include "convert.h"
 
-#include "service/say.h"
+#include "tools/base/say.h"
 
 #include <endian.h>
 #include <errno.h>

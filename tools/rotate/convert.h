@@ -9,12 +9,12 @@
 #ifndef BLKIN_TOOLS_ROTATE_CONVERT_H
 #define BLKIN_TOOLS_ROTATE_CONVERT_H
 
-#include "config/config.h"
 #include "damage.h"
-#include "service/loop.h"
-#include "service/reader.h"
-#include "service/reader_account.h"
 #include "store.h"
+#include "tools/base/loop.h"
+#include "tools/base/reader_account.h"
+#include "tools/config/config.h"
+#include "tools/reader/reader.h"
 #include "totals.h"
 
 struct converter {

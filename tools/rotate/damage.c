@@ -5,7 +5,7 @@
  */
 #include "damage.h"
 
-#include "service/graph.h"
+#include "tools/reader/graph.h"
 
 #include <dirent.h>
 #include <errno.h>

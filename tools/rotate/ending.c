@@ -5,8 +5,8 @@
  */
 #include "ending.h"
 
-#include "lttng/session.h"
-#include "service/say.h"
+#include "tools/base/say.h"
+#include "tools/lttng/session.h"
 
 #define LIMIT_MS 60000
 

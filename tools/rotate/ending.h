@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_ROTATE_ENDING_H
 #define BLKIN_TOOLS_ROTATE_ENDING_H
 
-#include "service/loop.h"
+#include "tools/base/loop.h"
 
 struct ending {
     struct loop *loop;

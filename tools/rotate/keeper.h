@@ -7,9 +7,9 @@
 #ifndef BLKIN_TOOLS_ROTATE_KEEPER_H
 #define BLKIN_TOOLS_ROTATE_KEEPER_H
 
-#include "lttng/session.h"
-#include "service/loop.h"
 #include "store.h"
+#include "tools/base/loop.h"
+#include "tools/lttng/session.h"
 
 enum keeping {
     KEEP_RECORDS, /* a session does */

@@ -5,17 +5,17 @@
  */
 #include "rotate.h"
 
-#include "host/child.h"
-#include "monotonic.h"
-#include "service/control.h"
-#include "service/metrics.h"
-#include "service/notify.h"
-#include "service/privileges.h"
-#include "service/reload.h"
-#include "service/say.h"
-#include "service/watchdog.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "status.h"
 #include "steps.h"
+#include "tools/base/control.h"
+#include "tools/base/metrics.h"
+#include "tools/base/notify.h"
+#include "tools/base/privileges.h"
+#include "tools/base/say.h"
+#include "tools/base/watchdog.h"
+#include "tools/config/reload.h"
+#include "tools/reader/host_child.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #ifndef BLKIN_TOOLS_ROTATE_STATUS_H
 #define BLKIN_TOOLS_ROTATE_STATUS_H
 
-#include "host/child.h"
 #include "keeper.h"
+#include "tools/reader/host_child.h"
 #include "totals.h"
 
 struct rotate_status {

@@ -5,9 +5,9 @@
  */
 #include "steps.h"
 
-#include "monotonic.h"
-#include "service/notify.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/notify.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 #ifndef BLKIN_TOOLS_ROTATE_STORE_H
 #define BLKIN_TOOLS_ROTATE_STORE_H
 
-#include "service/folders.h"
+#include "tools/base/folders.h"
 
 #define PLACE_MAX 64
 #define CHUNK_MAX 192

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_RUN_PROGRAM_H
 #define BLKIN_TOOLS_RUN_PROGRAM_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <limits.h>
 #include <stdbool.h>

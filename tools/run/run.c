@@ -5,8 +5,8 @@
  */
 #include "run.h"
 
-#include "error.h"
-#include "preload/config.h"
+#include "babeltrace-plugin/base/error.h"
+#include "libblkin/preload/config.h"
 #include "program.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "draw.h"
 
-#include "../text.h"
+#include "tools/base/text.h"
 #include "usage.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #define DEPTH_MAX     12 /* levels that are indented */
 #define NOTE_ROOM_MIN 20
 
-#define HOST_TAG "blkin.host" /* as the sink has it: core/host_tags.h */
+#define HOST_TAG "blkin.host" /* as the sink has it: hosts/host_tags.h */
 
 struct chart {
     const struct trace *trace;

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_DRAW_H
 #define BLKIN_TOOLS_DRAW_H
 
-#include "../trace/traces.h"
+#include "tools/trace/traces.h"
 
 /* To the standard output, in lines of at most `width` columns; the model is that of the trace. */
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,

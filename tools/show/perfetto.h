@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_PERFETTO_H
 #define BLKIN_TOOLS_PERFETTO_H
 
-#include "../trace/traces.h"
+#include "tools/trace/traces.h"
 
 /*
  * To the standard output, in the Trace Event Format (JSON), of which Perfetto asks that what shares

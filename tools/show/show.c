@@ -7,7 +7,7 @@
 
 #include "draw.h"
 #include "perfetto.h"
-#include "../text.h"
+#include "tools/base/text.h"
 
 #include <getopt.h>
 #include <stdio.h>

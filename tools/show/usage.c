@@ -5,7 +5,7 @@
  */
 #include "usage.h"
 
-#include "../text.h"
+#include "tools/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

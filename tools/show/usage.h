@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_SHOW_USAGE_H
 #define BLKIN_TOOLS_SHOW_USAGE_H
 
-#include "../trace/thread_time.h"
+#include "tools/trace/thread_time.h"
 
 #define USAGE_COLUMNS 21
 

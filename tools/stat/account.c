@@ -5,7 +5,7 @@
  */
 #include "account.h"
 
-#include "service/reader_account.h"
+#include "tools/base/reader_account.h"
 
 #include <string.h>
 

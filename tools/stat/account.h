@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_STAT_ACCOUNT_H
 #define BLKIN_TOOLS_STAT_ACCOUNT_H
 
-#include "account/counters.h"
+#include "babeltrace-plugin/account/counters.h"
 
 #include <jansson.h>
 

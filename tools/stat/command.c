@@ -5,10 +5,10 @@
  */
 #include "command.h"
 
-#include "../config/config.h"
-#include "../trace/summary.h"
 #include "options.h"
 #include "report.h"
+#include "tools/config/config.h"
+#include "tools/trace/summary.h"
 #include "watch.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "options.h"
 
-#include "../text.h"
+#include "tools/base/text.h"
 
 #include <getopt.h>
 #include <stdio.h>

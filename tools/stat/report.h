@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_STAT_REPORT_H
 #define BLKIN_TOOLS_STAT_REPORT_H
 
-#include "analysis/statistics.h"
+#include "babeltrace-plugin/model/statistics.h"
 #include "options.h"
 
 #include <jansson.h>

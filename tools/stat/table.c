@@ -5,8 +5,8 @@
  */
 #include "report.h"
 
-#include "../text.h"
 #include "account.h"
+#include "tools/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

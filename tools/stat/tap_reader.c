@@ -5,8 +5,8 @@
  */
 #include "tap_reader.h"
 
-#include "buffer.h"
-#include "output/unix_socket.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_STAT_TAP_READER_H
 #define BLKIN_TOOLS_STAT_TAP_READER_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -8,12 +8,12 @@
  */
 #include "watch.h"
 
-#include "../trace/traces.h"
-#include "analysis/open_traces.h"
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/model/open_traces.h"
 #include "report.h"
-#include "service/control.h"
 #include "tap_reader.h"
+#include "tools/base/control.h"
+#include "tools/trace/traces.h"
 
 #include <errno.h>
 #include <poll.h>

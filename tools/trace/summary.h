@@ -7,9 +7,9 @@
 #ifndef BLKIN_TOOLS_SUMMARY_H
 #define BLKIN_TOOLS_SUMMARY_H
 
-#include "analysis/statistics.h"
+#include "babeltrace-plugin/model/statistics.h"
+#include "tools/merged/merged.h"
 #include "traces.h"
-#include "work/merged.h"
 
 struct summary {
     struct names *names;

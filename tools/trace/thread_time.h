@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_THREAD_TIME_H
 #define BLKIN_TOOLS_THREAD_TIME_H
 
-#include "analysis/model.h"
+#include "babeltrace-plugin/model/model.h"
 #include "load.h"
 
 #include <stdbool.h>

@@ -6,8 +6,8 @@
 #ifndef BLKIN_TOOLS_TRACES_H
 #define BLKIN_TOOLS_TRACES_H
 
-#include "analysis/model.h"
-#include "analysis/names.h"
+#include "babeltrace-plugin/model/model.h"
+#include "babeltrace-plugin/model/names.h"
 #include "load.h"
 
 /* Times in ns. */

@@ -5,12 +5,12 @@
  */
 #include "advise.h"
 
-#include "config/config.h"
-#include "merged.h"
 #include "root.h"
 #include "rule.h"
-#include "service/control.h"
-#include "trace/read.h"
+#include "tools/base/control.h"
+#include "tools/config/config.h"
+#include "tools/merged/merged.h"
+#include "tools/trace/read.h"
 
 #include <math.h>
 #include <stdio.h>

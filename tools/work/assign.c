@@ -8,7 +8,7 @@
 
 #ifdef HAS_KAFKA
 
-#include "service/say.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 
 #ifdef HAS_KAFKA
 
-#include "output/otlp_points.h"
-#include "service/say.h"
+#include "tools/base/say.h"
+#include "tools/points/otlp_points.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  */
 #include "keeper.h"
 
-#include "buffer.h"
-#include "output/kafka_partition.h"
-#include "output/protobuf.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/deliver/kafka_partition.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 #include <stdlib.h>
 

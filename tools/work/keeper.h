@@ -7,8 +7,8 @@
 #ifndef BLKIN_TOOLS_WORK_KEEPER_H
 #define BLKIN_TOOLS_WORK_KEEPER_H
 
-#include "error.h"
-#include "output/exporter.h"
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/deliver/exporter.h"
 #include "partition.h"
 
 #define KEPT_MESSAGE_MAX 900000U

@@ -5,7 +5,7 @@
  */
 #include "partition.h"
 
-#include "core/hash.h"
+#include "babeltrace-plugin/base/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,11 +15,11 @@
 #ifndef BLKIN_TOOLS_WORK_PARTITION_H
 #define BLKIN_TOOLS_WORK_PARTITION_H
 
-#include "analysis/model.h"
-#include "analysis/names.h"
-#include "core/text.h"
-#include "counts.h"
-#include "output/otlp_decode.h"
+#include "babeltrace-plugin/base/text.h"
+#include "babeltrace-plugin/model/model.h"
+#include "babeltrace-plugin/model/names.h"
+#include "tools/merged/counts.h"
+#include "tools/otlp/otlp_decode.h"
 
 #include <stdbool.h>
 #include <stdint.h>

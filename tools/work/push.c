@@ -8,13 +8,13 @@
  */
 #include "push.h"
 
-#include "account/printer.h"
-#include "fleet_deltas.h"
-#include "monotonic.h"
-#include "output/http_url.h"
-#include "output/protocol.h"
-#include "params.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/params.h"
+#include "tools/base/say.h"
+#include "tools/merged/fleet_deltas.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #ifndef BLKIN_TOOLS_WORK_PUSH_H
 #define BLKIN_TOOLS_WORK_PUSH_H
 
-#include "config/config.h"
-#include "merged.h"
-#include "service/job.h"
+#include "job.h"
+#include "tools/config/config.h"
+#include "tools/merged/merged.h"
 
 struct push_result {
     uint64_t requests;

@@ -7,8 +7,8 @@
 
 #ifdef HAS_KAFKA
 
-#include "monotonic.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,20 +9,20 @@
  */
 #include "root.h"
 
-#include "config/config.h"
-#include "merged.h"
-#include "merged_page.h"
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "job.h"
 #include "push.h"
 #include "root_state.h"
-#include "service/control.h"
-#include "service/folders.h"
-#include "service/job.h"
-#include "service/metrics.h"
-#include "service/notify.h"
-#include "service/say.h"
-#include "service/show_json.h"
-#include "service/topic.h"
+#include "tools/base/show_json.h"
+#include "tools/base/control.h"
+#include "tools/base/folders.h"
+#include "tools/base/metrics.h"
+#include "tools/base/notify.h"
+#include "tools/base/say.h"
+#include "tools/config/config.h"
+#include "tools/kafka/topic.h"
+#include "tools/merged/merged.h"
+#include "tools/merged/merged_page.h"
 
 #include <errno.h>
 #include <math.h>

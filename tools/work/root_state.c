@@ -5,8 +5,8 @@
  */
 #include "root_state.h"
 
-#include "account/printer.h"
-#include "service/folders.h"
+#include "babeltrace-plugin/base/printer.h"
+#include "tools/base/folders.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
 #ifndef BLKIN_TOOLS_WORK_ROOT_STATE_H
 #define BLKIN_TOOLS_WORK_ROOT_STATE_H
 
-#include "merged.h"
-#include "service/topic.h"
+#include "tools/kafka/topic.h"
+#include "tools/merged/merged.h"
 
 enum root_state { STATE_READ, STATE_NONE, STATE_DAMAGED, STATE_OF_ANOTHER, STATE_NO_MEMORY };
 

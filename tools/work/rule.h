@@ -17,7 +17,7 @@
 #ifndef BLKIN_TOOLS_WORK_RULE_H
 #define BLKIN_TOOLS_WORK_RULE_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  */
 #include "stage.h"
 
-#include "output/resource.h"
+#include "babeltrace-plugin/encode/resource.h"
 
 #include <fnmatch.h>
 

@@ -7,8 +7,8 @@
 #ifndef BLKIN_TOOLS_WORK_STAGE_H
 #define BLKIN_TOOLS_WORK_STAGE_H
 
-#include "analysis/statistics.h"
-#include "analysis/tail.h"
+#include "babeltrace-plugin/model/statistics.h"
+#include "babeltrace-plugin/model/tail.h"
 #include "keeper.h"
 #include "partition.h"
 

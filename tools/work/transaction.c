@@ -8,10 +8,10 @@
 
 #ifdef HAS_KAFKA
 
-#include "fleet_deltas.h"
-#include "monotonic.h"
-#include "service/kafka_log.h"
-#include "service/say.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
+#include "tools/kafka/kafka_log.h"
+#include "tools/merged/fleet_deltas.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,12 +22,12 @@ int worker_command(int argc, char *argv[])
 
 #else
 
-#include "account/metrics_server.h"
+#include "babeltrace-plugin/account/metrics_server.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "heap.h"
-#include "monotonic.h"
-#include "service/notify.h"
-#include "service/kafka_log.h"
-#include "service/say.h"
+#include "tools/base/notify.h"
+#include "tools/base/say.h"
+#include "tools/kafka/kafka_log.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -12,12 +12,12 @@ int worker_command(int argc, char *argv[]);
 
 #ifdef HAS_KAFKA
 
-#include "analysis/fleet.h"
-#include "config/config.h"
-#include "deltas.h"
-#include "output/kafka_conf.h"
-#include "params.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "babeltrace-plugin/hosts/fleet.h"
+#include "babeltrace-plugin/params.h"
 #include "stage.h"
+#include "tools/config/config.h"
+#include "tools/merged/deltas.h"
 
 #include <librdkafka/rdkafka.h>
 #include <signal.h>

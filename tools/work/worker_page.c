@@ -7,8 +7,8 @@
 
 #ifdef HAS_KAFKA
 
-#include "account/counters.h"
-#include "account/printer.h"
+#include "babeltrace-plugin/account/counters.h"
+#include "babeltrace-plugin/base/printer.h"
 
 #include <inttypes.h>
 

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #define LTTNG_UST_COMPAT_API_VERSION 1
-#include "blkin_events.h"
+#include "tracepoints/blkin_events.h"
 
 /* clang-format off */
 static const struct packed_field span_fields[] = {

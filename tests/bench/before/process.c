@@ -7,10 +7,10 @@
 
 #include "events.h"
 #include "blkin.h"
-#include "put.h"
-#include "sampling.h"
+#include "libblkin/put.h"
+#include "libblkin/sampling.h"
 #include "span.h"
-#include "thread.h"
+#include "libblkin/thread.h"
 
 #include <errno.h>
 #include <pthread.h>

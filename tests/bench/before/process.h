@@ -7,8 +7,8 @@
 #ifndef BLKIN_PROCESS_H
 #define BLKIN_PROCESS_H
 
-#include "clock.h"
-#include "loader.h"
+#include "libblkin/clock.h"
+#include "libblkin/loader.h"
 
 /* A service as the events show it: its name and ip, each with its NUL. */
 struct blkin_service {

@@ -9,8 +9,8 @@
  */
 #include "span.h"
 
-#include "sampling.h"
-#include "thread.h"
+#include "libblkin/sampling.h"
+#include "libblkin/thread.h"
 
 static const int not_known_yet = 1;
 

@@ -9,7 +9,7 @@
 #include "events.h"
 #include "blkin.h"
 #include "process.h"
-#include "put.h"
+#include "libblkin/put.h"
 
 /* blkin_span.state_; 0 is "not recorded". */
 enum {

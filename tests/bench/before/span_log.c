@@ -7,7 +7,7 @@
 #include "span.h"
 
 #include "digits.h"
-#include "sampling.h"
+#include "libblkin/sampling.h"
 
 #include <errno.h>
 #include <stdio.h>

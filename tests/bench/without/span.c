@@ -4,4 +4,4 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #define BLKIN_WITHOUT_USAGE
-#include "../../../libblkin/span.c"
+#include "libblkin/span.c"

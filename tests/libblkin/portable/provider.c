@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../tracepoints/events.h"
-#include "../../../tracepoints/provider.h"
+#include "tracepoints/events.h"
+#include "tracepoints/provider.h"
 
 #include <stdio.h>
 #include <stdlib.h>

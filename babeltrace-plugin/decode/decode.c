@@ -1,0 +1,618 @@
+/*
+ * Decoding by cached field index.
+ *
+ * A stream's table of event classes grows with those that it has events of: with what was read, not
+ * with what the metadata claims.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "decode.h"
+
+#include "babeltrace-plugin/spans/packed.h"
+
+#include <stdlib.h>
+
+#define FIRST_SLOTS 16 /* a power of two */
+
+enum field_type { FIELD_TEXT, FIELD_INTEGER };
+
+/* A field of an event kind, and where in struct event it goes. */
+struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset;
+};
+
+#define TEXT(name, member)                               \
+    {                                                    \
+        name, FIELD_TEXT, offsetof(struct event, member) \
+    }
+#define INTEGER(name, member)                               \
+    {                                                       \
+        name, FIELD_INTEGER, offsetof(struct event, member) \
+    }
+
+#define COMMON_FIELDS                                                                       \
+    TEXT("trace_name", span_name), TEXT("service_name", service), INTEGER("port_no", port), \
+        TEXT("ip", ip), INTEGER("trace_id", trace_id), INTEGER("span_id", span_id),         \
+        INTEGER("parent_span_id", parent_id)
+
+#define THREAD INTEGER("thread", thread), INTEGER("sequence", sequence)
+
+/* The fields of the format before: what is in the packed text now, and has no field of its own. */
+#define SPAN_IDS                                                            \
+    INTEGER("trace_id_high", trace_id_high), INTEGER("trace_id", trace_id), \
+        INTEGER("span_id", span_id), INTEGER("parent_id", parent_id)
+
+#define DETAIL_FIELDS \
+    INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("monotonic", age_ns), THREAD
+
+/* Until it is taken apart, the packed text is where its log will be. */
+#define PACKED TEXT("packed", log)
+
+#define ANNOTATION(severity)                                             \
+    {"blkin:annotation_" severity,                                       \
+     EVENT_ANNOTATION,                                                   \
+     LAYOUT_PACKED,                                                      \
+     3,                                                                  \
+     {INTEGER("trace_id", trace_id), PACKED, TEXT("text", value)}},      \
+    {                                                                    \
+        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PLAIN, 6, \
+        {                                                                \
+            DETAIL_FIELDS, TEXT("text", value)                           \
+        }                                                                \
+    }
+
+#define FIELDS_MAX 16
+
+/* The moment it tells of: as the clock shows it, and in older traces, so long before the event. */
+static const struct field moment_field = INTEGER("monotonic", age_ns);
+static const struct field age_field = INTEGER("age", age_ns);
+
+/* What may be of blkin_span_end_at(); more is nonsense. */
+#define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
+
+enum layout_form { LAYOUT_PLAIN, LAYOUT_PACKED };
+
+/* Of those of one name the first is taken whose fields are all there. */
+struct layout {
+    const char *event_name;
+    enum event_kind kind;
+    enum layout_form form;
+    unsigned field_count;
+    struct field fields[FIELDS_MAX];
+};
+
+static const struct layout layouts[] = {
+    {"zipkin:timestamp", EVENT_TIMESTAMP, LAYOUT_PLAIN, 8, {COMMON_FIELDS, TEXT("event", value)}},
+    {"zipkin:keyval_string",
+     EVENT_KEYVAL_TEXT,
+     LAYOUT_PLAIN,
+     9,
+     {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+    {"zipkin:keyval_integer",
+     EVENT_KEYVAL_INTEGER,
+     LAYOUT_PLAIN,
+     9,
+     {COMMON_FIELDS, TEXT("key", key), INTEGER("val", integer)}},
+    {"blkin:span",
+     EVENT_SPAN,
+     LAYOUT_PACKED,
+     7,
+     {INTEGER("trace_id", trace_id), INTEGER("parent_id", parent_id),
+      INTEGER("duration", duration_ns), INTEGER("flags", flags), TEXT("name", span_name), PACKED,
+      TEXT("service", service)}},
+    {"blkin:begin",
+     EVENT_BEGIN,
+     LAYOUT_PACKED,
+     6,
+     {INTEGER("trace_id", trace_id), INTEGER("parent_id", parent_id), INTEGER("flags", flags),
+      TEXT("name", span_name), PACKED, TEXT("service", service)}},
+    ANNOTATION("emerg"),
+    ANNOTATION("alert"),
+    ANNOTATION("crit"),
+    ANNOTATION("err"),
+    ANNOTATION("warning"),
+    ANNOTATION("notice"),
+    ANNOTATION("info"),
+    ANNOTATION("debug"),
+    {"blkin:tag", EVENT_TAG, LAYOUT_PACKED, 2, {INTEGER("trace_id", trace_id), PACKED}},
+    {"blkin:end", EVENT_END, LAYOUT_PACKED, 2, {INTEGER("trace_id", trace_id), PACKED}},
+    {"blkin:process",
+     EVENT_PROCESS,
+     LAYOUT_PLAIN,
+     4,
+     {INTEGER("realtime", realtime), INTEGER("pid", origin.pid), THREAD}},
+    {"blkin:metric",
+     EVENT_METRIC,
+     LAYOUT_PLAIN,
+     8,
+     {INTEGER("monotonic", age_ns), THREAD, INTEGER("period_ms", period_ms), TEXT("group", group),
+      TEXT("instance", instance), TEXT("names", names), TEXT("values", values)}},
+    /* the format before: to be read for ever */
+    {"blkin:span",
+     EVENT_SPAN,
+     LAYOUT_PLAIN,
+     16,
+     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("monotonic", age_ns), THREAD,
+      INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
+      INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
+      TEXT("ip", ip)}},
+    {"blkin:begin",
+     EVENT_BEGIN,
+     LAYOUT_PLAIN,
+     13,
+     {SPAN_IDS, INTEGER("monotonic", age_ns), THREAD, INTEGER("port", port),
+      INTEGER("kind", span_kind), INTEGER("flags", flags), TEXT("name", span_name),
+      TEXT("service", service), TEXT("ip", ip)}},
+    {"blkin:tag", EVENT_TAG, LAYOUT_PLAIN, 6, {DETAIL_FIELDS, TEXT("log", log)}},
+    {"blkin:end", EVENT_END, LAYOUT_PLAIN, 5, {DETAIL_FIELDS}},
+    /* the oldest library, before there were two kinds */
+    {"zipkin:keyval",
+     EVENT_KEYVAL_TEXT,
+     LAYOUT_PLAIN,
+     9,
+     {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+};
+
+/* From a member of the payload to one of struct event. */
+struct move {
+    uint16_t index;
+    uint16_t offset;
+};
+
+/* Fields of one type. */
+struct moves {
+    unsigned count;
+    struct move moves[FIELDS_MAX];
+};
+
+/* An event class as its stream describes it. */
+struct plan {
+    enum decoded result; /* DECODED: what follows holds */
+    enum event_kind kind;
+    bool is_packed;
+    unsigned moment_bits; /* of the clock, that age_ns is read as; 0: it is an age */
+    struct text severity; /* of EVENT_ANNOTATION; empty for info */
+    int trace_id;         /* its index: looked at before all else; -1: there is none */
+    bool is_id_signed;
+    struct moves texts;
+    struct moves signed_integers;
+    struct moves unsigned_integers;
+};
+
+/* Those that nothing more is to be known of. */
+static struct plan foreign = {.result = DECODED_FOREIGN};
+static struct plan alarm_plan = {.result = DECODED_ALARM};
+static struct plan unreadable = {.result = DECODED_UNREADABLE};
+
+struct slot {
+    const bt_event_class *class; /* NULL: free. Lives as long as the stream */
+    struct plan *plan;
+};
+
+struct stream_decoder {
+    struct slot *slots;
+    size_t mask; /* the number of slots, a power of two, less 1; at least half of them are free */
+    size_t used;
+    uint64_t classes_seen; /* of the stream class, none of them ours */
+    bool has_ours;
+    bool has_clock;       /* without one, an event is at no time */
+    bool is_monotonic;    /* it is LTTng's own: CLOCK_MONOTONIC in ns */
+    struct origin origin; /* host, as long as the stream's trace, and clock */
+    int process_index;    /* in the common context; -1: not there */
+    int pid_index;
+    int tid_index;
+};
+
+static bool is_readable(const bt_field_class *class, enum field_type type)
+{
+    const bt_field_class_type class_type = bt_field_class_get_type(class);
+
+    if (type == FIELD_TEXT)
+        return class_type == BT_FIELD_CLASS_TYPE_STRING;
+    return bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+}
+
+static int context_index(const bt_field_class *context, const char *name, enum field_type type)
+{
+    const uint64_t count = context ? bt_field_class_structure_get_member_count(context) : 0;
+
+    for (uint64_t i = 0; i < count && i < INT16_MAX; i++) {
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(context, i);
+
+        if (strcmp(bt_field_class_structure_member_get_name(member), name) == 0)
+            return is_readable(bt_field_class_structure_member_borrow_field_class_const(member),
+                               type)
+                       ? (int)i
+                       : -1;
+    }
+    return -1;
+}
+
+/* In ns; two clocks whose offsets differ by a multiple of 2^64 ns are none we meet. */
+static int64_t clock_of(const bt_clock_class *clock)
+{
+    int64_t seconds;
+    uint64_t cycles;
+
+    if (!clock)
+        return 0;
+    bt_clock_class_get_offset(clock, &seconds, &cycles);
+    return (int64_t)((uint64_t)seconds * 1000000000 + cycles);
+}
+
+static bool is_monotonic(const bt_clock_class *clock)
+{
+    const char *name = clock ? bt_clock_class_get_name(clock) : NULL;
+
+    return name && strcmp(name, "monotonic") == 0 &&
+           bt_clock_class_get_frequency(clock) == UINT64_C(1000000000);
+}
+
+static struct text host_of(const bt_stream *stream)
+{
+    const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
+        bt_stream_borrow_trace_const(stream), "hostname");
+
+    return text_of(host && bt_value_is_string(host) ? bt_value_string_get(host) : NULL);
+}
+
+struct stream_decoder *stream_decoder_new(const bt_stream *stream)
+{
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+    const bt_field_class *context =
+        bt_stream_class_borrow_event_common_context_field_class_const(class);
+    const bt_clock_class *clock;
+    struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
+
+    if (!decoder)
+        return NULL;
+    decoder->mask = FIRST_SLOTS - 1;
+    decoder->slots = calloc(FIRST_SLOTS, sizeof(*decoder->slots));
+    if (!decoder->slots) {
+        free(decoder);
+        return NULL;
+    }
+    clock = bt_stream_class_borrow_default_clock_class_const(class);
+    decoder->has_clock = clock != NULL;
+    decoder->is_monotonic = is_monotonic(clock);
+    decoder->origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
+    decoder->process_index = context_index(context, "procname", FIELD_TEXT);
+    decoder->pid_index = context_index(context, "vpid", FIELD_INTEGER);
+    decoder->tid_index = context_index(context, "vtid", FIELD_INTEGER);
+    return decoder;
+}
+
+void stream_decoder_free(struct stream_decoder *decoder)
+{
+    if (!decoder)
+        return;
+    for (size_t i = 0; i <= decoder->mask; i++) {
+        if (decoder->slots[i].plan && decoder->slots[i].plan->result == DECODED)
+            free(decoder->slots[i].plan);
+    }
+    free(decoder->slots);
+    free(decoder);
+}
+
+struct origin stream_decoder_origin(const struct stream_decoder *decoder)
+{
+    return decoder->origin;
+}
+
+static const struct layout *const layouts_end = layouts + sizeof(layouts) / sizeof(layouts[0]);
+
+/* The first one of this name, from here on; layouts_end: none. */
+static const struct layout *find_layout(const struct layout *layout, const char *event_name)
+{
+    while (layout < layouts_end && !(event_name && strcmp(event_name, layout->event_name) == 0))
+        layout++;
+    return layout;
+}
+
+/* The moves to which a field of this class belongs; NULL: the event's member has another type. */
+static struct moves *moves_for(struct plan *plan, enum field_type type, const bt_field_class *class)
+{
+    const bt_field_class_type class_type = bt_field_class_get_type(class);
+
+    if (type == FIELD_TEXT)
+        return class_type == BT_FIELD_CLASS_TYPE_STRING ? &plan->texts : NULL;
+    if (bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
+        return &plan->signed_integers;
+    if (bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+        return &plan->unsigned_integers;
+    return NULL;
+}
+
+static bool plan_field(struct plan *plan, const struct field *field, const bt_field_class *payload)
+{
+    const uint64_t count = bt_field_class_structure_get_member_count(payload);
+
+    for (uint64_t index = 0; index < count && index <= UINT16_MAX; index++) {
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(payload, index);
+        struct moves *moves;
+
+        if (strcmp(bt_field_class_structure_member_get_name(member), field->name) != 0)
+            continue;
+        moves = moves_for(plan, field->type,
+                          bt_field_class_structure_member_borrow_field_class_const(member));
+        if (!moves)
+            return false;
+        moves->moves[moves->count++] = (struct move){(uint16_t)index, (uint16_t)field->offset};
+        if (field->offset == offsetof(struct event, trace_id)) {
+            plan->trace_id = (int)index;
+            plan->is_id_signed = moves == &plan->signed_integers;
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool plan_moment(struct plan *plan, const bt_field_class *payload)
+{
+    plan->moment_bits = plan_field(plan, &moment_field, payload) ? 64 : 0;
+    return plan->moment_bits || plan_field(plan, &age_field, payload);
+}
+
+static struct text severity_of(const char *event_name)
+{
+    const struct text name = text_of(event_name + strlen("blkin:annotation_"));
+
+    return text_is(name, "info") ? (struct text){"", 0} : name;
+}
+
+static bool plan_layout(struct plan *plan, const struct layout *layout,
+                        const bt_field_class *payload)
+{
+    *plan = (struct plan){
+        .result = DECODED,
+        .kind = layout->kind,
+        .is_packed = layout->form == LAYOUT_PACKED,
+        .moment_bits = layout->form == LAYOUT_PACKED ? PACKED_MOMENT_BITS : 0,
+        .trace_id = -1,
+    };
+    if (layout->kind == EVENT_ANNOTATION)
+        plan->severity = severity_of(layout->event_name);
+    for (unsigned i = 0; i < layout->field_count; i++) {
+        const struct field *field = &layout->fields[i];
+
+        if (!(field->offset == moment_field.offset ? plan_moment(plan, payload)
+                                                   : plan_field(plan, field, payload)))
+            return false;
+    }
+    return true;
+}
+
+/* Returns NULL when out of memory. */
+static struct plan *make_plan(const bt_event_class *class)
+{
+    const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
+    const char *name = bt_event_class_get_name(class);
+    const struct layout *layout = find_layout(layouts, name);
+    struct plan *plan;
+
+    if (name && strcmp(name, "blkin:slow") == 0)
+        return &alarm_plan;
+    if (layout == layouts_end)
+        return &foreign;
+    if (!payload)
+        return &unreadable;
+    plan = malloc(sizeof(*plan));
+    if (!plan)
+        return NULL;
+    for (; layout < layouts_end; layout = find_layout(layout + 1, name)) {
+        if (plan_layout(plan, layout, payload))
+            return plan;
+    }
+    free(plan);
+    return &unreadable;
+}
+
+/* Where the class is, or would be. */
+static struct slot *find_slot(const struct stream_decoder *decoder, const bt_event_class *class)
+{
+    size_t i = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+    for (;; i++) {
+        struct slot *slot = &decoder->slots[i & decoder->mask];
+
+        if (slot->class == class || !slot->class)
+            return slot;
+    }
+}
+
+static bool make_room(struct stream_decoder *decoder)
+{
+    struct slot *const old = decoder->slots;
+    const size_t old_mask = decoder->mask;
+
+    if (2 * (decoder->used + 1) <= old_mask + 1)
+        return true;
+    decoder->slots = calloc(2 * (old_mask + 1), sizeof(*old));
+    if (!decoder->slots) {
+        decoder->slots = old;
+        return false;
+    }
+    decoder->mask = 2 * (old_mask + 1) - 1;
+    for (size_t i = 0; i <= old_mask; i++) {
+        if (old[i].class)
+            *find_slot(decoder, old[i].class) = old[i];
+    }
+    free(old);
+    return true;
+}
+
+/* Returns NULL when out of memory. */
+__attribute__((noinline)) static const struct plan *add_plan(struct stream_decoder *decoder,
+                                                             const bt_event_class *class)
+{
+    struct plan *plan = make_room(decoder) ? make_plan(class) : NULL;
+
+    if (plan) {
+        *find_slot(decoder, class) = (struct slot){class, plan};
+        decoder->used++;
+    }
+    return plan;
+}
+
+static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event_class *class)
+{
+    const struct slot *slot = find_slot(decoder, class);
+
+    return slot->class ? slot->plan : add_plan(decoder, class);
+}
+
+bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream)
+{
+    const bt_stream_class *class = bt_stream_borrow_class_const(stream);
+    const uint64_t count = bt_stream_class_get_event_class_count(class);
+
+    for (; !decoder->has_ours && decoder->classes_seen < count; decoder->classes_seen++)
+        decoder->has_ours =
+            find_layout(layouts,
+                        bt_event_class_get_name(bt_stream_class_borrow_event_class_by_index_const(
+                            class, decoder->classes_seen))) != layouts_end;
+    return decoder->has_ours;
+}
+
+static struct text read_text(const bt_field *field)
+{
+    return (struct text){bt_field_string_get_value(field), bt_field_string_get_length(field)};
+}
+
+static const bt_field *member(const bt_field *structure, uint64_t index)
+{
+    return bt_field_structure_borrow_member_field_by_index_const(structure, index);
+}
+
+static void read_payload(struct event *event, const struct plan *plan, const bt_field *payload)
+{
+    char *const base = (char *)event;
+
+    for (unsigned i = 0; i < plan->texts.count; i++) {
+        const struct move move = plan->texts.moves[i];
+
+        *(struct text *)(base + move.offset) = read_text(member(payload, move.index));
+    }
+    for (unsigned i = 0; i < plan->unsigned_integers.count; i++) {
+        const struct move move = plan->unsigned_integers.moves[i];
+
+        *(uint64_t *)(base + move.offset) =
+            bt_field_integer_unsigned_get_value(member(payload, move.index));
+    }
+    for (unsigned i = 0; i < plan->signed_integers.count; i++) {
+        const struct move move = plan->signed_integers.moves[i];
+
+        *(int64_t *)(base + move.offset) =
+            bt_field_integer_signed_get_value(member(payload, move.index));
+    }
+}
+
+/* A metric's texts, of which none is recorded as empty. */
+static void hide_dash(struct text *text)
+{
+    if (text_is(*text, "-"))
+        text->length = 0;
+}
+
+/* What is about no trace is wanted. Most events are of others: of them nothing else is read. */
+static bool may_be_wanted(const struct only *only, const struct plan *plan, const bt_field *payload,
+                          int64_t time_ns)
+{
+    const bt_field *field;
+
+    if (!only || plan->trace_id < 0)
+        return true;
+    field = member(payload, (uint64_t)plan->trace_id);
+    return only_wants(only, 0,
+                      plan->is_id_signed ? (uint64_t)bt_field_integer_signed_get_value(field)
+                                         : bt_field_integer_unsigned_get_value(field),
+                      time_ns);
+}
+
+static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
+                        struct origin *origin)
+{
+    const bt_field *context;
+
+    *origin = decoder->origin;
+    if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
+        return;
+    context = bt_event_borrow_common_context_field_const(bt_event);
+    if (decoder->process_index >= 0)
+        origin->process = read_text(member(context, (uint64_t)decoder->process_index));
+    if (decoder->pid_index >= 0)
+        origin->pid =
+            bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->pid_index));
+    if (decoder->tid_index >= 0)
+        origin->tid =
+            bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->tid_index));
+}
+
+bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
+{
+    if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
+        BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+        return true;
+    bt_current_thread_clear_error(); /* which the next call of babeltrace2 would abort at */
+    return false;
+}
+
+/*
+ * Of the moment there are so many bits, and it is the one that is nearest. Without LTTng's own
+ * clock, or where it makes no sense: it is the event's own time.
+ */
+static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
+                      int64_t moment_ns, unsigned bits)
+{
+    const uint64_t difference = bt_clock_snapshot_get_value(now) - (uint64_t)moment_ns;
+    const int64_t age_ns = (int64_t)(difference << (64 - bits)) >> (64 - bits);
+
+    return decoder->is_monotonic && age_ns >= -EVENT_AHEAD_NS && age_ns <= OLDEST_NS ? age_ns : 0;
+}
+
+enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
+                                   const struct only *only, struct event *event)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
+    const bt_clock_snapshot *now;
+    const bt_field *payload;
+
+    if (!plan)
+        return DECODED_NO_MEMORY;
+    if (plan->result != DECODED)
+        return plan->result;
+    if (!decoder->has_clock)
+        return DECODED_UNREADABLE;
+    now = bt_message_event_borrow_default_clock_snapshot_const(message);
+    if (!time_of_snapshot(now, &event->time_ns))
+        return DECODED_UNREADABLE;
+    payload = bt_event_borrow_payload_field_const(bt_event);
+    if (!may_be_wanted(only, plan, payload, event->time_ns))
+        return DECODED_UNWANTED;
+    event->kind = plan->kind;
+    event->trace_id_high = 0; /* the original's events have none */
+    event->key = plan->severity;
+    read_origin(decoder, bt_event, &event->origin);
+    read_payload(event, plan, payload);
+    if (plan->kind == EVENT_METRIC) {
+        hide_dash(&event->instance);
+        hide_dash(&event->names);
+    }
+    if (plan->is_packed) {
+        event->span_kind = event->flags >> 8;
+        event->flags &= 0xff;
+        if (!packed_read(event, event->log))
+            return DECODED_UNREADABLE;
+    }
+    if (plan->moment_bits)
+        event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);
+    if (only && plan->trace_id >= 0 &&
+        !only_wants(only, event->trace_id_high, event->trace_id, event->time_ns))
+        return DECODED_UNWANTED; /* by the upper half */
+    return DECODED;
+}

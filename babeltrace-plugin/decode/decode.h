@@ -1,0 +1,48 @@
+/*
+ * From a babeltrace event to the decoded event of the core.
+ *
+ * What an event class means, and where its fields are, is worked out once per stream and class;
+ * after that a field costs an index. Field types come from the trace's metadata and are checked.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_DECODE_H
+#define BLKIN_DECODE_H
+
+#include "babeltrace-plugin/spans/event.h"
+#include "babeltrace-plugin/stages/only.h"
+
+#include <babeltrace2/babeltrace.h>
+
+enum decoded {
+    DECODED,
+    DECODED_FOREIGN,    /* not an event of ours */
+    DECODED_ALARM,      /* blkin:slow: ours, and about no span */
+    DECODED_UNWANTED,   /* of a trace, or a time, that only does not name */
+    DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
+    DECODED_NO_MEMORY,
+};
+
+struct stream_decoder;
+
+/* For one stream, from its beginning to its end. Returns NULL when out of memory. */
+struct stream_decoder *stream_decoder_new(const bt_stream *stream);
+void stream_decoder_free(struct stream_decoder *decoder);
+
+/* False: the clock's value is no time since the epoch in ns. */
+bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns);
+
+/* Where the stream's events come from, as far as the trace tells; as long as the stream. */
+struct origin stream_decoder_origin(const struct stream_decoder *decoder);
+
+/* Whether the stream may have events of ours: an event of this class is known to its metadata. */
+bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
+
+/*
+ * Fills the members that its kind has, if DECODED; texts live as long as the message. Of an event
+ * that is not wanted only the time; only may be NULL: all are.
+ */
+enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
+                                   const struct only *only, struct event *event);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * From babeltrace2's messages to the assembler: each event is decoded and given to it, or passed
+ * over; what LTTng lost is told to it; and how far the trace goes is known here. All is counted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_INPUT_H
+#define BLKIN_INPUT_H
+
+#include "babeltrace-plugin/account/counters.h"
+#include "babeltrace-plugin/spans/assembler.h"
+#include "babeltrace-plugin/spans/hold.h"
+#include "babeltrace-plugin/stages/only.h"
+#include "streams.h"
+
+#include <babeltrace2/babeltrace.h>
+
+struct input {
+    /* set by who has it: what is used, and lives longer */
+    struct streams *streams;
+    struct assembler *assembler;
+    bool is_second;    /* a live session is read again from its beginning */
+    struct hold *hold; /* between the two, of a recorded trace with a checkpoint; else NULL */
+    struct only *only; /* NULL: all traces are wanted */
+    void (*warn)(void *context, const char *message);
+    void *context;
+
+    struct input_counts counts;
+    int64_t end_ns;     /* the trace's, as its packets tell; with a hold only */
+    bool is_starved;    /* an event was lost for want of memory */
+    struct event event; /* the one at hand: too large to be cleared each time */
+};
+
+/* Uses these messages, and gives back the references to them. */
+void input_use(struct input *input, bt_message_array_const messages, uint64_t count);
+
+#endif

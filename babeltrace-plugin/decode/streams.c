@@ -1,0 +1,130 @@
+/*
+ * A table of streams, and a few places before it: the streams in use are found without a search.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "streams.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <stdlib.h>
+#include <urcu/compiler.h>
+
+#define RECENT 16 /* a power of two */
+
+struct known {
+    struct cds_hlist_node in_table;
+    const bt_stream *stream;
+    struct stream_decoder *decoder;
+};
+
+struct streams {
+    struct table table;
+    struct known *recent[RECENT];
+};
+
+static struct known *known_of(const struct cds_hlist_node *link)
+{
+    return caa_container_of(link, struct known, in_table);
+}
+
+static uint64_t hash_of(uint64_t seed, const bt_stream *stream)
+{
+    return hash_mix(seed ^ (uint64_t)(uintptr_t)stream);
+}
+
+static uint64_t hash_of_known(uint64_t seed, const struct cds_hlist_node *link)
+{
+    return hash_of(seed, known_of(link)->stream);
+}
+
+static void free_known(struct known *known)
+{
+    stream_decoder_free(known->decoder);
+    free(known);
+}
+
+static void free_linked(struct cds_hlist_node *link)
+{
+    free_known(known_of(link));
+}
+
+struct streams *streams_new(void)
+{
+    struct streams *streams = calloc(1, sizeof(*streams));
+
+    if (!streams || !table_init(&streams->table, hash_of_known)) {
+        free(streams);
+        return NULL;
+    }
+    return streams;
+}
+
+void streams_free(struct streams *streams)
+{
+    if (!streams)
+        return;
+    table_destroy(&streams->table, free_linked);
+    free(streams);
+}
+
+static struct known *find(const struct streams *streams, const bt_stream *stream)
+{
+    const uint64_t hash = hash_of(streams->table.seed, stream);
+    struct known *known;
+
+    cds_hlist_for_each_entry_2(known, table_bucket(&streams->table, hash), in_table)
+    {
+        if (known->stream == stream)
+            return known;
+    }
+    return NULL;
+}
+
+static struct known *add(struct streams *streams, const bt_stream *stream)
+{
+    struct known *known = malloc(sizeof(*known));
+
+    if (!known)
+        return NULL;
+    *known = (struct known){.stream = stream, .decoder = stream_decoder_new(stream)};
+    if (!known->decoder) {
+        free(known);
+        return NULL;
+    }
+    table_add(&streams->table, &known->in_table, hash_of(streams->table.seed, stream));
+    return known;
+}
+
+static struct known **recent_place(struct streams *streams, const bt_stream *stream)
+{
+    return &streams->recent[((uintptr_t)stream >> 6) % RECENT];
+}
+
+struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream)
+{
+    struct known **recent = recent_place(streams, stream);
+    struct known *known = *recent;
+
+    if (known && known->stream == stream)
+        return known->decoder;
+    known = find(streams, stream);
+    if (!known)
+        known = add(streams, stream);
+    if (!known)
+        return NULL;
+    *recent = known;
+    return known->decoder;
+}
+
+void streams_end(struct streams *streams, const bt_stream *stream)
+{
+    struct known *known = find(streams, stream);
+
+    if (!known)
+        return;
+    *recent_place(streams, stream) = NULL;
+    table_remove(&streams->table, &known->in_table);
+    free_known(known);
+}

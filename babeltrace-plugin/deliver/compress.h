@@ -1,0 +1,30 @@
+/*
+ * Compression of a whole batch.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_COMPRESS_H
+#define BLKIN_OUTPUT_COMPRESS_H
+
+#include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/base/text.h"
+
+#include <stdint.h>
+#include <zlib.h>
+#include <zstd.h>
+
+/* The state is kept from batch to batch. Begin with {0}. */
+struct compressor {
+    z_stream gzip;
+    bool is_gzip_ready;
+    ZSTD_CCtx *zstd;
+    struct buffer output;
+};
+
+/* Both: *output lives until the next call. Return false when out of memory. */
+bool compress_gzip(struct compressor *compressor, struct text input, struct text *output);
+bool compress_zstd(struct compressor *compressor, struct text input, struct text *output);
+
+void compressor_free(struct compressor *compressor);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * The file transport: one batch of the protocol on disk, complete after every one that is sent.
+ *
+ * What is to be at the end, such as JSON's closing bracket, is written with each batch and
+ * overwritten by the next one, so that the file of a sink that runs, or was killed, can be loaded
+ * too. A pipe or a terminal gets it at the end only.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/encode/protocol.h"
+#include "transport.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READER_POLL_MS 20 /* nothing tells when a FIFO gets its reader */
+
+struct file_transport {
+    struct transport base;
+    const struct protocol *protocol;
+    int fd;        /* -1: a FIFO without a reader yet */
+    int cancel_fd; /* readable: wait for nobody any more */
+    bool seekable;
+    off_t length;   /* of what stays: all but the end */
+    bool is_begun;  /* what is before the first batch is there */
+    bool has_spans; /* a next batch needs the joint */
+    char path[];
+};
+
+/* Returns false if it was cancelled. */
+static bool wait_for(struct file_transport *file, int fd, int timeout_ms)
+{
+    struct pollfd fds[2] = {{file->cancel_fd, POLLIN, 0}, {fd, POLLOUT, 0}};
+
+    while (poll(fds, 2, timeout_ms) < 0 && errno == EINTR)
+        ;
+    return !fds[0].revents;
+}
+
+/* A reader may stand still for as long as it likes: only cancel() ends the wait for it. */
+static bool write_all(struct file_transport *file, struct text text, struct error *error)
+{
+    while (text.length) {
+        ssize_t written = file->seekable ? pwrite(file->fd, text.data, text.length, file->length)
+                                         : write(file->fd, text.data, text.length);
+
+        if (written < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(file, file->fd, -1))))
+            continue;
+        if (written < 0) {
+            const int cause = errno;
+
+            error_set(error, "file:%s: cannot write: %s", file->path,
+                      cause == EAGAIN ? "its reader stands still" : strerror(cause));
+            errno = cause; /* callers judge by it */
+            return false;
+        }
+        text.data += written;
+        text.length -= (size_t)written;
+        file->length += written;
+    }
+    return true;
+}
+
+/* The batch is whole again without the piece that could not be written. */
+static bool write_tail(struct file_transport *file, struct error *error)
+{
+    const off_t length = file->length;
+    const bool written = write_all(file, file->protocol->file_close, error);
+
+    file->length = length;
+    return written;
+}
+
+/* A full disk: give back the room of the broken piece, which leaves some for the tail. */
+static void take_back(struct file_transport *file, off_t length)
+{
+    struct error second;
+
+    if (!file->seekable)
+        return;
+    file->length = length;
+    if (ftruncate(file->fd, length) == 0)
+        (void)write_tail(file, &second);
+}
+
+/* Somebody may make room on the disk; a reader may go on, though who has cancelled will not see it.
+ */
+static enum delivery judge(const struct file_transport *file, int cause)
+{
+    if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
+        return DELIVERY_RETRY;
+    return DELIVERY_REFUSED;
+}
+
+static bool begin_output(struct file_transport *file, struct error *error)
+{
+    file->is_begun = file->is_begun || write_all(file, file->protocol->file_open, error);
+    return file->is_begun;
+}
+
+static void file_send(struct transport *transport, const struct payload *payload,
+                      struct reply *reply)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+    const off_t before = file->length;
+    const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
+
+    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    if (begin_output(file, &reply->error) && write_all(file, joint, &reply->error) &&
+        write_all(file, payload->spans, &reply->error) &&
+        (!file->seekable || write_tail(file, &reply->error))) {
+        file->has_spans = true;
+        return;
+    }
+    reply->delivery = judge(file, errno);
+    take_back(file, before);
+}
+
+static bool is_fifo(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/* Returns whether there is no more to wait for: it is open, or cannot be, with errno set. */
+static bool try_to_open(struct file_transport *file)
+{
+    file->fd = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    return file->fd >= 0 || errno != ENXIO || !is_fifo(file->path);
+}
+
+/* A FIFO is there when it has a reader. */
+static void file_probe(struct transport *transport, struct reply *reply)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+
+    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    while (file->fd < 0 && !try_to_open(file)) {
+        if (!wait_for(file, -1, READER_POLL_MS)) {
+            error_set(&reply->error, "file:%s: nobody reads the FIFO", file->path);
+            reply->delivery = DELIVERY_RETRY;
+            return;
+        }
+    }
+    if (file->fd < 0) {
+        error_set(&reply->error, "file:%s: cannot open for writing: %s", file->path,
+                  strerror(errno));
+        reply->delivery = DELIVERY_REFUSED;
+    }
+}
+
+/* A local disk does not hang; a network's may, and then so do we. */
+static void file_cancel(struct transport *transport)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+    const uint64_t one = 1;
+
+    while (write(file->cancel_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+}
+
+/* A pipe gets the end of the batch; of a file, only now it is known whether the disk has it all. */
+static bool end_output(struct file_transport *file, struct error *error)
+{
+    if (file->seekable) {
+        if (fsync(file->fd) == 0)
+            return true;
+        error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
+        return false;
+    }
+    return begin_output(file, error) && write_tail(file, error);
+}
+
+static bool file_finish(struct transport *transport, struct error *error)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+    bool complete;
+
+    if (file->fd < 0)
+        return true;
+    complete = end_output(file, error);
+    if (close(file->fd) < 0 && complete) {
+        error_set(error, "file:%s: cannot close: %s", file->path, strerror(errno));
+        complete = false;
+    }
+    file->fd = -1;
+    return complete;
+}
+
+static void file_free(struct transport *transport)
+{
+    struct file_transport *file = (struct file_transport *)transport;
+
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->cancel_fd >= 0)
+        close(file->cancel_fd);
+    free(file);
+}
+
+/* A file with content may be last night's only trace: never overwritten. */
+static bool refuse_content(const char *path, const struct stat *status, struct error *error)
+{
+    if (!S_ISREG(status->st_mode) || status->st_size == 0)
+        return false;
+    error_set(error,
+              "file:%s: exists and is not empty, and is not overwritten: choose another name",
+              path);
+    return true;
+}
+
+static void set_open_error(const char *path, int cause, struct error *error)
+{
+    char target[PATH_MAX];
+    const ssize_t length = readlink(path, target, sizeof(target) - 1);
+
+    if (length < 0) {
+        error_set(error, "file:%s: cannot open for writing: %s", path, strerror(cause));
+        return;
+    }
+    target[length] = '\0';
+    error_set(error, "file:%s: is a symbolic link to %s, which cannot be opened for writing: %s",
+              path, target, strerror(cause));
+}
+
+static bool start(struct file_transport *file, struct error *error)
+{
+    struct stat status;
+
+    file->cancel_fd = eventfd(0, EFD_CLOEXEC);
+    if (file->cancel_fd < 0) {
+        error_set(error, "file:%s: %s", file->path, strerror(errno));
+        return false;
+    }
+    if (!try_to_open(file))
+        return true; /* file_probe() waits, where an interruption is heeded */
+    if (file->fd < 0 || fstat(file->fd, &status) < 0) {
+        set_open_error(file->path, errno, error);
+        return false;
+    }
+    if (refuse_content(file->path, &status, error))
+        return false;
+    file->seekable = S_ISREG(status.st_mode);
+    /* to a pipe, the sender's thread alone writes: it is not killed by SIGPIPE */
+    return !file->seekable || (begin_output(file, error) && write_tail(file, error));
+}
+
+struct transport *file_transport_open(const struct protocol *protocol, const char *path,
+                                      struct error *error)
+{
+    struct file_transport *file;
+
+    if (path[0] == '\0') {
+        error_set(error, "endpoint \"file:\": expected a path after \"file:\"");
+        return NULL;
+    }
+    file = calloc(1, sizeof(*file) + strlen(path) + 1);
+    if (!file) {
+        error_set(error, "file:%s: out of memory", path);
+        return NULL;
+    }
+    strcpy(file->path, path);
+    file->protocol = protocol;
+    file->fd = file->cancel_fd = -1;
+    file->base = (struct transport){.probe = file_probe,
+                                    .send = file_send,
+                                    .cancel = file_cancel,
+                                    .finish = file_finish,
+                                    .free = file_free};
+    if (!start(file, error)) {
+        file_free(&file->base);
+        return NULL;
+    }
+    return &file->base;
+}

@@ -1,0 +1,523 @@
+/*
+ * The Kafka transport: one message for each partition that a batch has spans of, each acknowledged
+ * by all replicas in sync before the next batch.
+ *
+ * librdkafka sends in threads of its own, and sends again by itself what it has no answer to: never
+ * twice into the log (idempotence), for up to request_timeout_ms. What then was never sent may be
+ * sent again by who calls us; what was may be in the log, and is not sent again.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "transport.h"
+
+#ifndef HAS_KAFKA
+
+struct transport *kafka_transport_open(const struct transport_options *options, struct error *error)
+{
+    (void)options;
+    error_set(error, "endpoint: kafka:// is not in this build: build it with librdkafka, or have "
+                     "the spans sent over http(s)://");
+    return NULL;
+}
+
+#else
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "kafka_conf.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define URL_NAME      "endpoint"
+#define FILE_NAME     "kafka-file"
+
+/* Of a message: what a broker takes by default is a MiB, of all in one request. */
+#define MESSAGE_SPANS 500
+#define MESSAGE_BYTES 900000
+
+#define LOOK_MS       10000  /* for an answer about the topic */
+#define AWAY_MS       1000   /* the same, of brokers that were away when we last heard of them */
+#define LOOK_STEP_MS  200    /* librdkafka's question cannot be ended early */
+#define LOOK_AGAIN_MS 300000 /* somebody may have added partitions */
+#define MAKING_MS     1000   /* a topic, where brokers do that by themselves */
+#define WAIT_STEP_MS  100
+#define CANCELLED_MS  2000 /* for the reports of what is thrown away: they come at once */
+
+struct kafka_transport {
+    struct transport base;
+    struct kafka_url url;
+    char shown[sizeof(struct kafka_url)];
+    char *file;
+    char timeout_ms[24];
+    enum compression compression;
+    atomic_bool is_cancelled;
+    pthread_mutex_t lock; /* of handle, against cancel() */
+    rd_kafka_t *handle;
+    rd_kafka_topic_t *topic;
+    bool is_stale; /* the handle is of no use any more */
+    int64_t look_again_ms;
+    int64_t look_ms;
+    uint32_t outstanding; /* messages without a report */
+    bool is_abandoned;    /* their replies are nobody's any more */
+    bool is_away;         /* no broker is to be reached */
+    bool has_broker;      /* one has answered the last question */
+    rd_kafka_resp_err_t problem_code;
+    char problem[300];
+};
+
+/* ---- what librdkafka tells, in rd_kafka_poll() and rd_kafka_flush() ----------------------------
+ */
+
+static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+{
+    struct kafka_transport *kafka = context;
+
+    (void)handle;
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+        kafka->is_away = true;
+    if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+        code == RD_KAFKA_RESP_ERR__SSL)
+        kafka->is_stale = true; /* the file may have another password by the next attempt */
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && kafka->problem_code)
+        return; /* why, was said before */
+    kafka->problem_code = (rd_kafka_resp_err_t)code;
+    (void)snprintf(kafka->problem, sizeof(kafka->problem), "%s", reason);
+}
+
+static void has_answer(struct kafka_transport *kafka)
+{
+    kafka->is_away = false;
+    kafka->problem_code = RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static void set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t code, struct reply *reply)
+{
+    const bool is_vague = code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT ||
+                          code == RD_KAFKA_RESP_ERR__TRANSPORT ||
+                          code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR__FATAL;
+
+    if (atomic_load(&kafka->is_cancelled))
+        error_set(&reply->error, "%s: no answer in time", kafka->shown);
+    else if (is_vague && kafka->problem_code)
+        kafka_describe(&reply->error, kafka->shown, kafka->problem_code, kafka->problem, FILE_NAME);
+    else
+        kafka_describe(&reply->error, kafka->shown, code, rd_kafka_err2str(code), FILE_NAME);
+}
+
+/* The broker itself has said so: it is not in the log, and will not be. */
+static bool is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
+{
+    switch (code) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+        *delivery = DELIVERY_TOO_LARGE;
+        return true;
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+        *delivery = DELIVERY_INVALID;
+        return true;
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+        *delivery = DELIVERY_REFUSED;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void judge(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
+                  rd_kafka_msg_status_t status, struct reply *reply)
+{
+    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || status == RD_KAFKA_MSG_STATUS_PERSISTED) {
+        has_answer(kafka);
+        return;
+    }
+    set_error(kafka, code, reply);
+    if (!is_final(code, &reply->delivery))
+        reply->delivery = status == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED
+                              ? DELIVERY_POSSIBLY_PERSISTED
+                              : DELIVERY_RETRY;
+    if (code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+        code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
+        kafka->look_again_ms = 0;
+    kafka->is_stale |= code == RD_KAFKA_RESP_ERR__FATAL;
+}
+
+static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
+{
+    struct kafka_transport *kafka = context;
+
+    (void)handle;
+    kafka->outstanding--;
+    if (!kafka->is_abandoned)
+        judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
+}
+
+static void log_nothing(const rd_kafka_t *handle, int level, const char *facility, const char *text)
+{
+    (void)handle;
+    (void)level;
+    (void)facility;
+    (void)text;
+}
+
+/* ---- the handle ------------------------------------------------------------------------------ */
+
+/* What is promised about a span's outcome hangs on them. */
+static const char *const reserved[] = {
+    "bootstrap.servers",     "metadata.broker.list",       "acks",
+    "request.required.acks", "enable.idempotence",         "enable.gapless.guarantee",
+    "transactional.id",      "message.timeout.ms",         "delivery.timeout.ms",
+    "message.max.bytes",     "queue.buffering.max.kbytes", NULL};
+
+static rd_kafka_conf_t *make_conf(struct kafka_transport *kafka, struct error *error)
+{
+    static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
+                                         [COMPRESSION_NONE] = "none",
+                                         [COMPRESSION_GZIP] = "gzip",
+                                         [COMPRESSION_ZSTD] = "zstd"};
+    const char *const table[][2] = {
+        {"client.id", "blkin"},
+        {"acks", "all"},
+        {"enable.idempotence", "true"},
+        {"message.timeout.ms", kafka->timeout_ms},
+        {"message.max.bytes", "1000000"},
+        {"queue.buffering.max.kbytes", "1048576"}, /* whole batches, never more than one */
+        {"linger.ms", "20"},                       /* kafka_await() ends it */
+        {"compression.codec", codecs[kafka->compression]},
+        {"reconnect.backoff.max.ms", "1000"},
+        {"socket.keepalive.enable", "true"},
+    };
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char debug[8];
+    size_t size = sizeof(debug);
+
+    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), URL_NAME, error) ||
+        !kafka_conf_set_url(conf, &kafka->url, URL_NAME, FILE_NAME, reserved, error) ||
+        !kafka_conf_set_file(conf, kafka->file, FILE_NAME, reserved, error)) {
+        rd_kafka_conf_destroy(conf);
+        return NULL;
+    }
+    rd_kafka_conf_set_opaque(conf, kafka);
+    rd_kafka_conf_set_error_cb(conf, has_error);
+    rd_kafka_conf_set_dr_msg_cb(conf, delivered);
+    if (rd_kafka_conf_get(conf, "debug", debug, &size) == RD_KAFKA_CONF_OK && !debug[0])
+        rd_kafka_conf_set_log_cb(conf, log_nothing);
+    return conf;
+}
+
+static void close_handle(struct kafka_transport *kafka)
+{
+    rd_kafka_t *handle = kafka->handle;
+
+    if (!handle)
+        return;
+    pthread_mutex_lock(&kafka->lock);
+    kafka->handle = NULL;
+    pthread_mutex_unlock(&kafka->lock);
+    rd_kafka_topic_destroy(kafka->topic);
+    rd_kafka_destroy(handle);
+    kafka->topic = NULL;
+}
+
+/* Its threads are those of this process: nothing of it survives a fork. */
+static bool open_handle(struct kafka_transport *kafka, struct error *error)
+{
+    rd_kafka_conf_t *conf = make_conf(kafka, error);
+    rd_kafka_t *handle;
+    char cause[256];
+
+    if (!conf)
+        return false;
+    handle = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
+    if (!handle) {
+        rd_kafka_conf_destroy(conf);
+        error_set(error, "%s, or %s: %s", URL_NAME, FILE_NAME, cause);
+        return false;
+    }
+    kafka->topic = rd_kafka_topic_new(handle, kafka->url.topic, NULL);
+    if (!kafka->topic) {
+        error_set(error, "%s: %s", kafka->shown, rd_kafka_err2str(rd_kafka_last_error()));
+        rd_kafka_destroy(handle);
+        return false;
+    }
+    pthread_mutex_lock(&kafka->lock);
+    kafka->handle = handle;
+    pthread_mutex_unlock(&kafka->lock);
+    kafka->is_stale = kafka->is_away = false;
+    kafka->problem_code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    kafka->look_again_ms = 0;
+    return true;
+}
+
+/* ---- looking up the topic -------------------------------------------------------------------- */
+
+static rd_kafka_resp_err_t ask(struct kafka_transport *kafka, int timeout_ms, int *partitions)
+{
+    const struct rd_kafka_metadata *metadata;
+    rd_kafka_resp_err_t code =
+        rd_kafka_metadata(kafka->handle, 0, kafka->topic, &metadata, timeout_ms);
+
+    (void)rd_kafka_poll(kafka->handle, 0);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return code;
+    has_answer(kafka);
+    code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN;
+    *partitions = metadata->topic_cnt == 1 ? metadata->topics[0].partition_cnt : 0;
+    rd_kafka_metadata_destroy(metadata);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR && *partitions <= 0
+               ? RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE
+               : code;
+}
+
+/* Is an answer still to come, or another one? */
+static bool may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t code,
+                       int64_t since_ms, bool was_away)
+{
+    const int64_t waited_ms = clock_ms() - since_ms;
+
+    if (atomic_load(&kafka->is_cancelled) || kafka->is_stale)
+        return false;
+    switch (code) {
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+        return was_away ? waited_ms < AWAY_MS : !kafka->is_away && waited_ms < kafka->look_ms;
+    case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+        return waited_ms < MAKING_MS;
+    default:
+        return false;
+    }
+}
+
+static void look_up(struct kafka_transport *kafka, struct reply *reply)
+{
+    const int64_t since_ms = clock_ms();
+    const bool was_away = kafka->is_away;
+    int step_ms = LOOK_STEP_MS, partitions = 0;
+    rd_kafka_resp_err_t code;
+
+    do {
+        code = ask(kafka, step_ms, &partitions);
+        if (code == RD_KAFKA_RESP_ERR__TIMED_OUT)
+            step_ms *= 2; /* the way is long */
+        else if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR__TRANSPORT)
+            (void)rd_kafka_poll(kafka->handle, WAIT_STEP_MS);
+        kafka->has_broker =
+            code != RD_KAFKA_RESP_ERR__TRANSPORT && code != RD_KAFKA_RESP_ERR__TIMED_OUT;
+    } while (may_change(kafka, code, since_ms, was_away));
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        atomic_store(&kafka->base.partitions, (uint32_t)partitions);
+        kafka->look_again_ms = clock_ms() + LOOK_AGAIN_MS;
+        *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+        return;
+    }
+    *reply = (struct reply){.delivery = DELIVERY_RETRY};
+    set_error(kafka, code, reply);
+    if (kafka->is_stale)
+        reply->delivery = DELIVERY_REFUSED;
+    else
+        (void)is_final(code, &reply->delivery);
+}
+
+/* Returns whether there are a handle and a topic. */
+static bool is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
+{
+    *reply = (struct reply){.delivery = DELIVERY_RETRY};
+    if (atomic_load(&kafka->is_cancelled)) {
+        error_set(&reply->error, "%s: no answer in time", kafka->shown);
+        return false;
+    }
+    if (!kafka->handle || kafka->is_stale) {
+        close_handle(kafka);
+        if (!open_handle(kafka, &reply->error))
+            return false;
+    }
+    (void)rd_kafka_poll(kafka->handle, 0); /* what happened while there was nothing to send */
+    if (looks || kafka->is_away || clock_ms() >= kafka->look_again_ms)
+        look_up(kafka, reply);
+    else
+        reply->delivery = DELIVERY_ACCEPTED;
+    return reply->delivery == DELIVERY_ACCEPTED;
+}
+
+static void kafka_probe(struct transport *transport, struct reply *reply)
+{
+    struct kafka_transport *kafka = (struct kafka_transport *)transport;
+    struct error cause;
+
+    if (is_ready(kafka, true, reply) || reply->delivery != DELIVERY_RETRY || !kafka->handle ||
+        kafka->has_broker)
+        return;
+    cause = reply->error;
+    error_set(&reply->error, "no broker is there: %s: start it, or correct the parameter endpoint",
+              cause.text);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void kafka_await(struct transport *transport)
+{
+    struct kafka_transport *kafka = (struct kafka_transport *)transport;
+    int64_t cancelled_ms = CLOCK_NEVER;
+
+    while (kafka->outstanding) {
+        /* it also makes librdkafka send without waiting for more */
+        (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
+        if (!kafka->outstanding || !atomic_load(&kafka->is_cancelled))
+            continue;
+        /* cancel() may have been before a message was there */
+        (void)rd_kafka_purge(kafka->handle, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+                                                RD_KAFKA_PURGE_F_NON_BLOCKING);
+        if (cancelled_ms == CLOCK_NEVER)
+            cancelled_ms = clock_ms();
+        if (clock_ms() - cancelled_ms > CANCELLED_MS) {
+            kafka->is_abandoned = true; /* the replies, and the messages, are nobody's now */
+            close_handle(kafka);
+            kafka->outstanding = 0;
+        }
+    }
+}
+
+/* The queue is full: of this batch, so its reports make room. */
+static void make_room(struct kafka_transport *kafka)
+{
+    (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
+}
+
+static void kafka_post(struct transport *transport, const struct payload *payload,
+                       struct reply *reply)
+{
+    struct kafka_transport *kafka = (struct kafka_transport *)transport;
+    const int flags = payload->stays ? 0 : RD_KAFKA_MSG_F_COPY;
+    rd_kafka_resp_err_t code;
+
+    if (!is_ready(kafka, false, reply))
+        return;
+    if (payload->partitions != atomic_load(&transport->partitions)) {
+        *reply = (struct reply){.delivery = DELIVERY_DIVIDE};
+        error_set(&reply->error, "%s: it has %u partitions now", kafka->shown,
+                  atomic_load(&transport->partitions));
+        return;
+    }
+    /* the reply of what is not reported in time; see kafka_await() */
+    reply->delivery = DELIVERY_POSSIBLY_PERSISTED;
+    error_set(&reply->error, "%s: no answer in time", kafka->shown);
+    do {
+        code = rd_kafka_produce(kafka->topic, (int32_t)payload->partition, flags,
+                                (void *)(uintptr_t)payload->text.data, payload->text.length, NULL,
+                                0, reply) == 0
+                   ? RD_KAFKA_RESP_ERR_NO_ERROR
+                   : rd_kafka_last_error();
+        if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+            make_room(kafka);
+    } while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && !atomic_load(&kafka->is_cancelled));
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        kafka->outstanding++;
+    else
+        judge(kafka, code, RD_KAFKA_MSG_STATUS_NOT_PERSISTED, reply);
+}
+
+static void kafka_send(struct transport *transport, const struct payload *payload,
+                       struct reply *reply)
+{
+    struct payload whole = *payload;
+
+    whole.stays = true;
+    kafka_post(transport, &whole, reply);
+    kafka_await(transport);
+}
+
+/* What is thrown away has its report at once. */
+static void kafka_cancel(struct transport *transport)
+{
+    struct kafka_transport *kafka = (struct kafka_transport *)transport;
+
+    atomic_store(&kafka->is_cancelled, true);
+    pthread_mutex_lock(&kafka->lock);
+    if (kafka->handle)
+        (void)rd_kafka_purge(kafka->handle, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+                                                RD_KAFKA_PURGE_F_NON_BLOCKING);
+    pthread_mutex_unlock(&kafka->lock);
+}
+
+static void kafka_free(struct transport *transport)
+{
+    struct kafka_transport *kafka = (struct kafka_transport *)transport;
+
+    close_handle(kafka);
+    pthread_mutex_destroy(&kafka->lock);
+    free(kafka->file);
+    free(kafka);
+}
+
+/* ---- setting it up --------------------------------------------------------------------------- */
+
+static bool is_local(const char *brokers)
+{
+    static const char *const locals[] = {"localhost", "127.", "[::1]"};
+    bool is_here = false;
+
+    for (size_t i = 0; i < sizeof(locals) / sizeof(locals[0]); i++)
+        is_here |= strncmp(brokers, locals[i], strlen(locals[i])) == 0;
+    return is_here;
+}
+
+static bool has_plain_password(rd_kafka_t *handle)
+{
+    char protocol[32] = "", mechanism[32] = "";
+    size_t protocol_size = sizeof(protocol), mechanism_size = sizeof(mechanism);
+    const rd_kafka_conf_t *conf = rd_kafka_conf(handle);
+
+    return rd_kafka_conf_get(conf, "security.protocol", protocol, &protocol_size) ==
+               RD_KAFKA_CONF_OK &&
+           rd_kafka_conf_get(conf, "sasl.mechanisms", mechanism, &mechanism_size) ==
+               RD_KAFKA_CONF_OK &&
+           strcmp(protocol, "sasl_plaintext") == 0 && strcmp(mechanism, "PLAIN") == 0;
+}
+
+struct transport *kafka_transport_open(const struct transport_options *options, struct error *error)
+{
+    struct kafka_transport *kafka = calloc(1, sizeof(*kafka));
+
+    if (!kafka) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    kafka->base = (struct transport){
+        .probe = kafka_probe,
+        .send = kafka_send,
+        .post = kafka_post,
+        .await = kafka_await,
+        .limits = {MESSAGE_SPANS, MESSAGE_BYTES},
+        .cancel = kafka_cancel,
+        .free = kafka_free,
+    };
+    kafka->compression = options->compression;
+    kafka->look_ms = options->request_timeout_ms < LOOK_MS ? options->request_timeout_ms : LOOK_MS;
+    kafka->file = options->kafka_file ? strdup(options->kafka_file) : NULL;
+    (void)snprintf(kafka->timeout_ms, sizeof(kafka->timeout_ms), "%lld",
+                   (long long)options->request_timeout_ms);
+    pthread_mutex_init(&kafka->lock, NULL);
+    if (!kafka_url_parse(&kafka->url, URL_NAME, FILE_NAME, options->endpoint, error)) {
+        kafka_free(&kafka->base);
+        return NULL;
+    }
+    (void)snprintf(kafka->shown, sizeof(kafka->shown), "kafka://%s/%s", kafka->url.brokers,
+                   kafka->url.topic);
+    if ((options->kafka_file && !kafka->file) || !open_handle(kafka, error)) {
+        kafka_free(&kafka->base);
+        return NULL;
+    }
+    if (has_plain_password(kafka->handle) && !is_local(kafka->url.brokers))
+        kafka->base.warning = "the password goes over sasl_plaintext, where all on the way can "
+                              "read it: use sasl_ssl, or a mechanism that does not send it";
+    return &kafka->base;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * How long to wait before the next attempt: exponential back-off with full jitter, so that senders
+ * that failed together do not come back together, or what the peer asks for.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_RETRY_H
+#define BLKIN_OUTPUT_RETRY_H
+
+#include "babeltrace-plugin/base/hash.h"
+
+#define RETRY_FIRST_MS   100
+#define RETRY_LONGEST_MS 1500 /* a collector that is back gets spans within 2 s */
+
+struct retry {
+    unsigned failures; /* in a row */
+    uint64_t random;
+};
+
+static inline void retry_init(struct retry *retry)
+{
+    retry->failures = 0;
+    retry->random = hash_seed(retry);
+}
+
+/* From 0 to limit. */
+static inline int64_t retry_random(struct retry *retry, int64_t limit)
+{
+    retry->random += UINT64_C(0x9e3779b97f4a7c15);
+    return (int64_t)(hash_mix(retry->random) % (uint64_t)(limit + 1));
+}
+
+/* Called after each failure. after_ms is what the peer asks for, 0 for nothing. */
+static inline int64_t retry_pause_ms(struct retry *retry, int64_t after_ms)
+{
+    int64_t limit = RETRY_FIRST_MS;
+
+    for (unsigned i = 0; i < retry->failures && limit < RETRY_LONGEST_MS; i++)
+        limit *= 2;
+    if (limit > RETRY_LONGEST_MS)
+        limit = RETRY_LONGEST_MS;
+    retry->failures++;
+    /* not all of those who were told the same time at that time */
+    return after_ms ? after_ms + retry_random(retry, RETRY_FIRST_MS) : retry_random(retry, limit);
+}
+
+static inline void retry_succeeded(struct retry *retry)
+{
+    retry->failures = 0;
+}
+
+#endif

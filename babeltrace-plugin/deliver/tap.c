@@ -1,0 +1,546 @@
+/*
+ * The tap.
+ *
+ * Of each reader there are two buffers: what the sender's thread has appended, under the lock, and
+ * what the tap's thread is writing to the socket, without it. They are swapped when the second is
+ * empty, so that the lock is never held during a system call.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "tap.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/unix_socket.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A reader's buffers have this much each, or one batch that is larger. */
+#define READER_BYTES (4U << 20)
+
+#define SHARE_MAX       65536U
+#define LINGER_MS       100  /* at the end, for a reader that takes nothing */
+#define LINGER_MOST_MS  1000 /* for one that does */
+#define ACCEPT_PAUSE_MS 200  /* after a failure for want of descriptors */
+
+static const char too_many[] = "{\"error\":\"the tap has 8 readers already\"}\n";
+
+struct reader {
+    int fd;           /* -1: there is none */
+    bool is_silent;   /* has nothing more to say */
+    char request[16]; /* "1/N\n" */
+    size_t request_length;
+    struct buffer sending; /* these two are the thread's */
+    size_t sent;
+    uint64_t sending_spans;
+
+    struct buffer pending; /* from here on under the lock */
+    bool is_new;
+    uint64_t before; /* spans that had passed when it came */
+    uint32_t share;  /* is shown 1/share of the traces */
+    uint64_t pending_spans;
+    uint64_t passed;  /* spans since the last line, whether they were shown or not */
+    uint64_t dropped; /* of these */
+};
+
+struct tap {
+    struct unix_socket socket;
+    int wake; /* eventfd */
+    pthread_t thread;
+    int64_t accept_ms;    /* not before */
+    int64_t sent_ms;      /* when a reader last took something */
+    atomic_ullong passed; /* spans, whether anybody looked or not */
+    atomic_uint readers_count;
+    atomic_bool is_closing;
+    bool has_ended;
+    pthread_mutex_t lock;
+    uint64_t dropped; /* under the lock, as are parts of the readers */
+    struct reader readers[TAP_READERS];
+};
+
+/* ---- showing: the sender's thread ------------------------------------------------------------ */
+
+static const char *span_end(const struct body *body, const struct encoder *encoder, uint32_t i)
+{
+    return i + 1 < body->count ? body->buffer.data + body->starts[i + 1] - encoder->separator.length
+                               : body->buffer.data + body->buffer.length;
+}
+
+/* A trace is in a share or not by the last 16 digits of its id, for every sink alike. */
+static bool is_in_share(const char *span, uint32_t share)
+{
+    static const char before[] = "{\"traceId\":\"";
+    const char *id = span + sizeof(before) - 1;
+    uint64_t value = 0;
+
+    if (id[16] != '"')
+        id += 16;
+    for (int i = 0; i < 16; i++)
+        value = value << 4 | (uint64_t)((id[i] & 0xf) + (id[i] > '9' ? 9 : 0));
+    return hash_mix(value) % share == 0;
+}
+
+/* Without a check: there is room. */
+static void append(struct buffer *buffer, const char *data, size_t length)
+{
+    memcpy(buffer->data + buffer->length, data, length);
+    buffer->length += length;
+}
+
+#define LINE_BEGIN_MAX 160
+#define LINE_END       "]}\n"
+
+/* What passed since the last line is told with this one; with the first, what did before. */
+static void append_line_begin(struct reader *reader)
+{
+    struct buffer *pending = &reader->pending;
+
+    if (reader->is_new)
+        pending->length += (size_t)snprintf(pending->data + pending->length, LINE_BEGIN_MAX,
+                                            "{\"before\":%" PRIu64 ",", reader->before);
+    else
+        pending->data[pending->length++] = '{';
+    reader->is_new = false;
+    pending->length += (size_t)snprintf(pending->data + pending->length, LINE_BEGIN_MAX,
+                                        "\"passed\":%" PRIu64 ",\"dropped\":%" PRIu64
+                                        ",\"share\":%" PRIu32 ",\"spans\":[",
+                                        reader->passed, reader->dropped, reader->share);
+    reader->passed = reader->dropped = 0;
+}
+
+/* A line without spans, for the counts. Out of memory they wait for the next one. */
+static void append_counts(struct reader *reader)
+{
+    if (!buffer_reserve(&reader->pending, LINE_BEGIN_MAX + sizeof(LINE_END)))
+        return;
+    append_line_begin(reader);
+    append(&reader->pending, LINE_END, sizeof(LINE_END) - 1);
+}
+
+/* Those of the share, with separators. Returns how many. */
+static uint32_t append_spans(struct reader *reader, const struct encoder *encoder,
+                             const struct body *body)
+{
+    struct buffer *pending = &reader->pending;
+    const struct text separator = encoder->separator;
+    uint32_t count = 0;
+
+    if (reader->share == 1) {
+        const char *begin = body->buffer.data + body->starts[0];
+
+        append(pending, begin, (size_t)(body->buffer.data + body->buffer.length - begin));
+        return body->count;
+    }
+    for (uint32_t i = 0; i < body->count; i++) {
+        const char *span = body->buffer.data + body->starts[i];
+
+        if (!is_in_share(span, reader->share))
+            continue;
+        if (count++)
+            append(pending, separator.data, separator.length);
+        append(pending, span, (size_t)(span_end(body, encoder, i) - span));
+    }
+    return count;
+}
+
+static void show(struct tap *tap, struct reader *reader, const struct encoder *encoder,
+                 const struct body *body)
+{
+    struct buffer *pending = &reader->pending;
+    const size_t most = LINE_BEGIN_MAX + body->buffer.length + sizeof(LINE_END);
+
+    reader->passed += body->count;
+    if ((pending->length && pending->length + most > READER_BYTES) ||
+        !buffer_reserve(pending, most)) {
+        reader->dropped += body->count;
+        tap->dropped += body->count;
+        return;
+    }
+    append_line_begin(reader);
+    reader->pending_spans += append_spans(reader, encoder, body);
+    append(pending, LINE_END, sizeof(LINE_END) - 1);
+}
+
+static void wake(struct tap *tap)
+{
+    const uint64_t one = 1;
+
+    /* It can only fail when it is awake already. */
+    if (write(tap->wake, &one, sizeof(one)) < 0)
+        return;
+}
+
+bool tap_is_read(struct tap *tap)
+{
+    return atomic_load_explicit(&tap->readers_count, memory_order_relaxed) != 0;
+}
+
+static void miss(struct tap *tap, struct reader *reader, uint32_t spans)
+{
+    reader->passed += spans;
+    reader->dropped += spans;
+    tap->dropped += spans;
+}
+
+void tap_pass(struct tap *tap, uint32_t spans)
+{
+    atomic_fetch_add_explicit(&tap->passed, spans, memory_order_relaxed);
+    if (!tap_is_read(tap))
+        return;
+    pthread_mutex_lock(&tap->lock);
+    for (int i = 0; i < TAP_READERS; i++) {
+        if (tap->readers[i].fd >= 0)
+            miss(tap, &tap->readers[i], spans);
+    }
+    pthread_mutex_unlock(&tap->lock);
+    wake(tap);
+}
+
+void tap_show(struct tap *tap, const struct encoder *encoder, const struct body *body)
+{
+    atomic_fetch_add_explicit(&tap->passed, body->count, memory_order_relaxed);
+    if (!tap_is_read(tap))
+        return;
+    pthread_mutex_lock(&tap->lock);
+    for (int i = 0; i < TAP_READERS; i++) {
+        if (tap->readers[i].fd >= 0)
+            show(tap, &tap->readers[i], encoder, body);
+    }
+    pthread_mutex_unlock(&tap->lock);
+    wake(tap);
+}
+
+uint64_t tap_dropped(struct tap *tap)
+{
+    uint64_t dropped;
+
+    pthread_mutex_lock(&tap->lock);
+    dropped = tap->dropped;
+    pthread_mutex_unlock(&tap->lock);
+    return dropped;
+}
+
+/* ---- readers: the tap's thread --------------------------------------------------------------- */
+
+static bool is_passing(int code)
+{
+    return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
+}
+
+static void end_reader(struct tap *tap, struct reader *reader)
+{
+    pthread_mutex_lock(&tap->lock);
+    close(reader->fd);
+    buffer_free(&reader->sending);
+    buffer_free(&reader->pending);
+    reader->fd = -1;
+    pthread_mutex_unlock(&tap->lock);
+    atomic_fetch_sub(&tap->readers_count, 1);
+}
+
+/* The first line, which is without spans, tells the reader that it is connected. */
+static void begin_reader(struct tap *tap, int fd)
+{
+    struct reader *reader = tap->readers;
+
+    while (reader < tap->readers + TAP_READERS && reader->fd >= 0)
+        reader++;
+    if (reader == tap->readers + TAP_READERS) {
+        (void)send(fd, too_many, sizeof(too_many) - 1, MSG_NOSIGNAL);
+        close(fd);
+        return;
+    }
+    pthread_mutex_lock(&tap->lock);
+    *reader =
+        (struct reader){.fd = fd, .share = 1, .is_new = true, .before = atomic_load(&tap->passed)};
+    append_counts(reader);
+    pthread_mutex_unlock(&tap->lock);
+    atomic_fetch_add(&tap->readers_count, 1);
+}
+
+static void accept_reader(struct tap *tap)
+{
+    const int fd = accept4(tap->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd >= 0)
+        begin_reader(tap, fd);
+    else if (!is_passing(errno) && errno != ECONNABORTED)
+        tap->accept_ms = clock_ms() + ACCEPT_PAUSE_MS;
+}
+
+/* "1/N\n". Returns false if it is something else; *share stays 0 while there is no whole line. */
+static bool parse_request(struct reader *reader, uint32_t *share)
+{
+    const char *end = memchr(reader->request, '\n', reader->request_length);
+    const char *at = reader->request + 2;
+    uint32_t value = 0;
+
+    *share = 0;
+    if (!end)
+        return reader->request_length < sizeof(reader->request);
+    if (end - at < 1 || memcmp(reader->request, "1/", 2) != 0)
+        return false;
+    for (; at < end; at++) {
+        if (*at < '0' || *at > '9' || value > SHARE_MAX)
+            return false;
+        value = value * 10 + (uint32_t)(*at - '0');
+    }
+    reader->request_length -= (size_t)(end + 1 - reader->request);
+    memmove(reader->request, end + 1, reader->request_length);
+    *share = value;
+    return value >= 1 && value <= SHARE_MAX;
+}
+
+/* Returns false if the reader is to be ended. */
+static bool read_requests(struct tap *tap, struct reader *reader)
+{
+    const ssize_t received = recv(reader->fd, reader->request + reader->request_length,
+                                  sizeof(reader->request) - reader->request_length, 0);
+    uint32_t share;
+
+    if (received < 0)
+        return is_passing(errno);
+    reader->is_silent = received == 0;
+    reader->request_length += (size_t)received;
+    do {
+        if (!parse_request(reader, &share))
+            return false;
+        if (!share)
+            break;
+        pthread_mutex_lock(&tap->lock);
+        reader->share = share;
+        pthread_mutex_unlock(&tap->lock);
+    } while (reader->request_length);
+    return true;
+}
+
+/* Takes what has been appended. Returns whether there is anything to send. */
+static bool has_more(struct tap *tap, struct reader *reader)
+{
+    const struct buffer sending = reader->sending;
+
+    if (reader->sent < sending.length)
+        return true;
+    pthread_mutex_lock(&tap->lock);
+    if (reader->dropped && !reader->pending.length)
+        append_counts(reader);
+    reader->sending = reader->pending;
+    reader->sending_spans = reader->pending_spans;
+    reader->pending = sending;
+    reader->pending.length = 0;
+    reader->pending_spans = 0;
+    pthread_mutex_unlock(&tap->lock);
+    reader->sent = 0;
+    return reader->sending.length != 0;
+}
+
+/* Returns false if the reader has left. */
+static bool send_more(struct tap *tap, struct reader *reader)
+{
+    while (has_more(tap, reader)) {
+        const ssize_t sent = send(reader->fd, reader->sending.data + reader->sent,
+                                  reader->sending.length - reader->sent, MSG_NOSIGNAL);
+
+        if (sent < 0)
+            return is_passing(errno);
+        reader->sent += (size_t)sent;
+        tap->sent_ms = clock_ms();
+    }
+    return true;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+#define FIXED_FDS 2
+
+static void prepare(struct tap *tap, struct pollfd fds[FIXED_FDS + TAP_READERS])
+{
+    fds[0] = (struct pollfd){tap->wake, POLLIN, 0};
+    fds[1] = (struct pollfd){clock_ms() < tap->accept_ms ? -1 : tap->socket.fd, POLLIN, 0};
+    for (int i = 0; i < TAP_READERS; i++) {
+        struct reader *reader = &tap->readers[i];
+        const bool has_rest = reader->fd >= 0 && has_more(tap, reader);
+
+        fds[FIXED_FDS + i] = (struct pollfd){
+            reader->fd, (short)((reader->is_silent ? 0 : POLLIN) | (has_rest ? POLLOUT : 0)), 0};
+    }
+}
+
+static void serve(struct tap *tap, struct reader *reader, short events)
+{
+    bool stays = !(events & (POLLERR | POLLHUP | POLLNVAL));
+
+    if (stays && events & POLLIN)
+        stays = read_requests(tap, reader);
+    if (stays)
+        stays = send_more(tap, reader);
+    if (!stays)
+        end_reader(tap, reader);
+}
+
+static void serve_all(struct tap *tap, const struct pollfd *fds)
+{
+    uint64_t count;
+
+    if (fds[0].revents && read(tap->wake, &count, sizeof(count)) < 0 && !is_passing(errno))
+        return;
+    for (int i = 0; i < TAP_READERS; i++) {
+        if (tap->readers[i].fd >= 0)
+            serve(tap, &tap->readers[i], fds[FIXED_FDS + i].revents);
+    }
+    if (fds[1].revents)
+        accept_reader(tap);
+}
+
+static bool have_all(struct tap *tap)
+{
+    for (int i = 0; i < TAP_READERS; i++) {
+        if (tap->readers[i].fd >= 0 && has_more(tap, &tap->readers[i]))
+            return false;
+    }
+    return true;
+}
+
+static int timeout(const struct tap *tap, int64_t until_ms)
+{
+    const int64_t now_ms = clock_ms();
+    int64_t next_ms = until_ms;
+
+    if (now_ms < tap->accept_ms && tap->accept_ms < next_ms)
+        next_ms = tap->accept_ms;
+    if (next_ms == CLOCK_NEVER)
+        return -1;
+    return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
+}
+
+/* For who is late, too: what has passed is told. */
+static void accept_last_readers(struct tap *tap)
+{
+    for (int i = 0; i < TAP_READERS; i++)
+        accept_reader(tap);
+}
+
+/* CLOCK_NEVER before the end. */
+static int64_t end_ms(const struct tap *tap, int64_t closing_ms)
+{
+    const int64_t since_ms = tap->sent_ms > closing_ms ? tap->sent_ms : closing_ms;
+
+    if (closing_ms == CLOCK_NEVER)
+        return CLOCK_NEVER;
+    return since_ms + LINGER_MS < closing_ms + LINGER_MOST_MS ? since_ms + LINGER_MS
+                                                              : closing_ms + LINGER_MOST_MS;
+}
+
+static void *run(void *context)
+{
+    struct tap *tap = context;
+    int64_t closing_ms = CLOCK_NEVER;
+    struct pollfd fds[FIXED_FDS + TAP_READERS];
+
+    for (;;) {
+        int64_t until_ms;
+
+        if (closing_ms == CLOCK_NEVER && atomic_load(&tap->is_closing)) {
+            closing_ms = clock_ms();
+            accept_last_readers(tap);
+        }
+        until_ms = end_ms(tap, closing_ms);
+        if (until_ms != CLOCK_NEVER && (have_all(tap) || clock_ms() >= until_ms))
+            return NULL;
+        prepare(tap, fds);
+        if (poll(fds, FIXED_FDS + TAP_READERS, timeout(tap, until_ms)) < 0) {
+            if (errno != EINTR)
+                return NULL;
+        } else {
+            serve_all(tap, fds);
+        }
+    }
+}
+
+static bool start_thread(struct tap *tap)
+{
+    sigset_t all, before;
+    bool started;
+
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return false;
+    started = pthread_create(&tap->thread, NULL, run, tap) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        (void)pthread_setname_np(tap->thread, "blkin-tap");
+    return started;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+struct tap *tap_open(const char *path, struct error *error)
+{
+    struct tap *tap = calloc(1, sizeof(*tap));
+
+    if (!tap) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    if (!unix_socket_listen(&tap->socket, path, error)) {
+        free(tap);
+        return NULL;
+    }
+    for (int i = 0; i < TAP_READERS; i++)
+        tap->readers[i].fd = -1;
+    pthread_mutex_init(&tap->lock, NULL);
+    tap->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (tap->wake >= 0 && start_thread(tap))
+        return tap;
+    error_set(error, "tap \"%s\": cannot start a thread", path);
+    if (tap->wake >= 0)
+        close(tap->wake);
+    pthread_mutex_destroy(&tap->lock);
+    unix_socket_close(&tap->socket);
+    free(tap);
+    return NULL;
+}
+
+/* One that has not read all by now. */
+static void end_late_reader(struct tap *tap, struct reader *reader)
+{
+    pthread_mutex_lock(&tap->lock);
+    if (reader->sent < reader->sending.length)
+        tap->dropped += reader->sending_spans;
+    tap->dropped += reader->pending_spans;
+    pthread_mutex_unlock(&tap->lock);
+    end_reader(tap, reader);
+}
+
+void tap_end(struct tap *tap)
+{
+    if (tap->has_ended)
+        return;
+    tap->has_ended = true;
+    atomic_store(&tap->is_closing, true);
+    wake(tap);
+    (void)pthread_join(tap->thread, NULL);
+    for (int i = 0; i < TAP_READERS; i++) {
+        if (tap->readers[i].fd >= 0)
+            end_late_reader(tap, &tap->readers[i]);
+    }
+    close(tap->wake);
+    unix_socket_close(&tap->socket);
+}
+
+void tap_free(struct tap *tap)
+{
+    if (!tap)
+        return;
+    tap_end(tap);
+    pthread_mutex_destroy(&tap->lock);
+    free(tap);
+}

@@ -1,0 +1,255 @@
+/*
+ * JSON primitives.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "json.h"
+
+#include "babeltrace-plugin/base/utf8.h"
+
+static const char hex_digits[] = "0123456789abcdef";
+
+#define TEN_TO_8  UINT64_C(100000000)
+#define TEN_TO_16 (TEN_TO_8 * TEN_TO_8)
+
+/*
+ * The eight decimal digits of a value below 10^8 as bytes 0 to 9, the first digit in the lowest
+ * byte: the value is halved into numbers of four, two and one digits, all of a word at once. The
+ * products with 10486 / 2^20 and 103 / 2^10 are the divisions by 100 and 10 in these ranges.
+ */
+static inline uint64_t decimal_digits(uint64_t value)
+{
+    const uint64_t fours = value / 10000 | value % 10000 << 32;
+    const uint64_t upper_twos = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
+    const uint64_t twos = upper_twos | (fours - upper_twos * 100) << 16;
+    const uint64_t tens = (twos * 103 >> 10) & UINT64_C(0x000f000f000f000f);
+
+    return tens | (twos - tens * 10) << 8;
+}
+
+static inline char *write_digits(char *at, uint64_t digits, unsigned count)
+{
+    const uint64_t word = htole64((digits + JSON_REPEAT('0')) >> (8 - count) * 8);
+
+    memcpy(at, &word, sizeof(word));
+    return at + count;
+}
+
+/*
+ * Without leading zeros. Counting by branches, which are predicted, lets the processor go on to
+ * what follows the number before its digits are known.
+ */
+static inline char *write_first_digits(char *at, uint64_t value)
+{
+    unsigned count = 8;
+
+    if (value < 10000000) {
+        count = 1;
+        for (uint64_t power = 10; value >= power; power *= 10)
+            count++;
+    }
+    return write_digits(at, decimal_digits(value), count);
+}
+
+char *json_put_integer(char *at, int64_t value)
+{
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+    if (value < 0)
+        *at++ = '-';
+    if (rest < TEN_TO_8)
+        return write_first_digits(at, rest);
+    if (rest < TEN_TO_16) {
+        at = write_first_digits(at, rest / TEN_TO_8);
+    } else {
+        at = write_first_digits(at, rest / TEN_TO_16);
+        rest %= TEN_TO_16;
+        at = write_digits(at, decimal_digits(rest / TEN_TO_8), 8);
+    }
+    return write_digits(at, decimal_digits(rest % TEN_TO_8), 8);
+}
+
+char *json_put_time(char *at, struct json_time *last, int64_t us)
+{
+    const uint64_t upper = (uint64_t)us / TEN_TO_8;
+
+    if (us < (int64_t)(TEN_TO_16 / 10) || us >= (int64_t)TEN_TO_16)
+        return json_put_integer(at, us);
+    if (upper != last->upper) {
+        last->upper = upper;
+        last->digits = decimal_digits(upper);
+    }
+    at = write_digits(at, last->digits, 8);
+    return write_digits(at, decimal_digits((uint64_t)us % TEN_TO_8), 8);
+}
+
+/* 1 for the bytes that are written as they are: printable ASCII but '"', '\\' and '|'. */
+static inline int is_plain(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '|';
+}
+
+/* Sixteen bytes, which gcc and clang compare at once on any processor that can. */
+typedef signed char bytes16 __attribute__((vector_size(16)));
+typedef uint64_t words2 __attribute__((vector_size(16)));
+
+/* is_plain() of all sixteen: signed, so that what is beyond ASCII is less than a space. */
+static inline bool is_plain_16(bytes16 bytes)
+{
+    const words2 others = (words2)((bytes < 0x20) | (bytes == 0x7f) | (bytes == '"') |
+                                   (bytes == '\\') | (bytes == '|'));
+
+    return (others[0] | others[1]) == 0;
+}
+
+static char *escape(char *at, unsigned char byte)
+{
+    switch (byte) {
+    case '\0': /* legal, but many a parser and data base has no room for it */
+        return JSON_PUT_LITERAL(at, UTF8_REPLACEMENT);
+    case '"':
+        return JSON_PUT_LITERAL(at, "\\\"");
+    case '\\':
+        return JSON_PUT_LITERAL(at, "\\\\");
+    case '\n':
+        return JSON_PUT_LITERAL(at, "\\n");
+    case '\t':
+        return JSON_PUT_LITERAL(at, "\\t");
+    default:
+        at = JSON_PUT_LITERAL(at, "\\u00");
+        *at++ = hex_digits[byte >> 4];
+        *at++ = hex_digits[byte & 15];
+        return at;
+    }
+}
+
+/* One character, whatever it is, and returns the bytes it took. */
+static size_t write_character(char **at, const unsigned char *bytes, size_t length, char pipe)
+{
+    if (*bytes == '|')
+        *(*at)++ = pipe;
+    else if (is_plain(*bytes))
+        *(*at)++ = (char)*bytes;
+    else if (*bytes < 0x80)
+        *at = escape(*at, *bytes);
+    else
+        return utf8_put(at, (const char *)bytes, length);
+    return 1;
+}
+
+/*
+ * The short pieces below load and store their two halves, which overlap, so that no length needs a
+ * loop. They return false, nothing of use written, if the text is not plain.
+ */
+static inline bool write_4_to_7(char *at, const char *bytes, size_t length)
+{
+    uint32_t first, last;
+
+    memcpy(&first, bytes, sizeof(first));
+    memcpy(&last, bytes + length - sizeof(last), sizeof(last));
+    memcpy(at, &first, sizeof(first));
+    memcpy(at + length - sizeof(last), &last, sizeof(last));
+    return is_plain_16((bytes16)(words2){first | (uint64_t)last << 32, JSON_REPEAT(' ')});
+}
+
+static inline bool write_8_to_15(char *at, const char *bytes, size_t length)
+{
+    uint64_t first, last;
+
+    memcpy(&first, bytes, sizeof(first));
+    memcpy(&last, bytes + length - sizeof(last), sizeof(last));
+    memcpy(at, &first, sizeof(first));
+    memcpy(at + length - sizeof(last), &last, sizeof(last));
+    return is_plain_16((bytes16)(words2){first, last});
+}
+
+static inline bool write_16(char *at, const char *bytes)
+{
+    bytes16 block;
+
+    memcpy(&block, bytes, sizeof(block));
+    memcpy(at, &block, sizeof(block));
+    return is_plain_16(block);
+}
+
+/* Nearly all text is this. */
+static inline bool write_plain(char *at, struct text text)
+{
+    size_t done = 0;
+
+    if (text.length < 4)
+        return text.length == 0;
+    if (text.length < 8)
+        return write_4_to_7(at, text.data, text.length);
+    if (text.length < 16)
+        return write_8_to_15(at, text.data, text.length);
+    for (; text.length - done > 16; done += 16) {
+        if (!write_16(at + done, text.data + done))
+            return false;
+    }
+    done = text.length - 16;
+    return write_16(at + done, text.data + done);
+}
+
+/* Any text, the plain stretches of it sixteen bytes at a step. */
+static char *write_mixed(char *at, struct text text, char pipe)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t length = text.length;
+
+    while (length) {
+        size_t taken = sizeof(bytes16);
+
+        if (length >= taken && write_16(at, (const char *)bytes))
+            at += taken;
+        else
+            taken = write_character(&at, bytes, length, pipe);
+        bytes += taken;
+        length -= taken;
+    }
+    return at;
+}
+
+/*
+ * Zipkin's HTTP collector takes a body in which the bytes yAnnotations" occur for the old v1 format
+ * and refuses all of it (ZipkinHttpCollector, 3.6): the last letter is written as an escape.
+ */
+static char *hide_v1_marker(char *start, char *at)
+{
+    static const char marker[] = "yAnnotations";
+    const size_t length = sizeof(marker) - 1;
+
+    if ((size_t)(at - start) < length || memcmp(at - length, marker, length) != 0)
+        return at;
+    return JSON_PUT_LITERAL(at - 1, "\\u0073");
+}
+
+static char *write_beginning(char *at, struct text text, size_t limit, char pipe)
+{
+    const struct text first = utf8_beginning(text, limit);
+
+    at = write_mixed(at, first, pipe);
+    at = JSON_PUT_LITERAL(at, "...[");
+    at = json_put_integer(at, (int64_t)first.length);
+    at = JSON_PUT_LITERAL(at, " of ");
+    at = json_put_integer(at, (int64_t)text.length);
+    return JSON_PUT_LITERAL(at, " bytes]");
+}
+
+char *json_put_string(char *at, struct text text, size_t limit, char pipe, bool *cut)
+{
+    char *start;
+
+    *at++ = '"';
+    start = at;
+    if (text.length > limit) {
+        at = write_beginning(at, text, limit, pipe);
+        *cut = true;
+    } else {
+        at = write_plain(at, text) ? at + text.length : write_mixed(at, text, pipe);
+        if (at[-1] == 's')
+            at = hide_v1_marker(start, at);
+    }
+    *at++ = '"';
+    return at;
+}

@@ -1,0 +1,40 @@
+/*
+ * The resource of a span in OTLP's sense: the entity that recorded it. A port, a loopback address
+ * and the address of one connection are no part of it, so a process has one resource.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_RESOURCE_H
+#define BLKIN_OUTPUT_RESOURCE_H
+
+#include "babeltrace-plugin/spans/span.h"
+
+/* The tags of a span that belong to its resource. */
+#define RESOURCE_HOST_TAG    "lttng.host"
+#define RESOURCE_VERSION_TAG "service.version"
+
+/* All texts are those of the span and its endpoint. */
+struct resource {
+    struct text service;
+    struct text host;
+    struct text version;
+    struct text ip;                   /* of the host: empty if not known, or loopback */
+    const struct span_entry *tags[2]; /* that host and version are taken from; may be NULL */
+    bool has_logical_address;         /* the span has a tag server.address or client.address */
+};
+
+struct resource resource_of(const struct span *span);
+
+/* Not the tags. */
+bool resource_equal(const struct resource *a, const struct resource *b);
+
+/* Equal ones have equal hashes. */
+uint64_t resource_hash(uint64_t seed, const struct resource *resource);
+
+/* The address of an endpoint, IPv4 or IPv6; empty: none. */
+static inline struct text endpoint_address(const struct endpoint *endpoint)
+{
+    return text_of(endpoint->ipv4[0] ? endpoint->ipv4 : endpoint->ipv6);
+}
+
+#endif

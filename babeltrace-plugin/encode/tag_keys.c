@@ -1,0 +1,77 @@
+/*
+ * Unique tag keys, in a time that grows with their number only, however they were chosen.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "tag_keys.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "json.h"
+
+#define FEW 8 /* up to here comparing with each is faster than a table */
+
+#define NONE UINT16_MAX
+
+static uint16_t *slot_of(struct tag_keys *keys, struct text key)
+{
+    size_t i = hash_text(keys->seed, key) & (TAG_KEYS_SLOTS - 1);
+
+    while (keys->slots[i] && !text_equal(keys->keys[keys->slots[i] - 1], key))
+        i = (i + 1) & (TAG_KEYS_SLOTS - 1);
+    return &keys->slots[i];
+}
+
+static inline uint16_t find(struct tag_keys *keys, struct text key)
+{
+    if (keys->count > FEW)
+        return (uint16_t)(*slot_of(keys, key) - 1);
+    for (unsigned i = 0; i < keys->count; i++) {
+        const struct text other = keys->keys[i];
+
+        if (other.length != key.length)
+            continue;
+        /* the first letter tells most of them apart */
+        if (key.length == 0 || (other.data[0] == key.data[0] && text_equal(other, key)))
+            return (uint16_t)i;
+    }
+    return NONE;
+}
+
+static void put_in_slot(struct tag_keys *keys, unsigned i)
+{
+    *slot_of(keys, keys->keys[i]) = (uint16_t)(i + 1);
+}
+
+static inline void insert(struct tag_keys *keys, struct text key)
+{
+    const unsigned i = keys->count++;
+
+    keys->keys[i] = key;
+    keys->repeated[i] = 1;
+    if (keys->count == FEW + 1) {
+        memset(keys->slots, 0, sizeof(keys->slots));
+        for (unsigned earlier = 0; earlier < i; earlier++)
+            put_in_slot(keys, earlier);
+    }
+    if (keys->count > FEW)
+        put_in_slot(keys, i);
+}
+
+/*
+ * A number that was found taken is not tried again, as the key remembers the last one: there are at
+ * most as many tries as keys.
+ */
+char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
+{
+    const uint16_t first = find(keys, (struct text){start, (size_t)(at - start)});
+    char *const end = at;
+
+    for (uint16_t found = first; found != NONE;) {
+        at = end;
+        *at++ = '#';
+        at = json_put_integer(at, ++keys->repeated[first]);
+        found = find(keys, (struct text){start, (size_t)(at - start)});
+    }
+    insert(keys, (struct text){start, (size_t)(at - start)});
+    return at;
+}

@@ -1,0 +1,450 @@
+/*
+ * Hosts by their names, with the groups of each, and a queue of spans that wait.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "host_parts.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+#include <stdlib.h>
+
+#define HOST_TAG "lttng.host"
+
+/* ---- hosts ----------------------------------------------------------------------------------- */
+
+static struct host *host_of(const struct cds_hlist_node *link)
+{
+    return cds_hlist_entry(link, struct host, in_table);
+}
+
+static struct text name_of(const struct host *host)
+{
+    return (struct text){host->name, host->name_length};
+}
+
+static uint64_t hash_of_host(uint64_t seed, const struct cds_hlist_node *link)
+{
+    return hash_text(seed, name_of(host_of(link)));
+}
+
+struct host *hosts_find(const struct hosts *hosts, struct text name)
+{
+    struct host *host;
+
+    cds_hlist_for_each_entry_2(
+        host, table_bucket(&hosts->table, hash_text(hosts->table.seed, name)), in_table)
+    {
+        if (text_equal(name_of(host), name))
+            return host;
+    }
+    return NULL;
+}
+
+static struct text host_of_span(const struct span *span)
+{
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        if (entry->type == SPAN_TAG_TEXT && text_is(span_entry_key(entry), HOST_TAG))
+            return span_entry_value(entry);
+    }
+    return (struct text){NULL, 0};
+}
+
+bool hosts_knows(const struct hosts *hosts, const struct span *span)
+{
+    return hosts_find(hosts, host_of_span(span)) != NULL;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static size_t part_bytes(const struct host_part *part)
+{
+    return sizeof(*part) + part->instance_length + part->history.room;
+}
+
+static size_t host_bytes(const struct host *host)
+{
+    return sizeof(*host) + host->name_length;
+}
+
+static size_t held_bytes(const struct held *held)
+{
+    return sizeof(*held) + held->span.log_length;
+}
+
+static void free_part(struct hosts *hosts, struct host_part *part)
+{
+    hosts->counts.history_bytes -= part_bytes(part);
+    history_free(&part->history);
+    free(part);
+}
+
+/* Those of which nothing has been heard for longer than anybody would ask for. */
+#define FORGET_NS UINT64_C(600000000000)
+
+/* Returns whether there are others. */
+static bool forget_silent(struct hosts *hosts, struct host *host, int64_t now_ns)
+{
+    bool are_left = false;
+
+    for (enum host_group group = 0; group < HOST_GROUPS; group++) {
+        struct host_part **at = &host->parts[group];
+
+        host->next[group] = NULL;
+        while (*at) {
+            struct host_part *part = *at;
+
+            if (host_distance(part->heard_ns, now_ns) < FORGET_NS) {
+                at = &part->next;
+                are_left = true;
+                continue;
+            }
+            *at = part->next;
+            host->part_count[group]--;
+            free_part(hosts, part);
+        }
+    }
+    return are_left;
+}
+
+static void sweep(struct hosts *hosts, int64_t now_ns)
+{
+    struct host *host, *next;
+
+    cds_list_for_each_entry_safe(host, next, &hosts->all, in_all)
+    {
+        if (!forget_silent(hosts, host, now_ns) && !host->first) {
+            cds_list_del(&host->in_all);
+            table_remove(&hosts->table, &host->in_table);
+            hosts->counts.history_bytes -= host_bytes(host);
+            free(host);
+        }
+    }
+}
+
+static bool fits(const struct hosts *hosts, const struct host *host, enum host_group group,
+                 size_t bytes)
+{
+    return hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes &&
+           (!host || host->part_count[group] < HOST_INSTANCES_MAX);
+}
+
+/*
+ * Room for another instance of the host, with so many bytes of samples? Disks and hosts come and
+ * go. On return a host that was known may be no more.
+ */
+static bool has_room(struct hosts *hosts, struct text name, enum host_group group, size_t bytes,
+                     int64_t now_ns)
+{
+    if (fits(hosts, hosts_find(hosts, name), group, bytes))
+        return true;
+    if (hosts->has_swept && host_distance(hosts->swept_ns, now_ns) < FORGET_NS / 10)
+        return false;
+    hosts->has_swept = true;
+    hosts->swept_ns = now_ns;
+    sweep(hosts, now_ns);
+    return fits(hosts, hosts_find(hosts, name), group, bytes);
+}
+
+struct host *hosts_new_host(struct hosts *hosts, struct text name)
+{
+    struct host *host = calloc(1, sizeof(*host) + name.length);
+
+    if (!host)
+        return NULL;
+    (void)text_copy(host->name, name);
+    host->name_length = (uint32_t)name.length;
+    table_add(&hosts->table, &host->in_table, hash_text(hosts->table.seed, name));
+    cds_list_add_tail(&host->in_all, &hosts->all);
+    hosts->counts.history_bytes += host_bytes(host);
+    hosts->gate.is_open = true;
+    return host;
+}
+
+struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum host_group group,
+                                 struct text instance)
+{
+    struct host_part *part = calloc(1, sizeof(*part) + instance.length);
+    struct host_part **at = &host->parts[group];
+
+    if (!part)
+        return NULL;
+    part->group = group;
+    part->history.views = hosts->views[group];
+    part->instance_length = (uint32_t)instance.length;
+    (void)text_copy(part->instance, instance);
+    while (*at)
+        at = &(*at)->next;
+    *at = part;
+    host->part_count[group]++;
+    hosts->counts.history_bytes += part_bytes(part);
+    return part;
+}
+
+static bool is_of(const struct host_part *part, struct text instance)
+{
+    return text_equal((struct text){part->instance, part->instance_length}, instance);
+}
+
+struct host_part *hosts_find_part(struct host *host, enum host_group group, struct text instance)
+{
+    struct host_part *part = host->next[group];
+
+    if (!part || !is_of(part, instance))
+        for (part = host->parts[group]; part && !is_of(part, instance);)
+            part = part->next;
+    host->next[group] = part ? part->next : NULL;
+    return part;
+}
+
+/* ---- how long a span waits ------------------------------------------------------------------- */
+
+/*
+ * The groups of a host are read one after the other, so all that are waited for have come for a
+ * span when the one that is furthest behind has.
+ */
+static void look_at_groups(struct host *host, int64_t now_ns)
+{
+    host->complete_ns = INT64_MAX;
+    host->wait_ns = 0;
+    for (enum host_group group = 0; group < HOST_GROUPS; group++) {
+        for (const struct host_part *part = host->parts[group]; part; part = part->next) {
+            const int64_t period_ns = (int64_t)part->history.period_ns;
+
+            if (period_ns > HOST_WAIT_PERIOD_NS ||
+                host_distance(part->heard_ns, now_ns) > (uint64_t)(HOST_SILENT_PERIODS * period_ns))
+                continue;
+            if (history_last_ns(&part->history) < host->complete_ns)
+                host->complete_ns = history_last_ns(&part->history);
+            if (2 * period_ns > host->wait_ns)
+                host->wait_ns = 2 * period_ns;
+        }
+    }
+}
+
+static bool is_due(const struct host *host, const struct held *held, int64_t now_ns)
+{
+    return host->complete_ns >= held->span.end_ns ||
+           host_distance(held->since_ns, now_ns) >= (uint64_t)host->wait_ns;
+}
+
+/* ---- spans that wait ------------------------------------------------------------------------- */
+
+/* The one that has waited for longest, with what is known. */
+static void give_out(struct hosts *hosts, struct host *host)
+{
+    struct held *held = host->first;
+    struct span span = held->span;
+    bool is_tagged;
+
+    host->first = held->next;
+    if (!host->first) {
+        host->last = NULL;
+        cds_list_del(&host->in_waiting);
+    }
+    hosts->counts.spans_held--;
+    hosts->counts.held_bytes -= held_bytes(held);
+    span.log = malloc(span.log_length + SPARE);
+    if (span.log) {
+        memcpy(span.log, held->log, span.log_length);
+        span.log_capacity = span.log_length + SPARE;
+        hosts->counts.tags_lost += host_tag(&span, host->parts, &is_tagged);
+        hosts->counts.spans_tagged += is_tagged;
+        hosts->deliver(hosts->context, &span);
+    } else {
+        held->span.log = held->log;
+        hosts->counts.tags_lost++;
+        hosts->deliver(hosts->context, &held->span);
+    }
+    free(span.log);
+    free(held);
+}
+
+static void give_out_due(struct hosts *hosts, struct host *host, int64_t now_ns)
+{
+    while (host->first && is_due(host, host->first, now_ns))
+        give_out(hosts, host);
+}
+
+static void make_room(struct hosts *hosts, size_t bytes)
+{
+    while (hosts->counts.spans_held &&
+           hosts->counts.held_bytes + bytes > hosts->options.max_held_bytes) {
+        hosts->counts.spans_early++;
+        give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
+    }
+}
+
+struct held *hosts_append(struct hosts *hosts, struct host *host, const struct span *span,
+                          int64_t since_ns)
+{
+    struct held *held = malloc(sizeof(*held) + span->log_length);
+
+    if (!held)
+        return NULL;
+    held->next = NULL;
+    held->since_ns = since_ns;
+    held->span = *span;
+    if (span->log_length)
+        memcpy(held->log, span->log, span->log_length);
+    if (host->last)
+        host->last->next = held;
+    else
+        host->first = held;
+    host->last = held;
+    if (host->first == held)
+        cds_list_add_tail(&host->in_waiting, &hosts->waiting);
+    hosts->counts.spans_held++;
+    hosts->counts.held_bytes += held_bytes(held);
+    return held;
+}
+
+void hosts_hold(struct hosts *hosts, const struct span *span, int64_t now_ns)
+{
+    struct host *host = hosts_find(hosts, host_of_span(span));
+    struct span untagged = *span;
+
+    make_room(hosts, sizeof(struct held) + span->log_length);
+    if (hosts_append(hosts, host, span, now_ns)) {
+        look_at_groups(host, now_ns);
+        give_out_due(hosts, host, now_ns);
+        return;
+    }
+    hosts->counts.tags_lost++;
+    hosts->deliver(hosts->context, &untagged);
+}
+
+void hosts_advance(struct hosts *hosts, int64_t now_ns)
+{
+    struct host *host, *next;
+
+    cds_list_for_each_entry_safe(host, next, &hosts->waiting, in_waiting)
+        give_out_due(hosts, host, now_ns);
+}
+
+bool hosts_flush_some(struct hosts *hosts, unsigned spans)
+{
+    for (; hosts->counts.spans_held; spans--) {
+        if (spans == 0)
+            return true;
+        give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
+    }
+    return false;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void count(struct hosts *hosts, enum history_added added)
+{
+    struct hosts_counts *counts = &hosts->counts;
+
+    counts->unnamed += added == HISTORY_UNNAMED;
+    counts->anew += added == HISTORY_ANEW;
+    counts->invalid += added == HISTORY_INVALID;
+    counts->no_room += added == HISTORY_NO_ROOM;
+}
+
+/* Returns NULL if there is no room. */
+static struct host_part *begin_part(struct hosts *hosts, struct host **host,
+                                    const struct event *event, enum host_group group,
+                                    int64_t now_ns)
+{
+    const struct text name = event->origin.host;
+    const size_t bytes = sizeof(**host) + name.length + sizeof(struct host_part) +
+                         event->instance.length + HISTORY_BYTES_MAX;
+
+    if (name.length > HOST_TEXT_MAX || event->instance.length > HOST_TEXT_MAX ||
+        !has_room(hosts, name, group, bytes, now_ns))
+        return NULL;
+    *host = hosts_find(hosts, name); /* to make room it may have gone */
+    if (!*host)
+        *host = hosts_new_host(hosts, name);
+    return *host ? hosts_new_part(hosts, *host, group, event->instance) : NULL;
+}
+
+void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns, int64_t now_ns)
+{
+    struct host *host = hosts_find(hosts, event->origin.host);
+    struct host_part *part;
+    enum host_group group;
+    enum history_added added;
+
+    if (!host_group_find(event->group, event->instance, &group))
+        return;
+    part = host ? hosts_find_part(host, group, event->instance) : NULL;
+    if (!part)
+        part = begin_part(hosts, &host, event, group, now_ns);
+    if (!part) {
+        hosts->counts.no_room++;
+        return;
+    }
+    hosts->counts.history_bytes -= part_bytes(part);
+    added = history_add(&part->history, &hosts->layouts, event, time_ns);
+    hosts->counts.history_bytes += part_bytes(part);
+    count(hosts, added);
+    part->heard_ns = now_ns;
+    if (host->first) {
+        look_at_groups(host, now_ns);
+        give_out_due(hosts, host, now_ns);
+    }
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+struct hosts_counts hosts_counts(const struct hosts *hosts)
+{
+    return hosts->counts;
+}
+
+struct hosts *hosts_new(const struct hosts_options *options, hosts_deliver_fn *deliver,
+                        void *context)
+{
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+
+    if (!hosts)
+        return NULL;
+    hosts->options = *options;
+    hosts->gate.min_ns = options->min_ns;
+    hosts->deliver = deliver;
+    hosts->context = context;
+    for (enum host_group group = 0; group < HOST_GROUPS; group++)
+        host_group_views(group, hosts->views[group]);
+    CDS_INIT_LIST_HEAD(&hosts->all);
+    CDS_INIT_LIST_HEAD(&hosts->waiting);
+    if (table_init(&hosts->table, hash_of_host))
+        return hosts;
+    hosts_free(hosts);
+    return NULL;
+}
+
+static void free_host(struct hosts *hosts, struct host *host)
+{
+    for (enum host_group group = 0; group < HOST_GROUPS; group++) {
+        while (host->parts[group]) {
+            struct host_part *next = host->parts[group]->next;
+
+            free_part(hosts, host->parts[group]);
+            host->parts[group] = next;
+        }
+    }
+    while (host->first) {
+        struct held *next = host->first->next;
+
+        free(host->first);
+        host->first = next;
+    }
+    free(host);
+}
+
+void hosts_free(struct hosts *hosts)
+{
+    struct host *host, *next;
+
+    if (!hosts)
+        return;
+    cds_list_for_each_entry_safe(host, next, &hosts->all, in_all) free_host(hosts, host);
+    table_destroy(&hosts->table, NULL);
+    layouts_free(&hosts->layouts);
+    free(hosts);
+}

@@ -1,0 +1,286 @@
+/*
+ * Samples of hosts, one after the other.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "samples.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+#include <stdlib.h>
+
+#define BUCKETS 4096U /* a power of two */
+
+struct samples {
+    uint64_t max_bytes;
+    samples_point_fn *point;
+    void (*gone)(void *context);
+    void *context;
+    uint64_t seed;
+    struct samples_counts counts;
+    struct sample_series *buckets[BUCKETS];
+};
+
+struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*gone)(void *),
+                            void *context)
+{
+    struct samples *table = calloc(1, sizeof(*table));
+
+    if (!table)
+        return NULL;
+    table->max_bytes = max_bytes;
+    table->point = point;
+    table->gone = gone;
+    table->context = context;
+    table->seed = hash_seed(table);
+    return table;
+}
+
+static size_t bytes_of(const struct sample *sample)
+{
+    size_t bytes = sizeof(struct sample_series) + 3 + sample->host.length + sample->group.length +
+                   sample->instance.length;
+
+    for (size_t i = 0; i < sample->count; i++)
+        bytes += sample->metrics[i].name.length + sample->metrics[i].unit.length;
+    return bytes + sample->count * (sizeof(struct sample_metric) + 2 * sizeof(uint64_t));
+}
+
+static size_t bytes_of_series(const struct sample_series *series)
+{
+    const struct sample sample = {.host = text_of(series->host),
+                                  .group = text_of(series->group),
+                                  .instance = text_of(series->instance),
+                                  .metrics = series->metrics,
+                                  .count = series->count};
+
+    return bytes_of(&sample);
+}
+
+static void remove_at(struct samples *table, struct sample_series **place)
+{
+    struct sample_series *series = *place;
+
+    if (table->gone)
+        table->gone(table->context);
+    *place = series->next;
+    table->counts.series--;
+    table->counts.bytes -= bytes_of_series(series);
+    free(series);
+}
+
+void samples_forget(struct samples *table, int64_t before_ns)
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct sample_series **place = &table->buckets[i]; *place;) {
+            if ((*place)->time_ns < before_ns)
+                remove_at(table, place);
+            else
+                place = &(*place)->next;
+        }
+    }
+}
+
+void samples_free(struct samples *table)
+{
+    if (table)
+        samples_forget(table, INT64_MAX);
+    free(table);
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const struct samples *table, const struct sample *sample)
+{
+    return hash_text(hash_text(hash_text(table->seed, sample->host), sample->group),
+                     sample->instance);
+}
+
+static struct sample_series **find(struct samples *table, const struct sample *sample,
+                                   uint64_t hash)
+{
+    struct sample_series **place = &table->buckets[hash % BUCKETS];
+
+    while (*place && ((*place)->hash != hash || !text_is(sample->host, (*place)->host) ||
+                      !text_is(sample->group, (*place)->group) ||
+                      !text_is(sample->instance, (*place)->instance)))
+        place = &(*place)->next;
+    return place;
+}
+
+static bool has_metrics(const struct sample_series *series, const struct sample *sample)
+{
+    if (series->count != sample->count)
+        return false;
+    for (size_t i = 0; i < sample->count; i++) {
+        const struct sample_metric *own = &series->metrics[i], *other = &sample->metrics[i];
+
+        if (own->is_counter != other->is_counter || !text_equal(own->name, other->name) ||
+            !text_equal(own->unit, other->unit))
+            return false;
+    }
+    return true;
+}
+
+static char *copy_string(char **at, struct text text)
+{
+    char *copy = *at;
+
+    *at = text_copy(copy, text);
+    *(*at)++ = '\0';
+    return copy;
+}
+
+static struct text copy_text(char **at, struct text text)
+{
+    const struct text copy = {*at, text.length};
+
+    *at = text_copy(*at, text);
+    return copy;
+}
+
+/* One block of memory: itself, its numbers, its metrics, its texts. */
+static struct sample_series *new_series(struct samples *table, const struct sample *sample,
+                                        uint64_t hash)
+{
+    const size_t bytes = bytes_of(sample);
+    struct sample_series *series = malloc(bytes);
+    char *at;
+
+    if (!series)
+        return NULL;
+    *series = (struct sample_series){.hash = hash, .count = sample->count};
+    series->values = (uint64_t *)(series + 1);
+    series->before = series->values + sample->count;
+    series->metrics = (struct sample_metric *)(series->before + sample->count);
+    at = (char *)(series->metrics + sample->count);
+    series->host = copy_string(&at, sample->host);
+    series->group = copy_string(&at, sample->group);
+    series->instance = copy_string(&at, sample->instance);
+    for (size_t i = 0; i < sample->count; i++) {
+        series->metrics[i].is_counter = sample->metrics[i].is_counter;
+        series->metrics[i].name = copy_text(&at, sample->metrics[i].name);
+        series->metrics[i].unit = copy_text(&at, sample->metrics[i].unit);
+    }
+    table->counts.series++;
+    table->counts.bytes += bytes_of_series(series);
+    return series;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+static void give_points(struct samples *table, const struct sample_series *series)
+{
+    struct fleet_point point = {
+        .host = text_of(series->host),
+        .instance = text_of(series->instance),
+        .start_ns = series->before_ns,
+        .end_ns = series->time_ns,
+    };
+
+    for (size_t i = 0; i < series->count; i++) {
+        const struct sample_metric *metric = &series->metrics[i];
+
+        if (!(series->present & series->before_present & UINT64_C(1) << i))
+            continue;
+        if (metric->is_counter && series->values[i] < series->before[i]) {
+            table->counts.begun_anew++;
+            continue;
+        }
+        point.metric = metric->name;
+        point.unit = metric->unit;
+        point.is_counter = metric->is_counter;
+        point.value =
+            metric->is_counter ? series->values[i] - series->before[i] : series->before[i];
+        table->counts.points++;
+        table->point(table->context, &point);
+    }
+}
+
+static void store(struct sample_series *series, const struct sample *sample)
+{
+    uint64_t *values = series->before;
+
+    series->before = series->values;
+    series->before_ns = series->time_ns;
+    series->before_present = series->present;
+    series->values = values;
+    series->time_ns = sample->time_ns;
+    series->period_ms = sample->period_ms;
+    series->present = sample->present;
+    if (sample->count)
+        memcpy(values, sample->values, sample->count * sizeof(*values));
+}
+
+static bool has_nul(struct text text)
+{
+    return text.length && memchr(text.data, '\0', text.length);
+}
+
+bool samples_take(struct samples *table, const struct sample *sample)
+{
+    const uint64_t hash = hash_of(table, sample);
+    struct sample_series **place = find(table, sample, hash);
+
+    table->counts.samples++;
+    if (*place && !has_metrics(*place, sample)) { /* others: it begins anew */
+        remove_at(table, place);
+        place = find(table, sample, hash);
+    }
+    if (*place && sample->time_ns <= (*place)->time_ns) {
+        table->counts.not_later++;
+        return true;
+    }
+    if (!*place) {
+        struct sample_series *series;
+
+        if (table->counts.bytes + bytes_of(sample) > table->max_bytes ||
+            sample->count > SAMPLE_METRICS_MAX || sample->time_ns <= 0 || has_nul(sample->host) ||
+            has_nul(sample->group) || has_nul(sample->instance)) {
+            table->counts.no_room++;
+            return true;
+        }
+        series = new_series(table, sample, hash);
+        if (!series)
+            return false;
+        *place = series;
+        table->counts.first++;
+    }
+    store(*place, sample);
+    if ((*place)->before_ns)
+        give_points(table, *place);
+    return true;
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
+                                         struct text instance)
+{
+    const struct sample sample = {.host = host, .group = group, .instance = instance};
+
+    return *find(table, &sample, hash_of(table, &sample));
+}
+
+static const struct sample_series *first_from(const struct samples *table, size_t i)
+{
+    while (i < BUCKETS && !table->buckets[i])
+        i++;
+    return i < BUCKETS ? table->buckets[i] : NULL;
+}
+
+const struct sample_series *samples_first(const struct samples *table)
+{
+    return first_from(table, 0);
+}
+
+const struct sample_series *samples_next(const struct samples *table,
+                                         const struct sample_series *series)
+{
+    return series->next ? series->next : first_from(table, series->hash % BUCKETS + 1);
+}
+
+const struct samples_counts *samples_counts(const struct samples *table)
+{
+    return &table->counts;
+}

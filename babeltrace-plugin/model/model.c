@@ -1,0 +1,415 @@
+/*
+ * Linking of a trace.
+ *
+ * A trace can be incomplete, and can be nonsense: a parent may be missing, ids may be there twice,
+ * spans may be each other's parents. Every span is in the tree exactly once all the same.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "model.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+#include <stdlib.h>
+
+#define FIRST_CAPACITY 64U
+#define SORTED_RUN     16U
+
+/* Of more spans with one id, those that come first are looked at. An RPC has two. */
+#define ALIKE_MAX 8
+
+void trace_model_destroy(struct trace_model *model)
+{
+    free(model->spans);
+    free(model->nodes);
+    free(model->table);
+    *model = (struct trace_model){.count = 0};
+}
+
+void trace_model_clear(struct trace_model *model)
+{
+    model->count = 0;
+}
+
+/* ---- adding */
+
+static bool grow(struct trace_model *model)
+{
+    const uint32_t capacity = model->capacity ? model->capacity * 2 : FIRST_CAPACITY;
+    struct trace_span *spans;
+    struct trace_node *nodes;
+
+    if (capacity > TRACE_NONE / 4)
+        return false;
+    spans = reallocarray(model->spans, capacity, sizeof(*spans));
+    if (!spans)
+        return false;
+    model->spans = spans;
+    nodes = reallocarray(model->nodes, capacity, sizeof(*nodes));
+    if (!nodes)
+        return false;
+    model->nodes = nodes;
+    model->capacity = capacity;
+    return true;
+}
+
+bool trace_model_add(struct trace_model *model, const struct trace_span *span)
+{
+    struct trace_span *added;
+
+    if (model->count == model->capacity && !grow(model))
+        return false;
+    added = &model->spans[model->count++];
+    *added = *span;
+    if (added->start_ns < 0 || added->start_ns == INT64_MAX)
+        added->start_ns = 0;
+    if (added->duration_ns < 0 || added->duration_ns > INT64_MAX - 1 - added->start_ns)
+        added->duration_ns = 0;
+    if (added->parent_id == added->id && !added->is_shared)
+        added->parent_id = 0;
+    return true;
+}
+
+/* ---- in order of time */
+
+static bool is_before(const struct trace_span *a, const struct trace_span *b)
+{
+    /* without a time: 0 becomes the greatest number */
+    return (uint64_t)a->start_ns - 1 < (uint64_t)b->start_ns - 1;
+}
+
+/* Few, or nearly in order. */
+static void sort_run(struct trace_span *spans, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        struct trace_span moved;
+        uint32_t at = i;
+
+        if (!is_before(&spans[i], &spans[i - 1]))
+            continue;
+        moved = spans[i];
+        do {
+            spans[at] = spans[at - 1];
+            at--;
+        } while (at > 0 && is_before(&moved, &spans[at - 1]));
+        spans[at] = moved;
+    }
+}
+
+/* Two sorted runs, of which the first one ends at middle. */
+static void merge(struct trace_span *to, const struct trace_span *from, uint32_t middle,
+                  uint32_t end)
+{
+    uint32_t left = 0, right = middle;
+
+    for (uint32_t i = 0; i < end; i++) {
+        if (left < middle && (right == end || !is_before(&from[right], &from[left])))
+            to[i] = from[left++];
+        else
+            to[i] = from[right++];
+    }
+}
+
+static bool sort_many(struct trace_model *model)
+{
+    const uint32_t count = model->count;
+    struct trace_span *from = model->spans;
+    struct trace_span *to = reallocarray(NULL, model->capacity, sizeof(*to));
+
+    if (!to)
+        return false;
+    for (uint32_t i = 0; i < count; i += SORTED_RUN)
+        sort_run(&from[i], count - i < SORTED_RUN ? count - i : SORTED_RUN);
+    for (uint32_t run = SORTED_RUN; run < count; run *= 2) {
+        struct trace_span *const merged = to;
+
+        for (uint32_t i = 0; i < count; i += 2 * run) {
+            const uint32_t left = count - i;
+
+            merge(&to[i], &from[i], left < run ? left : run, left < 2 * run ? left : 2 * run);
+        }
+        to = from;
+        from = merged;
+    }
+    model->spans = from;
+    free(to);
+    return true;
+}
+
+static bool sort(struct trace_model *model)
+{
+    uint32_t i = 1;
+
+    if (model->count <= SORTED_RUN) {
+        sort_run(model->spans, model->count);
+        return true;
+    }
+    while (i < model->count && !is_before(&model->spans[i], &model->spans[i - 1]))
+        i++;
+    return i == model->count || sort_many(model);
+}
+
+/* ---- spans by their ids */
+
+/*
+ * Until the tree is made, a node's `next` is that of the same id, by time. A place of the table is
+ * the index of the first one, and 1: open addressing, at most half full. The hash is the upper bits
+ * of a product with a number that nobody knows.
+ */
+static uint32_t *place_of(const struct trace_model *model, uint64_t id)
+{
+    const uint32_t mask = model->table_size - 1;
+
+    for (uint32_t i = (uint32_t)(id * model->seed >> 32) & mask;; i = (i + 1) & mask) {
+        if (!model->table[i] || model->spans[model->table[i] - 1].id == id)
+            return &model->table[i];
+    }
+}
+
+static uint32_t first_of(const struct trace_model *model, uint64_t id)
+{
+    return *place_of(model, id) - 1; /* TRACE_NONE if there is none */
+}
+
+static bool make_table(struct trace_model *model)
+{
+    uint32_t size = 2;
+
+    while (size < 2 * model->count)
+        size *= 2;
+    if (size > model->table_room) {
+        free(model->table);
+        model->table_room = 0;
+        model->table = reallocarray(NULL, 2 * (size_t)model->capacity, sizeof(*model->table));
+        if (!model->table)
+            return false;
+        model->table_room = 2 * model->capacity;
+        if (!model->seed)
+            model->seed = hash_seed(model) | 1;
+    }
+    model->table_size = size;
+    memset(model->table, 0, size * sizeof(*model->table));
+    return true;
+}
+
+/*
+ * Some do not say that a half is the server's: one whose id is also that of a client is. As Zipkin
+ * sees it.
+ */
+static void find_shared(struct trace_model *model, uint32_t first)
+{
+    bool has_client = false;
+    uint32_t i = first;
+
+    for (int left = ALIKE_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next)
+        has_client |= model->spans[i].kind == SPAN_CLIENT && !model->spans[i].is_shared;
+    for (i = has_client ? first : TRACE_NONE; i != TRACE_NONE; i = model->nodes[i].next)
+        model->spans[i].is_shared |= model->spans[i].kind == SPAN_SERVER;
+}
+
+/* From the last one on, so that the first one comes to stand first. */
+static void fill_table(struct trace_model *model)
+{
+    bool has_alike = false;
+
+    for (uint32_t i = model->count; i-- > 0;) {
+        uint32_t *place = place_of(model, model->spans[i].id);
+
+        model->nodes[i] = (struct trace_node){.next = *place - 1};
+        has_alike |= *place != 0;
+        *place = i + 1;
+    }
+    for (uint32_t i = 0; has_alike && i < model->count; i++) {
+        if (model->nodes[i].next != TRACE_NONE && first_of(model, model->spans[i].id) == i)
+            find_shared(model, i);
+    }
+}
+
+/* ---- parents */
+
+/* How well a span goes as the parent of another one that names its id; 0: not at all. */
+static int fitness(const struct trace_span *span, const struct trace_span *other)
+{
+    if (other == span || (span->is_shared && other->is_shared))
+        return 0;
+    return 1 + !other->is_shared + (other->service == span->service ? 2 + 2 * other->is_shared : 0);
+}
+
+/*
+ * Client and server may share an id: the server's half goes below the client's, and whatever names
+ * that id as its parent below the half of its own service; else below the client's.
+ */
+static uint32_t find_parent(const struct trace_model *model, const struct trace_span *span)
+{
+    uint32_t found = TRACE_NONE;
+    int best = 0;
+    uint32_t i;
+
+    if (!span->is_shared && !span->parent_id)
+        return TRACE_NONE;
+    i = first_of(model, span->is_shared ? span->id : span->parent_id);
+    for (int left = ALIKE_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next) {
+        const int fits = fitness(span, &model->spans[i]);
+
+        if (fits > best) {
+            best = fits;
+            found = i;
+        }
+    }
+    if (found == TRACE_NONE && span->is_shared && span->parent_id && span->parent_id != span->id)
+        found = first_of(model, span->parent_id);
+    return found;
+}
+
+static void find_parents(struct trace_model *model)
+{
+    for (uint32_t i = 0; i < model->count; i++) {
+        struct trace_node *node = &model->nodes[i];
+        const struct trace_span *span = &model->spans[i];
+
+        node->parent = find_parent(model, span);
+        node->is_orphan = node->parent == TRACE_NONE && span->parent_id && !span->is_shared;
+    }
+}
+
+/*
+ * Spans that go round in a circle: it is cut at its first one. A node's depth is the way up on
+ * which it was met, until the tree is made.
+ */
+static void cut_circles(struct trace_model *model)
+{
+    struct trace_node *nodes = model->nodes;
+
+    for (uint32_t i = 0; i < model->count; i++) {
+        const uint32_t way = i + 1;
+        uint32_t at = i;
+        uint32_t first;
+
+        while (at != TRACE_NONE && !nodes[at].depth) {
+            nodes[at].depth = way;
+            at = nodes[at].parent;
+        }
+        if (at == TRACE_NONE || nodes[at].depth != way)
+            continue;
+        first = at;
+        for (uint32_t member = nodes[at].parent; member != at; member = nodes[member].parent)
+            first = member < first ? member : first;
+        nodes[first].parent = TRACE_NONE;
+        nodes[first].is_orphan = true;
+    }
+}
+
+/* ---- the tree */
+
+/* Goes below the parent, or to the top, before all that are there. */
+static void link_node(struct trace_model *model, uint32_t i)
+{
+    struct trace_node *node = &model->nodes[i];
+    uint32_t *first =
+        node->parent == TRACE_NONE ? &model->first_top : &model->nodes[node->parent].first_child;
+
+    node->next = *first;
+    *first = i;
+}
+
+/* From the last one on, so that all are by time; at the top whole trees come first. */
+static void make_tree(struct trace_model *model)
+{
+    for (uint32_t i = 0; i < model->count; i++)
+        model->nodes[i].first_child = TRACE_NONE;
+    for (uint32_t i = model->orphans ? model->count : 0; i-- > 0;) {
+        if (model->nodes[i].is_orphan)
+            link_node(model, i);
+    }
+    for (uint32_t i = model->count; i-- > 0;) {
+        if (!model->nodes[i].is_orphan)
+            link_node(model, i);
+    }
+}
+
+uint32_t trace_model_next(const struct trace_model *model, uint32_t node)
+{
+    if (model->nodes[node].first_child != TRACE_NONE)
+        return model->nodes[node].first_child;
+    while (node != TRACE_NONE && model->nodes[node].next == TRACE_NONE)
+        node = model->nodes[node].parent;
+    return node == TRACE_NONE ? TRACE_NONE : model->nodes[node].next;
+}
+
+/* Children are in the order of their starts, those without one last. */
+static int64_t self_time(const struct trace_model *model, uint32_t i)
+{
+    const struct trace_span *span = &model->spans[i];
+    const int64_t end = span->start_ns + span->duration_ns;
+    int64_t reached = span->start_ns; /* until here it is known who had the time */
+    int64_t self = 0;
+
+    if (span->start_ns == 0)
+        return span->duration_ns;
+    for (uint32_t child = model->nodes[i].first_child;
+         child != TRACE_NONE && model->spans[child].start_ns; child = model->nodes[child].next) {
+        const int64_t start = model->spans[child].start_ns;
+        const int64_t from = start < end ? start : end;
+        const int64_t to = start + model->spans[child].duration_ns;
+
+        if (from > reached)
+            self += from - reached;
+        if (to > reached)
+            reached = to < end ? to : end;
+    }
+    return self + (end - reached);
+}
+
+/* Parents before their children. */
+static void measure_tree(struct trace_model *model)
+{
+    int64_t longest = 0;
+
+    for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i)) {
+        struct trace_node *node = &model->nodes[i];
+
+        node->depth = 0;
+        node->remote = TRACE_NONE;
+        if (node->parent != TRACE_NONE) {
+            node->depth = model->nodes[node->parent].depth + 1;
+            node->remote = model->spans[node->parent].kind == SPAN_LOCAL
+                               ? model->nodes[node->parent].remote
+                               : node->parent;
+        }
+        node->self_ns = self_time(model, i);
+        if (node->self_ns > longest) {
+            longest = node->self_ns;
+            model->longest_self = i;
+        }
+    }
+}
+
+static void measure(struct trace_model *model)
+{
+    model->roots = model->orphans = model->errors = 0;
+    model->start_ns = model->end_ns = model->count ? model->spans[0].start_ns : 0;
+    for (uint32_t i = 0; i < model->count; i++) {
+        const struct trace_span *span = &model->spans[i];
+        const struct trace_node *node = &model->nodes[i];
+
+        model->errors += span->is_error;
+        model->orphans += node->is_orphan;
+        model->roots += node->parent == TRACE_NONE && !node->is_orphan;
+        if (span->start_ns && span->start_ns + span->duration_ns > model->end_ns)
+            model->end_ns = span->start_ns + span->duration_ns;
+    }
+}
+
+bool trace_model_link(struct trace_model *model)
+{
+    model->first_top = model->longest_self = TRACE_NONE;
+    if (model->count && (!sort(model) || !make_table(model)))
+        return false;
+    fill_table(model);
+    find_parents(model);
+    cut_circles(model);
+    measure(model);
+    make_tree(model);
+    measure_tree(model);
+    return true;
+}

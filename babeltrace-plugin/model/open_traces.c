@@ -1,0 +1,235 @@
+/*
+ * Open traces, by their ids and by how long they have been quiet.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "open_traces.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <stdlib.h>
+#include <urcu/list.h>
+
+#define FIRST_ROOM 4U
+
+struct open_trace {
+    struct cds_hlist_node in_table;
+    struct cds_list_head by_age;
+    uint64_t id_high;
+    uint64_t id;
+    int64_t last; /* when a span came */
+    size_t bytes;
+    struct trace_span *spans;
+    uint32_t count;
+    uint32_t room;
+};
+
+struct open_traces {
+    struct open_traces_options options;
+    struct table table;
+    struct cds_list_head by_age; /* the one that is quiet for longest comes first */
+    int64_t now;
+    struct open_traces_counts counts;
+    struct trace_model model; /* of the one that is closed */
+};
+
+static uint64_t hash_of_ids(uint64_t seed, uint64_t high, uint64_t low)
+{
+    return hash_mix(hash_mix(seed ^ low) ^ high);
+}
+
+static uint64_t hash_of(uint64_t seed, const struct cds_hlist_node *link)
+{
+    const struct open_trace *trace = cds_hlist_entry(link, struct open_trace, in_table);
+
+    return hash_of_ids(seed, trace->id_high, trace->id);
+}
+
+static void free_trace(struct cds_hlist_node *link)
+{
+    struct open_trace *trace = cds_hlist_entry(link, struct open_trace, in_table);
+
+    free(trace->spans);
+    free(trace);
+}
+
+struct open_traces *open_traces_new(const struct open_traces_options *options)
+{
+    struct open_traces *traces = calloc(1, sizeof(*traces));
+
+    if (!traces)
+        return NULL;
+    traces->options = *options;
+    traces->now = INT64_MIN;
+    CDS_INIT_LIST_HEAD(&traces->by_age);
+    if (table_init(&traces->table, hash_of))
+        return traces;
+    free(traces);
+    return NULL;
+}
+
+void open_traces_free(struct open_traces *traces)
+{
+    if (!traces)
+        return;
+    table_destroy(&traces->table, free_trace);
+    trace_model_destroy(&traces->model);
+    free(traces);
+}
+
+struct open_traces_counts open_traces_counts(const struct open_traces *traces)
+{
+    return traces->counts;
+}
+
+/* ---- closing */
+
+static void set_bytes(struct open_traces *traces, struct open_trace *trace, size_t bytes)
+{
+    traces->counts.open_bytes += bytes - trace->bytes;
+    trace->bytes = bytes;
+}
+
+static void remove_trace(struct open_traces *traces, struct open_trace *trace)
+{
+    table_remove(&traces->table, &trace->in_table);
+    cds_list_del(&trace->by_age);
+    set_bytes(traces, trace, 0);
+    traces->counts.open--;
+    traces->counts.open_spans -= trace->count;
+}
+
+static bool link_trace(struct trace_model *model, const struct open_trace *trace)
+{
+    trace_model_clear(model);
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (!trace_model_add(model, &trace->spans[i]))
+            return false;
+    }
+    return trace_model_link(model);
+}
+
+/* Gone before the caller hears of it, who may add the next one then. */
+static void close_trace(struct open_traces *traces, struct open_trace *trace, bool is_early)
+{
+    const struct open_traces_options *options = &traces->options;
+    struct closed_trace closed = {
+        .trace_id_high = trace->id_high,
+        .trace_id = trace->id,
+        .model = &traces->model,
+        .is_early = is_early,
+    };
+    struct trace_model bare = {.spans = trace->spans, .count = trace->count};
+
+    remove_trace(traces, trace);
+    if (is_early)
+        traces->counts.early++;
+    else
+        traces->counts.complete++;
+    closed.is_linked = link_trace(&traces->model, trace);
+    if (!closed.is_linked)
+        closed.model = &bare;
+    options->close(options->context, &closed);
+    free_trace(&trace->in_table);
+}
+
+/* Of those that there are: the one that is quiet for longest. */
+static struct open_trace *first_of(const struct open_traces *traces)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): one that is freed is out of the list before */
+    return cds_list_entry(traces->by_age.next, struct open_trace, by_age);
+}
+
+static void note_time(struct open_traces *traces, int64_t now)
+{
+    traces->now = now > traces->now ? now : traces->now;
+}
+
+void open_traces_advance(struct open_traces *traces, int64_t now)
+{
+    note_time(traces, now);
+    while (!cds_list_empty(&traces->by_age) &&
+           (uint64_t)traces->now - (uint64_t)first_of(traces)->last >= traces->options.quiet)
+        close_trace(traces, first_of(traces), false);
+}
+
+bool open_traces_close_some(struct open_traces *traces, uint64_t count)
+{
+    while (count-- && !cds_list_empty(&traces->by_age))
+        close_trace(traces, first_of(traces), false);
+    return !cds_list_empty(&traces->by_age);
+}
+
+/* ---- adding */
+
+static struct open_trace *new_trace(struct open_traces *traces, uint64_t hash, uint64_t high,
+                                    uint64_t low)
+{
+    struct open_trace *trace = calloc(1, sizeof(*trace));
+
+    if (!trace)
+        return NULL;
+    trace->spans = reallocarray(NULL, FIRST_ROOM, sizeof(*trace->spans));
+    if (!trace->spans) {
+        free(trace);
+        return NULL;
+    }
+    trace->room = FIRST_ROOM;
+    trace->id_high = high;
+    trace->id = low;
+    table_add(&traces->table, &trace->in_table, hash);
+    cds_list_add_tail(&trace->by_age, &traces->by_age);
+    set_bytes(traces, trace, sizeof(*trace) + FIRST_ROOM * sizeof(*trace->spans));
+    traces->counts.open++;
+    return trace;
+}
+
+static struct open_trace *find_trace(struct open_traces *traces, uint64_t high, uint64_t low)
+{
+    const uint64_t hash = hash_of_ids(traces->table.seed, high, low);
+    struct open_trace *trace;
+
+    cds_hlist_for_each_entry_2(trace, table_bucket(&traces->table, hash), in_table)
+    {
+        if (trace->id == low && trace->id_high == high)
+            return trace;
+    }
+    return new_trace(traces, hash, high, low);
+}
+
+static bool make_room(struct open_traces *traces, struct open_trace *trace)
+{
+    struct trace_span *grown;
+
+    if (trace->count < trace->room)
+        return true;
+    grown = reallocarray(trace->spans, trace->room * 2UL, sizeof(*grown));
+    if (!grown)
+        return false;
+    set_bytes(traces, trace, trace->bytes + trace->room * sizeof(*grown));
+    trace->spans = grown;
+    trace->room *= 2;
+    return true;
+}
+
+bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
+                     const struct trace_span *span, size_t bytes, int64_t now)
+{
+    struct open_trace *trace = find_trace(traces, trace_id_high, trace_id);
+
+    if (!trace || !make_room(traces, trace))
+        return false;
+    note_time(traces, now);
+    trace->last = traces->now;
+    trace->spans[trace->count++] = *span;
+    traces->counts.open_spans++;
+    set_bytes(traces, trace, trace->bytes + bytes);
+    cds_list_del(&trace->by_age);
+    cds_list_add_tail(&trace->by_age, &traces->by_age);
+    if (trace->count >= traces->options.max_spans)
+        close_trace(traces, trace, true);
+    while (traces->counts.open_bytes > traces->options.max_bytes)
+        close_trace(traces, first_of(traces), true);
+    return true;
+}

@@ -1,0 +1,480 @@
+/*
+ * Rules of tail sampling: reading and asking them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "tail.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define FILE_MAX  (1U << 20)
+#define RULES_MAX 1000U
+#define WORDS_MAX 4
+#define TIME_MAX  1e18 /* ns */
+
+/* Of an operation, before it is known what is usual. */
+#define PAST_MIN 1000U
+
+enum condition { ERROR, LONGER_THAN, UNUSUAL, RARE, TAG, INCOMPLETE, ONE_OF };
+
+/* What a glob fits, by the numbers of names. */
+struct glob {
+    char *pattern;  /* NULL: all */
+    uint8_t *known; /* enum known */
+    size_t count;
+};
+
+enum known { UNKNOWN, FITS, FITS_NOT };
+
+/* From when on a row's spans are unusual. */
+struct limit {
+    uint64_t period; /* of which it was found out, and 1 */
+    int64_t ns;
+};
+
+struct rule {
+    char *text;
+    bool has_spans; /* else any span, or the whole trace */
+    struct glob service;
+    struct glob name;
+    enum condition condition;
+    int64_t number; /* ns, or how many */
+    double quantile;
+    char *key;
+    char *value; /* a glob; NULL: any */
+    struct limit *limits;
+    size_t limits_count;
+};
+
+struct tail_rules {
+    struct rule *list;
+    size_t count;
+    /* of these is what is remembered */
+    const struct names *names;
+    const struct statistics *statistics;
+};
+
+/* ---- reading */
+
+struct words {
+    char *word[WORDS_MAX];
+    int count;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Splits the line where it lies; quotes are taken off. False if there are more, or a quote is open.
+ */
+static bool split(char *line, struct words *words)
+{
+    char *to = line;
+
+    words->count = 0;
+    while (*line) {
+        bool is_quoted = false;
+
+        while (is_blank(*line))
+            line++;
+        if (!*line)
+            break;
+        if (words->count == WORDS_MAX)
+            return false;
+        words->word[words->count++] = to;
+        for (; *line && (is_quoted || !is_blank(*line)); line++) {
+            if (*line == '"')
+                is_quoted = !is_quoted;
+            else
+                *to++ = *line;
+        }
+        if (is_quoted)
+            return false;
+        line += *line != '\0';
+        *to++ = '\0';
+    }
+    return true;
+}
+
+static bool read_count(const char *text, int64_t *count)
+{
+    char *end;
+
+    errno = 0;
+    *count = strtoll(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *count > 0;
+}
+
+static bool read_time(const char *text, int64_t *ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
+    char *end;
+    const double number = strtod(text, &end);
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(end, units[i].name) == 0 && text[0] >= '0' && text[0] <= '9' &&
+            number * units[i].ns < TIME_MAX) {
+            *ns = (int64_t)(number * units[i].ns);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_percentile(const char *text, double *quantile)
+{
+    char *end;
+    const double number = text[0] == 'p' ? strtod(text + 1, &end) : 0;
+
+    if (!(number > 0 && number < 100) || text[1] < '0' || text[1] > '9' || *end)
+        return false;
+    *quantile = number / 100;
+    return true;
+}
+
+static bool read_tag(struct rule *rule, char *text)
+{
+    char *equals = strchr(text, '=');
+
+    if (equals) {
+        *equals = '\0';
+        rule->value = equals + 1;
+    }
+    rule->key = text;
+    return text[0] != '\0';
+}
+
+/* What the words from the first one on say. */
+static bool read_condition(struct rule *rule, char *const *word, int count)
+{
+    const char *argument = count == 2 ? word[1] : "";
+
+    if (count == 1 && strcmp(word[0], "error") == 0)
+        rule->condition = ERROR;
+    else if (count == 1 && strcmp(word[0], "incomplete") == 0 && !rule->has_spans)
+        rule->condition = INCOMPLETE;
+    else if (count == 1 && strncmp(word[0], "1/", 2) == 0 && read_count(word[0] + 2, &rule->number))
+        rule->condition = ONE_OF;
+    else if (count == 2 && strcmp(word[0], "rare") == 0 && read_count(argument, &rule->number))
+        rule->condition = RARE;
+    else if (count == 2 && strcmp(word[0], ">") == 0 && read_time(argument, &rule->number))
+        rule->condition = LONGER_THAN;
+    else if (count == 2 && strcmp(word[0], ">") == 0 && rule->has_spans &&
+             read_percentile(argument, &rule->quantile))
+        rule->condition = UNUSUAL;
+    else if (count == 2 && strcmp(word[0], "tag") == 0 && read_tag(rule, word[1]))
+        rule->condition = TAG;
+    else
+        return false;
+    return true;
+}
+
+static void read_spans(struct rule *rule, char *text)
+{
+    char *colon = strchr(text, ':');
+
+    if (colon) {
+        *colon = '\0';
+        rule->name.pattern = colon + 1;
+    }
+    rule->service.pattern = text[0] ? text : NULL;
+    rule->has_spans = true;
+}
+
+/* The rule's text, then its words; one allocation. Returns false with error set. */
+static bool read_rule(struct rule *rule, struct text line, const char *path, unsigned number,
+                      struct error *error)
+{
+    struct words words;
+    char *copy;
+
+    rule->text = malloc(2 * (line.length + 1));
+    if (!rule->text) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    *text_copy(rule->text, line) = '\0';
+    copy = memcpy(rule->text + line.length + 1, rule->text, line.length + 1);
+    if (memchr(line.data, '\0', line.length) == NULL && split(copy, &words)) {
+        if (read_condition(rule, words.word, words.count))
+            return true;
+        if (words.count > 1) {
+            read_spans(rule, words.word[0]);
+            if (read_condition(rule, &words.word[1], words.count - 1))
+                return true;
+        }
+    }
+    error_set(error,
+              "\"%.300s\", line %u: \"%.200s\": expected [SERVICE[:NAME]] and one of error, \"> "
+              "20ms\", \"> p99\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or incomplete",
+              path, number, rule->text);
+    return false;
+}
+
+/* Without a comment, and blanks at both ends. */
+static struct text trim(struct text line)
+{
+    for (size_t i = 0; i < line.length; i++) {
+        if (line.data[i] == '#' && (i == 0 || is_blank(line.data[i - 1])))
+            line.length = i;
+    }
+    while (line.length && is_blank(line.data[0])) {
+        line.data++;
+        line.length--;
+    }
+    while (line.length && is_blank(line.data[line.length - 1]))
+        line.length--;
+    return line;
+}
+
+static bool add_rule(struct tail_rules *rules, struct text line, const char *path, unsigned number,
+                     struct error *error)
+{
+    struct rule *grown;
+
+    if (line.length == 0)
+        return true;
+    if (rules->count == RULES_MAX) {
+        error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
+                  RULES_MAX);
+        return false;
+    }
+    grown = reallocarray(rules->list, rules->count + 1, sizeof(*grown));
+    if (!grown) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    rules->list = grown;
+    grown += rules->count++;
+    *grown = (struct rule){.text = NULL};
+    return read_rule(grown, line, path, number, error);
+}
+
+struct tail_rules *tail_rules_parse(struct text text, const char *path, struct error *error)
+{
+    struct tail_rules *rules = calloc(1, sizeof(*rules));
+    bool done = rules != NULL;
+
+    if (!rules)
+        error_set(error, "out of memory");
+    for (unsigned number = 1; done && text.length; number++) {
+        const char *end = memchr(text.data, '\n', text.length);
+        const size_t length = end ? (size_t)(end - text.data) : text.length;
+        const size_t taken = length + (end != NULL);
+
+        done = add_rule(rules, trim((struct text){text.data, length}), path, number, error);
+        text.data += taken;
+        text.length -= taken;
+    }
+    if (done)
+        return rules;
+    tail_rules_free(rules);
+    return NULL;
+}
+
+struct tail_rules *tail_rules_read(const char *path, struct error *error)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(FILE_MAX) : NULL;
+    struct tail_rules *rules = NULL;
+    size_t length = 0;
+
+    if (text)
+        length = fread(text, 1, FILE_MAX, file);
+    if (!text || ferror(file))
+        error_set(error, "cannot read the rules of tail sampling in \"%.300s\": %s", path,
+                  strerror(errno));
+    else if (length == FILE_MAX)
+        error_set(error, "\"%.300s\": rules of tail sampling are less than %u bytes", path,
+                  FILE_MAX);
+    else
+        rules = tail_rules_parse((struct text){text, length}, path, error);
+    free(text);
+    if (file)
+        fclose(file);
+    return rules;
+}
+
+void tail_rules_free(struct tail_rules *rules)
+{
+    if (!rules)
+        return;
+    for (size_t i = 0; i < rules->count; i++) {
+        free(rules->list[i].text);
+        free(rules->list[i].service.known);
+        free(rules->list[i].name.known);
+        free(rules->list[i].limits);
+    }
+    free(rules->list);
+    free(rules);
+}
+
+/* ---- what is remembered */
+
+/* Of other names or statistics it is worth nothing. */
+static void remember(struct tail_rules *rules, const struct statistics *statistics)
+{
+    const struct names *names = statistics_names(statistics);
+
+    if (rules->statistics == statistics && rules->names == names)
+        return;
+    for (size_t i = 0; i < rules->count; i++)
+        rules->list[i].service.count = rules->list[i].name.count = rules->list[i].limits_count = 0;
+    rules->statistics = statistics;
+    rules->names = names;
+}
+
+/* Zeros are added, so that there are `wanted` or more. Returns NULL when out of memory. */
+static void *grow(void *array, size_t *count, size_t wanted, size_t size)
+{
+    const size_t room = wanted < 64 ? 64 : wanted + wanted / 2;
+    char *grown = reallocarray(array, room, size);
+
+    if (!grown)
+        return NULL;
+    memset(grown + *count * size, 0, (room - *count) * size);
+    *count = room;
+    return grown;
+}
+
+static bool glob_fits(struct glob *glob, const struct names *names, uint32_t id)
+{
+    enum known known;
+
+    if (!glob->pattern)
+        return true;
+    if (id < glob->count && glob->known[id] != UNKNOWN)
+        return glob->known[id] == FITS;
+    known = fnmatch(glob->pattern, names_text(names, id).data, 0) == 0 ? FITS : FITS_NOT;
+    if (id >= glob->count && id < names_count(names)) {
+        uint8_t *grown = grow(glob->known, &glob->count, names_count(names), sizeof(*grown));
+
+        glob->known = grown ? grown : glob->known;
+    }
+    if (id < glob->count)
+        glob->known[id] = known;
+    return known == FITS;
+}
+
+static int64_t usual_limit(const struct rule *rule, const struct statistics_row *row)
+{
+    return row->past.count < PAST_MIN ? INT64_MAX : histogram_quantile(&row->past, rule->quantile);
+}
+
+/* ---- asking */
+
+static bool is_unusual(struct rule *rule, const struct statistics *statistics,
+                       const struct trace_span *span)
+{
+    const struct statistics_row *row = statistics_find_row(statistics, span->service, span->name);
+    const uint64_t period = statistics_period(statistics) + 1;
+    struct limit *limit;
+
+    if (!row)
+        return false;
+    if (row->index >= rule->limits_count) {
+        limit = grow(rule->limits, &rule->limits_count, row->index + 1, sizeof(*limit));
+        if (!limit)
+            return span->duration_ns > usual_limit(rule, row);
+        rule->limits = limit;
+    }
+    limit = &rule->limits[row->index];
+    if (limit->period != period)
+        *limit = (struct limit){period, usual_limit(rule, row)};
+    return span->duration_ns > limit->ns;
+}
+
+static bool is_rare(const struct rule *rule, const struct statistics *statistics,
+                    const struct trace_span *span)
+{
+    const struct statistics_row *row = statistics_find_row(statistics, span->service, span->name);
+
+    return !row || row->ever < (uint64_t)rule->number;
+}
+
+static bool has_tag(const struct rule *rule, const struct tail_trace *trace,
+                    const struct trace_span *span)
+{
+    return trace->has_tag && trace->has_tag(trace->context, span, text_of(rule->key), rule->value);
+}
+
+static bool is_of(struct rule *rule, const struct names *names, const struct trace_span *span)
+{
+    return !rule->has_spans || (glob_fits(&rule->service, names, span->service) &&
+                                glob_fits(&rule->name, names, span->name));
+}
+
+static bool span_fits(const struct tail_rules *rules, struct rule *rule,
+                      const struct tail_trace *trace, const struct trace_span *span)
+{
+    switch (rule->condition) {
+    case ERROR:
+        return span->is_error && is_of(rule, rules->names, span);
+    case LONGER_THAN:
+        return span->duration_ns > rule->number && is_of(rule, rules->names, span);
+    case UNUSUAL:
+        return is_of(rule, rules->names, span) && is_unusual(rule, rules->statistics, span);
+    case RARE:
+        return is_of(rule, rules->names, span) && is_rare(rule, rules->statistics, span);
+    case TAG:
+        return is_of(rule, rules->names, span) && has_tag(rule, trace, span);
+    default:
+        return false;
+    }
+}
+
+static bool some_span_fits(const struct tail_rules *rules, struct rule *rule,
+                           const struct tail_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->model->count; i++) {
+        if (span_fits(rules, rule, trace, &trace->model->spans[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The same for each N, so that 1/1000 are of the 1/100. */
+static bool is_one_of(const struct tail_trace *trace, int64_t number)
+{
+    return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)number;
+}
+
+static bool fits(const struct tail_rules *rules, struct rule *rule, const struct tail_trace *trace)
+{
+    const struct trace_model *model = trace->model;
+
+    switch (rule->condition) {
+    case ERROR:
+        return model->errors && some_span_fits(rules, rule, trace);
+    case LONGER_THAN:
+        return rule->has_spans ? some_span_fits(rules, rule, trace)
+                               : model->end_ns - model->start_ns > rule->number;
+    case INCOMPLETE:
+        return !trace_model_is_whole(model);
+    case ONE_OF:
+        return is_one_of(trace, rule->number) && model->count &&
+               is_of(rule, rules->names, &model->spans[model->first_top]);
+    default:
+        return some_span_fits(rules, rule, trace);
+    }
+}
+
+const char *tail_rules_fit(struct tail_rules *rules, const struct tail_trace *trace,
+                           const struct statistics *statistics)
+{
+    remember(rules, statistics);
+    for (size_t i = 0; i < rules->count; i++) {
+        if (fits(rules, &rules->list[i], trace))
+            return rules->list[i].text;
+    }
+    return NULL;
+}

@@ -1,0 +1,249 @@
+/*
+ * The table of endpoints, and the checks that make one fit for any encoder.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "endpoint.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <urcu/compiler.h>
+
+/* What the endpoint was made of, as the trace gave it; the service is endpoint.service. */
+struct entry {
+    struct cds_hlist_node in_table;
+    struct endpoint endpoint;
+    struct text ip; /* as the service: points to the bytes after the struct */
+    int64_t port;
+    uint64_t saved_in; /* a state's serial, */
+    uint32_t number;   /* and its number in there */
+};
+
+struct endpoint_table {
+    struct table entries;
+    const struct entry *last; /* events of one service come in bursts */
+    struct entry overflow;
+    bool is_starved; /* there was no memory for one */
+};
+
+static const struct entry *entry_of(const struct endpoint *endpoint)
+{
+    return caa_container_of(endpoint, struct entry, endpoint);
+}
+
+static uint64_t hash_of(uint64_t seed, struct text service, struct text ip, int64_t port)
+{
+    return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
+}
+
+static uint64_t hash_of_entry(uint64_t seed, const struct cds_hlist_node *link)
+{
+    const struct entry *entry = caa_container_of(link, struct entry, in_table);
+
+    return hash_of(seed, entry->endpoint.service, entry->ip, entry->port);
+}
+
+static struct text cut(struct text text)
+{
+    return (struct text){text.data,
+                         text.length < ENDPOINT_TEXT_MAX ? text.length : ENDPOINT_TEXT_MAX};
+}
+
+static bool is_of(const struct entry *entry, struct text service, struct text ip, int64_t port)
+{
+    return entry->port == port && text_equal(entry->endpoint.service, service) &&
+           text_equal(entry->ip, ip);
+}
+
+bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
+{
+    return is_of(entry_of(endpoint), cut(service), cut(ip), port);
+}
+
+struct endpoint_table *endpoint_table_new(void)
+{
+    struct endpoint_table *table = calloc(1, sizeof(*table));
+
+    if (!table || !table_init(&table->entries, hash_of_entry)) {
+        free(table);
+        return NULL;
+    }
+    table->overflow.endpoint.service = text_of(ENDPOINT_OVERFLOW);
+    return table;
+}
+
+static void free_entry(struct cds_hlist_node *link)
+{
+    free(caa_container_of(link, struct entry, in_table));
+}
+
+void endpoint_table_free(struct endpoint_table *table)
+{
+    if (!table)
+        return;
+    table_destroy(&table->entries, free_entry);
+    free(table);
+}
+
+static void set_address(struct endpoint *endpoint, struct text ip)
+{
+    char string[INET6_ADDRSTRLEN];
+    const char *zone = ip.length ? memchr(ip.data, '%', ip.length) : NULL;
+    size_t length = zone ? (size_t)(zone - ip.data) : ip.length;
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (length == 0 || length >= sizeof(string))
+        return;
+    memcpy(string, ip.data, length);
+    string[length] = '\0';
+
+    if (inet_pton(AF_INET, string, &v4) == 1) {
+        inet_ntop(AF_INET, &v4, endpoint->ipv4, sizeof(endpoint->ipv4));
+    } else if (inet_pton(AF_INET6, string, &v6) == 1) {
+        if (IN6_IS_ADDR_V4MAPPED(&v6))
+            inet_ntop(AF_INET, &v6.s6_addr[12], endpoint->ipv4, sizeof(endpoint->ipv4));
+        else
+            inet_ntop(AF_INET6, &v6, endpoint->ipv6, sizeof(endpoint->ipv6));
+    }
+}
+
+static uint16_t checked_port(int64_t port)
+{
+    if (port < 0 && port >= INT16_MIN)
+        port += 1 << 16;
+    return port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+static struct entry *entry_new(struct text service, struct text ip, int64_t port)
+{
+    struct entry *entry = calloc(1, sizeof(*entry) + service.length + ip.length);
+    char *bytes;
+
+    if (!entry)
+        return NULL;
+    bytes = (char *)(entry + 1);
+    (void)text_copy(text_copy(bytes, service), ip);
+    entry->endpoint.service = (struct text){bytes, service.length};
+    entry->ip = (struct text){bytes + service.length, ip.length};
+    entry->port = port;
+    entry->endpoint.port = checked_port(port);
+    entry->endpoint.hash = hash_of(0, service, ip, port);
+    set_address(&entry->endpoint, entry->ip);
+    return entry;
+}
+
+static const struct entry *find(const struct endpoint_table *table, struct text service,
+                                struct text ip, int64_t port, uint64_t hash)
+{
+    const struct entry *entry;
+
+    cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash), in_table)
+    {
+        if (is_of(entry, service, ip, port))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Returns NULL when out of memory. */
+static const struct entry *add(struct endpoint_table *table, struct text service, struct text ip,
+                               int64_t port, uint64_t hash)
+{
+    struct entry *entry;
+
+    if (table->entries.count >= ENDPOINTS_MAX)
+        return &table->overflow;
+    entry = entry_new(service, ip, port);
+    table->is_starved |= !entry;
+    if (entry)
+        table_add(&table->entries, &entry->in_table, hash);
+    return entry;
+}
+
+const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
+                                    struct text ip, int64_t port)
+{
+    const struct entry *entry = table->last;
+    uint64_t hash;
+
+    service = cut(service);
+    ip = cut(ip);
+    if (entry && is_of(entry, service, ip, port))
+        return &entry->endpoint;
+    hash = hash_of(table->entries.seed, service, ip, port);
+    entry = find(table, service, ip, port, hash);
+    if (!entry)
+        entry = add(table, service, ip, port, hash);
+    if (!entry)
+        return NULL;
+    table->last = entry;
+    return &entry->endpoint;
+}
+
+bool endpoint_table_is_starved(const struct endpoint_table *table)
+{
+    return table->is_starved;
+}
+
+bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
+{
+    return endpoint == &table->overflow.endpoint;
+}
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+/* What a reference is: one of these, or FIRST + the endpoint's number. */
+enum { NONE, OVERFLOW, FIRST };
+
+void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
+                   struct state_writer *writer)
+{
+    struct entry *entry;
+
+    if (!endpoint || endpoint_is_overflow(table, endpoint)) {
+        state_put_number(writer, endpoint ? OVERFLOW : NONE);
+        return;
+    }
+    entry = (struct entry *)(uintptr_t)entry_of(endpoint);
+    if (entry->saved_in == writer->serial) {
+        state_put_number(writer, FIRST + (uint64_t)entry->number);
+        return;
+    }
+    entry->saved_in = writer->serial;
+    entry->number = writer->endpoints++;
+    state_put_number(writer, FIRST + (uint64_t)entry->number);
+    state_put_text(writer, endpoint->service);
+    state_put_text(writer, entry->ip);
+    state_put_signed(writer, entry->port);
+}
+
+static const struct endpoint *restore_new(struct endpoint_table *table, struct state_reader *reader)
+{
+    const struct text service = state_get_text(reader), ip = state_get_text(reader);
+    const int64_t port = state_get_signed(reader);
+    const struct endpoint *endpoint;
+
+    if (!state_is_good(reader))
+        return NULL;
+    endpoint = endpoint_get(table, service, ip, port);
+    if (!endpoint || !state_reader_number(&reader->endpoints, endpoint))
+        state_set_no_memory(reader);
+    return endpoint;
+}
+
+const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader)
+{
+    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
+
+    if (!state_is_good(reader) || reference == NONE)
+        return NULL;
+    if (reference == OVERFLOW)
+        return &table->overflow.endpoint;
+    if (reference - FIRST < reader->endpoints.count)
+        return reader->endpoints.things[reference - FIRST];
+    return restore_new(table, reader);
+}

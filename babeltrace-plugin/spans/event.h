@@ -1,0 +1,87 @@
+/*
+ * The decoded event: the seam between what reads traces and what assembles spans.
+ *
+ * A plain struct, so that the core is driven in tests without a trace or a daemon. Everything in it
+ * comes from a trace and is untrusted: any value, any bytes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CORE_EVENT_H
+#define BLKIN_CORE_EVENT_H
+
+#include "babeltrace-plugin/base/text.h"
+
+#include <stdint.h>
+
+enum event_kind {
+    /* the original's; a span has no end of its own */
+    EVENT_TIMESTAMP,      /* zipkin:timestamp: value is the annotation */
+    EVENT_KEYVAL_TEXT,    /* zipkin:keyval_string, and zipkin:keyval of the oldest library */
+    EVENT_KEYVAL_INTEGER, /* zipkin:keyval_integer */
+    /* those of the span API: tracepoints/events.h tells what is in them */
+    EVENT_SPAN,       /* blkin:span: all of a span */
+    EVENT_BEGIN,      /* blkin:begin */
+    EVENT_ANNOTATION, /* blkin:annotation_*: value is the annotation */
+    EVENT_TAG,        /* blkin:tag: log has one record */
+    EVENT_END,        /* blkin:end */
+    EVENT_PROCESS,    /* blkin:process */
+    EVENT_METRIC,     /* blkin:metric: of a host, about no span */
+};
+
+/* Where an event was recorded, as far as the trace tells. */
+struct origin {
+    struct text host;    /* of the trace; empty: not known */
+    int64_t clock;       /* offset of the trace's clock: tells sessions of one host apart */
+    struct text process; /* procname context; empty: not known */
+    int64_t pid;         /* vpid context; 0: not known */
+    int64_t tid;         /* vtid context; 0: not known */
+};
+
+/* What an event tells of comes after it by no more than this, which is the error of two clocks. */
+#define EVENT_AHEAD_NS INT64_C(1000000)
+
+/* All texts are borrowed for the length of one call. Of two names the second is EVENT_METRIC's. */
+struct event {
+    enum event_kind kind;
+    int64_t time_ns; /* since the Unix epoch */
+    struct origin origin;
+    uint64_t trace_id_high;
+    uint64_t trace_id;
+    uint64_t span_id;
+    uint64_t parent_id; /* 0: none */
+    union {
+        struct text span_name;
+        struct text instance; /* of the group; empty: there is but one */
+    };
+    union {
+        struct text service;
+        struct text group;
+    };
+    struct text ip;
+    int64_t port;
+    struct text key; /* of both keyval kinds; of EVENT_ANNOTATION its severity, as in span.h */
+    union {
+        struct text value;  /* of annotations and EVENT_KEYVAL_TEXT */
+        struct text values; /* unsigned numbers, as decimals with blanks between */
+    };
+    union {
+        int64_t integer;    /* of EVENT_KEYVAL_INTEGER */
+        uint64_t period_ms; /* that the group is read at */
+    };
+
+    /* of the span API's events */
+    union {
+        struct text log;
+        struct text names; /* NAME:UNIT:KIND with blanks between; empty: as they were */
+    };
+    uint64_t duration_ns;
+    int64_t age_ns;     /* what it tells of happened so long before time_ns, or just after */
+    uint64_t thread;    /* number of the recording thread */
+    uint64_t sequence;  /* of that thread's events */
+    uint64_t span_kind; /* enum blkin_kind */
+    uint64_t flags;     /* BLKIN_SPAN_* */
+    uint64_t dropped;   /* annotations, tags and steps that found no room in the program */
+    uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
+};
+
+#endif

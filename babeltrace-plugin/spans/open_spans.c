@@ -1,0 +1,327 @@
+/*
+ * The table of open spans, the queues and the pool.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "open_spans.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+#include "tracepoints/step_id.h"
+
+#include <stdlib.h>
+#include <urcu/compiler.h>
+
+#define POOL_MAX     4096 /* spans */
+#define POOL_LOG_MAX 4096 /* bytes: a log beyond this goes back to the heap */
+
+/* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
+static uint64_t hash_of(uint64_t seed, uint64_t trace_id, uint64_t span_id)
+{
+    return hash_mix(trace_id ^ hash_mix(seed ^ span_id));
+}
+
+static uint64_t hash_of_open(uint64_t seed, const struct cds_hlist_node *link)
+{
+    const struct open_span *open = caa_container_of(link, struct open_span, in_table);
+
+    return hash_of(seed, open->span.trace_id, open->span.id);
+}
+
+bool open_spans_init(struct open_spans *spans)
+{
+    CDS_INIT_LIST_HEAD(&spans->pool);
+    spans->pool_length = 0;
+    spans->has_halves = spans->is_starved = false;
+    return table_init(&spans->table, hash_of_open);
+}
+
+static void free_open_span(struct open_span *open)
+{
+    free(open->span.log);
+    free(open);
+}
+
+static void free_list(struct cds_list_head *list)
+{
+    struct open_span *open, *next;
+
+    cds_list_for_each_entry_safe(open, next, list, in_queue) free_open_span(open);
+}
+
+void open_spans_destroy(struct open_spans *spans)
+{
+    free_list(&spans->pool);
+    table_destroy(&spans->table, NULL);
+}
+
+static struct cds_hlist_head *bucket_of(const struct open_spans *spans, uint64_t trace_id,
+                                        uint64_t span_id)
+{
+    return table_bucket(&spans->table, hash_of(spans->table.seed, trace_id, span_id));
+}
+
+static bool is_of_span(const struct event *event, const struct open_span *open)
+{
+    return open->span.id == event->span_id && open->span.trace_id == event->trace_id;
+}
+
+struct open_span *open_spans_find(struct open_spans *spans, const struct event *event)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (!is_of_span(event, open))
+            continue;
+        if (!open->streaming &&
+            endpoint_is(open->span.endpoint, event->service, event->ip, event->port))
+            return open;
+        spans->has_halves = true;
+    }
+    return NULL;
+}
+
+struct open_span *open_spans_find_at(struct open_spans *spans, const struct event *event,
+                                     const struct endpoint *endpoint)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming)
+            return open;
+    }
+    return NULL;
+}
+
+static bool is_on_host(struct text host, const struct open_span *open)
+{
+    return text_equal(open->source->host, host);
+}
+
+/* No process has another than 32 bits, but a trace may claim so. */
+static int32_t pid_of(const struct event *event)
+{
+    const int64_t pid = event->origin.pid;
+
+    return pid == (int32_t)pid ? (int32_t)pid : 0;
+}
+
+struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
+    struct open_span *open, *of_process = NULL, *of_host = NULL;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (!open->streaming || !is_of_span(event, open))
+            continue;
+        if (open->thread == event->thread)
+            return open;
+        if (!is_on_host(event->origin.host, open))
+            continue;
+        if (open->pid == pid_of(event))
+            of_process = open;
+        else
+            of_host = open;
+    }
+    return of_process ? of_process : of_host;
+}
+
+struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct span *span,
+                                           struct text host)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, span->trace_id, span->id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (open->streaming && open->span.id == span->id && open->span.trace_id == span->trace_id &&
+            open->span.kind == span->kind && is_on_host(host, open))
+            return open;
+    }
+    return NULL;
+}
+
+static struct open_span *find_around(struct open_spans *spans, const struct open_span *step)
+{
+    struct cds_hlist_head *bucket = bucket_of(spans, step->span.trace_id, step->span.parent_id);
+    struct open_span *open;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (open->streaming && open->span.id == step->span.parent_id &&
+            open->span.trace_id == step->span.trace_id && open->source == step->source)
+            return open;
+    }
+    return NULL;
+}
+
+void open_spans_note_step(struct open_spans *spans, const struct open_span *step)
+{
+    const struct open_span *at = step;
+    uint64_t number;
+
+    /* a step in a step: up to the span, and no further than steps are nested */
+    for (unsigned i = 0; i < 16 && blkin_step_number(at->span.parent_id, at->span.id, &number);
+         i++) {
+        struct open_span *around = find_around(spans, at);
+
+        if (!around)
+            break;
+        if (blkin_step_number(around->span.id, step->span.id, &number) && number - 1 < STEPS_NOTED)
+            around->steps_given |= UINT64_C(1) << (number - 1);
+        at = around;
+    }
+}
+
+bool open_spans_has_client(struct open_spans *spans, const struct span *span)
+{
+    struct cds_hlist_head *bucket;
+    struct open_span *open;
+
+    if (!spans->has_halves)
+        return false;
+    bucket = bucket_of(spans, span->trace_id, span->id);
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (open->span.id == span->id && open->span.trace_id == span->trace_id &&
+            open->span.kind == SPAN_CLIENT && open->span.endpoint != span->endpoint)
+            return true;
+    }
+    return false;
+}
+
+void open_spans_remove(struct open_spans *spans, struct open_span *open)
+{
+    table_remove(&spans->table, &open->in_table);
+}
+
+struct open_span *open_spans_take(struct open_spans *spans)
+{
+    struct open_span *open;
+    char *log;
+    uint32_t log_capacity;
+
+    if (cds_list_empty(&spans->pool)) {
+        open = calloc(1, sizeof(*open));
+        spans->is_starved |= !open;
+        return open;
+    }
+    open = cds_list_first_entry(&spans->pool, struct open_span, in_queue);
+    cds_list_del(&open->in_queue);
+    spans->pool_length--;
+
+    log = open->span.log;
+    log_capacity = open->span.log_capacity;
+    memset(open, 0, sizeof(*open));
+    open->span.log = log;
+    open->span.log_capacity = log_capacity;
+    return open;
+}
+
+void open_spans_give(struct open_spans *spans, struct open_span *open)
+{
+    if (spans->pool_length >= POOL_MAX || open->span.log_capacity > POOL_LOG_MAX) {
+        free_open_span(open);
+        return;
+    }
+    cds_list_add(&open->in_queue, &spans->pool);
+    spans->pool_length++;
+}
+
+static struct open_span *find_surplus(struct cds_hlist_head *bucket, uint64_t trace_id,
+                                      uint64_t span_id)
+{
+    struct open_span *open, *oldest = NULL;
+    unsigned alike = 0;
+
+    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    {
+        if (open->span.id != span_id || open->span.trace_id != trace_id)
+            continue;
+        alike++;
+        if (!oldest || open->last_event_ns < oldest->last_event_ns)
+            oldest = open;
+    }
+    return alike < ALIKE_MAX ? NULL : oldest;
+}
+
+struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
+                                 const struct endpoint *endpoint, struct source *source,
+                                 struct open_span **surplus)
+{
+    const uint64_t hash = hash_of(spans->table.seed, event->trace_id, event->span_id);
+    struct open_span *open = open_spans_take(spans);
+
+    if (!open)
+        return NULL;
+    open->span.trace_id_high = event->trace_id_high;
+    open->span.trace_id = event->trace_id;
+    open->span.id = event->span_id;
+    open->span.parent_id = event->parent_id;
+    open->span.endpoint = endpoint;
+    open->source = source;
+    open->span.start_ns = event->time_ns;
+    open->pid = pid_of(event);
+    open->thread = event->thread;
+    if (!span_set_name(&open->span, event->span_name)) {
+        spans->is_starved |= open->span.is_starved;
+        free_open_span(open);
+        return NULL;
+    }
+    *surplus = find_surplus(table_bucket(&spans->table, hash), event->trace_id, event->span_id);
+    table_add(&spans->table, &open->in_table, hash);
+    CDS_INIT_LIST_HEAD(&open->in_queue);
+    return open;
+}
+
+bool open_spans_put(struct open_spans *spans, struct open_span *open)
+{
+    const struct span *span = &open->span;
+    const uint64_t hash = hash_of(spans->table.seed, span->trace_id, span->id);
+
+    if (find_surplus(table_bucket(&spans->table, hash), span->trace_id, span->id))
+        return false;
+    table_add(&spans->table, &open->in_table, hash);
+    CDS_INIT_LIST_HEAD(&open->in_queue);
+    return true;
+}
+
+void queue_init(struct queue *queue, int64_t timeout_ns)
+{
+    CDS_INIT_LIST_HEAD(&queue->spans);
+    queue->timeout_ns = timeout_ns;
+}
+
+void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns)
+{
+    open->last_event_ns = open->span.recorded_ns = now_ns;
+    cds_list_del(&open->in_queue);
+    cds_list_add_tail(&open->in_queue, &queue->spans);
+}
+
+struct open_span *queue_first(struct queue *queue)
+{
+    return cds_list_empty(&queue->spans)
+               ? NULL
+               : cds_list_first_entry(&queue->spans, struct open_span, in_queue);
+}
+
+struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
+{
+    struct open_span *open = queue_first(queue);
+
+    /* unsigned: the difference of any two int64_t fits, a trace may hold any */
+    if (open && (uint64_t)now_ns - (uint64_t)open->last_event_ns < (uint64_t)queue->timeout_ns)
+        return NULL;
+    return open;
+}
+
+void queue_free(struct queue *queue)
+{
+    free_list(&queue->spans);
+}

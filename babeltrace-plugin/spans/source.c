@@ -1,0 +1,213 @@
+/*
+ * The table of sources.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "source.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <stdlib.h>
+#include <urcu/compiler.h>
+
+#define RECENT 16 /* a power of two */
+
+struct source_table {
+    struct table sources;
+    struct source *recent[RECENT]; /* by the address of the host's name: a trace has one */
+    struct source overflow;
+};
+
+static uint64_t hash_of(uint64_t seed, struct text host, int64_t clock)
+{
+    return hash_text(seed ^ hash_mix((uint64_t)clock), host);
+}
+
+static uint64_t hash_of_source(uint64_t seed, const struct cds_hlist_node *link)
+{
+    const struct source *source = caa_container_of(link, struct source, in_table);
+
+    return hash_of(seed, source->host, source->clock);
+}
+
+static bool is_source_of(const struct source *source, const struct origin *origin)
+{
+    return source->clock == origin->clock && text_equal(source->host, origin->host);
+}
+
+static void free_source(struct cds_hlist_node *link)
+{
+    struct source *source = caa_container_of(link, struct source, in_table);
+
+    losses_destroy(&source->losses);
+    losses_destroy(&source->gaps);
+    free(source);
+}
+
+static void init_source(struct source *source)
+{
+    losses_init(&source->losses);
+    losses_init(&source->gaps);
+}
+
+struct source_table *source_table_new(void)
+{
+    struct source_table *table = calloc(1, sizeof(*table));
+
+    if (!table || !table_init(&table->sources, hash_of_source)) {
+        free(table);
+        return NULL;
+    }
+    init_source(&table->overflow);
+    table->overflow.is_overflow = true;
+    return table;
+}
+
+void source_table_free(struct source_table *table)
+{
+    if (!table)
+        return;
+    table_destroy(&table->sources, free_source);
+    free(table);
+}
+
+static struct source *source_new(const struct origin *origin)
+{
+    struct source *source = calloc(1, sizeof(*source) + origin->host.length);
+
+    if (!source)
+        return NULL;
+    init_source(source);
+    source->host = (struct text){(char *)(source + 1), origin->host.length};
+    (void)text_copy((char *)(source + 1), origin->host);
+    source->clock = origin->clock;
+    source->host_hash = hash_text(0, source->host);
+    return source;
+}
+
+static struct source *find(const struct source_table *table, const struct origin *origin,
+                           uint64_t hash)
+{
+    struct source *source;
+
+    cds_hlist_for_each_entry_2(source, table_bucket(&table->sources, hash), in_table)
+    {
+        if (is_source_of(source, origin))
+            return source;
+    }
+    return NULL;
+}
+
+/* Returns NULL when out of memory, or of room. */
+static struct source *add(struct source_table *table, const struct origin *origin, uint64_t hash)
+{
+    struct source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
+
+    if (source)
+        table_add(&table->sources, &source->in_table, hash);
+    return source;
+}
+
+struct source *source_get(struct source_table *table, const struct origin *origin)
+{
+    const uintptr_t address = (uintptr_t)origin->host.data;
+    struct source **recent = &table->recent[(address >> 4 ^ address >> 12) & (RECENT - 1)];
+    struct source *source;
+    uint64_t hash;
+
+    if (*recent && is_source_of(*recent, origin))
+        return *recent;
+    hash = hash_of(table->sources.seed, origin->host, origin->clock);
+    source = find(table, origin, hash);
+    if (!source)
+        source = add(table, origin, hash);
+    if (!source)
+        return &table->overflow;
+    *recent = source;
+    return source;
+}
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+/* What a reference is: one of these, or FIRST + the source's number. */
+enum { NONE, OVERFLOW, FIRST };
+
+void source_save(const struct source_table *table, struct source *source,
+                 struct state_writer *writer)
+{
+    if (source == &table->overflow) {
+        state_put_number(writer, OVERFLOW);
+        return;
+    }
+    if (source->saved_in == writer->serial) {
+        state_put_number(writer, FIRST + (uint64_t)source->number);
+        return;
+    }
+    source->saved_in = writer->serial;
+    source->number = writer->sources++;
+    state_put_number(writer, FIRST + (uint64_t)source->number);
+    state_put_text(writer, source->host);
+    state_put_signed(writer, source->clock);
+    losses_save(&source->losses, writer);
+    losses_save(&source->gaps, writer);
+    clock_save(&source->correction, writer);
+}
+
+static struct source *restore_new(struct source_table *table, struct state_reader *reader)
+{
+    struct origin origin = {.host = state_get_text(reader)};
+    struct source *source;
+
+    origin.clock = state_get_signed(reader);
+    if (!state_is_good(reader))
+        return NULL;
+    source = source_get(table, &origin);
+    if (source->is_overflow || !state_reader_number(&reader->sources, source)) {
+        state_set_no_memory(reader);
+        return NULL;
+    }
+    losses_restore(&source->losses, reader);
+    losses_restore(&source->gaps, reader);
+    clock_restore(&source->correction, reader);
+    return source;
+}
+
+struct source *source_restore(struct source_table *table, struct state_reader *reader)
+{
+    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->sources.count);
+
+    if (!state_is_good(reader) || reference == NONE)
+        return NULL;
+    if (reference == OVERFLOW)
+        return &table->overflow;
+    if (reference - FIRST < reader->sources.count)
+        return (struct source *)(uintptr_t)reader->sources.things[reference - FIRST];
+    return restore_new(table, reader);
+}
+
+static bool is_of_use(const struct source *source, int64_t since_ns)
+{
+    return source->losses.last_end_ns >= since_ns || source->gaps.last_end_ns >= since_ns ||
+           clock_is_of_use(&source->correction, since_ns);
+}
+
+void sources_save(const struct source_table *table, int64_t since_ns, struct state_writer *writer)
+{
+    struct source *source;
+
+    for (size_t i = 0; i <= table->sources.mask; i++) {
+        cds_hlist_for_each_entry_2(source, &table->sources.buckets[i], in_table)
+        {
+            if (source->saved_in != writer->serial && is_of_use(source, since_ns))
+                source_save(table, source, writer);
+        }
+    }
+    state_put_number(writer, NONE);
+}
+
+void sources_restore(struct source_table *table, struct state_reader *reader)
+{
+    while (source_restore(table, reader))
+        ;
+}

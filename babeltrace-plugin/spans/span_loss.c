@@ -1,0 +1,248 @@
+/*
+ * Losses: what tells of them, and the spans that they have touched.
+ *
+ * Gaps in the sequence numbers of a thread show losses that nobody else counts, such as those of a
+ * sub-buffer that a killed process has torn; those that LTTng has counted show
+ * here a second time. The last number of each thread is in a table of fixed size: a thread that
+ * finds its place taken displaces the other one, whose next event then counts as its first. With
+ * more threads than places some gaps go unseen, and memory stays what it is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "assembler_parts.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/line.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#ifndef SEQUENCE_PLACES
+#define SEQUENCE_PLACES 16384 /* a power of two */
+#endif
+
+struct place {
+    uint64_t thread; /* 0: free; threads are never numbered 0 */
+    uint64_t sequence;
+    int64_t time_ns;
+};
+
+struct sequence_table {
+    struct place places[SEQUENCE_PLACES];
+};
+
+struct sequence_table *sequence_table_new(void)
+{
+    return calloc(1, sizeof(struct sequence_table));
+}
+
+void sequence_table_free(struct sequence_table *table)
+{
+    free(table);
+}
+
+/* Ends with thread 0, which there is none of. */
+void sequence_table_save(const struct sequence_table *table, struct state_writer *writer)
+{
+    for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
+        const struct place *place = &table->places[i];
+
+        if (!place->thread)
+            continue;
+        state_put_number(writer, place->thread);
+        state_put_number(writer, place->sequence);
+        state_put_signed(writer, place->time_ns);
+    }
+    state_put_number(writer, 0);
+}
+
+static struct place *place_of(struct sequence_table *table, uint64_t thread)
+{
+    return &table->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
+}
+
+void sequence_table_restore(struct sequence_table *table, struct state_reader *reader)
+{
+    uint64_t thread;
+
+    while ((thread = state_get_number(reader))) {
+        struct place *place = place_of(table, thread);
+
+        place->thread = thread;
+        place->sequence = state_get_number(reader);
+        place->time_ns = state_get_signed(reader);
+    }
+}
+
+bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns)
+{
+    return time_ns <= assembler->read_ns;
+}
+
+bool assembler_has_read(const struct assembler *assembler, const struct event *event)
+{
+    const struct place *place = place_of(assembler->sequences, event->thread);
+
+    if (event->kind < EVENT_SPAN)
+        return assembler_has_read_until(assembler, event->time_ns);
+    return place->thread == event->thread && event->sequence <= place->sequence;
+}
+
+static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
+                 const struct loss_interval *interval)
+{
+    if (source->is_overflow || !losses_add(losses, interval))
+        assembler->counts.not_noted++;
+    return !source->is_overflow;
+}
+
+void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
+{
+    struct source *source = source_get(assembler->sources, &loss->origin);
+    const struct loss_interval interval = {
+        .begin_ns = loss->has_times ? loss->begin_ns : assembler->now_ns,
+        .end_ns = loss->has_times ? loss->end_ns : assembler->now_ns,
+        .events = loss->events,
+        .packets = loss->packets,
+    };
+
+    assembler->has_losses |= note(assembler, source, &source->losses, &interval);
+}
+
+/*
+ * How many events of its thread are missing before this one: 0 for the first one that is seen, and
+ * for numbers that do not go up (a hostile or a broken trace). They were recorded since *since_ns,
+ * the time of the event before, which is set only then.
+ */
+static uint64_t missing_before(struct sequence_table *table, const struct event *event,
+                               int64_t *since_ns)
+{
+    struct place *place = place_of(table, event->thread);
+    uint64_t missing = 0;
+
+    if (place->thread == event->thread && event->sequence > place->sequence &&
+        event->sequence - place->sequence > 1) {
+        missing = event->sequence - place->sequence - 1;
+        *since_ns = place->time_ns;
+    }
+    place->thread = event->thread;
+    place->sequence = event->sequence;
+    place->time_ns = event->time_ns;
+    /* the numbers have 32 bits, so there cannot be more in between */
+    return missing > UINT32_MAX ? 0 : missing;
+}
+
+__attribute__((noinline)) static void
+note_gap(struct assembler *assembler, const struct event *event, uint64_t missing, int64_t since_ns)
+{
+    struct source *source = source_get(assembler->sources, &event->origin);
+    const struct loss_interval interval = {
+        .begin_ns = since_ns,
+        .end_ns = event->time_ns,
+        .pid = event->origin.pid,
+        .events = missing,
+    };
+
+    assembler->counts.events_missing += missing;
+    assembler->has_gaps |= note(assembler, source, &source->gaps, &interval);
+}
+
+void assembler_note_sequence(struct assembler *assembler, const struct event *event)
+{
+    int64_t since_ns;
+    const uint64_t missing = missing_before(assembler->sequences, event, &since_ns);
+
+    if (event->kind == EVENT_METRIC)
+        assembler->counts.metrics_missing += missing; /* no span is touched */
+    else if (missing)
+        note_gap(assembler, event, missing, since_ns);
+}
+
+struct line {
+    char text[256];
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    line->length = line_add(line->text, sizeof(line->text), line->length, format, values);
+    va_end(values);
+}
+
+static void put_number(struct line *line, uint64_t number, const char *what)
+{
+    put(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
+}
+
+/* An interval may reach beyond the span on both sides, so what is known is a maximum. */
+static void put_sum(struct line *line, const struct loss_sum *sum)
+{
+    if (!sum->events && !sum->packets) {
+        put(line, "events");
+        return;
+    }
+    if (!sum->is_more)
+        put(line, "up to ");
+    if (sum->events)
+        put_number(line, sum->events, "event");
+    if (sum->events && sum->packets)
+        put(line, " and ");
+    if (sum->packets)
+        put_number(line, sum->packets, "packet");
+    if (sum->is_more)
+        put(line, " or more");
+}
+
+static void tag(struct assembler *assembler, struct span *span, const struct source *source,
+                const struct loss_sum *sum, const char *how, const char *consequence)
+{
+    struct line line = {.length = 0};
+
+    put_sum(&line, sum);
+    put(&line, " %s", how);
+    if (source->host.length)
+        put(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
+            source->host.data);
+    if (sum->pid)
+        put(&line, " in process %" PRId64, sum->pid);
+    put(&line, " while it was open: %s", consequence);
+    assembler->counts.spans_with_loss++;
+    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"), text_of(line.text), 0))
+        assembler_lose_part(assembler, span);
+}
+
+void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
+{
+    const struct source *source = open->source;
+    struct span *span = &open->span;
+    /* what nothing has closed may be open until now: the event that closed it may be lost */
+    const int64_t end_ns = open->closing ? span->end_ns : assembler->now_ns;
+    const char *incomplete = "what it tells may be incomplete";
+    struct loss_sum lost = {.events = 0}, missing = {.events = 0};
+    bool is_lost, is_missing;
+
+    is_lost = losses_may_touch(&source->losses, span->start_ns) &&
+              losses_overlap(&source->losses, span->start_ns, end_ns, open->pid, &lost);
+    is_missing = open->streaming && losses_may_touch(&source->gaps, span->start_ns) &&
+                 losses_overlap(&source->gaps, span->start_ns, end_ns, open->pid, &missing);
+    /* one of the two, as both may tell of the same events: LTTng, unless it knows of fewer */
+    if (is_missing && (!is_lost || (missing.events > lost.events && !lost.packets)))
+        tag(assembler, span, source, &missing, "lost or filtered out", incomplete);
+    else if (is_lost)
+        tag(assembler, span, source, &lost, "lost", incomplete);
+}
+
+void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
+                              const struct origin *origin)
+{
+    const struct source *source = source_get(assembler->sources, origin);
+    struct loss_sum lost;
+
+    if (losses_may_touch(&source->losses, span->start_ns) &&
+        losses_overlap(&source->losses, span->start_ns, span->end_ns, origin->pid, &lost))
+        tag(assembler, span, source, &lost, "lost", "spans below it may be missing");
+}

@@ -1,0 +1,291 @@
+/*
+ * blkin:span: a span in one event, and the steps in its log, of which each is a span.
+ *
+ * A log is read once, from its begin to its end. Of its steps those that are open are kept on a
+ * stack, and what a record tells is of the innermost; a step is given out where it ends.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "assembler_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "tracepoints/events.h"
+#include "tracepoints/step_id.h"
+
+/* More than any program has open: a hostile log could have one for each 11 bytes. */
+#define DEPTH_MAX 32
+
+struct whole {
+    struct assembler *assembler;
+    const struct event *event;
+    struct open_span *open[1 + DEPTH_MAX]; /* the span, and the steps that are open in it */
+    unsigned depth;                        /* of these steps */
+    bool is_repeated;    /* as a streamed one: what is told of the span itself is nothing new */
+    uint64_t lost_depth; /* open steps that could not be kept: nor can what is in them */
+    int64_t from_ns;     /* which the times in the log are counted from */
+    uint64_t number;     /* the last step's, */
+    uint64_t own_number; /* and that of the span, if it is a step */
+};
+
+static void add_dropped(struct assembler *assembler, struct span *span, uint64_t dropped)
+{
+    char text[24];
+
+    if (!dropped)
+        return;
+    assembler->counts.log_errors += dropped;
+    snprintf(text, sizeof(text), "%" PRIu64, dropped);
+    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.dropped"), text_of(text), 0))
+        assembler_lose_part(assembler, span);
+}
+
+/* The span through which its trace came into the process: see assembler_note_loss(). */
+static bool is_entry(const struct event *event)
+{
+    return !event->parent_id || event->flags & BLKIN_SPAN_REMOTE ||
+           event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
+}
+
+/*
+ * The same span as streaming events: given out already, or still open, which is what libblkin makes
+ * of it. Then nothing but blkin:end is missing, and its time is known: should it not come, the span
+ * is complete all the same.
+ */
+static bool is_repeated(struct assembler *assembler, struct open_span *open,
+                        const struct origin *origin)
+{
+    const struct span *span = &open->span;
+    struct open_span *streamed;
+
+    if (!assembler->has_streamed)
+        return false;
+    streamed = open_spans_find_repeated(&assembler->open, span, origin->host);
+    if (!streamed)
+        return recent_take_streamed(assembler->recent, span,
+                                    source_get(assembler->sources, origin));
+    assembler_set_end(&streamed->span, span->end_ns);
+    streamed->left_open |= open->left_open;
+    open->steps_given = streamed->steps_given;
+    streamed->closing = true;
+    queue_append(&assembler->closing, streamed, assembler->now_ns);
+    return true;
+}
+
+/* The span or a step of it, with all that is in it. */
+static void give_out(struct assembler *assembler, struct open_span *open,
+                     const struct origin *origin)
+{
+    struct span *span = &open->span;
+
+    if (open->left_open)
+        assembler_mark_incomplete(assembler, span, ENDED_WITH_SPAN);
+    /* its server may be one of the original's, and end later */
+    if (assembler->has_original && span->kind == SPAN_CLIENT)
+        recent_note_client(assembler->recent, span);
+    if (assembler->has_offsets)
+        assembler_correct_times(assembler, span, source_get(assembler->sources, origin));
+    assembler->counts.spans_finished++;
+    assembler->sink(assembler->sink_context, span);
+}
+
+/* ---- steps ---- */
+
+/* Returns NULL when out of memory. */
+static struct open_span *take_named(struct open_spans *spans, struct text name)
+{
+    struct open_span *open = open_spans_take(spans);
+
+    if (!open || span_set_name(&open->span, name))
+        return open;
+    spans->is_starved |= open->span.is_starved;
+    open_spans_give(spans, open);
+    return NULL;
+}
+
+static bool was_given_out(const struct open_span *open, uint64_t number)
+{
+    return number - 1 < STEPS_NOTED && open->steps_given >> (number - 1) & 1;
+}
+
+static struct open_span *take_step(struct whole *whole, const struct log_record *record)
+{
+    const struct span *around = &whole->open[whole->depth]->span;
+    const struct span *of = &whole->open[0]->span;
+    struct open_span *step = take_named(&whole->assembler->open, record->value);
+    struct span *span;
+
+    if (!step)
+        return NULL;
+    span = &step->span;
+    span->endpoint = of->endpoint;
+    span->trace_id_high = of->trace_id_high;
+    span->trace_id = of->trace_id;
+    span->id = blkin_step_id(of->id, whole->number - whole->own_number);
+    span->parent_id = around->id;
+    span->kind = assembler_kind_of(record->bits);
+    span->debug = whole->event->flags & BLKIN_SPAN_DEBUG;
+    span->start_ns = assembler_moment_after(whole->from_ns, record->offset_ns);
+    span->recorded_ns = of->recorded_ns;
+    step->given_out = was_given_out(whole->open[0], whole->number - whole->own_number);
+    assembler_tag_origin(whole->assembler, span, &whole->event->origin);
+    return step;
+}
+
+static void begin_step(struct whole *whole, const struct log_record *record)
+{
+    struct open_span *step = NULL;
+
+    whole->number++;
+    if (!whole->lost_depth && whole->depth < DEPTH_MAX && whole->number <= BLKIN_STEPS_MAX)
+        step = take_step(whole, record);
+    if (step) {
+        whole->open[++whole->depth] = step;
+    } else {
+        whole->lost_depth++;
+        assembler_lose_part(whole->assembler, &whole->open[whole->depth]->span);
+    }
+}
+
+/* The innermost open one. */
+static void finish_step(struct whole *whole, int64_t end_ns)
+{
+    struct assembler *assembler = whole->assembler;
+    struct open_span *step = whole->open[whole->depth--];
+
+    assembler_set_end(&step->span, end_ns);
+    if (step->given_out || is_repeated(assembler, step, &whole->event->origin))
+        assembler->counts.spans_duplicate++;
+    else
+        give_out(assembler, step, &whole->event->origin);
+    open_spans_give(&assembler->open, step);
+}
+
+static void end_step(struct whole *whole, int64_t offset_ns)
+{
+    if (whole->lost_depth)
+        whole->lost_depth--;
+    else if (whole->depth)
+        finish_step(whole, assembler_moment_after(whole->from_ns, offset_ns));
+    else
+        whole->assembler->counts.log_errors++;
+}
+
+/* The next step's, or first of all a step's own. No later one has a lower number. */
+static bool set_number(struct whole *whole, uint64_t number)
+{
+    if (number <= whole->number || number > BLKIN_STEPS_MAX)
+        return false;
+    if (whole->event->flags & BLKIN_SPAN_STEP && !whole->number)
+        whole->number = whole->own_number = number;
+    else
+        whole->number = number - 1;
+    return true;
+}
+
+/* ---- the log ---- */
+
+static bool use_record(struct whole *whole, const struct log_record *record)
+{
+    struct assembler *assembler = whole->assembler;
+    struct open_span *innermost = whole->open[whole->depth];
+
+    switch (record->type) {
+    case '(':
+        begin_step(whole, record);
+        return true;
+    case ')':
+        end_step(whole, record->offset_ns);
+        return true;
+    case '#':
+        return set_number(whole, record->bits);
+    case 'T':
+        whole->from_ns = assembler_moment_after(whole->open[0]->span.start_ns, record->offset_ns);
+        return true;
+    default:
+        if (whole->is_repeated && !whole->depth)
+            return true;
+        if (whole->lost_depth ||
+            !assembler_add_record(assembler, innermost, record, whole->from_ns))
+            assembler_lose_part(assembler, &innermost->span);
+        return true;
+    }
+}
+
+/* What is wrong with a log costs what is told from there on, not the span. */
+static void add_log(struct whole *whole, struct text log)
+{
+    struct log_record record;
+    bool is_good = true;
+
+    while (is_good && log_next(&log, &record))
+        is_good = use_record(whole, &record);
+    if (log.length || !is_good)
+        whole->assembler->counts.log_errors++;
+    while (whole->depth) {
+        whole->open[whole->depth]->left_open = true;
+        finish_step(whole, whole->open[0]->span.end_ns);
+    }
+}
+
+/* ---- the event ---- */
+
+static void add_named(struct whole *whole)
+{
+    struct assembler *assembler = whole->assembler;
+    const struct event *event = whole->event;
+    struct open_span *open = whole->open[0];
+
+    whole->is_repeated = is_repeated(assembler, open, &event->origin);
+    if (!whole->is_repeated)
+        assembler_tag_origin(assembler, &open->span, &event->origin);
+    add_log(whole, event->log);
+    if (whole->is_repeated) {
+        assembler->counts.events_duplicate++;
+        assembler->counts.spans_duplicate++;
+        return;
+    }
+    add_dropped(assembler, &open->span, event->dropped);
+    if (assembler->has_losses && is_entry(event))
+        assembler_tag_loss_below(assembler, &open->span, &event->origin);
+    assembler->counts.events_in_span++;
+    assembler->counts.steps_spilled += event->flags & BLKIN_SPAN_STEP ? 1 : 0;
+    give_out(assembler, open, &event->origin);
+}
+
+void assembler_add_whole_span(struct assembler *assembler, const struct event *event)
+{
+    struct open_span *open = open_spans_take(&assembler->open);
+    struct whole whole;
+    struct span *span;
+
+    if (!open) {
+        assembler_count(assembler, NULL, false);
+        return;
+    }
+    span = &open->span;
+    span->endpoint = assembler_endpoint(assembler, event);
+    span->trace_id_high = event->trace_id_high;
+    span->trace_id = event->trace_id;
+    span->id = event->span_id;
+    span->parent_id = event->parent_id;
+    span->kind = assembler_kind_of(event->span_kind);
+    span->debug = event->flags & BLKIN_SPAN_DEBUG;
+    span->start_ns = assembler_moment_of(event, event->duration_ns);
+    span->end_ns = assembler_moment_of(event, 0);
+    span->recorded_ns = event->time_ns;
+    if (!span->endpoint || !span_set_name(span, event->span_name)) {
+        assembler_count(assembler, open, false);
+    } else {
+        whole.assembler = assembler;
+        whole.event = event;
+        whole.open[0] = open;
+        whole.depth = 0;
+        whole.lost_depth = 0;
+        whole.from_ns = span->start_ns;
+        whole.number = whole.own_number = 0;
+        add_named(&whole);
+    }
+    open_spans_give(&assembler->open, open);
+}

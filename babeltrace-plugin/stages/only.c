@@ -1,0 +1,389 @@
+/*
+ * The lines that name traces.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "only.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/hex.h"
+#include "babeltrace-plugin/base/table.h"
+#include "only_found.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <urcu/compiler.h>
+
+#define FILE_MAX (64U << 20) /* bytes: a quarter of a million lines at least */
+
+/* A line. */
+struct wanted {
+    struct cds_hlist_node in_table; /* by the lower half of the id; of a line with * in no table */
+    struct wanted *next;            /* of those */
+    uint64_t number;                /* the line's */
+    uint64_t high;                  /* 0: not known */
+    uint64_t low;
+    int64_t from_ns;
+    int64_t until_ns;
+    bool is_sent; /* a line with "-": there is no reason */
+    size_t why_length;
+    char why[];
+};
+
+struct only {
+    struct table wanted;
+    struct wanted *any;  /* the lines with *, in their order */
+    struct wanted *sent; /* those with -* */
+    int64_t clock_ns;    /* 0: not told */
+    struct found *found;
+    int64_t oldest_ns; /* of all events */
+    int64_t newest_ns;
+};
+
+static uint64_t hash_of(uint64_t seed, uint64_t low)
+{
+    return hash_mix(seed ^ low);
+}
+
+static struct wanted *wanted_of(const struct cds_hlist_node *link)
+{
+    return caa_container_of(link, struct wanted, in_table);
+}
+
+static uint64_t hash_of_wanted(uint64_t seed, const struct cds_hlist_node *link)
+{
+    return hash_of(seed, wanted_of(link)->low);
+}
+
+static void free_linked(struct cds_hlist_node *link)
+{
+    free(wanted_of(link));
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+struct line {
+    const char *name; /* of the file */
+    uint64_t number;
+    struct text rest;
+    struct error *error;
+};
+
+/* What a message shows of a text that is wrong. */
+static int shown(struct text text)
+{
+    return text.length > 40 ? 40 : (int)text.length;
+}
+
+static bool refuse(const struct line *line, const char *expected, struct text got)
+{
+    error_set(line->error, "only-traces \"%s\", line %" PRIu64 ": expected %s, got \"%.*s\"",
+              line->name, line->number, expected, shown(got), got.length ? got.data : "");
+    return false;
+}
+
+/* The next word, and what blanks follow it are passed over. */
+static struct text take_word(struct line *line)
+{
+    struct text *rest = &line->rest;
+    struct text word = {rest->data, 0};
+
+    while (word.length < rest->length && word.data[word.length] != ' ')
+        word.length++;
+    rest->data += word.length;
+    rest->length -= word.length;
+    while (rest->length && rest->data[0] == ' ') {
+        rest->data++;
+        rest->length--;
+    }
+    return word;
+}
+
+static bool read_id(struct line *line, struct wanted *wanted, bool *is_any)
+{
+    const struct text word = take_word(line);
+    const bool has_length = word.length == 16 || word.length == 32;
+
+    *is_any = text_is(word, "*");
+    return *is_any || (has_length && hex_read_trace(word, &wanted->high, &wanted->low)) ||
+           refuse(line, "a trace id of 16 or 32 hexadecimal digits, not all 0, or *", word);
+}
+
+static bool read_time(struct line *line, const char *expected, int64_t *time_ns)
+{
+    const struct text word = take_word(line);
+    bool is_good = word.length > 0;
+
+    *time_ns = 0;
+    for (size_t i = 0; i < word.length && is_good; i++)
+        is_good = word.data[i] >= '0' && word.data[i] <= '9' &&
+                  !__builtin_mul_overflow(*time_ns, 10, time_ns) &&
+                  !__builtin_add_overflow(*time_ns, word.data[i] - '0', time_ns);
+    return is_good || refuse(line, expected, word);
+}
+
+static bool read_window(struct line *line, struct wanted *wanted)
+{
+    const struct text times = line->rest;
+
+    return read_time(line, "FROM, in ns since 1970, or 0", &wanted->from_ns) &&
+           read_time(line, "UNTIL, in ns since 1970, or 0", &wanted->until_ns) &&
+           (!wanted->until_ns || wanted->from_ns < wanted->until_ns ||
+            refuse(line, "an UNTIL that is after FROM", times));
+}
+
+/* Of the line there is more than a reason, so a reason fits into as much memory. */
+static bool read_line(struct line *line, struct wanted *wanted, bool *is_any)
+{
+    wanted->is_sent = line->rest.length && line->rest.data[0] == '-';
+    line->rest.data += wanted->is_sent;
+    line->rest.length -= wanted->is_sent;
+    if (!read_id(line, wanted, is_any) || !read_window(line, wanted))
+        return false;
+    if (wanted->is_sent)
+        return !line->rest.length || refuse(line, "no reason after what was sent", line->rest);
+    if (!line->rest.length || line->rest.length > ONLY_WHY_MAX ||
+        memchr(line->rest.data, '\0', line->rest.length))
+        return refuse(line, "a reason of 1 to 200 bytes", line->rest);
+    wanted->number = line->number;
+    wanted->why_length = line->rest.length;
+    (void)text_copy(wanted->why, line->rest);
+    return true;
+}
+
+static bool add_line(struct only *only, struct line *line, struct wanted ***last_any)
+{
+    struct wanted *wanted = calloc(1, sizeof(*wanted) + line->rest.length);
+    bool is_any;
+
+    if (!wanted) {
+        error_set(line->error, "only-traces \"%s\": out of memory", line->name);
+        return false;
+    }
+    if (!read_line(line, wanted, &is_any)) {
+        free(wanted);
+        return false;
+    }
+    if (is_any && wanted->is_sent) {
+        wanted->next = only->sent;
+        only->sent = wanted;
+    } else if (is_any) {
+        **last_any = wanted;
+        *last_any = &wanted->next;
+    } else {
+        table_add(&only->wanted, &wanted->in_table, hash_of(only->wanted.seed, wanted->low));
+    }
+    return true;
+}
+
+static bool read_clock(struct only *only, struct line *line)
+{
+    const char *expected = "clock NS, which is CLOCK_REALTIME - CLOCK_MONOTONIC";
+    const struct text whole = line->rest;
+
+    (void)take_word(line);
+    if (!read_time(line, expected, &only->clock_ns))
+        return false;
+    return (only->clock_ns && !line->rest.length) || refuse(line, expected, whole);
+}
+
+/* As a first line. */
+static bool is_clock(const struct line *line)
+{
+    return line->number == 1 && line->rest.length > 6 && memcmp(line->rest.data, "clock ", 6) == 0;
+}
+
+static bool add_lines(struct only *only, struct text text, const char *name, struct error *error)
+{
+    struct line line = {.name = name, .error = error};
+    struct wanted **last_any = &only->any;
+
+    while (text.length) {
+        const char *end = memchr(text.data, '\n', text.length);
+        const size_t length = end ? (size_t)(end - text.data) : text.length;
+
+        line.number++;
+        line.rest = (struct text){text.data, length};
+        if (!(is_clock(&line) ? read_clock(only, &line) : add_line(only, &line, &last_any)))
+            return false;
+        text.data += length + (end ? 1 : 0);
+        text.length -= length + (end ? 1 : 0);
+    }
+    if (line.number > (only->clock_ns ? 1 : 0))
+        return true;
+    error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
+    return false;
+}
+
+struct only *only_of_text(struct text text, const char *name, const char *found,
+                          struct error *error)
+{
+    struct only *only = calloc(1, sizeof(*only));
+
+    if (!only || !table_init(&only->wanted, hash_of_wanted) || !(only->found = found_new()))
+        error_set(error, "only-traces \"%s\": out of memory", name);
+    else if (add_lines(only, text, name, error) &&
+             (!found || found_prepare(only->found, found, error)))
+        return only;
+    only_free(only);
+    return NULL;
+}
+
+static void free_list(struct wanted *list)
+{
+    while (list) {
+        struct wanted *next = list->next;
+
+        free(list);
+        list = next;
+    }
+}
+
+void only_free(struct only *only)
+{
+    if (!only)
+        return;
+    free_list(only->any);
+    free_list(only->sent);
+    table_destroy(&only->wanted, free_linked);
+    found_free(only->found);
+    free(only);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static bool read_all(int fd, char *data, size_t length)
+{
+    while (length) {
+        const ssize_t count = read(fd, data, length);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return false;
+        data += count;
+        length -= (size_t)count;
+    }
+    return true;
+}
+
+static struct only *read_file(int fd, const char *path, const char *found, struct error *error)
+{
+    struct only *only = NULL;
+    struct stat status;
+    char *data;
+
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX) {
+        error_set(error, "only-traces \"%s\": expected a regular file of up to %u bytes", path,
+                  FILE_MAX);
+        return NULL;
+    }
+    data = malloc((size_t)status.st_size + 1);
+    if (!data)
+        error_set(error, "only-traces \"%s\": out of memory", path);
+    else if (!read_all(fd, data, (size_t)status.st_size))
+        error_set(error, "only-traces \"%s\": cannot be read", path);
+    else
+        only = only_of_text((struct text){data, (size_t)status.st_size}, path, found, error);
+    free(data);
+    return only;
+}
+
+struct only *only_open(const char *path, const char *found, struct error *error)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct only *only;
+
+    if (fd < 0) {
+        error_set(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
+        return NULL;
+    }
+    only = read_file(fd, path, found, error);
+    close(fd);
+    return only;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* The original's events know the lower half only, and so do those of a trace that they began. */
+static bool fits(const struct wanted *wanted, uint64_t high, uint64_t low)
+{
+    return wanted->low == low && (!wanted->high || !high || wanted->high == high);
+}
+
+static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
+{
+    return (!wanted->from_ns || time_ns >= wanted->from_ns) &&
+           (!wanted->until_ns || time_ns < wanted->until_ns);
+}
+
+/* Is there a line of that kind, for this trace or among those for all? */
+static bool has_line(const struct only *only, const struct wanted *all, bool is_sent, uint64_t high,
+                     uint64_t low, int64_t time_ns)
+{
+    const struct wanted *wanted;
+
+    cds_hlist_for_each_entry_2(wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, low)),
+                               in_table)
+    {
+        if (wanted->is_sent == is_sent && fits(wanted, high, low) && is_in_time(wanted, time_ns))
+            return true;
+    }
+    for (wanted = all; wanted; wanted = wanted->next) {
+        if (is_in_time(wanted, time_ns))
+            return true;
+    }
+    return false;
+}
+
+bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
+{
+    return has_line(only, only->any, false, trace_id_high, trace_id, time_ns);
+}
+
+bool only_was_sent(const struct only *only, const struct span *span)
+{
+    return span->recorded_ns &&
+           has_line(only, only->sent, true, span->trace_id_high, span->trace_id, span->recorded_ns);
+}
+
+void only_note_time(struct only *only, int64_t time_ns)
+{
+    if (!only->oldest_ns || time_ns < only->oldest_ns)
+        only->oldest_ns = time_ns;
+    if (time_ns > only->newest_ns)
+        only->newest_ns = time_ns;
+}
+
+struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id)
+{
+    const struct wanted *wanted, *first = only->any;
+
+    cds_hlist_for_each_entry_2(
+        wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, trace_id)), in_table)
+    {
+        if (!wanted->is_sent && fits(wanted, trace_id_high, trace_id) &&
+            (!first || wanted->number < first->number))
+            first = wanted;
+    }
+    return first ? (struct text){first->why, first->why_length} : (struct text){NULL, 0};
+}
+
+int64_t only_clock(const struct only *only)
+{
+    return only->clock_ns;
+}
+
+void only_note(struct only *only, const struct span *span)
+{
+    found_note(only->found, span);
+}
+
+bool only_write_found(struct only *only, struct error *error)
+{
+    return found_write(only->found, only->oldest_ns, only->newest_ns, error);
+}

@@ -1,0 +1,338 @@
+/*
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "only_found.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <urcu/compiler.h>
+
+/* How every such file begins: by this it is known. */
+static const char mark[] = "{\"oldest\": ";
+
+struct found_span {
+    uint64_t id;
+    uint64_t parent_id; /* 0: none */
+};
+
+struct found_trace {
+    struct cds_hlist_node in_table; /* by the lower half of its id */
+    struct found_trace *next;       /* in the order in which they were found */
+    uint64_t high;                  /* 0: no span knows it */
+    uint64_t low;
+    int64_t begin_ns; /* of the first of its spans */
+    uint64_t count;   /* of its spans, */
+    uint32_t listed;  /* and of those that are listed */
+    uint32_t capacity;
+    struct found_span *spans;
+};
+
+struct found {
+    struct table traces;
+    struct found_trace *first, **last;
+    uint64_t listed; /* of all spans */
+    uint64_t more;   /* of traces that are not listed */
+    bool is_starved;
+    char *path; /* where it is told; NULL: nowhere, */
+    char *temporary;
+};
+
+static uint64_t hash_of(uint64_t seed, uint64_t low)
+{
+    return hash_mix(seed ^ low);
+}
+
+static uint64_t hash_of_trace(uint64_t seed, const struct cds_hlist_node *link)
+{
+    return hash_of(seed, caa_container_of(link, struct found_trace, in_table)->low);
+}
+
+struct found *found_new(void)
+{
+    struct found *found = calloc(1, sizeof(*found));
+
+    if (!found || !table_init(&found->traces, hash_of_trace)) {
+        free(found);
+        return NULL;
+    }
+    found->last = &found->first;
+    return found;
+}
+
+void found_free(struct found *found)
+{
+    struct found_trace *trace, *next;
+
+    if (!found)
+        return;
+    for (trace = found->first; trace; trace = next) {
+        next = trace->next;
+        free(trace->spans);
+        free(trace);
+    }
+    table_destroy(&found->traces, NULL);
+    free(found->path);
+    free(found->temporary);
+    free(found);
+}
+
+/* ---- noting ---------------------------------------------------------------------------------- */
+
+static struct found_trace *find(const struct found *found, const struct span *span)
+{
+    struct found_trace *trace;
+
+    cds_hlist_for_each_entry_2(
+        trace, table_bucket(&found->traces, hash_of(found->traces.seed, span->trace_id)), in_table)
+    {
+        if (trace->low == span->trace_id &&
+            (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high))
+            return trace;
+    }
+    return NULL;
+}
+
+/* Returns NULL when out of memory, or of room. */
+static struct found_trace *add(struct found *found, const struct span *span)
+{
+    struct found_trace *trace;
+
+    if (found->traces.count >= ONLY_FOUND_MAX) {
+        found->more++;
+        return NULL;
+    }
+    trace = calloc(1, sizeof(*trace));
+    if (!trace) {
+        found->is_starved = true;
+        return NULL;
+    }
+    trace->low = span->trace_id;
+    table_add(&found->traces, &trace->in_table, hash_of(found->traces.seed, trace->low));
+    *found->last = trace;
+    found->last = &trace->next;
+    return trace;
+}
+
+static bool make_room(struct found_trace *trace)
+{
+    const uint32_t capacity = trace->capacity ? 2 * trace->capacity : 4;
+    struct found_span *spans;
+
+    if (trace->listed < trace->capacity)
+        return true;
+    spans = realloc(trace->spans, capacity * sizeof(*spans));
+    if (!spans)
+        return false;
+    trace->spans = spans;
+    trace->capacity = capacity;
+    return true;
+}
+
+void found_note(struct found *found, const struct span *span)
+{
+    struct found_trace *trace;
+
+    if (!found->path)
+        return;
+    trace = find(found, span);
+    if (!trace)
+        trace = add(found, span);
+    if (!trace)
+        return;
+    if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
+        trace->begin_ns = span->start_ns;
+    if (!trace->high)
+        trace->high = span->trace_id_high;
+    if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
+        return;
+    if (!make_room(trace)) {
+        found->is_starved = true;
+        return;
+    }
+    trace->spans[trace->listed++] = (struct found_span){span->id, span->parent_id};
+    found->listed++;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct found_span *a = left, *b = right;
+
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int compare_parents(const void *left, const void *right)
+{
+    const struct found_span *a = left, *b = right;
+
+    return (a->parent_id > b->parent_id) - (a->parent_id < b->parent_id);
+}
+
+static void put_id(FILE *file, const char **joint, uint64_t id)
+{
+    fprintf(file, "%s\"%016" PRIx64 "\"", *joint, id);
+    *joint = ", ";
+}
+
+/* Both halves of a shared span, and pieces of one that came late, have one id. Sorts by it. */
+static void put_have(FILE *file, struct found_trace *trace)
+{
+    const char *joint = "";
+
+    qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_ids);
+    for (uint32_t i = 0; i < trace->listed; i++) {
+        if (i == 0 || trace->spans[i].id != trace->spans[i - 1].id)
+            put_id(file, &joint, trace->spans[i].id);
+    }
+}
+
+/* The parents that are there are struck out: all spans are sorted by their id. */
+static void put_want(FILE *file, struct found_trace *trace)
+{
+    const char *joint = "";
+
+    for (uint32_t i = 0; i < trace->listed; i++) {
+        const struct found_span parent = {.id = trace->spans[i].parent_id};
+
+        if (bsearch(&parent, trace->spans, trace->listed, sizeof(parent), compare_ids))
+            trace->spans[i].parent_id = 0;
+    }
+    qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_parents);
+    for (uint32_t i = 0; i < trace->listed; i++) {
+        const uint64_t parent_id = trace->spans[i].parent_id;
+
+        if (parent_id && (i == 0 || parent_id != trace->spans[i - 1].parent_id))
+            put_id(file, &joint, parent_id);
+    }
+}
+
+static void put_trace(FILE *file, struct found_trace *trace)
+{
+    const bool is_cut = trace->listed < trace->count;
+
+    fprintf(file,
+            "{\"id\": \"%016" PRIx64 "%016" PRIx64 "\", \"begin\": %" PRId64 ", \"spans\": %" PRIu64
+            ", \"have\": [",
+            trace->high, trace->low, trace->begin_ns, trace->count);
+    if (trace->listed)
+        put_have(file, trace);
+    fprintf(file, "], \"want\": [");
+    if (!is_cut)
+        put_want(file, trace);
+    fprintf(file, "], \"cut\": %s}", is_cut ? "true" : "false");
+}
+
+static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t newest_ns)
+{
+    fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64 ", \"traces\": [",
+            mark, oldest_ns, newest_ns, found->more);
+    for (struct found_trace *trace = found->first; trace; trace = trace->next) {
+        fprintf(file, "%s\n", trace == found->first ? "" : ",");
+        put_trace(file, trace);
+    }
+    fprintf(file, "\n]}\n");
+}
+
+static void set_error(struct error *error, const char *path, const char *what)
+{
+    error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
+}
+
+/* Returns NULL with errno set. */
+static FILE *open_temporary(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
+static bool close_written(FILE *file)
+{
+    const bool has_failed = ferror(file) != 0;
+
+    return fclose(file) == 0 && !has_failed;
+}
+
+bool found_write(struct found *found, int64_t oldest_ns, int64_t newest_ns, struct error *error)
+{
+    FILE *file;
+
+    if (!found->path)
+        return true;
+    errno = ENOMEM;
+    file = found->is_starved ? NULL : open_temporary(found->temporary);
+    if (file) {
+        put_all(file, found, oldest_ns, newest_ns);
+        if (close_written(file) && rename(found->temporary, found->path) == 0)
+            return true;
+    }
+    set_error(error, found->path, "cannot be written");
+    (void)unlink(found->temporary);
+    return false;
+}
+
+/* Nothing is removed but what a sink has written there. */
+static bool is_ours(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    char begin[sizeof(mark) - 1];
+    struct stat status;
+    bool is_ours;
+
+    if (fd < 0)
+        return false;
+    is_ours = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+              read(fd, begin, sizeof(begin)) == (ssize_t)sizeof(begin) &&
+              memcmp(begin, mark, sizeof(begin)) == 0;
+    close(fd);
+    return is_ours;
+}
+
+static bool set_paths(struct found *found, const char *path)
+{
+    const size_t size = strlen(path) + sizeof(".new");
+
+    found->path = strdup(path);
+    found->temporary = malloc(size);
+    if (found->temporary)
+        (void)snprintf(found->temporary, size, "%s.new", path);
+    return found->path && found->temporary;
+}
+
+bool found_prepare(struct found *found, const char *path, struct error *error)
+{
+    struct stat status;
+
+    if (path[0] == '\0') {
+        error_set(error, "only-found: expected the path of a file, got an empty text");
+        return false;
+    }
+    if (!set_paths(found, path)) {
+        error_set(error, "only-found \"%s\": out of memory", path);
+        return false;
+    }
+    if (lstat(path, &status) < 0)
+        return true; /* what else there may be, writing will tell */
+    if (!is_ours(path)) {
+        error_set(error,
+                  "only-found \"%s\": exists and is no file of what was found, and is not "
+                  "replaced: choose another name",
+                  path);
+        return false;
+    }
+    if (unlink(path) == 0)
+        return true;
+    set_error(error, path, "cannot be removed");
+    return false;
+}

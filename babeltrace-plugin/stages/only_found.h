@@ -1,0 +1,35 @@
+/*
+ * What was found of the traces that are wanted: their spans' ids, and the file of them that only.h
+ * tells of.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ONLY_FOUND_H
+#define BLKIN_ONLY_FOUND_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/spans/span.h"
+
+#include <stdbool.h>
+
+#define ONLY_FOUND_MAX  65536      /* traces in the list of what was found, */
+#define ONLY_SPANS_MAX  4096       /* spans of one of these, */
+#define ONLY_LISTED_MAX (1U << 20) /* and of all */
+
+struct found;
+
+/* Returns NULL when out of memory. */
+struct found *found_new(void);
+void found_free(struct found *found); /* NULL is allowed */
+
+/* What finds no memory makes that nothing can be told in the end. */
+void found_note(struct found *found, const struct span *span);
+
+/*
+ * Before anything is read: is the file, if there is one, a sink's? Then it is removed. Without this
+ * none is written. Both return false with error set.
+ */
+bool found_prepare(struct found *found, const char *path, struct error *error);
+bool found_write(struct found *found, int64_t oldest_ns, int64_t newest_ns, struct error *error);
+
+#endif

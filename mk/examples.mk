@@ -1,0 +1,44 @@
+# The example programs and the nbdkit filter.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# what uses the public headers sees them as a user does
+public_flags = -I$(BUILD)/include -I$(BUILD)/include/blkin -pthread
+link_lib = -pthread -L$(BUILD)/lib -lblkin -Wl,-rpath,'$$ORIGIN/../lib:$(built)/lib'
+example_obj := $(call obj,$(wildcard examples/*.c examples/*.cpp))
+$(example_obj): flags = $(public_flags)
+# a program without the provider beside libblkin would silently trace nothing
+$(example_obj): | include $(provider)
+$(filter-out %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.c.o \
+		$(call obj,$(example_common)) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+$(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cpp.o \
+		$(call obj,$(example_common)) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
+
+# records nothing itself
+all: $(dispatcher)
+dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
+$(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
+$(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,jansson) $(LDLIBS)
+
+# nbdkit itself has the functions that a filter calls: no -z defs
+link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
+filter_obj := $(call obj,$(nbdkit_src))
+$(filter_obj): flags = $(public_flags) -D_GNU_SOURCE $(call pkg_cflags,nbdkit)
+$(filter_obj): | include $(provider)
+$(BUILD)/examples/nbdkit-blkin-filter.so: $(filter_obj) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,'$$ORIGIN/../lib:$(built)/lib'
+# the same as it is installed: always anew, for LIBDIR may be another one
+$(BUILD)/install/nbdkit-blkin-filter.so: $(filter_obj) $(lib) FORCE
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) $(if $(filter /usr,$(PREFIX)),,-Wl,-rpath,$(LIBDIR))
+
+.PHONY: no-nbdkit
+no-nbdkit:
+	@echo '  SKIP examples/nbdkit-blkin-filter.so: no nbdkit-filter.h (package nbdkit-plugin-dev)'

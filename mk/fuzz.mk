@@ -1,0 +1,59 @@
+# Fuzzers of what reads untrusted input: libFuzzer, each for FUZZ_RUNS executions. What one learns and
+# finds stays in build/fuzz. A few of them only: FUZZERS=fuzz-json
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+FUZZ_CC ?= clang
+FUZZ_RUNS ?= 500000
+FUZZERS ?= $(notdir $(basename $(wildcard tests/fuzz/*.c)))
+fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
+
+# Comparisons are reported to libFuzzer in fuzz-context only: the other fuzzers have the values that
+# matter in tables of their own, and would spend half of their time on the reports.
+fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
+$(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
+fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_kafka) -Itests/plugin \
+	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
+	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
+	$(call pkg_cflags,$(tool_pkgs))
+
+# The rooms once more, instrumented.
+fuzz_archive = $(patsubst %,$(BUILD)/fuzz/rooms/%.a,$(1))
+fuzz_archives := $(call fuzz_archive,$(tool_rooms) $(plugin_rooms))
+define fuzz_room_rule
+$(call fuzz_archive,$(1)): $(patsubst %,$(BUILD)/fuzz/obj/%.o,$(call room_src,$(1)))
+endef
+$(foreach room,$(tool_rooms) $(plugin_rooms),$(eval $(call fuzz_room_rule,$(room))))
+$(fuzz_archives):
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call say,AR)$(AR) rcs $@ $^
+$(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	$(call say,CC)$(FUZZ_CC) -MMD -MP $(fuzz_cflags) -fsanitize=fuzzer-no-link -c -o $@ $<
+
+# Sources that a fuzzer compiles for itself, with smaller tables so that their limits are met.
+fuzz_own =
+$(BUILD)/fuzz/fuzz-context: fuzz_own = $(wildcard libblkin/context_*.c)
+small_spans := $(wildcard babeltrace-plugin/spans/*.c)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_own = $(small_spans)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags = \
+	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DALIKE_MAX=4
+$(BUILD)/fuzz/fuzz-alarm: fuzz_own = $(addprefix tools/record/,alarm.c packets.c)
+$(BUILD)/fuzz/fuzz-pick: fuzz_own = $(addprefix tools/record/,packets.c pick.c ring.c)
+$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags = -DWINDOW_BYTES=512 -DALARM_BYTES=256 -DPROCESSES=8
+# with a clock of the fuzzer's own
+$(BUILD)/fuzz/fuzz-outbox: fuzz_own = $(addprefix babeltrace-plugin/deliver/,outbox.c queue.c)
+$(BUILD)/fuzz/fuzz-outbox: fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
+	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
+fuzz_flags =
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(fuzz_archives)
+	$(call say,FUZZ)$(FUZZ_CC) $(fuzz_cflags) $(fuzz_flags) -fsanitize=fuzzer -o $@ $< $(fuzz_own) \
+		$(fuzz_archives) -Wl,--as-needed $(call pkg_libs,$(tool_pkgs)) -lm
+
+.PHONY: fuzz
+fuzz: ## fuzz what reads untrusted input: FUZZ_RUNS executions each
+	+@$(parallel) $(fuzzers)
+	@tests/fuzz/run $(FUZZ_RUNS) $(fuzzers)
+
+-include $(shell find $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,51 @@
+# Man pages; what make install puts in place.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+.PHONY: man
+man: $(BUILD)/man/made ## make the man pages: of the command, the headers and each function
+$(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile
+	@rm -rf $(@D)
+	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(headers)
+	@for page in $(man_pages); do \
+		sed 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' $$page >$(@D)/$${page##*/}; done
+	@touch $@
+
+install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PRELOADDIR) $(DESTDIR)$(INCLUDEDIR)/blkin \
+		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
+		$(DESTDIR)$(MANDIR)/man5
+	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(BUILD)/install/$(notdir $(preload)) $(DESTDIR)$(PRELOADDIR)
+	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(lib)) $(DESTDIR)$(LIBDIR)/libblkin.so
+	$(INSTALL) -m 644 $(BUILD)/blkin.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(INSTALL) -m 644 $(headers) $(lttng_header) $(DESTDIR)$(INCLUDEDIR)/blkin
+	$(INSTALL) -m 755 $(plugin) $(DESTDIR)$(PLUGINDIR)
+	$(INSTALL) -m 755 $(tool) $(DESTDIR)$(BINDIR)
+	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
+	$(INSTALL) -m 644 README.md LICENSE doc/host.md doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
+ifneq ($(nbdkit_filter),)
+	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
+	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
+endif
+	@$(if $(DESTDIR),,$(refresh_ld_cache))
+
+# so that programs find the library: the machine's cache if it is the machine's library
+refresh_ld_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
+	$(if $(filter /usr /usr/local,$(PREFIX)),ldconfig 2>/dev/null;) \
+	ldconfig -p | sed -n 's/.*$(notdir $(lib)) .*=> //p' | xargs -r readlink -f | \
+		grep -qxF "$$(readlink -f $(LIBDIR)/$(notdir $(lib)))" || \
+	echo 'Programs do not find $(LIBDIR)/$(notdir $(lib)) yet: run ldconfig as root, with $(LIBDIR)' \
+		'named in /etc/ld.so.conf.d/, or link them with -Wl,-rpath,$(LIBDIR)'
+
+uninstall: man ## remove what install has installed
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(lib) $(provider) $(lib_static)) libblkin.so \
+		pkgconfig/blkin.pc) $(DESTDIR)$(PLUGINDIR)/$(notdir $(plugin)) $(DESTDIR)$(BINDIR)/blkin \
+		$(if $(nbdkit_filter),$(DESTDIR)$(FILTERDIR)/nbdkit-blkin-filter.so) $(DESTDIR)$(PRELOADDIR)/$(notdir $(preload))
+	@rmdir $(DESTDIR)$(PRELOADDIR) 2>/dev/null || :
+	@for page in $(BUILD)/man/*.[135]; do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
+	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)

@@ -1,0 +1,26 @@
+# Format and static checks.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
+	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
+	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
+python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference scripts/rooms
+linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
+linting = @printf '  LINT %s\n' $(1);
+lint: include man ## check formatting, C, shell scripts, Python syntax and man pages
+	$(call linting,clang-format)$(CLANG_FORMAT) --dry-run -Werror $(c_files)
+	$(call linting,shellcheck)shellcheck -x -S warning $(sort $(scripts))
+	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
+		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
+	$(call linting,cppcheck)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 -j 2 \
+		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -I. -Ilibblkin \
+		--suppress=pointerOutOfBoundsCond:libblkin/put.h --suppress=internalAstError:libblkin/preload/wrap_poll.c --include=tests/cppcheck.h $(sort $(dir $(linted)))
+	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -iquote . -Ilibblkin $(public_flags) \
+			-Itracepoints $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
+	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
+
+format: ## format the C and C++ files
+	$(CLANG_FORMAT) -i $(c_files)

@@ -1,0 +1,43 @@
+# The plugin and the command. A room (see scripts/rooms) is an archive, $(BUILD)/rooms/FOLDER.a.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Each before those that it uses: a circle would not link.
+plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
+	checkpoint decode account stages deliver encode hosts model spans base)
+tool_rooms := $(addprefix tools/,doctor work host hub record rotate live run keep report graph stat show ask \
+	reader trace merged otlp points push exchange kafka config lttng base)
+
+archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
+plugin_archives := $(call archive,$(plugin_rooms))
+tool_archives := $(call archive,$(tool_rooms))
+
+# plugin.c is what babeltrace2 finds in the plugin; tests and the command have the rest.
+room_src = $(filter-out babeltrace-plugin/plugin.c,$(wildcard $(1)/*.c))
+define room_rule
+$(call archive,$(1)): $(call obj,$(call room_src,$(1)))
+endef
+$(foreach room,$(plugin_rooms) $(tool_rooms),$(eval $(call room_rule,$(room))))
+$(plugin_archives) $(tool_archives):
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call say,AR)$(AR) rcs $@ $^
+
+# -fno-plt: every field of an event is two calls into libbabeltrace2
+plugin_src := $(wildcard babeltrace-plugin/*.c babeltrace-plugin/*/*.c)
+$(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+plugin_parts := $(call obj,babeltrace-plugin/plugin.c) $(plugin_archives)
+$(plugin): $(plugin_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
+
+# The command links what it uses of the plugin, which brings the sink itself, and libblkin for `blkin host`.
+tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
+tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
+tool_parts := $(tool_archives) $(call obj,libblkin/preload/config_text.c) $(plugin_archives) $(lib_static)
+$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' \
+	-DPRELOAD_DIR='"$(PRELOADDIR)"' $(call pkg_cflags,$(tool_pkgs)) \
+	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
+$(tool): $(call obj,tools/blkin.c) $(tool_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)

@@ -1,0 +1,86 @@
+# The test programs.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
+	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
+test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
+$(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -UNDEBUG \
+	$(call pkg_cflags,$(plugin_pkgs) jansson)
+$(test_obj): | include
+$(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+$(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(plugin_archives)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
+# a test of parts has all of them but the wrappers; the others are programs to be preloaded
+preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
+$(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/preload/*.c)): | include
+$(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
+$(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
+tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
+	$(call pkg_cflags,$(tool_pkgs))
+$(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
+kafka_tests := $(if $(kafka_pkg),$(BUILD)/tests/kafka/topic)
+$(kafka_tests:$(BUILD)/%=$(BUILD)/obj/%.c.o): flags = $(internal) $(call pkg_cflags,$(kafka_pkg))
+$(kafka_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(call pkg_libs,$(kafka_pkg))
+# the load of Kafka and workers
+scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/slow.so)
+scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
+$(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE $(call pkg_cflags,rdkafka)
+$(BUILD)/tests/scale/produce: $(scale_obj)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
+# what a worker does without Kafka, fed with the same load
+stage_bench := $(BUILD)/tests/scale/bench-stage
+$(call obj,tests/scale/bench-stage.c): flags = $(internal) $(has_kafka) $(call pkg_cflags,$(tool_pkgs))
+$(stage_bench): $(call obj,tests/scale/bench-stage.c tests/scale/traces.c) $(tool_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
+# finds librdkafka in the program that it is loaded into
+$(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
+rotate_writers := $(patsubst %,$(BUILD)/tests/%,join/halves rotate/writer rotate/crossing)
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
+$(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+record_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes record/agent/requests record/hosts/load)
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
+$(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
+$(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
+# what the command is made of
+tool_test_obj := $(call obj,$(wildcard tests/host/*.c tests/record/*.c tests/service/*.c tests/work/*.c))
+$(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
+$(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
+
+# with snapshots of its own
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot,--wrap=fsync,--wrap=rename
+$(BUILD)/tests/record/keeping: ldflags += -Wl,--wrap=session_snapshot
+
+# what makes allocations of the objects it is linked with fail
+starve := $(call obj,tests/plugin/starvation/starve.c)
+starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray free strdup pwrite fsync)
+starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
+$(starve): flags = -Itests/plugin
+$(starve): warnings_c =
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation%,$(test_programs))
+$(starvation_tests): $(starve)
+$(starvation_tests): ldflags += $(starve_wrap)
+$(starved_plugin): $(starve) $(plugin_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)

@@ -1,0 +1,172 @@
+/*
+ * blkin status and blkin reload: ask the services that run here.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ask.h"
+
+#include "tools/base/show_json.h"
+#include "tools/base/control.h"
+#include "tools/config/config.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char status_usage[] =
+    "usage: blkin status [--json] [live|rotate|record|host|hub|work-root]\n"
+    "\n"
+    "Prints how the services are that run here: state, session, readers, counters,\n"
+    "and what they have said last.\n"
+    "\n"
+    "  --json             print the whole as JSON, with the counters that are 0\n"
+    "  --runtime-dir=DIR  where the service has its socket\n"
+    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  -h, --help         print this\n"
+    "\n"
+    "Exit status: 0 one runs, or the one that was asked for; 1 none, or it does not\n"
+    "answer; 2 wrong usage.\n";
+
+static const char reload_usage[] =
+    "usage: blkin reload [live|rotate|record|host|hub]\n"
+    "\n"
+    "Has the service that runs here read its configuration again, as SIGHUP does. If\n"
+    "it is wrong, the old one holds, and the message says why. A key that needs a\n"
+    "restart keeps its value, and the message names it.\n"
+    "\n"
+    "  --runtime-dir=DIR  where the service has its socket\n"
+    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
+    "  -h, --help         print this\n"
+    "\n"
+    "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
+    "2 wrong usage; 3 it holds but for keys that need a restart.\n";
+
+static const char *const services[] = {"live", "rotate", "record", "host", "hub", "work-root"};
+#define SERVICES (sizeof(services) / sizeof(services[0]))
+
+/* Of all that run, or of the one that was named. */
+struct question {
+    const char *program;
+    const char *folder;
+    const char *name; /* NULL: all */
+    const char *request;
+    int (*use)(const char *name, json_t *answer); /* returns the exit status */
+    const bool *is_json;                          /* then it is printed as it is; NULL: never */
+};
+
+static bool is_service(const char *name)
+{
+    for (size_t i = 0; i < SERVICES; i++) {
+        if (strcmp(name, services[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_asked(const struct question *question, const char *name)
+{
+    return !question->name || strcmp(question->name, name) == 0;
+}
+
+static void print_json(const json_t *answer)
+{
+    (void)json_dumpf(answer, stdout, JSON_INDENT(2));
+    putchar('\n');
+}
+
+/* With several to ask, one that does not run is no error, as long as there is another. */
+static int ask(const struct question *question)
+{
+    struct error errors[SERVICES];
+    unsigned answered = 0, failed = 0;
+    int status = 0, used;
+
+    for (size_t i = 0; i < SERVICES; i++) {
+        json_t *answer =
+            is_asked(question, services[i])
+                ? control_ask(question->folder, services[i], question->request, &errors[i])
+                : NULL;
+
+        if (answer && question->is_json && *question->is_json)
+            print_json(answer);
+        else if (answer && (used = question->use(services[i], answer)) != 0)
+            status = used;
+        answered += answer != NULL;
+        if (!answer && is_asked(question, services[i]) &&
+            (question->name || strncmp(errors[i].text, "no `blkin", 9) != 0)) {
+            fprintf(stderr, "%s: %s\n", question->program, errors[i].text);
+            failed++;
+        }
+        json_decref(answer);
+    }
+    if (answered == 0 && failed == 0)
+        fprintf(stderr,
+                "%s: no service of blkin (live, rotate, record, host, hub or work-root) runs here, "
+                "with "
+                "runtime-dir "
+                "\"%s\" and as a user that you may ask\n",
+                question->program, question->folder);
+    return answered && !failed ? status : 1;
+}
+
+static int ask_by_arguments(const struct config_request *request, int argc, char *argv[],
+                            struct question *question)
+{
+    int status;
+    struct config *config = config_read(request, argc, argv, &status);
+
+    if (!config)
+        return status;
+    question->program = argv[0];
+    question->folder = config_text(config, "runtime-dir");
+    question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
+    if (config_operands(config) > 1 || (question->name && !is_service(question->name))) {
+        fprintf(stderr, "%s: expected live, rotate, record, host, hub or work-root, or nothing\n%s",
+                argv[0], request->usage);
+        status = 2;
+    } else {
+        status = ask(question);
+    }
+    config_free(config);
+    return status;
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+static int print_readable(const char *name, json_t *answer)
+{
+    (void)name;
+    show_json(answer);
+    return 0;
+}
+
+int status_command(int argc, char *argv[])
+{
+    bool is_json = false;
+    const struct config_flag flags[] = {{"json", &is_json, NULL}, {NULL, NULL, NULL}};
+    const struct config_request request = {NULL, status_usage, flags};
+    struct question question = {.request = "status", .use = print_readable, .is_json = &is_json};
+
+    return ask_by_arguments(&request, argc, argv, &question);
+}
+
+/* ---- reload ---------------------------------------------------------------------------------- */
+
+static int print_result(const char *name, json_t *answer)
+{
+    const char *result = json_string_value(json_object_get(answer, "result"));
+
+    printf("%s: %s\n", name, result ? result : "done");
+    return json_array_size(json_object_get(answer, "needs_restart")) ||
+                   json_array_size(json_object_get(answer, "needs_session"))
+               ? 3
+               : 0;
+}
+
+int reload_command(int argc, char *argv[])
+{
+    const struct config_request request = {NULL, reload_usage, NULL};
+    struct question question = {.request = "reload", .use = print_result};
+
+    return ask_by_arguments(&request, argc, argv, &question);
+}

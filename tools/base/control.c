@@ -1,0 +1,414 @@
+/*
+ * The Unix socket of a running service.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "control.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX    16
+#define REQUEST_MAX    4096 /* a hundred trace ids */
+#define CLIENT_TIME_MS 5000
+#define ANSWER_MAX     (64 << 20)
+
+struct client {
+    struct control *control;
+    struct watched watched; /* fd -1: nobody is there */
+    struct timer deadline;
+    char request[REQUEST_MAX];
+    size_t got;
+    char *answer; /* NULL: the request is not whole yet */
+    size_t length, sent;
+};
+
+struct control {
+    struct loop *loop;
+    control_fn *answer;
+    void *context;
+    int lock; /* as long as we run, nobody else can have it */
+    struct sockaddr_un address;
+    struct watched listener;
+    struct client clients[CLIENTS_MAX];
+};
+
+/* ---- the name -------------------------------------------------------------------------------- */
+
+static bool set_address(struct sockaddr_un *address, const char *folder, const char *name,
+                        struct error *error)
+{
+    int length;
+
+    address->sun_family = AF_UNIX;
+    length = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s.sock", folder, name);
+    if (length > 0 && (size_t)length < sizeof(address->sun_path))
+        return true;
+    error_set(error,
+              "runtime-dir \"%s\": too long: the path of a socket in it may have %zu characters",
+              folder, sizeof(address->sun_path) - 1);
+    return false;
+}
+
+/* The folder above it has what all may read: the rules for programs of any user. */
+static void make_parent(const char *folder)
+{
+    char parent[4096];
+    char *slash;
+
+    (void)snprintf(parent, sizeof(parent), "%s", folder);
+    slash = strrchr(parent, '/');
+    if (!slash || slash == parent)
+        return;
+    *slash = '\0';
+    if (mkdir(parent, 0755) == 0)
+        (void)chmod(parent, 0755); /* whatever the umask is */
+}
+
+static bool make_folder(const char *folder, struct error *error)
+{
+    struct stat status;
+
+    make_parent(folder);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        error_set(error, "runtime-dir \"%s\": cannot make it: %s", folder, strerror(errno));
+        return false;
+    }
+    if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
+        (status.st_uid == geteuid() || geteuid() == 0))
+        return true;
+    error_set(error, "runtime-dir \"%s\": expected a folder of our own", folder);
+    return false;
+}
+
+/* A lock of this kind is not our children's. */
+static bool take_lock(struct control *control, const char *folder, const char *name,
+                      struct error *error)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[4096];
+
+    (void)snprintf(path, sizeof(path), "%s/%s.lock", folder, name);
+    control->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (control->lock < 0) {
+        error_set(error, "%s: cannot open: %s", path, strerror(errno));
+        return false;
+    }
+    if (fcntl(control->lock, F_SETLK, &lock) == 0)
+        return true;
+    if (fcntl(control->lock, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+        error_set(error,
+                  "another `blkin %s` runs, process %ld: end it, or give this one a runtime-dir of "
+                  "its own",
+                  name, (long)lock.l_pid);
+    else
+        error_set(error, "%s: cannot lock: %s", path, strerror(errno));
+    return false;
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+static void end_client(struct client *client)
+{
+    struct loop *loop = client->control->loop;
+
+    timer_clear(loop, &client->deadline);
+    loop_unwatch(loop, &client->watched);
+    close(client->watched.fd);
+    client->watched.fd = -1;
+    free(client->answer);
+    client->answer = NULL;
+}
+
+static void client_is_late(void *context)
+{
+    end_client(context);
+}
+
+static void answer_client(struct client *client)
+{
+    struct control *control = client->control;
+    json_t *json = control->answer(control->context, client->request);
+
+    if (!json)
+        json = json_pack("{s: s+%}", "error", "there is no such request: ", client->request,
+                         strlen(client->request));
+    client->answer = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_decref(json);
+    if (!client->answer) {
+        end_client(client);
+        return;
+    }
+    client->length = strlen(client->answer);
+    client->sent = 0;
+    client->watched.events = POLLOUT;
+}
+
+static void read_request(struct client *client)
+{
+    const ssize_t n = recv(client->watched.fd, client->request + client->got,
+                           sizeof(client->request) - 1 - client->got, 0);
+    char *end;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        end_client(client);
+        return;
+    }
+    client->got += (size_t)n;
+    client->request[client->got] = '\0';
+    end = strchr(client->request, '\n');
+    if (end) {
+        *end = '\0';
+        answer_client(client);
+    } else if (client->got == sizeof(client->request) - 1) {
+        end_client(client);
+    }
+}
+
+static void write_answer(struct client *client)
+{
+    const ssize_t n = send(client->watched.fd, client->answer + client->sent,
+                           client->length - client->sent, MSG_NOSIGNAL);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0)
+        client->sent += (size_t)n;
+    if (n < 0 || client->sent == client->length)
+        end_client(client);
+}
+
+static void client_ready(void *context, short events)
+{
+    struct client *client = context;
+
+    (void)events;
+    if (client->answer)
+        write_answer(client);
+    else
+        read_request(client);
+}
+
+/* The one who has been here for longest gives up his place. */
+static struct client *place_for_client(struct control *control)
+{
+    struct client *oldest = &control->clients[0];
+
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &control->clients[i];
+
+        if (client->watched.fd < 0)
+            return client;
+        if (client->deadline.at_ms < oldest->deadline.at_ms)
+            oldest = client;
+    }
+    end_client(oldest);
+    return oldest;
+}
+
+static void accept_client(void *context, short events)
+{
+    struct control *control = context;
+    const int fd = accept4(control->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct client *client;
+
+    (void)events;
+    if (fd < 0)
+        return;
+    client = place_for_client(control);
+    *client = (struct client){.control = control,
+                              .watched = {fd, POLLIN, client_ready, client, NULL},
+                              .deadline = {.due = client_is_late, .context = client}};
+    loop_watch(control->loop, &client->watched);
+    timer_set(control->loop, &client->deadline, CLIENT_TIME_MS);
+}
+
+/* ---- the service's side ---------------------------------------------------------------------- */
+
+/* The lock is ours: a socket that is there is that of one that was killed. */
+static bool listen_there(struct control *control, struct error *error)
+{
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    control->listener.fd = fd;
+    (void)unlink(control->address.sun_path);
+    if (fd >= 0 && fchmod(fd, 0600) == 0 &&
+        bind(fd, (struct sockaddr *)&control->address, sizeof(control->address)) == 0 &&
+        listen(fd, CLIENTS_MAX) == 0)
+        return true;
+    error_set(error, "%s: cannot listen: %s", control->address.sun_path, strerror(errno));
+    return false;
+}
+
+struct control *control_open(struct loop *loop, const char *folder, const char *name,
+                             control_fn *answer, void *context, struct error *error)
+{
+    struct control *control = calloc(1, sizeof(*control));
+
+    if (!control) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
+    control->listener = (struct watched){-1, POLLIN, accept_client, control, NULL};
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        control->clients[i].watched.fd = -1;
+    if (set_address(&control->address, folder, name, error) && make_folder(folder, error) &&
+        take_lock(control, folder, name, error) && listen_there(control, error)) {
+        loop_watch(loop, &control->listener);
+        return control;
+    }
+    if (control->listener.fd >= 0)
+        close(control->listener.fd);
+    if (control->lock >= 0)
+        close(control->lock);
+    free(control);
+    return NULL;
+}
+
+void control_close(struct control *control)
+{
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        if (control->clients[i].watched.fd >= 0)
+            end_client(&control->clients[i]);
+    }
+    loop_unwatch(control->loop, &control->listener);
+    (void)unlink(control->address.sun_path);
+    close(control->listener.fd);
+    close(control->lock);
+    free(control);
+}
+
+/* ---- the other side -------------------------------------------------------------------------- */
+
+static bool wait_until(int fd, short events, int64_t deadline_ms)
+{
+    struct pollfd pollfd = {fd, events, 0};
+    int64_t left_ms;
+
+    while ((left_ms = deadline_ms - clock_ms()) > 0) {
+        const int n = poll(&pollfd, 1, (int)left_ms);
+
+        if (n > 0)
+            return true;
+        if (n < 0 && errno != EINTR)
+            return false;
+    }
+    errno = ETIMEDOUT;
+    return false;
+}
+
+static bool send_request(int fd, const char *request)
+{
+    char line[REQUEST_MAX];
+    const int length = snprintf(line, sizeof(line), "%s\n", request);
+
+    /* so small that it has room in any socket */
+    return length > 0 && (size_t)length < sizeof(line) &&
+           send(fd, line, (size_t)length, MSG_NOSIGNAL) == length;
+}
+
+/* Returns what comes until the end, for free(), or NULL with errno set. */
+static char *receive_all(int fd, int64_t deadline_ms, size_t *length)
+{
+    size_t room = 65536;
+    char *text = malloc(room);
+
+    *length = 0;
+    while (text && *length < ANSWER_MAX && wait_until(fd, POLLIN, deadline_ms)) {
+        const ssize_t n = recv(fd, text + *length, room - *length, 0);
+
+        if (n == 0)
+            return text;
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            break;
+        *length += n > 0 ? (size_t)n : 0;
+        if (*length == room) {
+            char *grown = realloc(text, room *= 2);
+
+            if (!grown)
+                break;
+            text = grown;
+        }
+    }
+    free(text);
+    return NULL;
+}
+
+/* With many who ask at once there may be no room in the service's queue for a moment: that is
+ * waited for, which only a socket that blocks does. */
+static int connect_to(const struct sockaddr_un *address)
+{
+    const struct timeval limit = {CLIENT_TIME_MS / 1000, 0};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
+                    connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 ||
+                    fcntl(fd, F_SETFL, O_NONBLOCK) != 0)) {
+        const int cause = errno;
+
+        close(fd);
+        errno = cause;
+        return -1;
+    }
+    return fd;
+}
+
+static json_t *parse_answer(const char *path, const char *text, size_t length, struct error *error)
+{
+    json_error_t where;
+    json_t *json = json_loadb(text, length, 0, &where);
+    /* a status has more than its error */
+    const char *problem =
+        json_object_size(json) == 1 ? json_string_value(json_object_get(json, "error")) : NULL;
+
+    if (!json)
+        error_set(error, "%s: its answer is not JSON, line %d: %s", path, where.line, where.text);
+    else if (problem)
+        error_set(error, "%s", problem);
+    if (!problem)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+json_t *control_ask(const char *folder, const char *name, const char *request, struct error *error)
+{
+    const int64_t deadline_ms = clock_ms() + CLIENT_TIME_MS;
+    struct sockaddr_un address = {0};
+    json_t *json = NULL;
+    char *text = NULL;
+    size_t length;
+    int fd;
+
+    if (!set_address(&address, folder, name, error))
+        return NULL;
+    fd = connect_to(&address);
+    if (fd < 0) {
+        error_set(error, "no `blkin %s` runs here: %s: %s", name, address.sun_path,
+                  strerror(errno));
+        return NULL;
+    }
+    if (send_request(fd, request))
+        text = receive_all(fd, deadline_ms, &length);
+    if (text)
+        json = parse_answer(address.sun_path, text, length, error);
+    else
+        error_set(error, "`blkin %s` does not answer: %s: %s", name, address.sun_path,
+                  strerror(errno));
+    free(text);
+    close(fd);
+    return json;
+}

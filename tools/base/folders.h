@@ -1,0 +1,58 @@
+/*
+ * Folders of files: how large, remove them, what traces are in them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_FOLDERS_H
+#define BLKIN_TOOLS_FOLDERS_H
+
+#include "babeltrace-plugin/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PATH_ROOM 4352
+
+/* A path that does not fit is cut, and is then not there. */
+__attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const char *format, ...);
+
+/* The files in it, in bytes of disk. */
+uint64_t tree_bytes(const char *path);
+
+/* Returns false with errno set. What is not there is removed. */
+bool tree_remove(const char *path);
+
+/* All that is in it is on disk, and it too. Returns false with errno set. */
+bool tree_sync(const char *path);
+/* A file is on disk, or the names in a folder are. Returns false with errno set. */
+bool file_sync(const char *path);
+/* The name is on disk: the folder that it is in is synced. Returns false with errno set. */
+bool name_sync(const char *path);
+
+/* The old file or the new one is there at any time, after a power cut too. Returns false with error
+ * set. */
+bool file_write(const char *path, const char *text, size_t length, struct error *error);
+/* The same of a folder, or a file, that is complete: it has that name when all of it is on disk.
+ * Returns false with errno set. */
+bool tree_put(const char *complete, const char *path);
+
+/* Calls for each file; stops and returns false when that does. */
+typedef bool tree_file_fn(void *context, const char *folder, const char *name);
+bool tree_files(const char *path, tree_file_fn *call, void *context);
+
+/* Makes the folders of a path too, 0700. Returns false with errno set. */
+bool folder_make(const char *path);
+
+/* The folder is there, is ours, and nobody else can write there. */
+bool folder_own(const char *path, const char *key, struct error *error);
+
+/* Copies a file. Returns false with errno set. */
+bool file_copy(const char *from, const char *to);
+
+/* The folders below path that hold a file "metadata": a list that ends with NULL, to be freed by
+ * trace_folders_free(). NULL: out of memory, or it cannot be read. */
+char **trace_folders(const char *path, size_t *count);
+void trace_folders_free(char **traces);
+
+#endif

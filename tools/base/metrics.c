@@ -1,0 +1,118 @@
+/*
+ * The page for Prometheus, served by a service's loop.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "metrics.h"
+
+#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct metrics {
+    struct loop *loop;
+    struct metrics_server *server;
+    struct watched watched[SERVER_POLLFDS];
+    struct timer timer;
+};
+
+static void ready(void *context, short events);
+
+/* All descriptors anew: each service may change them. */
+static void prepare(struct metrics *metrics)
+{
+    struct pollfd fds[SERVER_POLLFDS];
+    const int64_t due_ms = metrics_server_prepare(metrics->server, fds);
+
+    for (int i = 0; i < SERVER_POLLFDS; i++) {
+        loop_unwatch(metrics->loop, &metrics->watched[i]);
+        metrics->watched[i] = (struct watched){fds[i].fd, fds[i].events, ready, metrics, NULL};
+        if (fds[i].fd >= 0)
+            loop_watch(metrics->loop, &metrics->watched[i]);
+    }
+    timer_clear(metrics->loop, &metrics->timer);
+    if (due_ms != CLOCK_NEVER)
+        timer_set(metrics->loop, &metrics->timer, due_ms - clock_ms());
+}
+
+/* Which of them it was, poll(2) tells once more. */
+static void serve(void *context)
+{
+    struct metrics *metrics = context;
+    struct pollfd fds[SERVER_POLLFDS];
+
+    (void)metrics_server_prepare(metrics->server, fds);
+    if (poll(fds, SERVER_POLLFDS, 0) >= 0)
+        metrics_server_serve(metrics->server, fds);
+    prepare(metrics);
+}
+
+static void ready(void *context, short events)
+{
+    (void)events;
+    serve(context);
+}
+
+struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_fn *page,
+                             void *context, struct error *error)
+{
+    struct metrics *metrics = calloc(1, sizeof(*metrics));
+
+    if (!metrics) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    metrics->loop = loop;
+    metrics->timer = (struct timer){.due = serve, .context = metrics};
+    metrics->server = metrics_server_open(where, page, context, error);
+    if (!metrics->server) {
+        free(metrics);
+        return NULL;
+    }
+    prepare(metrics);
+    return metrics;
+}
+
+void metrics_add(struct metrics *metrics, const char *path, const char *content_type,
+                 metrics_page_fn *page)
+{
+    metrics_server_add(metrics->server, path, content_type, page);
+}
+
+const char *metrics_url(const struct metrics *metrics)
+{
+    return metrics_server_url(metrics->server);
+}
+
+void metrics_close(struct metrics *metrics)
+{
+    if (!metrics)
+        return;
+    for (int i = 0; i < SERVER_POLLFDS; i++)
+        loop_unwatch(metrics->loop, &metrics->watched[i]);
+    timer_clear(metrics->loop, &metrics->timer);
+    metrics_server_close(metrics->server);
+    free(metrics);
+}
+
+char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
+{
+    static int64_t start_ns;
+    struct run_info run = {.endpoint = endpoint_shown(endpoint ? endpoint : ""),
+                           .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
+                           .events_ns = wall_clock_ns(),
+                           .now_ns = wall_clock_ns()};
+    char *sinks = run.endpoint ? prometheus_page(counts, &run) : NULL;
+    char *page = NULL;
+
+    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
+        page = NULL;
+    free(own);
+    free(sinks);
+    free(run.endpoint);
+    return page;
+}

@@ -1,0 +1,45 @@
+/*
+ * The accounts of readers: children of a service that run the sink each. Read from their statistics
+ * files, and added up by the table of counters.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_READER_ACCOUNT_H
+#define BLKIN_TOOLS_READER_ACCOUNT_H
+
+#include "babeltrace-plugin/account/counters.h"
+
+#include <jansson.h>
+
+struct reader_account {
+    struct counts counts;
+    int64_t events_ns; /* since 1970: what the counters of events were then */
+    long pid;
+    bool has_ended; /* in order: it has written so */
+};
+
+/* Returns false, account as it was, where there is no such file that is whole. */
+bool reader_account_read(const char *path, struct reader_account *account);
+
+/* sum += part. trace_time_ns is the earlier one of both, if both are known. */
+void counts_add(struct counts *sum, const struct counts *part);
+
+/*
+ * The same, where part is of the next run of the same reader: what the one before has left in the
+ * spool is what this one has found there, and is counted once; what it has not found is unknown.
+ */
+void counts_follow(struct counts *sum, const struct counts *part);
+
+/*
+ * What is left of it when its reader is gone: gauges are 0 but for what is in the spool, and spans
+ * that have waited for delivery are given up. Returns how many these were.
+ */
+uint64_t counts_bury(struct counts *counts);
+
+/* {"events": ..., ...}. NULL: out of memory. */
+json_t *counts_json(const struct counts *counts);
+
+/* The other way; those that are not there are 0. */
+void counts_read(const json_t *json, struct counts *counts);
+
+#endif

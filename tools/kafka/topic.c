@@ -1,0 +1,449 @@
+/*
+ * A topic of Kafka.
+ *
+ * A partition at a time is started, without a group: who reads all has nothing to share, and what
+ * was read he keeps himself.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "topic.h"
+
+#include "babeltrace-plugin/deliver/kafka_url.h"
+
+#include <stdio.h>
+
+#define FILE_NAME "kafka-file"
+
+bool topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
+                struct error *error)
+{
+    struct kafka_url url;
+
+    if (!kafka_url_parse(&url, "input", FILE_NAME, brokers_url, error))
+        return false;
+    (void)snprintf(shown, size, "kafka://%s/%s", url.brokers, name);
+    return true;
+}
+
+#ifndef HAS_KAFKA
+
+struct topic *topic_open(const struct topic_options *options, struct error *error)
+{
+    (void)options;
+    error_set(error, "kafka:// is not in this build: build it with librdkafka");
+    return NULL;
+}
+
+void topic_close(struct topic *topic)
+{
+    (void)topic;
+}
+
+int topic_fd(const struct topic *topic)
+{
+    (void)topic;
+    return -1;
+}
+
+bool topic_read(struct topic *topic, bool *has_more)
+{
+    (void)topic;
+    *has_more = false;
+    return false;
+}
+
+void topic_look(struct topic *topic, int limit_ms)
+{
+    (void)topic;
+    (void)limit_ms;
+}
+
+void topic_ask(struct topic *topic, int limit_ms)
+{
+    topic_look(topic, limit_ms);
+}
+
+void topic_take_answer(struct topic *topic, int limit_ms)
+{
+    topic_look(topic, limit_ms);
+}
+
+bool topic_read_first(struct topic *topic)
+{
+    (void)topic;
+    return false;
+}
+
+int32_t topic_partitions(const struct topic *topic)
+{
+    (void)topic;
+    return 0;
+}
+
+bool topic_is_at_end(const struct topic *topic)
+{
+    (void)topic;
+    return false;
+}
+
+const char *topic_problem(const struct topic *topic)
+{
+    (void)topic;
+    return NULL;
+}
+
+#else
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "kafka_log.h"
+#include "tools/base/say.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define READ_MS 100
+
+enum partition_state { NOT_STARTED, READING, AT_END };
+
+struct topic {
+    struct topic_options options;
+    char name[250];
+    struct kafka_url url;
+    char shown[1100];
+    int64_t offsets[TOPIC_PARTITIONS_MAX];
+    enum partition_state states[TOPIC_PARTITIONS_MAX];
+    int32_t partitions; /* that there are; 0: not known yet */
+    /* what topic_ask() was told */
+    rd_kafka_resp_err_t answer;
+    int32_t answer_partitions; /* -1: no such answer */
+    rd_kafka_t *consumer;
+    rd_kafka_topic_t *topic;
+    rd_kafka_queue_t *messages;
+    int fd; /* an eventfd that librdkafka writes to */
+    struct error problem;
+};
+
+/* ---- what is wrong --------------------------------------------------------------------------- */
+
+static void set_problem(struct topic *topic, rd_kafka_resp_err_t code, const char *reason)
+{
+    kafka_describe(&topic->problem, topic->shown, code, reason, FILE_NAME);
+}
+
+static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+{
+    struct topic *topic = context;
+
+    (void)handle;
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && topic->problem.text[0])
+        return; /* why there is none, was said */
+    set_problem(topic, (rd_kafka_resp_err_t)code, reason);
+}
+
+const char *topic_problem(const struct topic *topic)
+{
+    return topic->problem.text[0] ? topic->problem.text : NULL;
+}
+
+/* ---- partitions ------------------------------------------------------------------------------ */
+
+/* By the time; where nothing is as new as that, its end. Returns false with the problem set. */
+static bool offset_since(struct topic *topic, int32_t partition, int limit_ms, int64_t *offset)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_t *one =
+        rd_kafka_topic_partition_list_add(list, topic->name, partition);
+    rd_kafka_resp_err_t code;
+
+    one->offset = topic->options.since_ns / 1000000;
+    code = rd_kafka_offsets_for_times(topic->consumer, list, limit_ms);
+    if (!code)
+        code = one->err;
+    *offset = one->offset < 0 ? RD_KAFKA_OFFSET_END : one->offset;
+    rd_kafka_topic_partition_list_destroy(list);
+    if (code)
+        set_problem(topic, code, rd_kafka_err2str(code));
+    return !code;
+}
+
+static bool start(struct topic *topic, int32_t partition, int limit_ms)
+{
+    int64_t offset = topic->offsets[partition];
+
+    if (offset < 0 && !topic->options.since_ns)
+        offset = RD_KAFKA_OFFSET_BEGINNING;
+    else if (offset < 0 && !offset_since(topic, partition, limit_ms, &offset))
+        return false;
+    if (rd_kafka_consume_start_queue(topic->topic, partition, offset, topic->messages) != 0) {
+        set_problem(topic, rd_kafka_last_error(), rd_kafka_err2str(rd_kafka_last_error()));
+        return false;
+    }
+    topic->states[partition] = READING;
+    return true;
+}
+
+static bool is_of_no_broker(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__TIMED_OUT ||
+           code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+}
+
+void topic_ask(struct topic *topic, int limit_ms)
+{
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_resp_err_t code =
+        rd_kafka_metadata(topic->consumer, 0, topic->topic, &metadata, limit_ms);
+
+    topic->answer_partitions = -1;
+    if (!code && metadata->topic_cnt == 1)
+        code = metadata->topics[0].err;
+    if (!code && metadata->topic_cnt == 1)
+        topic->answer_partitions = metadata->topics[0].partition_cnt;
+    topic->answer = code;
+    if (metadata)
+        rd_kafka_metadata_destroy(metadata);
+}
+
+void topic_take_answer(struct topic *topic, int limit_ms)
+{
+    const rd_kafka_resp_err_t code = topic->answer;
+    int32_t count = topic->answer_partitions;
+
+    (void)rd_kafka_poll(topic->consumer, 0);
+    if (code && !(is_of_no_broker(code) && topic->problem.text[0]))
+        set_problem(topic, code, rd_kafka_err2str(code)); /* why there is no broker, was said */
+    if (count > TOPIC_PARTITIONS_MAX) {
+        say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
+            topic->shown, (int)count, TOPIC_PARTITIONS_MAX);
+        count = TOPIC_PARTITIONS_MAX;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (topic->states[i] == NOT_STARTED && !start(topic, i, limit_ms))
+            return;
+    }
+    if (count > topic->partitions)
+        topic->partitions = count;
+    if (count > 0)
+        topic->problem.text[0] = '\0';
+}
+
+void topic_look(struct topic *topic, int limit_ms)
+{
+    (void)rd_kafka_poll(topic->consumer, 0);
+    topic_ask(topic, limit_ms);
+    topic_take_answer(topic, limit_ms);
+}
+
+bool topic_read_first(struct topic *topic)
+{
+    if (topic->states[0] != NOT_STARTED)
+        (void)rd_kafka_consume_stop(topic->topic, 0);
+    topic->states[0] = NOT_STARTED;
+    topic->partitions = 1;
+    return start(topic, 0, 0);
+}
+
+int32_t topic_partitions(const struct topic *topic)
+{
+    return topic->partitions;
+}
+
+bool topic_is_at_end(const struct topic *topic)
+{
+    for (int32_t i = 0; i < topic->partitions; i++) {
+        if (topic->states[i] != AT_END)
+            return false;
+    }
+    return topic->partitions > 0;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* After such an error librdkafka reads the partition no more, and refuses to seek in it. */
+static void begin_anew(struct topic *topic, int32_t partition)
+{
+    topic->options.gap(topic->options.context, partition);
+    (void)rd_kafka_consume_stop(topic->topic, partition);
+    topic->offsets[partition] = RD_KAFKA_OFFSET_BEGINNING;
+    topic->states[partition] =
+        rd_kafka_consume_start_queue(topic->topic, partition, RD_KAFKA_OFFSET_BEGINNING,
+                                     topic->messages) == 0
+            ? READING
+            : NOT_STARTED; /* the next look does it */
+}
+
+static bool take_error(struct topic *topic, const rd_kafka_message_t *message)
+{
+    const int32_t partition = message->partition;
+
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        topic->states[partition] = AT_END;
+        topic->problem.text[0] = '\0';
+    } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
+               message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
+        begin_anew(topic, partition);
+    } else {
+        set_problem(topic, message->err, rd_kafka_message_errstr(message));
+    }
+    return true;
+}
+
+static bool take(struct topic *topic, const rd_kafka_message_t *message)
+{
+    rd_kafka_timestamp_type_t kind;
+    const int64_t log_ms = rd_kafka_message_timestamp(message, &kind);
+    const struct topic_message told = {
+        .partition = message->partition,
+        .offset = message->offset,
+        .log_ns = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || log_ms < 0 ? 0 : log_ms * 1000000,
+        .key = message->key,
+        .key_length = message->key_len,
+        .data = message->payload,
+        .length = message->len,
+    };
+
+    if (message->partition < 0 || message->partition >= TOPIC_PARTITIONS_MAX)
+        return true;
+    if (message->err)
+        return take_error(topic, message);
+    topic->states[message->partition] = READING;
+    topic->problem.text[0] = '\0';
+    return topic->options.message(topic->options.context, &told);
+}
+
+bool topic_read(struct topic *topic, bool *has_more)
+{
+    const int64_t until_ms = clock_ms() + READ_MS;
+    rd_kafka_message_t *message = NULL;
+    bool goes_on = true;
+    uint64_t ignored;
+
+    (void)!read(topic->fd, &ignored, sizeof(ignored));
+    (void)rd_kafka_poll(topic->consumer, 0);
+    while (goes_on && clock_ms() < until_ms &&
+           (message = rd_kafka_consume_queue(topic->messages, 0))) {
+        goes_on = take(topic, message);
+        rd_kafka_message_destroy(message);
+    }
+    *has_more = message != NULL;
+    return goes_on;
+}
+
+int topic_fd(const struct topic *topic)
+{
+    return topic->fd;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static const char *const reserved[] = {"isolation.level", "enable.partition.eof",
+                                       "auto.offset.reset", NULL};
+
+static rd_kafka_conf_t *make_conf(struct topic *topic, struct error *error)
+{
+    const struct topic_options *options = &topic->options;
+    const char *const table[][2] = {
+        {"client.id", options->client_id},       {"fetch.wait.max.ms", options->fetch_wait_ms},
+        {"isolation.level", "read_committed"},   {"enable.partition.eof", "true"},
+        {"auto.offset.reset", "error"}, /* so that a gap is known */
+        {"queued.max.messages.kbytes", "16384"}, {"reconnect.backoff.max.ms", "2000"},
+        {"socket.keepalive.enable", "true"},     {"log.queue", "true"},
+    };
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+
+    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), options->parameter, error) ||
+        !kafka_conf_set_url(conf, &topic->url, options->parameter, FILE_NAME, reserved, error) ||
+        !kafka_conf_set_file(conf, options->kafka_file, FILE_NAME, reserved, error)) {
+        rd_kafka_conf_destroy(conf);
+        return NULL;
+    }
+    rd_kafka_conf_set_opaque(conf, topic);
+    rd_kafka_conf_set_error_cb(conf, has_error);
+    rd_kafka_conf_set_log_cb(conf, kafka_log_line);
+    return conf;
+}
+
+static void watch(const struct topic *topic, rd_kafka_queue_t *queue)
+{
+    static const uint64_t one = 1;
+
+    rd_kafka_queue_io_event_enable(queue, topic->fd, &one, sizeof(one));
+}
+
+static bool set_up(struct topic *topic, struct error *error)
+{
+    rd_kafka_conf_t *conf = make_conf(topic, error);
+    rd_kafka_queue_t *own;
+    char cause[256];
+
+    if (!conf)
+        return false;
+    topic->consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, cause, sizeof(cause));
+    if (!topic->consumer) {
+        rd_kafka_conf_destroy(conf);
+        error_set(error, FILE_NAME ": %s", cause);
+        return false;
+    }
+    (void)rd_kafka_set_log_queue(topic->consumer,
+                                 NULL); /* kafka_log_line() is called in our thread */
+    topic->topic = rd_kafka_topic_new(topic->consumer, topic->name, NULL);
+    topic->messages = rd_kafka_queue_new(topic->consumer);
+    if (!topic->topic || !topic->messages) {
+        error_set(error, "topic \"%s\": %s", topic->name, rd_kafka_err2str(rd_kafka_last_error()));
+        return false;
+    }
+    watch(topic, topic->messages);
+    own = rd_kafka_queue_get_main(topic->consumer);
+    watch(topic, own);
+    rd_kafka_queue_destroy(own);
+    return true;
+}
+
+struct topic *topic_open(const struct topic_options *options, struct error *error)
+{
+    struct topic *topic = calloc(1, sizeof(*topic));
+
+    error_set(error, "out of memory");
+    if (!topic)
+        return NULL;
+    topic->options = *options;
+    (void)snprintf(topic->name, sizeof(topic->name), "%s", options->name);
+    for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
+        topic->offsets[i] = options->offsets ? options->offsets[i] : -1;
+    topic->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (topic->fd < 0 ||
+        !kafka_url_parse(&topic->url, options->parameter, FILE_NAME, options->brokers_url, error) ||
+        !topic_show(options->brokers_url, options->name, topic->shown, sizeof(topic->shown),
+                    error) ||
+        !set_up(topic, error)) {
+        topic_close(topic);
+        return NULL;
+    }
+    error_set(&topic->problem, "%s: no answer yet", topic->shown);
+    return topic;
+}
+
+void topic_close(struct topic *topic)
+{
+    if (!topic)
+        return;
+    for (int32_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
+        if (topic->states[i] != NOT_STARTED)
+            (void)rd_kafka_consume_stop(topic->topic, i);
+    }
+    if (topic->topic)
+        rd_kafka_topic_destroy(topic->topic);
+    if (topic->messages)
+        rd_kafka_queue_destroy(topic->messages);
+    if (topic->consumer)
+        rd_kafka_destroy(topic->consumer);
+    if (topic->fd >= 0)
+        close(topic->fd);
+    free(topic);
+}
+
+#endif

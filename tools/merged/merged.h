@@ -1,0 +1,97 @@
+/*
+ * What all workers have counted, added up; and as a JSON document, which `blkin work --root` gives
+ * (--once --json, and http://ADDRESS:PORT/statistics) and `blkin stat`, `blkin graph` and `blkin
+ * report` read:
+ *
+ *     {"blkin": "statistics", "version": "1.0.0",
+ *      "from": "2026-11-21T11:33:27.981Z", "to": "2026-...", "seconds": 60.0,
+ *      "spans": 1000, "errors": 3, "scale": 7,
+ *      "rows": [{"service": "store", "name": "write", "spans": 500, "errors": 3,
+ *                "duration": HISTOGRAM, "self": HISTOGRAM}],
+ *      "edges": [{"client": "gateway", "server": "store", "calls": 500, "errors": 3,
+ *                 "duration": HISTOGRAM}],
+ *      "workers": [{"instance": "1", "heard": "2026-...", "is_there": true,
+ *                   "spans_counted": 1000, "busy_ratio": 0.31, "behind_seconds": 0.2}],
+ *      "forgotten": {"spans_counted": 20},
+ *      "hosts": [{"hosts": "all", "metric": "system.cpu.time.user", "instance": "", "unit": "ns",
+ *                 "kind": "counter", "samples": 60, "increase": 4000000000,
+ *                 "window": {"from": "2026-...", "seconds": 10, "hosts": 3, "sum": 1200000000.0,
+ *                            "average": 400000000.0, "min": 0.0, "max": 990000000.0},
+ *                 "windows": [[NUMBER, hosts, elapsed, increase, integral, min, max, delay]]}],
+ *      "messages": 60, "refused": 0, "gaps": 0}
+ *
+ * from and to: what it is of, by the log; null and 0 s: nothing. An edge's duration is that of
+ * the server's spans. Workers have all counters of counts.h; forgotten is the sum of those that are
+ * long away. A name is null where there was no room for it: all such are in one row (edge).
+ *
+ * "window" is the latest that is whole, or null; of a counter it is by second. "windows" is what
+ * the root needs to go on: that one and those after it, see hosts/fleet.h.
+ *
+ * HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT]}, of
+ * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WORK_MERGED_H
+#define BLKIN_TOOLS_WORK_MERGED_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/hosts/fleet.h"
+#include "babeltrace-plugin/model/statistics.h"
+#include "deltas.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* After so long without a word a worker is not there, and after that long it is forgotten. */
+#define WORKER_AWAY_NS   (10 * INT64_C(1000000000))
+#define WORKER_FORGET_NS (3600 * INT64_C(1000000000))
+#define WORKERS_MAX      1024
+
+struct merged_worker {
+    char instance[DELTAS_NAME_MAX];
+    int64_t heard_ns; /* its last message, by the log */
+    struct work_counts counts;
+};
+
+struct merged {
+    struct names *names;
+    struct statistics *statistics;
+    struct fleet *fleet;
+    struct merged_worker *workers;
+    size_t worker_count;
+    struct work_counts forgotten; /* of all workers that are */
+    int64_t from_ns, to_ns;       /* what it is of, since 1970; 0: nothing */
+    uint64_t messages;
+    uint64_t refused; /* messages that are no deltas */
+    uint64_t gaps;    /* times that the topic had lost what was not read yet */
+};
+
+/* Returns NULL when out of memory. */
+struct merged *merged_new(void);
+void merged_free(struct merged *merged); /* NULL is allowed */
+
+/* A message of the topic, and its time there. Any bytes: what is none is counted as refused, and
+ * error is set. Returns false when out of memory: then it is to be begun anew. */
+bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
+                        struct error *error);
+
+/* A worker's counters, that are added to it. */
+void merged_add_worker(struct merged *merged, const char *instance,
+                       const struct work_counts *counts, int64_t heard_ns);
+
+/* It is of this time, too. */
+void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns);
+
+bool worker_is_there(const struct merged_worker *worker, int64_t now_ns);
+
+/* The document, free() it. Returns NULL when out of memory. */
+char *merged_document(const struct merged *merged, int64_t now_ns);
+
+bool merged_is_document(const json_t *json);
+
+/* Adds what a document has. Any JSON. Returns false with error set. */
+bool merged_add_document(struct merged *merged, const json_t *document, struct error *error);
+
+#endif

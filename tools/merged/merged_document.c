@@ -1,0 +1,454 @@
+/*
+ * What all workers have counted, as a document: written, and read.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "merged.h"
+
+#include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/encode/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void put_name(struct printer *printer, const char *key, const struct names *names,
+                     uint32_t id)
+{
+    const struct text name = names_text(names, id);
+    bool cut;
+
+    print(printer, "\"%s\":", key);
+    if (id == NAMES_OTHER) {
+        print_string(printer, "null");
+        return;
+    }
+    if (printer->has_failed || !buffer_reserve(&printer->buffer, JSON_STRING_MAX(name.length))) {
+        printer->has_failed = true;
+        return;
+    }
+    printer->buffer.length = (size_t)(json_put_string(printer->buffer.data + printer->buffer.length,
+                                                      name, name.length, '|', &cut) -
+                                      printer->buffer.data);
+}
+
+static void put_time(struct printer *printer, const char *key, int64_t time_ns)
+{
+    const time_t seconds = (time_t)(time_ns / 1000000000);
+    char date[64];
+    struct tm tm;
+
+    if (time_ns <= 0 || !gmtime_r(&seconds, &tm) ||
+        !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
+        print(printer, "\"%s\":null", key);
+    else
+        print(printer, "\"%s\":\"%s.%03dZ\"", key, date, (int)(time_ns / 1000000 % 1000));
+}
+
+static void put_buckets(struct printer *printer, const struct histogram *histogram)
+{
+    struct histogram_bucket bucket = {0};
+    const char *comma = "";
+
+    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
+        print(printer, "%s%" PRId32 ",%" PRIu64, comma, bucket.index, bucket.count);
+        comma = ",";
+    }
+}
+
+static void put_histogram(struct printer *printer, const char *key,
+                          const struct histogram *histogram)
+{
+    print(printer,
+          ",\"%s\":{\"count\":%" PRIu64 ",\"zeros\":%" PRIu64 ",\"sum\":%.17g,\"min\":%" PRId64
+          ",\"max\":%" PRId64 ",\"buckets\":[",
+          key, histogram->count, histogram->zeros, histogram->sum, histogram->min, histogram->max);
+    put_buckets(printer, histogram);
+    print_string(printer, "]}");
+}
+
+static void put_row(struct printer *printer, const struct names *names,
+                    const struct statistics_row *row)
+{
+    print_string(printer, "{");
+    put_name(printer, "service", names, row->service);
+    print_string(printer, ",");
+    put_name(printer, "name", names, row->name);
+    print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64, row->spans, row->errors);
+    put_histogram(printer, "duration", &row->duration);
+    put_histogram(printer, "self", &row->self);
+    print_string(printer, "}");
+}
+
+static void put_edge(struct printer *printer, const struct names *names,
+                     const struct statistics_edge *edge)
+{
+    print_string(printer, "{");
+    put_name(printer, "client", names, edge->caller);
+    print_string(printer, ",");
+    put_name(printer, "server", names, edge->callee);
+    print(printer, ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64, edge->calls, edge->errors);
+    put_histogram(printer, "duration", &edge->duration);
+    print_string(printer, "}");
+}
+
+static void put_counts(struct printer *printer, const struct work_counts *counts)
+{
+    for (size_t i = 0; i < work_counters_count; i++) {
+        const struct work_counter *counter = &work_counters[i];
+
+        print(printer, ",\"%s\":", counter->name);
+        if (counter->kind == WORK_RATIO)
+            print(printer, "%.3f", work_counter_ratio(counter, counts));
+        else
+            print(printer, "%" PRIu64, work_counter_value(counter, counts));
+    }
+}
+
+static void put_worker(struct printer *printer, const struct merged_worker *worker, int64_t now_ns)
+{
+    char instance[JSON_STRING_MAX(DELTAS_NAME_MAX)];
+    bool cut;
+    char *end = json_put_string(instance, text_of(worker->instance), DELTAS_NAME_MAX, '|', &cut);
+
+    print_string(printer, "{\"instance\":");
+    print_text(printer, instance, (size_t)(end - instance));
+    print_string(printer, ",");
+    put_time(printer, "heard", worker->heard_ns);
+    print(printer, ",\"is_there\":%s", worker_is_there(worker, now_ns) ? "true" : "false");
+    put_counts(printer, &worker->counts);
+    print_string(printer, "}");
+}
+
+static void put_window(struct printer *printer, const struct fleet_row *row,
+                       const struct fleet_window *window)
+{
+    double average;
+
+    if (!window) {
+        print_string(printer, ",\"window\":null");
+        return;
+    }
+    average = fleet_average(row, window);
+    print_string(printer, ",\"window\":{");
+    put_time(printer, "from", window->number * FLEET_WINDOW_NS);
+    print(printer,
+          ",\"seconds\":%d,\"hosts\":%" PRIu64 ",\"sum\":%.17g,\"average\":%.17g,\"min\":%.17g,"
+          "\"max\":%.17g}",
+          (int)(FLEET_WINDOW_NS / 1000000000), window->hosts, average * (double)window->hosts,
+          average, window->min, window->max);
+}
+
+/* What is shown, and what is not whole yet. */
+static void put_windows(struct printer *printer, const struct fleet_row *row,
+                        const struct fleet_window *shown)
+{
+    const char *comma = "";
+
+    print_string(printer, ",\"windows\":[");
+    for (size_t i = 0; i < FLEET_WINDOWS; i++) {
+        const struct fleet_window *window = &row->windows[i];
+
+        if (!fleet_window_is_known(window) || (shown && window->number < shown->number))
+            continue;
+        print(printer,
+              "%s[%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,%.17g,%" PRId64 "]",
+              comma, window->number, window->hosts, window->elapsed_ns, window->increase,
+              window->integral, window->min, window->max, window->delay_ns);
+        comma = ",";
+    }
+    print_string(printer, "]");
+}
+
+static void put_hosts(struct printer *printer, const struct fleet *fleet,
+                      const struct fleet_row *row, int64_t now_ns)
+{
+    const struct names *names = fleet_names(fleet);
+    const struct fleet_window *shown = fleet_shown(row, now_ns);
+
+    print_string(printer, "{");
+    put_name(printer, "hosts", names, row->hosts);
+    print_string(printer, ",");
+    put_name(printer, "metric", names, row->metric);
+    print_string(printer, ",");
+    put_name(printer, "instance", names, row->instance);
+    print_string(printer, ",");
+    put_name(printer, "unit", names, row->unit);
+    print(printer, ",\"kind\":\"%s\",\"samples\":%" PRIu64 ",\"increase\":%" PRIu64,
+          row->is_counter ? "counter" : "gauge", row->samples, row->increase);
+    put_window(printer, row, shown);
+    put_windows(printer, row, shown);
+    print_string(printer, "}");
+}
+
+static void put_totals(struct printer *printer, const struct merged *merged)
+{
+    uint64_t spans = 0, errors = 0;
+
+    for (size_t i = 0; i < statistics_rows(merged->statistics); i++) {
+        spans += statistics_row(merged->statistics, i)->spans;
+        errors += statistics_row(merged->statistics, i)->errors;
+    }
+    print(printer, "{\"blkin\":\"statistics\",\"version\":\"%s\",", BLKIN_RELEASE);
+    put_time(printer, "from", merged->from_ns);
+    print_string(printer, ",");
+    put_time(printer, "to", merged->to_ns);
+    print(printer, ",\"seconds\":%.3f", (double)(merged->to_ns - merged->from_ns) / 1e9);
+    print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"scale\":%d", spans, errors,
+          HISTOGRAM_SCALE);
+}
+
+char *merged_document(const struct merged *merged, int64_t now_ns)
+{
+    const struct statistics *statistics = merged->statistics;
+    struct printer printer = {0};
+
+    put_totals(&printer, merged);
+    print_string(&printer, ",\"rows\":[");
+    for (size_t i = 0; i < statistics_rows(statistics); i++) {
+        print_string(&printer, i ? ",\n" : "\n");
+        put_row(&printer, merged->names, statistics_row(statistics, i));
+    }
+    print_string(&printer, "],\"edges\":[");
+    for (size_t i = 0; i < statistics_edges(statistics); i++) {
+        print_string(&printer, i ? ",\n" : "\n");
+        put_edge(&printer, merged->names, statistics_edge(statistics, i));
+    }
+    print_string(&printer, "],\"workers\":[");
+    for (size_t i = 0; i < merged->worker_count; i++) {
+        print_string(&printer, i ? ",\n" : "\n");
+        put_worker(&printer, &merged->workers[i], now_ns);
+    }
+    print_string(&printer, "],\"hosts\":[");
+    for (size_t i = 0; i < fleet_rows(merged->fleet); i++) {
+        print_string(&printer, i ? ",\n" : "\n");
+        put_hosts(&printer, merged->fleet, fleet_row(merged->fleet, i), merged->to_ns);
+    }
+    print_string(&printer, "],\"forgotten\":{\"instance\":null");
+    put_counts(&printer, &merged->forgotten);
+    print(&printer, "},\"messages\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"gaps\":%" PRIu64 "}\n",
+          merged->messages, merged->refused, merged->gaps);
+    return print_end(&printer);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+bool merged_is_document(const json_t *json)
+{
+    const char *kind = json_string_value(json_object_get(json, "blkin"));
+
+    return kind && strcmp(kind, "statistics") == 0;
+}
+
+static uint64_t count_at(const json_t *object, const char *key)
+{
+    const json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static uint32_t name_at(const struct merged *merged, const json_t *object, const char *key)
+{
+    const json_t *name = json_object_get(object, key);
+
+    return json_is_string(name) ? names_id(merged->names, (struct text){json_string_value(name),
+                                                                        json_string_length(name)})
+                                : NAMES_OTHER;
+}
+
+/* Returns false if it is none, or when out of memory. */
+static bool read_buckets(struct histogram *histogram, int scale, const json_t *array)
+{
+    for (size_t i = 0; i + 1 < json_array_size(array); i += 2) {
+        const json_int_t index = json_integer_value(json_array_get(array, i));
+        const json_int_t count = json_integer_value(json_array_get(array, i + 1));
+        const struct histogram_bucket bucket = {(int32_t)index, (uint64_t)count};
+
+        if (index < INT32_MIN || index > INT32_MAX || count < 0 ||
+            !histogram_add_bucket(histogram, scale, &bucket))
+            return false;
+    }
+    return true;
+}
+
+static bool add_histogram(struct histogram *to, int scale, const json_t *json)
+{
+    struct histogram histogram = {.count = 0};
+    bool done =
+        json_is_object(json) && read_buckets(&histogram, scale, json_object_get(json, "buckets"));
+
+    histogram.count = count_at(json, "count");
+    histogram.zeros = count_at(json, "zeros");
+    histogram.sum = json_number_value(json_object_get(json, "sum"));
+    histogram.min = json_integer_value(json_object_get(json, "min"));
+    histogram.max = json_integer_value(json_object_get(json, "max"));
+    done = done && isfinite(histogram.sum) && histogram_merge(to, &histogram);
+    histogram_clear(&histogram);
+    return done;
+}
+
+static bool add_row(struct merged *merged, int scale, const json_t *json)
+{
+    struct statistics_row *row = statistics_row_of(
+        merged->statistics, name_at(merged, json, "service"), name_at(merged, json, "name"));
+
+    if (!row || !add_histogram(&row->duration, scale, json_object_get(json, "duration")) ||
+        !add_histogram(&row->self, scale, json_object_get(json, "self")))
+        return false;
+    row->spans += count_at(json, "spans");
+    row->ever += count_at(json, "spans");
+    row->errors += count_at(json, "errors");
+    return true;
+}
+
+static bool add_edge(struct merged *merged, int scale, const json_t *json)
+{
+    struct statistics_edge *edge = statistics_edge_of(
+        merged->statistics, name_at(merged, json, "client"), name_at(merged, json, "server"));
+
+    if (!edge || !add_histogram(&edge->duration, scale, json_object_get(json, "duration")))
+        return false;
+    edge->calls += count_at(json, "calls");
+    edge->errors += count_at(json, "errors");
+    return true;
+}
+
+static int64_t time_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    struct tm tm = {0};
+    int milliseconds = 0;
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+
+    if (!rest || sscanf(rest, ".%3dZ", &milliseconds) != 1)
+        return 0;
+    return (int64_t)timegm(&tm) * 1000000000 + (int64_t)milliseconds * 1000000;
+}
+
+static struct work_counts read_counts(const json_t *json)
+{
+    struct work_counts counts = {0};
+
+    for (size_t i = 0; i < work_counters_count; i++) {
+        const struct work_counter *counter = &work_counters[i];
+        void *value = (char *)&counts + counter->offset;
+
+        if (counter->kind == WORK_RATIO)
+            *(double *)value = json_number_value(json_object_get(json, counter->name));
+        else
+            *(uint64_t *)value = count_at(json, counter->name);
+    }
+    return counts;
+}
+
+static bool add_worker(struct merged *merged, int scale, const json_t *json)
+{
+    const char *instance = json_string_value(json_object_get(json, "instance"));
+    const struct work_counts counts = read_counts(json);
+
+    (void)scale;
+    if (!instance)
+        return false;
+    merged_add_worker(merged, instance, &counts, time_at(json, "heard"));
+    return true;
+}
+
+static double real_at(const json_t *array, size_t i)
+{
+    return json_number_value(json_array_get(array, i));
+}
+
+static uint64_t count_in(const json_t *array, size_t i)
+{
+    const json_int_t value = json_integer_value(json_array_get(array, i));
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static void add_window(struct fleet_row *row, const json_t *json)
+{
+    const json_int_t number = json_integer_value(json_array_get(json, 0));
+    struct fleet_window *window =
+        number > 0 && number < INT64_MAX / FLEET_WINDOW_NS ? fleet_window_of(row, number) : NULL;
+
+    if (!window)
+        return;
+    window->hosts += count_in(json, 1);
+    window->elapsed_ns += count_in(json, 2);
+    window->increase += count_in(json, 3);
+    window->integral += real_at(json, 4);
+    window->min = fmin(window->min, real_at(json, 5));
+    window->max = fmax(window->max, real_at(json, 6));
+    if ((int64_t)count_in(json, 7) > window->delay_ns)
+        window->delay_ns = (int64_t)count_in(json, 7);
+}
+
+static struct text text_at(const json_t *json, const char *key)
+{
+    const json_t *text = json_object_get(json, key);
+
+    return json_is_string(text) ? (struct text){json_string_value(text), json_string_length(text)}
+                                : (struct text){"", 0};
+}
+
+static bool add_hosts(struct merged *merged, int scale, const json_t *json)
+{
+    const json_t *windows = json_object_get(json, "windows");
+    struct fleet_row *row = fleet_row_of(merged->fleet, text_at(json, "hosts"),
+                                         text_at(json, "metric"), text_at(json, "instance"));
+
+    (void)scale;
+    if (!row)
+        return false;
+    fleet_set_unit(merged->fleet, row, text_at(json, "unit"),
+                   text_is(text_at(json, "kind"), "counter"));
+    row->samples += count_at(json, "samples");
+    row->increase += count_at(json, "increase");
+    for (size_t i = 0; i < json_array_size(windows); i++)
+        add_window(row, json_array_get(windows, i));
+    return true;
+}
+
+typedef bool add_fn(struct merged *merged, int scale, const json_t *json);
+
+static bool add_all(struct merged *merged, const json_t *document, const char *what, add_fn *add,
+                    struct error *error)
+{
+    const json_t *array = json_object_get(document, what);
+    const int scale = (int)json_integer_value(json_object_get(document, "scale"));
+
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        if (add(merged, scale, json_array_get(array, i)))
+            continue;
+        error_set(error, "\"%s\", the one at %zu: expected one as `blkin work --root` writes it",
+                  what, i);
+        return false;
+    }
+    return true;
+}
+
+bool merged_add_document(struct merged *merged, const json_t *document, struct error *error)
+{
+    const int64_t from_ns = time_at(document, "from"), to_ns = time_at(document, "to");
+    const json_int_t scale = json_integer_value(json_object_get(document, "scale"));
+    struct work_counts forgotten;
+
+    if (!merged_is_document(document) || scale < 0 || scale > 20) {
+        error_set(error, "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
+        return false;
+    }
+    if (from_ns && to_ns >= from_ns)
+        merged_widen(merged, from_ns, to_ns);
+    forgotten = read_counts(json_object_get(document, "forgotten"));
+    work_counts_add(&merged->forgotten, &forgotten);
+    merged->messages += count_at(document, "messages");
+    merged->refused += count_at(document, "refused");
+    merged->gaps += count_at(document, "gaps");
+    return add_all(merged, document, "rows", add_row, error) &&
+           add_all(merged, document, "edges", add_edge, error) &&
+           add_all(merged, document, "hosts", add_hosts, error) &&
+           add_all(merged, document, "workers", add_worker, error);
+}

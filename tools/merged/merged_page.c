@@ -1,0 +1,242 @@
+/*
+ * What all workers have counted, for Prometheus.
+ *
+ * Of exponential histograms it makes classic ones, whose bounds are powers of two in ns: these are
+ * bounds of the exponential ones too, so each count is exact.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "merged_page.h"
+
+#include "babeltrace-plugin/base/label.h"
+#include "babeltrace-plugin/hosts/fleet_page.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* From 2^14 ns, 16 us, to 2^35 ns, 34 s. */
+#define FIRST_BOUND 14
+#define LAST_BOUND  35
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* For which there was no room. */
+static struct text label_text(const struct names *names, uint32_t id)
+{
+    return id == NAMES_OTHER ? text_of("(other)") : names_text(names, id);
+}
+
+/* Those of a row or an edge, once for all of its lines. */
+static char *labels(const struct names *names, const char *first, uint32_t first_id,
+                    const char *second, uint32_t second_id)
+{
+    struct printer text = {0};
+
+    print_label(&text, first, label_text(names, first_id));
+    print_string(&text, ",");
+    print_label(&text, second, label_text(names, second_id));
+    return print_end(&text);
+}
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+static void print_histogram(struct printer *page, const char *name, const char *shown,
+                            const struct histogram *histogram)
+{
+    struct histogram_bucket bucket = {0};
+    uint64_t passed = histogram->zeros;
+    bool is_there = histogram_next(histogram, 0, &bucket);
+
+    for (int bound = FIRST_BOUND; bound <= LAST_BOUND; bound++) {
+        for (; is_there && bucket.index < bound; is_there = histogram_next(histogram, 0, &bucket))
+            passed += bucket.count;
+        print(page, "%s_bucket{", name);
+        print_string(page, shown);
+        print(page, ",le=\"%.15g\"} %" PRIu64 "\n", (double)(UINT64_C(1) << bound) / 1e9, passed);
+    }
+    print(page, "%s_bucket{", name);
+    print_string(page, shown);
+    print(page, ",le=\"+Inf\"} %" PRIu64 "\n", histogram->count);
+    print(page, "%s_sum{", name);
+    print_string(page, shown);
+    print(page, "} %.17g\n", histogram->sum / 1e9);
+    print(page, "%s_count{", name);
+    print_string(page, shown);
+    print(page, "} %" PRIu64 "\n", histogram->count);
+}
+
+static void print_head(struct printer *page, const char *name, const char *type, const char *help)
+{
+    print(page, "# HELP %s %s\n", name, help);
+    print(page, "# TYPE %s %s\n", name, type);
+}
+
+static void print_count(struct printer *page, const char *name, const char *shown, const char *more,
+                        uint64_t count)
+{
+    print(page, "%s{", name);
+    print_string(page, shown);
+    print(page, "%s} %" PRIu64 "\n", more, count);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static bool make_labels(const struct merged *merged, char **shown, size_t count, bool are_edges)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (are_edges) {
+            const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
+
+            shown[i] = labels(merged->names, "client", edge->caller, "server", edge->callee);
+        } else {
+            const struct statistics_row *row = statistics_row(merged->statistics, i);
+
+            shown[i] = labels(merged->names, "service", row->service, "span_name", row->name);
+        }
+        if (!shown[i])
+            return false;
+    }
+    return true;
+}
+
+static void print_rows(struct printer *page, const struct statistics *statistics, size_t count,
+                       char **shown)
+{
+    static const char calls[] = "traces_spanmetrics_calls_total";
+    static const char latency[] = "traces_spanmetrics_latency";
+    static const char self[] = "blkin_self_time_seconds";
+
+    print_head(page, calls, "counter", "Spans, by service and name.");
+    for (size_t i = 0; i < count; i++) {
+        const struct statistics_row *row = statistics_row(statistics, i);
+        const uint64_t errors = row->errors < row->spans ? row->errors : row->spans;
+
+        print_count(page, calls, shown[i], ",status_code=\"STATUS_CODE_UNSET\"",
+                    row->spans - errors);
+        print_count(page, calls, shown[i], ",status_code=\"STATUS_CODE_ERROR\"", errors);
+    }
+    print_head(page, latency, "histogram", "Durations of spans in seconds.");
+    for (size_t i = 0; i < count; i++)
+        print_histogram(page, latency, shown[i], &statistics_row(statistics, i)->duration);
+    print_head(page, self, "histogram",
+               "Durations of spans without those of their children, in seconds.");
+    for (size_t i = 0; i < count; i++)
+        print_histogram(page, self, shown[i], &statistics_row(statistics, i)->self);
+}
+
+static void print_edges(struct printer *page, const struct statistics *statistics, size_t count,
+                        char **shown)
+{
+    static const char total[] = "traces_service_graph_request_total";
+    static const char failed[] = "traces_service_graph_request_failed_total";
+    static const char seconds[] = "traces_service_graph_request_server_seconds";
+
+    print_head(page, total, "counter", "Calls of one service by another one.");
+    for (size_t i = 0; i < count; i++)
+        print_count(page, total, shown[i], "", statistics_edge(statistics, i)->calls);
+    print_head(page, failed, "counter", "Of these, those that have failed.");
+    for (size_t i = 0; i < count; i++)
+        print_count(page, failed, shown[i], "", statistics_edge(statistics, i)->errors);
+    print_head(page, seconds, "histogram", "How long the called service took, in seconds.");
+    for (size_t i = 0; i < count; i++)
+        print_histogram(page, seconds, shown[i], &statistics_edge(statistics, i)->duration);
+}
+
+/* Rows or edges. */
+static void print_labelled(struct printer *page, const struct merged *merged, bool are_edges)
+{
+    const size_t count =
+        are_edges ? statistics_edges(merged->statistics) : statistics_rows(merged->statistics);
+    char **shown = calloc(count + 1, sizeof(*shown));
+
+    if (!shown || !make_labels(merged, shown, count, are_edges))
+        page->has_failed = true;
+    else if (are_edges)
+        print_edges(page, merged->statistics, count, shown);
+    else
+        print_rows(page, merged->statistics, count, shown);
+    for (size_t i = 0; shown && i < count; i++)
+        free(shown[i]);
+    free(shown);
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+static void print_worker(struct printer *page, const struct work_counter *counter,
+                         const char *suffix, const struct merged_worker *worker)
+{
+    print(page, "blkin_work_%s%s{", counter->name, suffix);
+    print_label(page, "worker", text_of(worker->instance));
+    if (counter->kind == WORK_RATIO)
+        print(page, "} %.6g\n", work_counter_ratio(counter, &worker->counts));
+    else
+        print(page, "} %" PRIu64 "\n", work_counter_value(counter, &worker->counts));
+}
+
+/* How it is with a worker that is not there, nobody knows. */
+static void print_counter(struct printer *page, const struct merged *merged,
+                          const struct work_counter *counter, int64_t now_ns)
+{
+    const char *suffix = counter->kind == WORK_COUNTER ? "_total" : "";
+
+    print(page, "# HELP blkin_work_%s%s %s\n", counter->name, suffix, counter->help);
+    print(page, "# TYPE blkin_work_%s%s %s\n", counter->name, suffix,
+          counter->kind == WORK_COUNTER ? "counter" : "gauge");
+    for (size_t i = 0; i < merged->worker_count; i++) {
+        const struct merged_worker *worker = &merged->workers[i];
+
+        if (counter->kind == WORK_COUNTER || worker_is_there(worker, now_ns))
+            print_worker(page, counter, suffix, worker);
+    }
+}
+
+static void print_workers(struct printer *page, const struct merged *merged, int64_t now_ns)
+{
+    size_t there = 0;
+
+    for (size_t i = 0; i < merged->worker_count; i++)
+        there += worker_is_there(&merged->workers[i], now_ns);
+    print_head(page, "blkin_work_workers", "gauge", "Workers that were heard of just now.");
+    print(page, "blkin_work_workers %zu\n", there);
+    for (size_t i = 0; i < work_counters_count; i++)
+        print_counter(page, merged, &work_counters[i], now_ns);
+}
+
+static void print_root(struct printer *page, const struct merged *merged)
+{
+    const struct {
+        const char *name, *type, *help;
+        double value;
+    } figures[] = {
+        {"messages_total", "counter", "Messages of deltas that were read.",
+         (double)merged->messages},
+        {"refused_total", "counter", "Of these, those that are no deltas.",
+         (double)merged->refused},
+        {"gaps_total", "counter", "Times that the topic had lost what was not read yet.",
+         (double)merged->gaps},
+        {"rows", "gauge", "Services and names that are counted by themselves, 4096 at most.",
+         (double)statistics_rows(merged->statistics)},
+        {"edges", "gauge", "Pairs of services that are counted by themselves, 4096 at most.",
+         (double)statistics_edges(merged->statistics)},
+        {"time_seconds", "gauge", "Up to when deltas were read, since 1970; 0 before any was.",
+         (double)merged->to_ns / 1e9},
+    };
+
+    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+        print(page, "# HELP blkin_work_root_%s %s\n", figures[i].name, figures[i].help);
+        print(page, "# TYPE blkin_work_root_%s %s\n", figures[i].name, figures[i].type);
+        print(page, "blkin_work_root_%s %.15g\n", figures[i].name, figures[i].value);
+    }
+}
+
+char *merged_page(const struct merged *merged, int64_t now_ns)
+{
+    struct printer page = {0};
+
+    print_root(&page, merged);
+    print_workers(&page, merged, now_ns);
+    print_labelled(&page, merged, false);
+    print_labelled(&page, merged, true);
+    fleet_page(&page, merged->fleet, now_ns);
+    return print_end(&page);
+}

@@ -1,0 +1,77 @@
+/*
+ * OTLP traces, read: an ExportTraceServiceRequest, or a file or topic of them, written by anyone.
+ *
+ * The fast part tells of each span what assembling traces and counting take, and where its bytes
+ * are, so that spans are passed on as they came. The whole of a span is read only for those that
+ * are written in another form.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_OTLP_DECODE_H
+#define BLKIN_OUTPUT_OTLP_DECODE_H
+
+#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/spans/span.h"
+
+/* What a run of spans has in common. Texts point into the request; messages are without tag and
+ * length, and empty where there is none. */
+struct otlp_origin {
+    struct text resource; /* message Resource */
+    struct text scope;    /* message InstrumentationScope */
+    struct text service;  /* the resource's service.name */
+    uint64_t number;      /* of the resource in the request, from 1 on: the next one is another */
+};
+
+struct otlp_span {
+    uint64_t trace_id_high;
+    uint64_t trace_id;
+    uint64_t id;
+    uint64_t parent_id; /* 0: none */
+    int64_t start_ns;   /* since 1970; 0: not known */
+    int64_t end_ns;     /* >= start_ns */
+    struct text name;
+    struct text peer_service; /* the attribute peer.service; empty: none */
+    struct text raw;          /* message Span */
+    enum span_kind kind;
+    bool is_error;
+};
+
+typedef void otlp_span_fn(void *context, const struct otlp_origin *origin,
+                          const struct otlp_span *span);
+
+struct otlp_decoded {
+    uint64_t spans;
+    uint64_t invalid; /* without a trace id of 16 bytes or an id of 8, or with one of zeros */
+    bool is_broken;   /* no such request: what is behind the fault was not read */
+};
+
+/* Calls for each span. */
+struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *context);
+
+/* One message Span. Returns false if it is none. */
+bool otlp_read_span(struct text message, struct otlp_span *span);
+
+/* ---- the whole span ---------------------------------------------------------------------------
+ */
+
+/*
+ * The value of an attribute of this key in a message Span (or Resource), as text, cut to what fits:
+ * NUL-terminated. Returns false if there is none.
+ */
+bool otlp_span_attribute(struct text span, struct text key, char *value, size_t size);
+bool otlp_resource_attribute(struct text resource, struct text key, char *value, size_t size);
+
+/*
+ * Fills `whole`, whose log is used again: free() it at the end. The endpoints are the table's.
+ * Returns false if the span is broken, or when out of memory.
+ *
+ * Of our own scope the span becomes what our encoder was given. Of any other scope the span is
+ * mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md and
+ * common/mapping-to-non-otlp.md): attributes are tags, those of scope and resource too, and so are
+ * status and dropped counts; events are annotations; the remote endpoint is of the first attribute
+ * in the specification's list that is there.
+ */
+bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
+                      struct endpoint_table *endpoints, struct span *whole);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * `blkin host` as a child.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "host_child.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RETRY_MS     1000 /* then twice as long each time */
+#define RETRY_MAX_MS 30000
+#define LIVED_MS     10000 /* then it counts as the first time again */
+#define CLOSE_MS     1000
+#define CLOSE_US     2000
+
+static host_child_run_fn *run_host;
+
+void host_child_set_run(host_child_run_fn *run)
+{
+    run_host = run;
+}
+
+/* What it tells systemd would be about the service. */
+static int run(void *argument)
+{
+    const struct host_child *host = argument;
+
+    (void)unsetenv("NOTIFY_SOCKET");
+    (void)unsetenv("WATCHDOG_USEC");
+    return run_host(host->config);
+}
+
+static void begin(void *context)
+{
+    struct host_child *host = context;
+
+    if (!host->is_wanted || host->child.pid)
+        return;
+    host->begun_ms = clock_ms();
+    if (!child_start(host->loop, &host->child, run, host)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start `blkin host`: %s", strerror(errno));
+        timer_set(host->loop, &host->retry, RETRY_MAX_MS);
+    }
+}
+
+static void ended(void *context, int status)
+{
+    struct host_child *host = context;
+    int64_t ms = RETRY_MS;
+
+    if (!host->is_wanted)
+        return;
+    if (status == 0) { /* it was told to end, or to begin anew */
+        timer_set(host->loop, &host->retry, 0);
+        return;
+    }
+    host->died++;
+    host->failures = clock_ms() - host->begun_ms > LIVED_MS ? 0 : host->failures + 1;
+    for (unsigned i = 1; i < host->failures && ms < RETRY_MAX_MS; i++)
+        ms *= 2;
+    if (WIFSIGNALED(status))
+        say(BT_LOGGING_LEVEL_WARNING, "`blkin host` was ended by signal %d (%s): started again",
+            WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        say(BT_LOGGING_LEVEL_WARNING, "`blkin host` ended with status %d: started again",
+            WEXITSTATUS(status));
+    timer_set(host->loop, &host->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
+}
+
+void host_child_start(struct host_child *host, struct loop *loop, const struct config *config)
+{
+    *host = (struct host_child){.loop = loop, .config = config};
+    host->child = (struct child){.ended = ended, .context = host};
+    host->retry = (struct timer){.due = begin, .context = host};
+    host->is_wanted = config_boolean(config, "host");
+    begin(host);
+}
+
+static void tell_to_end(struct host_child *host)
+{
+    if (host->child.pid)
+        (void)kill(host->child.pid, SIGTERM);
+}
+
+/* It begins anew, if it may: what it has to keep is LTTng's. */
+void host_child_reload(struct host_child *host, const struct config *config)
+{
+    host->config = config;
+    host->is_wanted = config_boolean(config, "host");
+    host->failures = 0;
+    if (host->child.pid)
+        tell_to_end(host);
+    else
+        timer_set(host->loop, &host->retry, 0);
+}
+
+void host_child_stop(struct host_child *host)
+{
+    if (!host->loop)
+        return;
+    host->is_wanted = false;
+    timer_clear(host->loop, &host->retry);
+    tell_to_end(host);
+}
+
+void host_child_close(struct host_child *host)
+{
+    const int64_t until_ms = clock_ms() + CLOSE_MS;
+
+    host_child_stop(host);
+    while (host->child.pid && waitpid(host->child.pid, NULL, WNOHANG) == 0 && clock_ms() < until_ms)
+        (void)usleep(CLOSE_US);
+}
+
+json_t *host_child_json(const struct host_child *host)
+{
+    return json_pack("{ss, sI, sI}", "state",
+                     host->child.pid   ? "running"
+                     : host->is_wanted ? "starting"
+                                       : "off",
+                     "pid", (json_int_t)host->child.pid, "died", (json_int_t)host->died);
+}
