@@ -400,15 +400,6 @@ static bool fits_only(const struct params *params, struct error *error)
     return false;
 }
 
-static bool fits_tail(const struct params *params, struct error *error)
-{
-    if (!params->tail_sampling || !params->checkpoint_trace)
-        return true;
-    error_set(error, "tail-sampling and checkpoint-trace exclude each other: what waits for the "
-                     "rest of its trace would be cut with the recording");
-    return false;
-}
-
 static bool fits_kafka(const struct params *params, struct error *error)
 {
     const struct transport_options *options = &params->exporter.transport;
@@ -429,6 +420,5 @@ static bool fits_kafka(const struct params *params, struct error *error)
 
 bool params_fit(const struct params *params, struct error *error)
 {
-    return fits_checkpoint(params, error) && fits_only(params, error) && fits_tail(params, error) &&
-           fits_kafka(params, error);
+    return fits_checkpoint(params, error) && fits_only(params, error) && fits_kafka(params, error);
 }

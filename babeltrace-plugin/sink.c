@@ -9,10 +9,11 @@
 #include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/decode/input.h"
 #include "babeltrace-plugin/deliver/exporter.h"
-#include "babeltrace-plugin/hosts/host.h"
 #include "babeltrace-plugin/hosts/host_board.h"
-#include "babeltrace-plugin/stages/join.h"
-#include "babeltrace-plugin/stages/sampler.h"
+#include "babeltrace-plugin/stages/chain.h"
+#include "babeltrace-plugin/stages/hosts_stage.h"
+#include "babeltrace-plugin/stages/join_stage.h"
+#include "babeltrace-plugin/stages/tail_stage.h"
 #include "params.h"
 #include "signals.h"
 
@@ -25,15 +26,12 @@ struct sink {
     bt_message_iterator *iterator;
     struct input input;
     struct assembler *assembler;
-    struct checkpoint *checkpoint; /* NULL: none is asked for */
-    struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
-    struct exporter *exporter;     /* NULL: there is nothing to do */
-    struct join *join;
-    bool joins; /* else it has what earlier traces have left there, at most */
-    struct hosts *hosts;
-    struct host_board *board; /* for the page; NULL: there is none */
-    bool tags_hosts;          /* else it has what earlier traces have left there, at most */
-    struct sampler *sampler;  /* NULL: all traces are delivered */
+    struct checkpoint *checkpoint;     /* NULL: none is asked for */
+    struct hold *hold;                 /* the checkpoint's, of a recorded trace; else NULL */
+    struct exporter *exporter;         /* NULL: there is nothing to do */
+    struct chain chain;                /* the stages, from the assembler to the exporter */
+    struct stage *join, *hosts, *tail; /* of the chain */
+    struct host_board *board;          /* for the page; NULL: there is none */
     struct account *account;
     int64_t until_ns; /* the trace's end, as we were told */
     bool flushes;     /* no other trace follows: what is open at the end is given out */
@@ -57,73 +55,46 @@ static void say(const struct sink *sink, bt_logging_level level, const char *mes
         fprintf(stderr, "blkin: %s\n", message);
 }
 
-/* Returns false if it was sent before. */
-static bool keep(struct sink *sink, struct span *span)
-{
-    only_note(sink->input.only, span);
-    if (only_was_sent(sink->input.only, span)) {
-        exporter_skip(sink->exporter);
-        return false;
-    }
-    assembler_tag(sink->assembler, span, "blkin.kept",
-                  only_why(sink->input.only, span->trace_id_high, span->trace_id));
-    return true;
-}
-
-/* is_held: it was, and is counted so. A sampler goes without a checkpoint: see params_fit(). */
-static void pass_on_tagged(struct sink *sink, const struct span *span, bool is_held)
-{
-    if (sink->sampler) {
-        sampler_add(sink->sampler, span, is_held);
-        return;
-    }
-    if (is_held)
-        exporter_release(sink->exporter, 1);
-    if (sink->hold && checkpoint_skips(sink->checkpoint, span))
-        exporter_skip(sink->exporter);
-    else
-        exporter_add(sink->exporter, span);
-}
-
-static void pass_on_waited(void *context, struct span *span)
-{
-    pass_on_tagged(context, span, true);
-}
-
-static void pass_on(struct sink *sink, const struct span *span, bool is_held)
-{
-    if (!sink->tags_hosts || !hosts_wants(sink->hosts, span)) {
-        pass_on_tagged(sink, span, is_held);
-        return;
-    }
-    if (!is_held)
-        exporter_hold(sink->exporter);
-    hosts_hold(sink->hosts, span, assembler_now(sink->assembler));
-}
-
-static void pass_on_joined(void *context, struct span *span)
-{
-    pass_on(context, span, true);
-}
-
-static void export_span(void *context, struct span *span)
+/* The first stage, where only some traces are wanted. */
+static bool only_skips(void *context, struct span *span)
 {
     struct sink *sink = context;
 
-    if (sink->input.only && !keep(sink, span))
-        return;
-    if (sink->joins && join_add(sink->join, span, assembler_now(sink->assembler)))
-        exporter_hold(sink->exporter);
-    else
-        pass_on(sink, span, false);
+    only_note(sink->input.only, span);
+    if (only_was_sent(sink->input.only, span))
+        return true;
+    assembler_tag(sink->assembler, span, "blkin.kept",
+                  only_why(sink->input.only, span->trace_id_high, span->trace_id));
+    return false;
+}
+
+/* The last stage, of a recorded trace with a checkpoint. */
+static bool delivered_skips(void *context, struct span *span)
+{
+    struct sink *sink = context;
+
+    return checkpoint_skips(sink->checkpoint, span);
+}
+
+static void take_span(void *context, struct span *span)
+{
+    struct sink *sink = context;
+
+    chain_take(&sink->chain, span, assembler_now(sink->assembler));
+}
+
+static void export_span(void *context, const struct span *span)
+{
+    struct sink *sink = context;
+
+    exporter_add(sink->exporter, span);
 }
 
 static void use_metric(void *context, const struct event *event, int64_t time_ns)
 {
     struct sink *sink = context;
 
-    if (sink->tags_hosts)
-        hosts_add(sink->hosts, event, time_ns, assembler_now(sink->assembler));
+    hosts_stage_add(sink->hosts, event, time_ns, assembler_now(sink->assembler));
     if (sink->board)
         host_board_take_event(sink->board, event, time_ns);
 }
@@ -180,10 +151,8 @@ static void print_summary(const struct sink *sink, const struct counts *counts)
 static void sink_free(struct sink *sink)
 {
     account_free(sink->account); /* shows the exporter's counters */
-    join_free(sink->join);
-    hosts_free(sink->hosts);
+    chain_free(&sink->chain);
     host_board_free(sink->board);
-    sampler_free(sink->sampler);
     exporter_free(sink->exporter);
     checkpoint_free(sink->checkpoint);
     assembler_free(sink->assembler);
@@ -216,41 +185,75 @@ static bool open_only(struct sink *sink, const struct params *params, struct err
     return sink->input.only != NULL;
 }
 
-static bool open_join(struct sink *sink, const struct params *params, struct error *error)
+static struct stage *new_join(const struct params *params)
 {
-    sink->joins = params->join_wait_ms > 0;
-    sink->join = join_new(&(struct join_options){.wait_ns = params->join_wait_ms * 1000000,
-                                                 .root_wait_ns = params->open_timeout_ms * 1000000,
-                                                 .skew_ns = params->join_skew_us * 1000,
-                                                 .max_bytes = (uint64_t)params->join_max_bytes},
-                          pass_on_joined, sink);
-    if (!sink->join)
-        error_set(error, "out of memory");
-    return sink->join != NULL;
+    struct stage *stage =
+        join_stage_new(&(struct join_options){.wait_ns = params->join_wait_ms * 1000000,
+                                              .root_wait_ns = params->open_timeout_ms * 1000000,
+                                              .skew_ns = params->join_skew_us * 1000,
+                                              .max_bytes = (uint64_t)params->join_max_bytes});
+
+    if (stage)
+        stage->is_off = params->join_wait_ms <= 0;
+    return stage;
 }
 
 /* Of traces that were chosen by a rule or by hand, every span is of interest. */
-static bool open_hosts(struct sink *sink, const struct params *params, struct error *error)
+static struct stage *new_hosts(const struct params *params)
 {
     const int64_t min_ms = params->only_traces ? 0 : params->host_min_ms;
+    struct stage *stage =
+        hosts_stage_new(&(struct hosts_options){.min_ns = min_ms * 1000000,
+                                                .max_history_bytes = HOSTS_HISTORY_BYTES,
+                                                .max_held_bytes = HOSTS_HELD_BYTES});
 
-    sink->tags_hosts = params->host_min_ms >= 0;
-    sink->hosts = hosts_new(&(struct hosts_options){.min_ns = min_ms * 1000000,
-                                                    .max_history_bytes = HOSTS_HISTORY_BYTES,
-                                                    .max_held_bytes = HOSTS_HELD_BYTES},
-                            pass_on_waited, sink);
-    if (!sink->hosts) {
+    if (stage)
+        stage->is_off = params->host_min_ms < 0;
+    return stage;
+}
+
+static bool append(struct sink *sink, struct stage *stage, struct error *error)
+{
+    if (stage)
+        chain_append(&sink->chain, stage);
+    else if (!error->text[0])
         error_set(error, "out of memory");
-        return false;
-    }
-    if (params->prometheus_listen) {
-        struct error cause = {""};
+    return stage != NULL;
+}
 
-        sink->board = host_board_new(true, params->host_groups, &cause);
-        if (!sink->board)
-            error_set(error, "host-groups: %.900s", cause.text);
-    }
-    return sink->board || !params->prometheus_listen;
+/* But for the last one, which needs the checkpoint, which needs these. */
+static bool open_stages(struct sink *sink, const struct params *params, struct error *error)
+{
+    error->text[0] = '\0';
+    if (sink->input.only && !append(sink, skip_stage_new("only", only_skips, sink), error))
+        return false;
+    sink->join = new_join(params);
+    if (!append(sink, sink->join, error))
+        return false;
+    sink->hosts = new_hosts(params);
+    if (!append(sink, sink->hosts, error))
+        return false;
+    sink->tail = tail_stage_new(
+        &(struct tail_options){.rules = params->only_traces ? NULL : params->tail_sampling,
+                               .wait_ms = params->tail_wait_ms,
+                               .max_bytes = params->tail_max_bytes,
+                               .assembler = sink->assembler,
+                               .warn = warn,
+                               .context = sink},
+        error);
+    return append(sink, sink->tail, error);
+}
+
+static bool open_board(struct sink *sink, const struct params *params, struct error *error)
+{
+    struct error cause = {""};
+
+    if (!params->prometheus_listen)
+        return true;
+    sink->board = host_board_new(true, params->host_groups, &cause);
+    if (!sink->board)
+        error_set(error, "host-groups: %.900s", cause.text);
+    return sink->board != NULL;
 }
 
 /* Returns true also if there is none. */
@@ -258,57 +261,34 @@ static bool open_checkpoint(struct sink *sink, const struct params *params, stru
 {
     if (!params->checkpoint)
         return true;
-    sink->checkpoint =
-        checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
-                                                     .trace = params->checkpoint_trace,
-                                                     .flush = params->checkpoint_flush,
-                                                     .is_again = params->checkpoint_again,
-                                                     .period_ms = params->stats_period_ms},
-                        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, sink->join,
-                        sink->hosts, error);
+    sink->checkpoint = checkpoint_open(
+        &(struct checkpoint_options){.path = params->checkpoint,
+                                     .trace = params->checkpoint_trace,
+                                     .flush = params->checkpoint_flush,
+                                     .is_again = params->checkpoint_again,
+                                     .period_ms = params->stats_period_ms},
+        &(struct checkpoint_callbacks){warn, sink}, sink->assembler, &sink->chain, error);
     if (!sink->checkpoint)
         return false;
     sink->input.is_second = params->checkpoint_again;
     sink->hold = checkpoint_hold(sink->checkpoint);
     sink->flushes = !sink->hold || params->checkpoint_flush;
     sink->until_ns = params->checkpoint_until * 1000000000;
-    return true;
-}
-
-static uint64_t spans_held(const struct sink *sink)
-{
-    return join_counts(sink->join).spans_held + hosts_counts(sink->hosts).spans_held;
+    return !sink->hold || append(sink, skip_stage_new("skip", delivered_skips, sink), error);
 }
 
 static bool open_exporter(struct sink *sink, const struct params *params, struct error *error)
 {
     if (sink->hold && checkpoint_is_done(sink->checkpoint)) {
         inform(sink, "this trace was delivered by an earlier run: there is nothing to do");
-        (void)join_hand_over(sink->join);
-        (void)hosts_hand_over(sink->hosts);
+        chain_hand_over(&sink->chain);
         return true;
     }
     sink->exporter = exporter_new(
         &params->exporter,
         &(struct exporter_callbacks){is_interrupted, warn, sink, sink->hold ? note_settled : NULL},
         error);
-    if (!sink->exporter)
-        return false;
-    for (uint64_t held = spans_held(sink); held; held--)
-        exporter_hold(sink->exporter); /* what earlier traces have left */
-    return true;
-}
-
-/* Returns true also if there is none: what only-traces names is wanted. */
-static bool open_sampler(struct sink *sink, const struct params *params, struct error *error)
-{
-    if (!params->tail_sampling || !sink->exporter || params->only_traces)
-        return true;
-    sink->sampler = sampler_new(&(struct sampler_options){.rules = params->tail_sampling,
-                                                          .wait_ms = params->tail_wait_ms,
-                                                          .max_bytes = params->tail_max_bytes},
-                                sink->assembler, sink->exporter, warn, sink, error);
-    return sink->sampler != NULL;
+    return sink->exporter != NULL;
 }
 
 static bool set_up(struct sink *sink, enum format format, const bt_value *map, struct error *error)
@@ -341,21 +321,21 @@ static bool set_up(struct sink *sink, enum format format, const bt_value *map, s
             .closing = params.closing,
             .metric = use_metric,
         },
-        export_span, sink);
+        take_span, sink);
     if (!sink->input.streams || !sink->assembler) {
         error_set(error, "out of memory");
         return false;
     }
     sink->flushes = true;
-    if (!open_join(sink, &params, error) || !open_hosts(sink, &params, error) ||
+    chain_init(&sink->chain, export_span, sink);
+    if (!open_stages(sink, &params, error) || !open_board(sink, &params, error) ||
         !open_checkpoint(sink, &params, error))
         return false;
     sink->input.assembler = sink->assembler;
     sink->input.hold = sink->hold;
     sink->input.warn = warn;
     sink->input.context = sink;
-    return open_exporter(sink, &params, error) && open_sampler(sink, &params, error) &&
-           open_account(sink, &params, error);
+    return open_exporter(sink, &params, error) && open_account(sink, &params, error);
 }
 
 static bt_component_class_initialize_method_status
@@ -447,21 +427,17 @@ sink_graph_is_configured(bt_self_component_sink *self)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
-static void look_at_sampler(struct sink *sink)
+static void look_at_stages(struct sink *sink)
 {
     struct input_counts *counts = &sink->input.counts;
-    struct sampler_counts sampler;
+    const struct stage_counts *chain = &sink->chain.counts;
 
-    if (!sink->sampler)
-        return;
-    sampler = sampler_counts(sink->sampler);
-    counts->traces_kept = sampler.traces_kept;
-    counts->traces_sampled_out = sampler.traces_sampled_out;
-    counts->traces_early = sampler.traces_early;
-    counts->spans_late = sampler.spans_late;
-    counts->spans_unheld = sampler.spans_unheld;
-    counts->traces_held = sampler.traces_held;
-    counts->held_bytes = sampler.held_bytes;
+    counts->join = join_stage_counts(sink->join);
+    counts->hosts = hosts_stage_counts(sink->hosts);
+    counts->tail = tail_stage_counts(sink->tail);
+    counts->spans = chain->in;
+    counts->spans_skipped = chain->left_out[STAGE_SKIPPED];
+    counts->spans_sampled_out = chain->left_out[STAGE_SAMPLED_OUT];
 }
 
 static void look_at_checkpoint(struct sink *sink)
@@ -484,9 +460,7 @@ static void look_at_checkpoint(struct sink *sink)
 static void look_at_all(struct sink *sink)
 {
     look_at_checkpoint(sink);
-    sink->input.counts.join = join_counts(sink->join);
-    sink->input.counts.hosts = hosts_counts(sink->hosts);
-    look_at_sampler(sink);
+    look_at_stages(sink);
 }
 
 static void publish(struct sink *sink)
@@ -503,26 +477,12 @@ static void publish_now(struct sink *sink)
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
 
-static void flush_hosts(struct sink *sink)
-{
-    while (hosts_flush_some(sink->hosts, FLUSH_STEP))
-        exporter_heed_interruption(sink->exporter);
-}
-
-static void flush_join(struct sink *sink)
-{
-    while (join_flush_some(sink->join, FLUSH_STEP))
-        exporter_heed_interruption(sink->exporter);
-}
-
 /* There may be a million open spans: an interruption in between is heeded. */
 static void flush(struct sink *sink)
 {
     while (assembler_flush_some(sink->assembler, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
-    flush_join(sink);
-    flush_hosts(sink);
-    while (sink->sampler && sampler_flush_some(sink->sampler, FLUSH_STEP))
+    while (chain_flush_some(&sink->chain, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
 }
 
@@ -550,7 +510,7 @@ static void end(struct sink *sink)
     look_at_all(sink);
     counts = account_end(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
     print_summary(sink, &counts);
-    if (!counts_add_up(&counts))
+    if (!counts_add_up(&counts) || !chain_adds_up(&sink->chain))
         say(sink, BT_LOGGING_LEVEL_ERROR, "the account does not add up: this is a bug of ours");
 }
 
@@ -560,9 +520,8 @@ static bool has_delivered(struct sink *sink)
     const struct exporter_counts out = exporter_counts(sink->exporter);
     struct error error;
     const bool is_stored = exporter_is_stored(sink->exporter, &error);
-    const uint64_t delivered = out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SKIPPED] +
-                               out.outcome[OUTCOME_SAMPLED_OUT] + out.outcome[OUTCOME_SPOOLED] -
-                               out.spool.lost_own;
+    const uint64_t delivered =
+        out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
 
     if (out.unsure)
         sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
@@ -621,19 +580,13 @@ static bool tell_found(struct sink *sink)
     return false;
 }
 
-/* What waits to be joined. */
+/* What the stages hold; but one that is off holds nothing for the next trace. */
 static void leave_to_next(struct sink *sink)
 {
-    if (sink->joins)
-        join_advance(sink->join, assembler_now(sink->assembler));
-    else
-        flush_join(sink);
-    exporter_hand_over(sink->exporter, join_hand_over(sink->join));
-    if (sink->tags_hosts)
-        hosts_advance(sink->hosts, assembler_now(sink->assembler));
-    else
-        flush_hosts(sink);
-    exporter_hand_over(sink->exporter, hosts_hand_over(sink->hosts));
+    chain_advance(&sink->chain, assembler_now(sink->assembler));
+    while (chain_flush_some_off(&sink->chain, FLUSH_STEP))
+        exporter_heed_interruption(sink->exporter);
+    chain_hand_over(&sink->chain);
 }
 
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
@@ -706,12 +659,7 @@ static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
     input_use(&sink->input, messages, count);
-    if (sink->joins)
-        join_advance(sink->join, assembler_now(sink->assembler));
-    if (sink->tags_hosts)
-        hosts_advance(sink->hosts, assembler_now(sink->assembler));
-    if (sink->sampler)
-        sampler_advance(sink->sampler);
+    chain_advance(&sink->chain, assembler_now(sink->assembler));
     publish(sink);
     keep_checkpoint(sink);
     return go_on(sink);

@@ -94,6 +94,7 @@ static struct counts read_counts(struct account *account, struct run_info *run)
     run->events_ns = account->published_wall_ns;
     pthread_mutex_unlock(&account->lock);
     counts.output = account->callbacks.delivery(account->callbacks.context);
+    counts_add_stages(&counts);
     run->now_ns = wall_clock_ns();
     return counts;
 }

@@ -140,19 +140,19 @@ const struct counter counters[] = {
     {"checkpoint_errors", COUNTER, SECTION_NOTES, "errors of the checkpoint",
      AT(input.checkpoint_errors),
      "Failures to write the checkpoint, or to read one that was damaged."},
-    {"traces_kept", COUNTER, SECTION_NOTES, "traces kept", AT(input.traces_kept),
+    {"traces_kept", COUNTER, SECTION_NOTES, "traces kept", AT(input.tail.traces_kept),
      "Traces that tail sampling has kept."},
-    {"traces_sampled_out", COUNTER, SECTION_NOTES, "traces sampled out", AT(input.traces_sampled_out),
+    {"traces_sampled_out", COUNTER, SECTION_NOTES, "traces sampled out", AT(input.tail.traces_sampled_out),
      "Traces that tail sampling has left out."},
-    {"traces_early", COUNTER, SECTION_NOTES, "traces decided early", AT(input.traces_early),
+    {"traces_early", COUNTER, SECTION_NOTES, "traces decided early", AT(input.tail.traces_early),
      "Traces that tail sampling has decided on before they were complete, to make room."},
-    {"spans_late", COUNTER, SECTION_NOTES, "spans late", AT(input.spans_late),
+    {"spans_late", COUNTER, SECTION_NOTES, "spans late", AT(input.tail.spans_late),
      "Spans that came when tail sampling had decided on their trace, and went the same way."},
-    {"spans_unheld", COUNTER, SECTION_NOTES, "spans not held", AT(input.spans_unheld),
+    {"spans_unheld", COUNTER, SECTION_NOTES, "spans not held", AT(input.tail.spans_unheld),
      "Spans delivered at once, for want of memory to hold them for tail sampling."},
-    {"traces_held", GAUGE, SECTION_NOTES, NULL, AT(input.traces_held),
+    {"traces_held", GAUGE, SECTION_NOTES, NULL, AT(input.tail.traces_held),
      "Traces that wait for tail sampling to decide."},
-    {"held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.held_bytes),
+    {"held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.tail.held_bytes),
      "Memory taken by the spans that wait for tail sampling."},
     {"join_late", COUNTER, SECTION_NOTES, "unjoined as the client came late", AT(input.join.late),
      "Unjoined halves whose client's half came when they had been given up."},
@@ -255,6 +255,18 @@ static bool is_total(size_t i)
 {
     return sections[counters[i].section].is_sum &&
            (i == 0 || counters[i - 1].section != counters[i].section);
+}
+
+void counts_add_stages(struct counts *counts)
+{
+    const struct input_counts *input = &counts->input;
+    struct exporter_counts *output = &counts->output;
+
+    output->outcome[OUTCOME_SKIPPED] += input->spans_skipped;
+    output->outcome[OUTCOME_SAMPLED_OUT] += input->spans_sampled_out;
+    output->spans += input->spans_skipped + input->spans_sampled_out;
+    output->held = input->spans > output->spans ? input->spans - output->spans : 0;
+    output->spans += output->held;
 }
 
 bool counts_add_up(const struct counts *counts)

@@ -19,6 +19,7 @@
 #include "babeltrace-plugin/hosts/host.h"
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/stages/join.h"
+#include "babeltrace-plugin/stages/tail_stage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,16 +36,13 @@ struct input_counts {
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* that have begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
-    uint64_t traces_kept;       /* the next seven are of ../sampler.h */
-    uint64_t traces_sampled_out;
-    uint64_t traces_early;
-    uint64_t spans_late;
-    uint64_t spans_unheld;
-    uint64_t traces_held;
-    uint64_t held_bytes;
+    uint64_t spans;             /* given to the stages, with those of earlier traces; of these, */
+    uint64_t spans_skipped;     /* left out, */
+    uint64_t spans_sampled_out; /* and left out */
     struct join_counts join;
     struct hosts_counts hosts;
-    uint64_t events_held; /* the next three are of ../checkpoint.h */
+    struct tail_counts tail;
+    uint64_t events_held; /* these three are of checkpoint.h */
     uint64_t spans_taken_over;
     uint64_t checkpoint_errors;
 };
@@ -101,6 +99,12 @@ extern const struct counter counters[];
 extern const size_t counters_count;
 
 uint64_t counter_value(const struct counter *counter, const struct counts *counts);
+
+/*
+ * The stages' part of the account of spans: output is of the exporter alone before, and of all
+ * spans after. What the exporter has got since the stages were counted is no more held by them.
+ */
+void counts_add_stages(struct counts *counts);
 
 /* Do the sums hold? */
 bool counts_add_up(const struct counts *counts);

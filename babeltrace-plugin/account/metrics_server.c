@@ -23,7 +23,7 @@
 #define ACCEPT_PAUSE_MS 200
 #define ACCEPTS         64 /* in a row */
 
-enum stage {
+enum request_stage {
     FREE,
     READING,
     WRITING,
@@ -31,7 +31,7 @@ enum stage {
 };
 
 struct client {
-    enum stage stage;
+    enum request_stage stage;
     int fd;
     int64_t until_ms;
     size_t received;

@@ -30,8 +30,7 @@ struct checkpoint {
     struct checkpoint_file file;
     struct checkpoint_callbacks callbacks;
     struct assembler *assembler;
-    struct join *join;
-    struct hosts *hosts;
+    struct chain *chain;
     struct hold *hold; /* NULL: a live session */
     bool is_done;
     bool is_last;
@@ -92,8 +91,7 @@ static void save(void *context, struct state_writer *writer)
     if (checkpoint->hold) {
         assembler_save(checkpoint->assembler, writer);
         hold_save(checkpoint->hold, writer);
-        join_save(checkpoint->join, checkpoint->assembler, writer);
-        hosts_save(checkpoint->hosts, checkpoint->assembler, writer);
+        chain_save(checkpoint->chain, checkpoint->assembler, writer);
     } else {
         assembler_save_live(checkpoint->assembler, writer);
     }
@@ -124,6 +122,7 @@ void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_coun
                           counts->outcome[OUTCOME_NO_MEMORY];
 
     pthread_mutex_lock(&checkpoint->lock);
+    settled += checkpoint->to_skip; /* all of these come first */
     checkpoint->is_frozen |= lost > 0;
     if (!checkpoint->is_frozen && settled > checkpoint->progress.settled)
         note(checkpoint, settled);
@@ -184,8 +183,8 @@ bool checkpoint_has_failed(const struct checkpoint *checkpoint, struct error *er
 /* What an earlier run has sent is of no use: it has put it together with what is gone. */
 static void give_up_trace(struct checkpoint *checkpoint)
 {
-    checkpoint->to_skip = 0;
     pthread_mutex_lock(&checkpoint->lock);
+    checkpoint->to_skip = 0;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     checkpoint->digests.first = checkpoint->digests.end = 0;
     pthread_mutex_unlock(&checkpoint->lock);
@@ -285,10 +284,8 @@ static bool restore(struct checkpoint *checkpoint, struct error *error)
     assembler_restore(checkpoint->assembler, &reader);
     if (checkpoint->hold)
         hold_restore(checkpoint->hold, &reader);
-    if (checkpoint->hold && reader.left.length) /* else it is of a version that did not join */
-        join_restore(checkpoint->join, checkpoint->assembler, &reader);
-    if (checkpoint->hold && reader.left.length) /* or that knew of no hosts */
-        hosts_restore(checkpoint->hosts, checkpoint->assembler, &reader);
+    if (checkpoint->hold)
+        chain_restore(checkpoint->chain, checkpoint->assembler, &reader);
     if (state_is_good(&reader) && reader.left.length)
         state_set_damaged(&reader);
     state_reader_free(&reader);
@@ -396,8 +393,8 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
 
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
                                    const struct checkpoint_callbacks *callbacks,
-                                   struct assembler *assembler, struct join *join,
-                                   struct hosts *hosts, struct error *error)
+                                   struct assembler *assembler, struct chain *chain,
+                                   struct error *error)
 {
     struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
 
@@ -409,8 +406,7 @@ struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
     checkpoint->file.fd = -1;
     checkpoint->callbacks = *callbacks;
     checkpoint->assembler = assembler;
-    checkpoint->join = join;
-    checkpoint->hosts = hosts;
+    checkpoint->chain = chain;
     checkpoint->is_last = options->flush;
     checkpoint->period_ms = options->period_ms;
     if (set_up(checkpoint, options, error))

@@ -11,10 +11,9 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/deliver/counts.h"
-#include "babeltrace-plugin/hosts/host.h"
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/spans/hold.h"
-#include "babeltrace-plugin/stages/join.h"
+#include "babeltrace-plugin/stages/chain.h"
 
 struct checkpoint_options {
     const char *path;
@@ -39,13 +38,13 @@ struct checkpoint_callbacks {
 struct checkpoint;
 
 /*
- * Restores into the assembler, and of a recorded trace into join and hosts, all new ones, which
- * must live longer. NULL with error set.
+ * Restores into the assembler, and of a recorded trace into the stages, all new ones, which must
+ * live longer. NULL with error set.
  */
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
                                    const struct checkpoint_callbacks *callbacks,
-                                   struct assembler *assembler, struct join *join,
-                                   struct hosts *hosts, struct error *error);
+                                   struct assembler *assembler, struct chain *chain,
+                                   struct error *error);
 void checkpoint_free(struct checkpoint *checkpoint);
 
 struct checkpoint_counts checkpoint_counts(const struct checkpoint *checkpoint);
@@ -61,7 +60,8 @@ struct hold *checkpoint_hold(struct checkpoint *checkpoint);
 /* For each span, in order: returns whether an earlier run has delivered it. */
 bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span);
 
-/* From any thread, after each batch: the first `settled` spans have their outcome. */
+/* From any thread, after each batch: so many of the spans that were not skipped have their outcome.
+ */
 void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_counts *counts,
                        uint64_t settled);
 

@@ -24,8 +24,8 @@ enum outcome {
     OUTCOME_UNDELIVERED,        /* given up: the collector was not to be reached in time */
     OUTCOME_DROPPED,            /* the queue was full */
     OUTCOME_NO_MEMORY,          /* to keep or to encode it */
-    OUTCOME_SKIPPED,            /* an earlier run has delivered it: exporter_skip() */
-    OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: exporter_sample_out() */
+    OUTCOME_SKIPPED,            /* an earlier run has delivered it: stages/chain.h */
+    OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: stages/tail_stage.h */
     OUTCOME_SPOOLED,            /* it is on disk, and in the spool's account from now on */
     OUTCOMES
 };
@@ -49,7 +49,7 @@ struct exporter_counts {
     uint64_t spans;
     uint64_t outcome[OUTCOMES];
     uint64_t waiting;
-    uint64_t held;     /* until their trace is decided on: exporter_hold() */
+    uint64_t held;     /* by the stages before the exporter: the account's, 0 here */
     uint64_t cut;      /* parts of the span were left out, see encoder.h; it is counted above too */
     uint64_t unsure;   /* accepted by a file whose end failed: maybe not in it */
     uint64_t requests; /* attempts to send something */

@@ -453,31 +453,6 @@ void exporter_add(struct exporter *exporter, const struct span *span)
         say_dropping(exporter);
 }
 
-void exporter_skip(struct exporter *exporter)
-{
-    outbox_skip(exporter->outbox);
-}
-
-void exporter_hold(struct exporter *exporter)
-{
-    outbox_hold(exporter->outbox);
-}
-
-void exporter_release(struct exporter *exporter, uint32_t spans)
-{
-    outbox_release(exporter->outbox, spans);
-}
-
-void exporter_hand_over(struct exporter *exporter, uint64_t spans)
-{
-    outbox_hand_over(exporter->outbox, spans);
-}
-
-void exporter_sample_out(struct exporter *exporter, uint32_t spans)
-{
-    outbox_sample_out(exporter->outbox, spans);
-}
-
 void exporter_heed_interruption(struct exporter *exporter)
 {
     (void)stop_if_interrupted(exporter);

@@ -79,19 +79,6 @@ struct exporter *exporter_new(const struct exporter_options *options,
 /* The span is copied, but its endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
-/* Only counts a span; before the first that is added. */
-void exporter_skip(struct exporter *exporter);
-
-/*
- * For who holds spans back until their trace is decided on: each one is counted when it is held;
- * once so many are released, the next ones that are added or left out are these. What is handed
- * over to another run is counted there.
- */
-void exporter_hold(struct exporter *exporter);
-void exporter_release(struct exporter *exporter, uint32_t spans);
-void exporter_hand_over(struct exporter *exporter, uint64_t spans);
-void exporter_sample_out(struct exporter *exporter, uint32_t spans);
-
 /*
  * For who adds many spans at once: from an interruption on, what is not delivered within
  * flush_timeout_ms is not waited for.

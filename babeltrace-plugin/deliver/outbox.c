@@ -23,8 +23,7 @@ struct outbox {
     pthread_cond_t for_filler; /* there may be room, or nothing left */
     struct queue queue;
     struct outbox_options options;
-    struct exporter_counts counts;   /* spans: without those that are held */
-    uint64_t released;               /* of those that are held: the next to come */
+    struct exporter_counts counts;
     struct batch *in_flight[TAKERS]; /* lists of those that were taken */
     size_t in_flight_bytes;
     enum outbox_way way;
@@ -133,7 +132,6 @@ struct exporter_counts outbox_counts(struct outbox *outbox)
 
     pthread_mutex_lock(&outbox->lock);
     counts = outbox->counts;
-    counts.spans += counts.held;
     pthread_mutex_unlock(&outbox->lock);
     return counts;
 }
@@ -281,22 +279,12 @@ static bool goes_directly(const struct outbox *outbox)
     return outbox->way == OUTBOX_DIRECT || outbox->is_closed;
 }
 
-/* Its number, from 0 on. */
-static uint64_t count_span(struct outbox *outbox)
-{
-    if (outbox->released) {
-        outbox->released--;
-        outbox->counts.held--;
-    }
-    return outbox->counts.spans++;
-}
-
 static void take_in(struct outbox *outbox, const struct span *span)
 {
     const bool was_empty = !outbox->queue.open && !outbox->queue.first;
     const struct batch *const last = outbox->queue.last;
 
-    if (!queue_add(&outbox->queue, span, count_span(outbox))) {
+    if (!queue_add(&outbox->queue, span, outbox->counts.spans++)) {
         outbox->counts.outcome[OUTCOME_NO_MEMORY]++;
         return;
     }
@@ -312,7 +300,7 @@ static void take_in(struct outbox *outbox, const struct span *span)
 /* A span that never gets into the queue. */
 static void count_lost(struct outbox *outbox, enum outcome outcome)
 {
-    (void)count_span(outbox);
+    outbox->counts.spans++;
     outbox->counts.outcome[outcome]++;
 }
 
@@ -336,42 +324,6 @@ enum outbox_added outbox_add(struct outbox *outbox, const struct span *span)
     }
     pthread_mutex_unlock(&outbox->lock);
     return added;
-}
-
-void outbox_skip(struct outbox *outbox)
-{
-    pthread_mutex_lock(&outbox->lock);
-    count_lost(outbox, OUTCOME_SKIPPED);
-    pthread_mutex_unlock(&outbox->lock);
-}
-
-void outbox_hold(struct outbox *outbox)
-{
-    pthread_mutex_lock(&outbox->lock);
-    outbox->counts.held++;
-    pthread_mutex_unlock(&outbox->lock);
-}
-
-void outbox_release(struct outbox *outbox, uint32_t spans)
-{
-    pthread_mutex_lock(&outbox->lock);
-    outbox->released += spans;
-    pthread_mutex_unlock(&outbox->lock);
-}
-
-void outbox_hand_over(struct outbox *outbox, uint64_t spans)
-{
-    pthread_mutex_lock(&outbox->lock);
-    outbox->counts.held -= spans;
-    pthread_mutex_unlock(&outbox->lock);
-}
-
-void outbox_sample_out(struct outbox *outbox, uint32_t spans)
-{
-    pthread_mutex_lock(&outbox->lock);
-    while (spans--)
-        count_lost(outbox, OUTCOME_SAMPLED_OUT);
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 static bool holds(const struct outbox *outbox, enum outbox_state state)

@@ -53,15 +53,6 @@ enum outbox_added {
 
 enum outbox_added outbox_add(struct outbox *outbox, const struct span *span);
 
-/* An earlier run has delivered it. */
-void outbox_skip(struct outbox *outbox);
-
-/* See exporter.h. */
-void outbox_hold(struct outbox *outbox);
-void outbox_release(struct outbox *outbox, uint32_t spans);
-void outbox_hand_over(struct outbox *outbox, uint64_t spans);
-void outbox_sample_out(struct outbox *outbox, uint32_t spans);
-
 enum outbox_state {
     OUTBOX_HAS_ROOM,
     OUTBOX_IS_EMPTY,  /* every span has its outcome */

@@ -95,9 +95,9 @@ struct hosts_counts hosts_counts(const struct hosts *hosts);
 
 /*
  * Of a recording in several traces: samples, and spans that wait at a trace's end, are the next
- * one's. Returns how many spans; only hosts_save() and hosts_free() may follow.
+ * one's. Only hosts_save() and hosts_free() may follow.
  */
-uint64_t hosts_hand_over(struct hosts *hosts);
+void hosts_hand_over(struct hosts *hosts);
 
 struct assembler;
 

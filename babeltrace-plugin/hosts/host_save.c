@@ -8,12 +8,9 @@
 
 #include <stdlib.h>
 
-uint64_t hosts_hand_over(struct hosts *hosts)
+void hosts_hand_over(struct hosts *hosts)
 {
-    const uint64_t spans = hosts->counts.spans_held;
-
     hosts->counts.spans_held = hosts->counts.held_bytes = 0;
-    return spans;
 }
 
 static void save_host(const struct host *host, struct assembler *assembler,

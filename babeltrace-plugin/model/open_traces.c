@@ -213,13 +213,15 @@ static bool make_room(struct open_traces *traces, struct open_trace *trace)
     return true;
 }
 
-bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
-                     const struct trace_span *span, size_t bytes, int64_t now)
+/* Returns NULL when out of memory. */
+static struct open_trace *add_span(struct open_traces *traces, uint64_t trace_id_high,
+                                   uint64_t trace_id, const struct trace_span *span, size_t bytes,
+                                   int64_t now)
 {
     struct open_trace *trace = find_trace(traces, trace_id_high, trace_id);
 
     if (!trace || !make_room(traces, trace))
-        return false;
+        return NULL;
     note_time(traces, now);
     trace->last = traces->now;
     trace->spans[trace->count++] = *span;
@@ -227,9 +229,45 @@ bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_
     set_bytes(traces, trace, trace->bytes + bytes);
     cds_list_del(&trace->by_age);
     cds_list_add_tail(&trace->by_age, &traces->by_age);
+    return trace;
+}
+
+bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
+                     const struct trace_span *span, size_t bytes, int64_t now)
+{
+    struct open_trace *trace = add_span(traces, trace_id_high, trace_id, span, bytes, now);
+
+    if (!trace)
+        return false;
     if (trace->count >= traces->options.max_spans)
         close_trace(traces, trace, true);
     while (traces->counts.open_bytes > traces->options.max_bytes)
         close_trace(traces, first_of(traces), true);
     return true;
+}
+
+/* ---- from one run to the next */
+
+void open_traces_each(const struct open_traces *traces, open_traces_fn *each, void *context)
+{
+    const struct open_trace *trace;
+
+    cds_list_for_each_entry(trace, &traces->by_age, by_age)
+        each(context, trace->id_high, trace->id, trace->last, trace->spans, trace->count);
+}
+
+bool open_traces_put_back(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
+                          int64_t last, const struct trace_span *span, size_t bytes)
+{
+    return add_span(traces, trace_id_high, trace_id, span, bytes, last) != NULL;
+}
+
+int64_t open_traces_now(const struct open_traces *traces)
+{
+    return traces->now;
+}
+
+void open_traces_set_now(struct open_traces *traces, int64_t now)
+{
+    traces->now = now;
 }

@@ -12,8 +12,10 @@
 #include "names.h"
 
 /* With more of either, new ones are counted in one for all others (NAMES_OTHER twice). */
+#ifndef STATISTICS_ROWS_MAX /* fuzzers set fewer */
 #define STATISTICS_ROWS_MAX  4096
 #define STATISTICS_EDGES_MAX 4096
+#endif
 
 /* Times in ns. */
 struct statistics_row {

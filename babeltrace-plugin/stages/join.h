@@ -90,10 +90,10 @@ struct join_counts join_counts(const struct join *join);
 
 /*
  * Of a recording in several traces: what waits at a trace's end waits for the next one. It is not
- * counted here any more, but where it is restored. Returns how many spans; only join_save() and
+ * counted here any more, but where it is restored. Only join_save() and
  * join_free() may follow.
  */
-uint64_t join_hand_over(struct join *join);
+void join_hand_over(struct join *join);
 
 struct assembler;
 

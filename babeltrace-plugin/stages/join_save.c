@@ -190,13 +190,10 @@ static void restore_client(struct join *join, struct state_reader *reader)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-uint64_t join_hand_over(struct join *join)
+void join_hand_over(struct join *join)
 {
-    const uint64_t spans = join->counts.spans_held;
-
     join->counts.halves -= join->counts.waiting;
     join->counts.waiting = join->counts.spans_held = join->counts.held_bytes = 0;
-    return spans;
 }
 
 void join_save(const struct join *join, struct assembler *assembler, struct state_writer *writer)

@@ -15,8 +15,12 @@
 #include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/spans/hold.h"
 #include "babeltrace-plugin/spans/save.h"
+#include "babeltrace-plugin/stages/hosts_stage.h"
+#include "babeltrace-plugin/stages/join_stage.h"
+#include "babeltrace-plugin/stages/tail_stage.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -92,13 +96,14 @@ static void note_loss(struct input *source, struct hold *hold)
 
 static struct checkpoint *checkpoint; /* of this execution, or NULL */
 static struct assembler *assembling;
-static struct join *join;
-static struct hosts *hosts;
+static struct chain chain;
+static struct stage *hosts;
+static char rules[32]; /* the file of tail sampling */
 static uint64_t spans;
 static uint64_t spans_before; /* that the one before has held */
 static uint64_t checksum;
 
-static void take_tagged(void *context, struct span *span)
+static void take_delivered(void *context, const struct span *span)
 {
     (void)context;
     spans++;
@@ -126,27 +131,34 @@ static void take_tagged(void *context, struct span *span)
         checksum += checkpoint_skips(checkpoint, span);
 }
 
-static void take_joined(void *context, struct span *span)
-{
-    if (hosts_wants(hosts, span))
-        hosts_hold(hosts, span, assembler_now(assembling));
-    else
-        take_tagged(context, span);
-}
-
 static void take_metric(void *context, const struct event *event, int64_t time_ns)
 {
     (void)context;
-    hosts_add(hosts, event, time_ns, assembler_now(assembling));
+    hosts_stage_add(hosts, event, time_ns, assembler_now(assembling));
 }
 
 static void take_span(void *context, struct span *span)
 {
-    if (!join_add(join, span, assembler_now(assembling)))
-        take_joined(context, span);
+    (void)context;
+    chain_take(&chain, span, assembler_now(assembling));
 }
 
-/* And what joins its spans, and tells of their hosts. */
+static void warn(void *context, const char *message)
+{
+    (void)context;
+    checksum += strlen(message);
+}
+
+static void write_rules(void)
+{
+    static const char text[] = "* > 20ms\n*:* > p95\nrare 3\nincomplete\n1/3\n";
+    const int fd = memfd_create("rules", 0);
+
+    REQUIRE(fd >= 0 && write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
+    (void)snprintf(rules, sizeof(rules), "/proc/self/fd/%d", fd);
+}
+
+/* And the stages behind it. */
 static struct assembler *new_assembler(void)
 {
     const struct join_options join_options = {
@@ -163,12 +175,24 @@ static struct assembler *new_assembler(void)
     const struct hosts_options hosts_options = {
         .min_ns = 1000, .max_history_bytes = 80000, .max_held_bytes = 2000};
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
+    const struct tail_options tail_options = {
+        .rules = rules, .wait_ms = 500, .max_bytes = 8000, .assembler = assembler, .warn = warn};
+    struct stage *join = join_stage_new(&join_options), *tail;
+    struct error error;
 
-    join = join_new(&join_options, take_joined, NULL);
-    hosts = hosts_new(&hosts_options, take_tagged, NULL);
+    hosts = hosts_stage_new(&hosts_options);
+    if (!rules[0])
+        write_rules();
+    tail = tail_stage_new(&tail_options, &error);
+    if (!tail)
+        fprintf(stderr, "%s\n", error.text);
+    REQUIRE(assembler && join && hosts && tail);
+    chain_init(&chain, take_delivered, NULL);
+    chain_append(&chain, join);
+    chain_append(&chain, hosts);
+    chain_append(&chain, tail);
     assembling = assembler;
     spans_before = 0;
-    REQUIRE(assembler && join && hosts);
     return assembler;
 }
 
@@ -190,18 +214,18 @@ static void check_end(struct assembler *assembler, struct hold *hold)
     hold_flush(hold);
     REQUIRE(hold_events(hold) == 0);
     assembler_flush(assembler);
-    while (join_flush_some(join, 3))
-        ;
-    while (hosts_flush_some(hosts, 3))
-        ;
-    REQUIRE(hosts_counts(hosts).spans_held == 0 && hosts_counts(hosts).held_bytes == 0);
+    REQUIRE(chain_adds_up(&chain));
+    while (chain_flush_some(&chain, 3))
+        REQUIRE(chain_adds_up(&chain));
+    REQUIRE(chain_held(&chain) == 0 && hosts_stage_counts(hosts).held_bytes == 0);
+    REQUIRE(chain_adds_up(&chain));
     counts = assembler_counts(assembler);
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
                                   counts->events_duplicate + counts->events_process +
                                   counts->events_metric);
-    REQUIRE(counts->spans_finished + spans_before == spans);
-    REQUIRE(join_counts(join).spans_held == 0 && join_counts(join).waiting == 0);
+    REQUIRE(counts->spans_finished + spans_before == chain.counts.in);
+    REQUIRE(chain.counts.in == spans + chain.counts.left_out[STAGE_SAMPLED_OUT]);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);
 }
 
@@ -224,8 +248,7 @@ static struct buffer save(struct assembler *assembler, struct hold *hold)
 
     assembler_save(assembler, &writer);
     hold_save(hold, &writer);
-    join_save(join, assembler, &writer);
-    hosts_save(hosts, assembler, &writer);
+    chain_save(&chain, assembler, &writer);
     REQUIRE(!writer.has_failed);
     return buffer;
 }
@@ -254,9 +277,8 @@ static void restore_and_go_on(struct input *source, struct text state)
     spans = 0;
     assembler_restore(assembler, &reader);
     hold_restore(hold, &reader);
-    join_restore(join, assembler, &reader);
-    hosts_restore(hosts, assembler, &reader);
-    spans_before = join_counts(join).spans_held + hosts_counts(hosts).spans_held;
+    chain_restore(&chain, assembler, &reader);
+    spans_before = chain_held(&chain);
     if (state_is_good(&reader)) {
         struct buffer again = save(assembler, hold);
 
@@ -268,8 +290,7 @@ static void restore_and_go_on(struct input *source, struct text state)
     }
     state_reader_free(&reader);
     hold_free(hold);
-    join_free(join);
-    hosts_free(hosts);
+    chain_free(&chain);
     assembler_free(assembler);
 }
 
@@ -296,8 +317,8 @@ static void open_file(struct input *source, bool is_live)
     struct error error;
 
     spans = 0;
-    checkpoint = checkpoint_open(&options, &callbacks, assembler, join, hosts, &error);
-    spans_before = join_counts(join).spans_held + hosts_counts(hosts).spans_held;
+    checkpoint = checkpoint_open(&options, &callbacks, assembler, &chain, &error);
+    spans_before = chain_held(&chain);
     if (checkpoint && checkpoint_hold(checkpoint) && !checkpoint_is_done(checkpoint)) {
         struct hold *hold = checkpoint_hold(checkpoint);
 
@@ -311,8 +332,7 @@ static void open_file(struct input *source, bool is_live)
     }
     checkpoint_free(checkpoint);
     checkpoint = NULL;
-    join_free(join);
-    hosts_free(hosts);
+    chain_free(&chain);
     assembler_free(assembler);
 }
 
@@ -382,8 +402,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     state = save(assembler, hold);
     check_end(assembler, hold);
     hold_free(hold);
-    join_free(join);
-    hosts_free(hosts);
+    chain_free(&chain);
     assembler_free(assembler);
     change(&source, state.data, state.length);
     length = take(&source, 1) == 255 ? take(&source, 2) % state.length : state.length;

@@ -502,7 +502,8 @@ static struct join *move(struct join *join, struct assembler **assembler,
     struct state_writer writer = {.write = append_bytes, .context = &state};
     struct state_reader reader;
 
-    CHECK(join_hand_over(join) == held);
+    CHECK(join_counts(join).spans_held == held);
+    join_hand_over(join);
     counted->halves += join_counts(join).halves;
     counted->joined += join_counts(join).joined;
     assembler_save(*assembler, &writer);

@@ -39,11 +39,15 @@ class Recording:
 
     def __init__(self, folder):
         self.folder = folder
-        self.trace = Trace(1, hostname="node1", context=CONTEXT)
-        add_packed(self.trace)
+        self.renew()
         self.gateway = PackedThread(2, "gateway", context=context(100, 101, "gateway"))
         self.osd = PackedThread(4, "osd", context=context(200, 201, "osd"))
         self.todo = []
+
+    def renew(self):
+        """Another trace of the same programs."""
+        self.trace = Trace(1, hostname="node1", context=CONTEXT)
+        add_packed(self.trace)
 
     def request(self, number, duration=5 * MS, log="", root=True, name="write", at=None):
         """A client's span, a server's below it, and one below that; the last to begin ends first."""
@@ -293,9 +297,52 @@ class Tail(unittest.TestCase):
             said = self.end(self.start(f'tail-sampling="{self.rules}"'), status=1)
             self.assertIn(message, said)
         self.assertIn("No such file", self.end(self.start('tail-sampling="/nowhere"'), status=1))
-        self.write_rules("error\n")
-        said = self.end(self.start(f'tail-sampling="{self.rules}"', f'checkpoint="{self.folder}/c"', 'checkpoint-trace="t"'), status=1)
-        self.assertIn("exclude each other", said)
+
+    def test_cut(self):
+        """A recording in several traces gives what it gives as one: what waits, waits for the next trace."""
+        for number in range(TRACES // 4):
+            self.recording.request(number, duration=(5 + number % 40 * 5) * MS, log=tag("error", "EIO") if number % 9 == 0 else "",
+                                   root=number % 11 != 0)
+        rules = "error\nincomplete\n> 150ms\nrare 20\n1/5\n"
+        self.recording.write()
+        self.run_sink(rules)
+        whole, reasons = self.delivered()
+        expected = sorted((span["traceId"], span["id"], span["tags"].get("blkin.sampled", "")) for span in self.spans())
+        self.assertGreater(len(reasons), TRACES // 20)
+        events = sorted(self.recording.todo, key=lambda todo: todo[0])
+        spans, sent = [], collections.Counter()
+        cuts = [0, 101, 102, 350, len(events)]
+        again = Recording(self.folder)  # its threads count on from one trace to the next
+        for first, end in zip(cuts, cuts[1:]):
+            again.todo = events[first:end]
+            for at, todo in enumerate(again.todo):
+                again.todo[at] = (todo[0], again.gateway if todo[1] is self.recording.gateway else again.osd, *todo[2:])
+            subprocess.run(["rm", "-rf", self.folder + "/trace"], check=True)
+            again.renew()
+            again.write()
+            self.run_sink(rules, f'checkpoint="{self.folder}/checkpoint"', f'checkpoint-trace="{first}"',
+                          f'checkpoint-flush={"true" if end == cuts[-1] else "false"}')
+            spans += self.spans()
+            counters = self.counters()
+            sent.update({name: counters[name] for name in ("spans_accepted", "spans_sampled_out")})
+        self.assertEqual(sorted((span["traceId"], span["id"], span["tags"].get("blkin.sampled", "")) for span in spans), expected)
+        self.assertEqual(sent["spans_accepted"], len(expected))
+        self.assertEqual(sum(whole.values()), len(expected))
+        self.assertEqual(sent["spans_accepted"] + sent["spans_sampled_out"], len(events))
+
+    def test_left_without_rules(self):
+        """What waits for tail sampling is sent if the next run has no rules."""
+        self.recording.request(1, duration=8 * MS, root=True)
+        self.recording.write()
+        checkpoint = f'checkpoint="{self.folder}/checkpoint"'
+        self.run_sink("", checkpoint, 'checkpoint-trace="a"')
+        self.assertEqual(len(self.spans()), 0)
+        again = Recording(self.folder)
+        again.request(2, at=60 * S)
+        subprocess.run(["rm", "-rf", self.folder + "/trace"], check=True)
+        again.write()
+        self.end(self.start(checkpoint, 'checkpoint-trace="b"', "checkpoint-flush=true"))
+        self.assertEqual(len(self.spans()), 6)
 
 
 if __name__ == "__main__":

@@ -159,20 +159,20 @@ static struct cost now(void)
     return (struct cost){(double)time.tv_sec * 1e9 + (double)time.tv_nsec, (double)usage.ru_minflt};
 }
 
-static void open_stage(struct stage *stage)
+static void open_stage(struct work_stage *stage)
 {
     static const char rules[] = "error\n* > 50ms\n";
     struct error error;
 
-    *stage = (struct stage){.keeper = keeper_new_topic(4, drop, NULL)};
+    *stage = (struct work_stage){.keeper = keeper_new_topic(4, drop, NULL)};
     stage->rules = tail_rules_parse((struct text){rules, sizeof(rules) - 1}, "rules", &error);
-    if (!stage_open(stage, WAIT_MS) || !stage->keeper || !stage->rules)
+    if (!work_stage_open(stage, WAIT_MS) || !stage->keeper || !stage->rules)
         fail("out of memory");
 }
 
 __attribute__((noinline)) static struct cost read_log(void)
 {
-    static struct stage stage;
+    static struct work_stage stage;
     static struct partition partitions[PARTITIONS];
     static int64_t offsets[PARTITIONS];
     int64_t commit_ms = EPOCH_MS + COMMIT_MS;
@@ -205,7 +205,7 @@ __attribute__((noinline)) static struct cost read_log(void)
         fail("not all spans were counted");
     for (unsigned i = 0; i < PARTITIONS; i++)
         partition_close(&partitions[i]);
-    stage_close(&stage);
+    work_stage_close(&stage);
     return (struct cost){(end.ns - begin.ns) / (double)spans,
                          (end.faults - begin.faults) / (double)spans};
 }

@@ -29,7 +29,7 @@ static bool has_tag(void *context, const struct trace_span *span, struct text ke
 }
 
 /* Returns false when out of memory. */
-static bool keep_if_wanted(struct stage *stage, const struct held_trace *trace)
+static bool keep_if_wanted(struct work_stage *stage, const struct held_trace *trace)
 {
     const struct tail_trace tail = {
         .model = &stage->model,
@@ -44,7 +44,7 @@ static bool keep_if_wanted(struct stage *stage, const struct held_trace *trace)
 
 static void close_trace(void *context, const struct held_trace *trace)
 {
-    struct stage *stage = context;
+    struct work_stage *stage = context;
     bool has_room = true;
 
     trace_model_clear(&stage->model);
@@ -61,12 +61,12 @@ static void close_trace(void *context, const struct held_trace *trace)
 
 static void count_late(void *context, const struct trace_span *span)
 {
-    struct stage *stage = context;
+    struct work_stage *stage = context;
 
     stage->assembly.is_starved |= !statistics_add_span(stage->statistics, span);
 }
 
-bool stage_open(struct stage *stage, int64_t wait_ms)
+bool work_stage_open(struct work_stage *stage, int64_t wait_ms)
 {
     stage->names = names_new(NAMES_MAX, NAMES_BYTES_MAX);
     stage->statistics = stage->names ? statistics_new(stage->names) : NULL;
@@ -82,7 +82,7 @@ bool stage_open(struct stage *stage, int64_t wait_ms)
     return stage->statistics != NULL;
 }
 
-void stage_close(struct stage *stage)
+void work_stage_close(struct work_stage *stage)
 {
     keeper_free(stage->keeper);
     tail_rules_free(stage->rules);

@@ -12,8 +12,8 @@
 #include "keeper.h"
 #include "partition.h"
 
-/* Zeros, then stage_open(). */
-struct stage {
+/* Zeros, then work_stage_open(). */
+struct work_stage {
     struct work_counts counts;
     struct names *names;
     struct statistics *statistics;
@@ -24,9 +24,9 @@ struct stage {
 };
 
 /* Returns false when out of memory: close it all the same. */
-bool stage_open(struct stage *stage, int64_t wait_ms);
+bool work_stage_open(struct work_stage *stage, int64_t wait_ms);
 
 /* Rules and keeper, too. */
-void stage_close(struct stage *stage);
+void work_stage_close(struct work_stage *stage);
 
 #endif

@@ -377,7 +377,7 @@ static bool open_stage(struct worker *worker, struct error *error)
 {
     error_set(error, "out of memory");
     worker->period_ns = wall_clock_ns();
-    return stage_open(&worker->stage, worker->wait_ms);
+    return work_stage_open(&worker->stage, worker->wait_ms);
 }
 
 static bool open_page(struct worker *worker, struct error *error)
@@ -454,7 +454,7 @@ static void close_all(struct worker *worker)
     free(worker->host_partitions);
     fleet_free(worker->fleet);
     metrics_server_close(worker->page);
-    stage_close(&worker->stage);
+    work_stage_close(&worker->stage);
     free(worker->assigned);
     bt_value_put_ref(worker->param_map);
 }

@@ -64,7 +64,7 @@ struct worker {
     struct fleet *fleet; /* since the last commit; NULL: there is no such topic */
     rd_kafka_topic_partition_list_t *leaving; /* with their places, for the next commit */
 
-    struct stage stage;
+    struct work_stage stage;
     struct work_counts committed; /* as of the last commit */
     struct buffer deltas_buffer;
     int64_t period_ns; /* since 1970, when the last commit was */

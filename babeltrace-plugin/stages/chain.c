@@ -1,0 +1,236 @@
+/*
+ * The list of stages, and its account.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "chain.h"
+
+#include <stdlib.h>
+
+#define STAGES_MAX 64 /* of a saved chain */
+
+void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context)
+{
+    *chain = (struct chain){.deliver = deliver, .context = context, .now_ns = INT64_MIN};
+}
+
+void chain_append(struct chain *chain, struct stage *stage)
+{
+    struct stage **end = &chain->first;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = stage;
+    stage->next = NULL;
+    stage->chain = chain;
+}
+
+void chain_free(struct chain *chain)
+{
+    struct stage *next;
+
+    for (struct stage *stage = chain->first; stage; stage = next) {
+        next = stage->next;
+        stage->kind->free(stage);
+    }
+    chain->first = NULL;
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+static void give(struct chain *chain, struct stage *stage, struct span *span)
+{
+    while (stage && stage->is_off)
+        stage = stage->next;
+    if (stage) {
+        stage->counts.in++;
+        stage->kind->take(stage, span);
+    } else {
+        chain->counts.out++;
+        chain->deliver(chain->context, span);
+    }
+}
+
+void stage_pass(struct stage *stage, struct span *span)
+{
+    stage->counts.out++;
+    give(stage->chain, stage->next, span);
+}
+
+void stage_leave_out(struct stage *stage, enum stage_reason reason, uint64_t spans)
+{
+    stage->counts.left_out[reason] += spans;
+    stage->chain->counts.left_out[reason] += spans;
+}
+
+void chain_take(struct chain *chain, struct span *span, int64_t now_ns)
+{
+    chain->now_ns = now_ns;
+    chain->counts.in++;
+    give(chain, chain->first, span);
+}
+
+/* What one stage passes on is taken by the next before that one is told the time. */
+void chain_advance(struct chain *chain, int64_t now_ns)
+{
+    chain->now_ns = now_ns;
+    for (struct stage *stage = chain->first; stage; stage = stage->next) {
+        if (stage->kind->advance && !stage->is_off)
+            stage->kind->advance(stage);
+    }
+}
+
+static bool flush_some(struct chain *chain, unsigned most, bool only_off)
+{
+    for (struct stage *stage = chain->first; stage; stage = stage->next) {
+        if (stage->kind->flush_some && (stage->is_off || !only_off) && stage->kind->held(stage)) {
+            (void)stage->kind->flush_some(stage, most);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool chain_flush_some(struct chain *chain, unsigned most)
+{
+    return flush_some(chain, most, false);
+}
+
+bool chain_flush_some_off(struct chain *chain, unsigned most)
+{
+    return flush_some(chain, most, true);
+}
+
+/* ---- from one run to the next ---------------------------------------------------------------- */
+
+void chain_hand_over(struct chain *chain)
+{
+    for (struct stage *stage = chain->first; stage; stage = stage->next) {
+        if (!stage->kind->held)
+            continue;
+        stage->counts.in -= stage->kind->held(stage);
+        chain->counts.in -= stage->kind->held(stage);
+        stage->kind->hand_over(stage);
+    }
+}
+
+void chain_save(const struct chain *chain, struct assembler *assembler, struct state_writer *writer)
+{
+    uint64_t count = 0;
+
+    for (const struct stage *stage = chain->first; stage; stage = stage->next)
+        count += stage->kind->save != NULL;
+    state_put_signed(writer, chain->now_ns);
+    state_put_number(writer, count);
+    for (const struct stage *stage = chain->first; stage; stage = stage->next) {
+        if (!stage->kind->save)
+            continue;
+        state_put_text(writer, text_of(stage->kind->name));
+        stage->kind->save(stage, assembler, writer);
+    }
+}
+
+static struct stage *find_stage(const struct chain *chain, struct text name)
+{
+    for (struct stage *stage = chain->first; stage; stage = stage->next) {
+        if (stage->kind->restore && text_equal(text_of(stage->kind->name), name))
+            return stage;
+    }
+    return NULL;
+}
+
+void chain_restore(struct chain *chain, struct assembler *assembler, struct state_reader *reader)
+{
+    uint64_t count;
+
+    chain->now_ns = state_get_signed(reader);
+    count = state_get_limited(reader, STAGES_MAX);
+    while (count-- && state_is_good(reader)) {
+        const struct text name = state_get_text(reader);
+        struct stage *stage = state_is_good(reader) ? find_stage(chain, name) : NULL;
+
+        if (!stage) {
+            state_set_damaged(reader);
+            return;
+        }
+        if (stage->kind->held(stage)) { /* twice in one state */
+            state_set_damaged(reader);
+            return;
+        }
+        stage->kind->restore(stage, assembler, reader);
+        stage->counts.in += stage->kind->held(stage);
+        chain->counts.in += stage->kind->held(stage);
+    }
+}
+
+/* ---- the account ----------------------------------------------------------------------------- */
+
+static uint64_t held_by(const struct stage *stage)
+{
+    return stage->kind->held ? stage->kind->held(stage) : 0;
+}
+
+uint64_t chain_held(const struct chain *chain)
+{
+    uint64_t held = 0;
+
+    for (const struct stage *stage = chain->first; stage; stage = stage->next)
+        held += held_by(stage);
+    return held;
+}
+
+static bool adds_up(const struct stage_counts *counts, uint64_t held)
+{
+    uint64_t sum = counts->out + held;
+
+    for (int reason = 0; reason < STAGE_REASONS; reason++)
+        sum += counts->left_out[reason];
+    return counts->in == sum;
+}
+
+bool chain_adds_up(const struct chain *chain)
+{
+    for (const struct stage *stage = chain->first; stage; stage = stage->next) {
+        if (!adds_up(&stage->counts, held_by(stage)))
+            return false;
+    }
+    return adds_up(&chain->counts, chain_held(chain));
+}
+
+/* ---- skipping -------------------------------------------------------------------------------- */
+
+struct skip_stage {
+    struct stage stage;
+    struct stage_kind kind;
+    stage_skip_fn *skips;
+    void *context;
+};
+
+static void skip_stage_take(struct stage *stage, struct span *span)
+{
+    const struct skip_stage *skip = (const struct skip_stage *)stage;
+
+    if (skip->skips(skip->context, span))
+        stage_leave_out(stage, STAGE_SKIPPED, 1);
+    else
+        stage_pass(stage, span);
+}
+
+static void skip_stage_free(struct stage *stage)
+{
+    free(stage);
+}
+
+struct stage *skip_stage_new(const char *name, stage_skip_fn *skips, void *context)
+{
+    struct skip_stage *skip = calloc(1, sizeof(*skip));
+
+    if (!skip)
+        return NULL;
+    skip->kind =
+        (struct stage_kind){.name = name, .take = skip_stage_take, .free = skip_stage_free};
+    skip->stage.kind = &skip->kind;
+    skip->skips = skips;
+    skip->context = context;
+    return &skip->stage;
+}

@@ -1,0 +1,140 @@
+/*
+ * The chain: the stages that a finished span passes between the assembler and the exporter.
+ *
+ * A stage takes a span and passes it on, holds it, or leaves it out. It knows no other stage. The
+ * chain knows their order, tells them the time, empties them, saves and restores them, and counts:
+ *
+ *     in = out + left out + held        for each stage, and for the chain, at all times
+ *
+ * A new feature between the assembler and the exporter is a new stage: a struct that begins with
+ * struct stage, and a struct stage_kind with its functions.
+ *
+ * Time is trace time. Not thread-safe: the graph's thread drives a chain.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_STAGES_CHAIN_H
+#define BLKIN_STAGES_CHAIN_H
+
+#include "babeltrace-plugin/spans/span.h"
+#include "babeltrace-plugin/spans/state.h"
+
+struct assembler;
+struct stage;
+
+/* Why a span is left out. */
+enum stage_reason {
+    STAGE_SKIPPED,     /* it was delivered before */
+    STAGE_SAMPLED_OUT, /* with its trace */
+    STAGE_REASONS
+};
+
+struct stage_kind {
+    const char *name; /* "join": what its state is saved under */
+
+    /* stage_pass() or stage_leave_out(), now or later. The span is the caller's: copy what is held.
+     * The stage may change it, and may replace its log by one of malloc(). */
+    void (*take)(struct stage *stage, struct span *span);
+
+    /* All that follows may be NULL: of a stage that holds nothing. */
+
+    /* Time has reached stage_now(): passes on what need not wait any longer. */
+    void (*advance)(struct stage *stage);
+    /* Nothing else will come: passes on, or leaves out, about so many. Returns whether it still
+     * holds any. */
+    bool (*flush_some)(struct stage *stage, unsigned most);
+    /* How many spans it holds, as it knows it itself: chain_check() compares. */
+    uint64_t (*held)(const struct stage *stage);
+    /* What is held is another run's: it is saved, and not counted here any more. */
+    void (*hand_over)(struct stage *stage);
+    void (*save)(const struct stage *stage, struct assembler *assembler,
+                 struct state_writer *writer);
+    /* Into a new one. */
+    void (*restore)(struct stage *stage, struct assembler *assembler, struct state_reader *reader);
+    void (*free)(struct stage *stage);
+};
+
+/* Spans. */
+struct stage_counts {
+    uint64_t in; /* with those that were restored, without those that were handed over */
+    uint64_t out;
+    uint64_t left_out[STAGE_REASONS];
+};
+
+struct stage {
+    const struct stage_kind *kind;
+    bool is_off; /* it takes no span, and gives out only what was restored */
+    /* the chain's */
+    struct chain *chain;
+    struct stage *next;
+    struct stage_counts counts;
+};
+
+typedef void chain_deliver_fn(void *context, const struct span *span);
+
+struct chain {
+    struct stage *first;
+    chain_deliver_fn *deliver; /* behind the last stage */
+    void *context;
+    int64_t now_ns;
+    struct stage_counts counts;
+};
+
+void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context);
+
+/* Behind the last one. The chain frees it. */
+void chain_append(struct chain *chain, struct stage *stage);
+
+/* What is held is lost: see chain_flush_some(). */
+void chain_free(struct chain *chain);
+
+/* A finished span. */
+void chain_take(struct chain *chain, struct span *span, int64_t now_ns);
+
+void chain_advance(struct chain *chain, int64_t now_ns);
+
+/*
+ * No other span will come: empties the first stage that holds any by about so many. Returns whether
+ * there are more.
+ */
+bool chain_flush_some(struct chain *chain, unsigned most);
+
+/* The same of the stages that are off. */
+bool chain_flush_some_off(struct chain *chain, unsigned most);
+
+/* What is held waits for another run: only chain_save() and chain_free() may follow. */
+void chain_hand_over(struct chain *chain);
+
+/* The names and the states of all stages. */
+void chain_save(const struct chain *chain, struct assembler *assembler,
+                struct state_writer *writer);
+
+/*
+ * Into a new chain with all the stages of that one, in any order; the assembler is restored
+ * already. One that is not there makes the reader damaged.
+ */
+void chain_restore(struct chain *chain, struct assembler *assembler, struct state_reader *reader);
+
+uint64_t chain_held(const struct chain *chain);
+
+/* Whether the sums hold, for each stage and for the chain. */
+bool chain_adds_up(const struct chain *chain);
+
+/* ---- for stages ------------------------------------------------------------------------------ */
+
+static inline int64_t stage_now(const struct stage *stage)
+{
+    return stage->chain->now_ns;
+}
+
+void stage_pass(struct stage *stage, struct span *span);
+
+void stage_leave_out(struct stage *stage, enum stage_reason reason, uint64_t spans);
+
+/* A stage whose take() needs no state: whether a span is left out, as delivered before. */
+typedef bool stage_skip_fn(void *context, struct span *span);
+
+/* Returns NULL when out of memory. */
+struct stage *skip_stage_new(const char *name, stage_skip_fn *skips, void *context);
+
+#endif

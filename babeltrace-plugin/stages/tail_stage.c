@@ -1,0 +1,593 @@
+/*
+ * The stage that holds whole traces.
+ *
+ * Nothing that decides depends on seeds or addresses: the same trace read again is sampled alike.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "tail_stage.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/model/open_traces.h"
+#include "babeltrace-plugin/model/statistics.h"
+#include "babeltrace-plugin/model/tail.h"
+#include "babeltrace-plugin/spans/save.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#ifndef NAMES_MAX /* fuzzers set fewer, here and below */
+#define NAMES_MAX 65536
+#endif
+#define NAMES_BYTES ((size_t)16 << 20)
+#define SPANS_MAX   10000 /* of one trace: one that never ends is decided with so many */
+#ifndef DECIDED_PLACES
+#define DECIDED_PLACES (1U << 17)
+#endif
+#define PERIOD_NS    INT64_C(1000000000) /* after which what is usual is found out anew */
+#define FILE_LOOK_MS 1000
+#define VALUE_MAX    1024
+
+struct tail_stage {
+    struct stage stage;
+    struct tail_options options;
+    char *path; /* of the rules; NULL: there are none */
+    struct tail_rules *rules;
+    struct stat file; /* as it was when it was read */
+    int64_t next_look_ms;
+    struct names *names;
+    struct statistics *statistics;
+    int64_t period_end_ns;
+    struct open_traces *open;
+    bool has_handed_over;
+    struct tail_counts counts;
+    uint64_t decided[DECIDED_PLACES]; /* hashes of the ids; the last bit: it was kept */
+};
+
+/* ---- decided traces: the newer one takes the place of the older one */
+
+static uint64_t hash_of(uint64_t trace_id_high, uint64_t trace_id)
+{
+    return hash_mix(hash_mix(trace_id) ^ trace_id_high);
+}
+
+static void remember(struct tail_stage *tail, uint64_t hash, bool is_kept)
+{
+    tail->decided[hash >> 1 & (DECIDED_PLACES - 1)] = (hash & ~UINT64_C(1)) | is_kept;
+}
+
+enum decision { UNDECIDED, KEPT, SAMPLED_OUT };
+
+static enum decision decision_of(const struct tail_stage *tail, uint64_t hash)
+{
+    const uint64_t found = tail->decided[hash >> 1 & (DECIDED_PLACES - 1)];
+
+    if (!found || found >> 1 != hash >> 1)
+        return UNDECIDED;
+    return found & 1 ? KEPT : SAMPLED_OUT;
+}
+
+/* ---- deciding */
+
+/* A glob wants a string; a value that is longer is looked at as far as that goes. */
+static bool value_fits(const struct span_entry *entry, const char *glob)
+{
+    const struct text value = span_entry_value(entry);
+    char text[VALUE_MAX];
+
+    if (!glob)
+        return true;
+    if (entry->type == SPAN_TAG_INTEGER)
+        (void)snprintf(text, sizeof(text), "%" PRId64, entry->integer);
+    else
+        (void)snprintf(text, sizeof(text), "%.*s", (int)value.length, value.data);
+    return fnmatch(glob, text, 0) == 0;
+}
+
+static const struct span_entry *find_tag(const struct span *span, struct text key)
+{
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        if ((entry->type == SPAN_TAG_TEXT || entry->type == SPAN_TAG_INTEGER) &&
+            text_equal(span_entry_key(entry), key))
+            return entry;
+    }
+    return NULL;
+}
+
+static bool has_tag(void *context, const struct trace_span *span, struct text key, const char *glob)
+{
+    const struct span_entry *entry = find_tag(&((const struct kept_span *)span->of)->span, key);
+
+    (void)context;
+    return entry && value_fits(entry, glob);
+}
+
+/* With the tag that says why. */
+static void tail_pass_first(struct tail_stage *tail, struct span *span, const char *why)
+{
+    struct span tagged = *span;
+
+    tagged.log = malloc(span->log_length + 1);
+    if (!tagged.log) {
+        stage_pass(&tail->stage, span);
+        return;
+    }
+    memcpy(tagged.log, span->log, span->log_length);
+    tagged.log_capacity = span->log_length;
+    assembler_tag(tail->options.assembler, &tagged, "blkin.sampled", text_of(why));
+    stage_pass(&tail->stage, &tagged);
+    free(tagged.log);
+}
+
+static struct kept_span *kept_of(const struct trace_span *span)
+{
+    return (struct kept_span *)(uintptr_t)span->of;
+}
+
+static void tail_pass_trace(struct tail_stage *tail, const struct trace_model *model,
+                            uint32_t first, const char *why)
+{
+    for (uint32_t i = 0; i < model->count; i++) {
+        struct kept_span *held = kept_of(&model->spans[i]);
+
+        if (i == first && *why)
+            tail_pass_first(tail, &held->span, why);
+        else
+            stage_pass(&tail->stage, &held->span);
+    }
+}
+
+static const char *reason(struct tail_stage *tail, const struct closed_trace *closed)
+{
+    const struct tail_trace trace = {
+        .model = closed->model,
+        .trace_id_high = closed->trace_id_high,
+        .trace_id = closed->trace_id,
+        .has_tag = has_tag,
+    };
+    const char *why;
+
+    if (!tail->rules)
+        return "";
+    if (!closed->is_linked)
+        return "no memory to decide";
+    why = tail_rules_fit(tail->rules, &trace, tail->statistics);
+    (void)statistics_add_trace(tail->statistics, closed->model);
+    return why;
+}
+
+static void decide(void *context, const struct closed_trace *closed)
+{
+    struct tail_stage *tail = context;
+    const struct trace_model *model = closed->model;
+    const char *why = reason(tail, closed);
+
+    remember(tail, hash_of(closed->trace_id_high, closed->trace_id), why != NULL);
+    tail->counts.traces_early += closed->is_early;
+    if (why) {
+        tail->counts.traces_kept++;
+        tail_pass_trace(tail, model, closed->is_linked ? model->first_top : 0, why);
+    } else {
+        tail->counts.traces_sampled_out++;
+        stage_leave_out(&tail->stage, STAGE_SAMPLED_OUT, model->count);
+    }
+    for (uint32_t i = 0; i < model->count; i++)
+        free(kept_of(&model->spans[i]));
+}
+
+/* ---- holding */
+
+static struct trace_span for_model(struct tail_stage *tail, const struct span *span)
+{
+    return (struct trace_span){
+        .id = span->id,
+        .parent_id = span->parent_id,
+        .start_ns = span->start_ns,
+        .duration_ns = span->end_ns - span->start_ns,
+        .service = names_id(tail->names, span->endpoint->service),
+        .name = names_id(tail->names, span_name(span)),
+        .remote_service = span->remote ? names_id(tail->names, span->remote->service) : NAMES_NONE,
+        .kind = (uint8_t)span->kind,
+        .is_error = find_tag(span, text_of("error")) != NULL,
+        .is_shared = span->shared,
+    };
+}
+
+/* Returns false when out of memory. */
+static bool hold(struct tail_stage *tail, const struct span *span)
+{
+    struct trace_span held_span = for_model(tail, span);
+    struct kept_span *held = span_keep(span, 0);
+
+    if (!held)
+        return false;
+    held_span.of = held;
+    if (open_traces_add(tail->open, span->trace_id_high, span->trace_id, &held_span,
+                        sizeof(*held) + span->log_length, stage_now(&tail->stage)))
+        return true;
+    free(held);
+    return false;
+}
+
+static void begin_period(struct tail_stage *tail, int64_t now_ns)
+{
+    if (now_ns < tail->period_end_ns)
+        return;
+    if (tail->period_end_ns)
+        statistics_begin_period(tail->statistics);
+    tail->period_end_ns = now_ns < INT64_MAX - PERIOD_NS ? now_ns + PERIOD_NS : INT64_MAX;
+}
+
+static void close_complete(struct tail_stage *tail)
+{
+    const int64_t now_ns = stage_now(&tail->stage);
+
+    begin_period(tail, now_ns);
+    open_traces_advance(tail->open, now_ns);
+}
+
+static struct tail_stage *tail_of(const struct stage *stage)
+{
+    return (struct tail_stage *)(uintptr_t)stage;
+}
+
+static void tail_stage_take(struct stage *stage, struct span *span)
+{
+    struct tail_stage *tail = tail_of(stage);
+    const uint64_t hash = hash_of(span->trace_id_high, span->trace_id);
+    enum decision decision;
+
+    close_complete(tail);
+    decision = decision_of(tail, hash);
+    if (decision == UNDECIDED && hold(tail, span))
+        return;
+    tail->counts.spans_late += decision != UNDECIDED;
+    tail->counts.spans_unheld += decision == UNDECIDED;
+    if (decision == SAMPLED_OUT)
+        stage_leave_out(stage, STAGE_SAMPLED_OUT, 1);
+    else
+        stage_pass(stage, span);
+}
+
+static bool tail_stage_flush_some(struct stage *stage, unsigned traces)
+{
+    return open_traces_close_some(tail_of(stage)->open, traces);
+}
+
+static uint64_t tail_stage_held(const struct stage *stage)
+{
+    const struct tail_stage *tail = tail_of(stage);
+
+    return tail->has_handed_over ? 0 : open_traces_counts(tail->open).open_spans;
+}
+
+/* ---- the file */
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void read_again(struct tail_stage *tail)
+{
+    struct error message, error = {""};
+    struct tail_rules *rules = tail_rules_read(tail->path, &error);
+
+    if (rules) {
+        tail_rules_free(tail->rules);
+        tail->rules = rules;
+        error_set(&message, "the rules of tail sampling in \"%.300s\" have changed, and hold now",
+                  tail->path);
+    } else {
+        error_set(&message, "%s; the rules of before still hold", error.text);
+    }
+    tail->options.warn(tail->options.context, message.text);
+}
+
+/* One that is gone may be about to be replaced. */
+static void look_after_file(struct tail_stage *tail)
+{
+    struct stat file;
+
+    if (clock_ms() < tail->next_look_ms)
+        return;
+    tail->next_look_ms = clock_ms() + FILE_LOOK_MS;
+    if (stat(tail->path, &file) < 0 || is_same_file(&file, &tail->file))
+        return;
+    tail->file = file;
+    read_again(tail);
+}
+
+static void tail_stage_advance(struct stage *stage)
+{
+    struct tail_stage *tail = tail_of(stage);
+
+    close_complete(tail);
+    look_after_file(tail);
+}
+
+/* ---- from one run to the next */
+
+static void tail_stage_hand_over(struct stage *stage)
+{
+    tail_of(stage)->has_handed_over = true;
+}
+
+static void save_histogram(const struct histogram *histogram, struct state_writer *writer)
+{
+    struct histogram_bucket bucket = {0};
+    uint64_t sum, count = 0;
+
+    memcpy(&sum, &histogram->sum, sizeof(sum));
+    state_put_number(writer, histogram->zeros);
+    state_put_signed(writer, histogram->min);
+    state_put_signed(writer, histogram->max);
+    state_put_number(writer, sum);
+    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket))
+        count++;
+    state_put_number(writer, count);
+    bucket = (struct histogram_bucket){0};
+    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
+        state_put_signed(writer, bucket.index);
+        state_put_number(writer, bucket.count);
+    }
+}
+
+static void restore_histogram(struct histogram *histogram, struct state_reader *reader)
+{
+    const uint64_t zeros = state_get_number(reader);
+    const int64_t min = state_get_signed(reader), max = state_get_signed(reader);
+    const uint64_t sum = state_get_number(reader);
+    uint64_t count = state_get_limited(reader, HISTOGRAM_OCTAVES << HISTOGRAM_SCALE);
+
+    while (count-- && state_is_good(reader)) {
+        const int64_t index = state_get_signed(reader);
+        const struct histogram_bucket bucket = {(int32_t)index, state_get_number(reader)};
+
+        if (index != bucket.index || !bucket.count ||
+            !histogram_add_bucket(histogram, HISTOGRAM_SCALE, &bucket))
+            state_set_damaged(reader);
+    }
+    histogram->zeros = zeros;
+    histogram->count += zeros;
+    histogram->min = min;
+    histogram->max = max;
+    memcpy(&histogram->sum, &sum, sizeof(sum));
+}
+
+/* What the rules ask: how long spans of an operation took, and how many there were. */
+static void save_statistics(const struct tail_stage *tail, struct state_writer *writer)
+{
+    const size_t rows = statistics_rows(tail->statistics);
+
+    state_put_number(writer, rows);
+    for (size_t i = 0; i < rows; i++) {
+        const struct statistics_row *row = statistics_row(tail->statistics, i);
+
+        state_put_number(writer, statistics_row_is_other(row));
+        state_put_text(writer, names_text(tail->names, row->service));
+        state_put_text(writer, names_text(tail->names, row->name));
+        state_put_number(writer, row->spans);
+        state_put_number(writer, row->errors);
+        state_put_number(writer, row->ever);
+        save_histogram(&row->duration, writer);
+        save_histogram(&row->past, writer);
+    }
+}
+
+static void restore_row(struct tail_stage *tail, struct state_reader *reader)
+{
+    const bool is_other = state_get_bool(reader);
+    const struct text service = state_get_text(reader), name = state_get_text(reader);
+    struct statistics_row *row =
+        statistics_row_of(tail->statistics, is_other ? NAMES_OTHER : names_id(tail->names, service),
+                          is_other ? NAMES_OTHER : names_id(tail->names, name));
+
+    if (!row) {
+        state_set_no_memory(reader);
+        return;
+    }
+    row->spans = state_get_number(reader);
+    row->errors = state_get_number(reader);
+    row->ever = state_get_number(reader);
+    histogram_clear(&row->duration);
+    histogram_clear(&row->past);
+    restore_histogram(&row->duration, reader);
+    restore_histogram(&row->past, reader);
+}
+
+struct saving {
+    struct assembler *assembler;
+    struct state_writer *writer;
+};
+
+static void save_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
+                       const struct trace_span *spans, uint32_t count)
+{
+    const struct saving *saving = context;
+
+    (void)trace_id_high, (void)trace_id;
+    state_put_signed(saving->writer, last);
+    state_put_number(saving->writer, count);
+    for (uint32_t i = 0; i < count; i++)
+        span_save(&kept_of(&spans[i])->span, saving->assembler, saving->writer);
+}
+
+static void restore_span(struct tail_stage *tail, int64_t last, struct assembler *assembler,
+                         struct state_reader *reader)
+{
+    struct span span = {.log = NULL};
+    struct trace_span held_span;
+    struct kept_span *held;
+
+    span_restore(&span, assembler, reader);
+    if (!state_is_good(reader)) {
+        free(span.log);
+        return;
+    }
+    held = span_keep(&span, 0);
+    held_span = for_model(tail, &span);
+    held_span.of = held;
+    if (!held || !open_traces_put_back(tail->open, span.trace_id_high, span.trace_id, last,
+                                       &held_span, sizeof(*held) + span.log_length)) {
+        free(held);
+        state_set_no_memory(reader);
+    }
+    free(span.log);
+}
+
+static void tail_stage_save(const struct stage *stage, struct assembler *assembler,
+                            struct state_writer *writer)
+{
+    const struct tail_stage *tail = tail_of(stage);
+    uint64_t decided = 0;
+
+    state_put_signed(writer, tail->period_end_ns);
+    state_put_signed(writer, open_traces_now(tail->open));
+    save_statistics(tail, writer);
+    for (size_t i = 0; i < DECIDED_PLACES; i++)
+        decided += tail->decided[i] != 0;
+    state_put_number(writer, decided);
+    for (size_t i = 0; i < DECIDED_PLACES; i++) {
+        if (tail->decided[i])
+            state_put_number(writer, tail->decided[i]);
+    }
+    state_put_number(writer, open_traces_counts(tail->open).open);
+    open_traces_each(tail->open, save_trace, &(struct saving){assembler, writer});
+}
+
+static void tail_stage_restore(struct stage *stage, struct assembler *assembler,
+                               struct state_reader *reader)
+{
+    struct tail_stage *tail = tail_of(stage);
+    int64_t now_ns;
+    uint64_t count;
+
+    tail->period_end_ns = state_get_signed(reader);
+    now_ns = state_get_signed(reader);
+    count = state_get_limited(reader, STATISTICS_ROWS_MAX);
+    while (count-- && state_is_good(reader))
+        restore_row(tail, reader);
+    count = state_get_limited(reader, DECIDED_PLACES);
+    while (count-- && state_is_good(reader)) {
+        const uint64_t decided = state_get_number(reader);
+
+        remember(tail, decided, decided & 1);
+    }
+    count = state_get_number(reader);
+    while (count-- && state_is_good(reader)) {
+        const int64_t last = state_get_signed(reader);
+        uint64_t spans = state_get_number(reader);
+
+        if (last > now_ns)
+            state_set_damaged(reader);
+        while (spans-- && state_is_good(reader))
+            restore_span(tail, last, assembler, reader);
+    }
+    if (state_is_good(reader))
+        open_traces_set_now(tail->open, now_ns);
+}
+
+/* ---- beginning and end */
+
+struct tail_counts tail_stage_counts(const struct stage *stage)
+{
+    const struct tail_stage *tail = tail_of(stage);
+    const struct open_traces_counts open = open_traces_counts(tail->open);
+    struct tail_counts counts = tail->counts;
+
+    if (!tail->has_handed_over) {
+        counts.traces_held = open.open;
+        counts.held_bytes = open.open_bytes;
+    }
+    return counts;
+}
+
+static bool read_rules(struct tail_stage *tail, struct error *error)
+{
+    tail->path = strdup(tail->options.rules);
+    if (!tail->path) {
+        error_set(error, "out of memory");
+        return false;
+    }
+    (void)stat(tail->path, &tail->file);
+    tail->rules = tail_rules_read(tail->path, error);
+    return tail->rules != NULL;
+}
+
+static bool set_up(struct tail_stage *tail, struct error *error)
+{
+    const struct tail_options *options = &tail->options;
+
+    if (options->rules && !read_rules(tail, error))
+        return false;
+    tail->names = names_new(NAMES_MAX, NAMES_BYTES);
+    if (tail->names)
+        tail->statistics = statistics_new(tail->names);
+    if (tail->statistics)
+        tail->open = open_traces_new(
+            &(struct open_traces_options){.quiet = (uint64_t)options->wait_ms * 1000000,
+                                          .max_bytes = (size_t)options->max_bytes,
+                                          .max_spans = SPANS_MAX,
+                                          .close = decide,
+                                          .context = tail});
+    if (!tail->open)
+        error_set(error, "out of memory");
+    return tail->open != NULL;
+}
+
+static void free_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
+                       const struct trace_span *spans, uint32_t count)
+{
+    (void)context, (void)trace_id_high, (void)trace_id, (void)last;
+    for (uint32_t i = 0; i < count; i++)
+        free(kept_of(&spans[i]));
+}
+
+static void tail_stage_free(struct stage *stage)
+{
+    struct tail_stage *tail = tail_of(stage);
+
+    if (tail->open)
+        open_traces_each(tail->open, free_trace, NULL);
+    open_traces_free(tail->open);
+    statistics_free(tail->statistics);
+    names_free(tail->names);
+    tail_rules_free(tail->rules);
+    free(tail->path);
+    free(tail);
+}
+
+static const struct stage_kind tail_stage_kind = {
+    .name = "tail",
+    .take = tail_stage_take,
+    .advance = tail_stage_advance,
+    .flush_some = tail_stage_flush_some,
+    .held = tail_stage_held,
+    .hand_over = tail_stage_hand_over,
+    .save = tail_stage_save,
+    .restore = tail_stage_restore,
+    .free = tail_stage_free,
+};
+
+struct stage *tail_stage_new(const struct tail_options *options, struct error *error)
+{
+    struct tail_stage *tail = calloc(1, sizeof(*tail));
+
+    if (!tail) {
+        error_set(error, "out of memory");
+        return NULL;
+    }
+    tail->stage.kind = &tail_stage_kind;
+    tail->stage.is_off = !options->rules;
+    tail->options = *options;
+    if (set_up(tail, error))
+        return &tail->stage;
+    tail_stage_free(&tail->stage);
+    return NULL;
+}

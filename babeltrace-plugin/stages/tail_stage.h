@@ -1,0 +1,43 @@
+/*
+ * Tail sampling as a stage: spans wait until their trace is complete, then all of it is passed on
+ * or left out, as the rules say (model/tail.h).
+ *
+ * A trace is complete when no span of it has come for wait_ms of trace time; or early, when there
+ * is no room to wait. What comes later follows the decision, as long as that is remembered.
+ *
+ * Without rules the stage is off: it passes on what an earlier run has left, all of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_STAGES_TAIL_STAGE_H
+#define BLKIN_STAGES_TAIL_STAGE_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/spans/assembler.h"
+#include "chain.h"
+
+struct tail_options {
+    const char *rules; /* a file; it is read again when it changes. NULL: none */
+    int64_t wait_ms;
+    int64_t max_bytes;
+    struct assembler *assembler;                      /* for tags */
+    void (*warn)(void *context, const char *message); /* is told of a change of the file */
+    void *context;
+};
+
+struct tail_counts {
+    uint64_t traces_kept;
+    uint64_t traces_sampled_out;
+    uint64_t traces_early; /* of both: decided before they were complete */
+    uint64_t spans_late;   /* came after their trace was decided */
+    uint64_t spans_unheld; /* no memory: passed on at once */
+    uint64_t traces_held;  /* now */
+    uint64_t held_bytes;
+};
+
+/* Returns NULL with error set. */
+struct stage *tail_stage_new(const struct tail_options *options, struct error *error);
+
+struct tail_counts tail_stage_counts(const struct stage *stage);
+
+#endif

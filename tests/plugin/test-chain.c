@@ -1,0 +1,332 @@
+/*
+ * The chain with all of its stages in every order: the sums are exact after each span, and a chain
+ * that is saved and restored at random moments gives the same spans in the same order as one that
+ * is left alone.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/stages/hosts_stage.h"
+#include "babeltrace-plugin/stages/join_stage.h"
+#include "babeltrace-plugin/stages/tail_stage.h"
+#include "check.h"
+#include "host_metrics.h"
+#include "moved.h"
+
+#include <unistd.h>
+
+#define STAGES 5
+#define ORDERS 120  /* of five */
+#define SPANS  4500 /* for each order, and twice: more than 10^6 in all */
+
+enum part { ONLY, JOIN, HOSTS, TAIL, SKIP };
+
+static char rules[4096];
+
+static uint64_t dice_state;
+
+/* Of splitmix64. */
+static uint64_t dice(uint64_t sides)
+{
+    uint64_t x = dice_state += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ (x >> 31)) % sides;
+}
+
+struct run {
+    struct chain chain;
+    struct stage *hosts;
+    struct assembler *assembler;
+    int order[STAGES];
+    uint64_t fed, in, out, left_out; /* of chains before this one, too */
+    uint64_t delivered;
+    uint64_t digest;            /* of what was delivered, in its order */
+    uint64_t held_once[STAGES]; /* the stage has held spans when it was looked at */
+    int64_t now_ms;
+    uint64_t samples;
+};
+
+static void note_text(struct run *run, struct text text)
+{
+    run->digest = run->digest * 31 + text.length;
+    for (size_t i = 0; i < text.length; i++)
+        run->digest = run->digest * 31 + (unsigned char)text.data[i];
+}
+
+static void deliver(void *context, const struct span *span)
+{
+    struct run *run = context;
+
+    run->delivered++;
+    run->digest = run->digest * 31 + span->id;
+    run->digest = run->digest * 31 + span->trace_id + span->trace_id_high + span->parent_id;
+    note_text(run, span_name(span));
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        note_text(run, span_entry_key(entry));
+        note_text(run, span_entry_value(entry));
+        run->digest = run->digest * 31 + (uint64_t)entry->integer;
+    }
+}
+
+static bool skips(void *context, struct span *span)
+{
+    return span->id % (uint64_t)(uintptr_t)context == 0;
+}
+
+static void warn(void *context, const char *message)
+{
+    (void)context;
+    CHECK_TEXT(message, "");
+}
+
+static struct stage *new_stage(struct run *run, enum part part)
+{
+    const struct join_options join = {
+        .wait_ns = 2000 * MS, .root_wait_ns = 3000 * MS, .skew_ns = MS, .max_bytes = 64 << 20};
+    const struct hosts_options hosts = {
+        .min_ns = 5 * MS, .max_history_bytes = 1 << 20, .max_held_bytes = 1 << 20};
+    const struct tail_options tail = {.rules = rules,
+                                      .wait_ms = 300,
+                                      .max_bytes = 200000,
+                                      .assembler = run->assembler,
+                                      .warn = warn};
+    struct error error;
+
+    switch (part) {
+    case ONLY:
+        return skip_stage_new("only", skips, (void *)(uintptr_t)31);
+    case JOIN:
+        return join_stage_new(&join);
+    case HOSTS:
+        return run->hosts = hosts_stage_new(&hosts);
+    case TAIL:
+        return tail_stage_new(&tail, &error);
+    default:
+        return skip_stage_new("skip", skips, (void *)(uintptr_t)7);
+    }
+}
+
+static void begin(struct run *run)
+{
+    run->assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
+    chain_init(&run->chain, deliver, run);
+    for (int i = 0; i < STAGES; i++)
+        chain_append(&run->chain, new_stage(run, (enum part)run->order[i]));
+}
+
+static void end(struct run *run)
+{
+    CHECK(chain_adds_up(&run->chain) && chain_held(&run->chain) == 0);
+    run->in += run->chain.counts.in;
+    run->out += run->chain.counts.out;
+    for (int reason = 0; reason < STAGE_REASONS; reason++)
+        run->left_out += run->chain.counts.left_out[reason];
+    chain_free(&run->chain);
+    assembler_free(run->assembler);
+}
+
+/* Any part of a state is none, and harmless. */
+static void check_cut(struct run *run, struct text state, struct text whole)
+{
+    struct run other = {.hosts = NULL};
+    struct state_reader reader = {.left = {whole.data, whole.length - 1 - dice(state.length)}};
+
+    memcpy(other.order, run->order, sizeof(other.order));
+    begin(&other);
+    assembler_restore(other.assembler, &reader);
+    chain_restore(&other.chain, other.assembler, &reader);
+    CHECK(!state_is_good(&reader));
+    CHECK(other.delivered == 0);
+    state_reader_free(&reader);
+    chain_free(&other.chain);
+    assembler_free(other.assembler);
+}
+
+static void move(struct run *run)
+{
+    struct buffer buffer = {.length = 0};
+    struct state_writer writer = {.write = append_bytes, .context = &buffer};
+    struct state_reader reader;
+    struct text of_chain;
+    const uint64_t held = chain_held(&run->chain);
+
+    assembler_save(run->assembler, &writer);
+    chain_save(&run->chain, run->assembler, &writer);
+    CHECK(!writer.has_failed);
+    chain_hand_over(&run->chain);
+    end(run);
+    begin(run);
+    reader = (struct state_reader){.left = {buffer.data, buffer.length}};
+    assembler_restore(run->assembler, &reader);
+    of_chain = reader.left;
+    chain_restore(&run->chain, run->assembler, &reader);
+    CHECK(state_is_good(&reader) && reader.left.length == 0);
+    CHECK(chain_held(&run->chain) == held && chain_adds_up(&run->chain));
+    if (dice(4) == 0)
+        check_cut(run, of_chain, (struct text){buffer.data, buffer.length});
+    state_reader_free(&reader);
+    buffer_free(&buffer);
+}
+
+static void sample(struct run *run)
+{
+    char values[200];
+    const struct made_sample made = {.host = "store",
+                                     .group = "disk",
+                                     .instance = "vda",
+                                     .names = run->samples ? "" : DISK_NAMES,
+                                     .values = values,
+                                     .time_ms = run->now_ms};
+    struct event event;
+
+    (void)snprintf(values, sizeof(values), "%" PRIu64 " 0 0 0 %" PRIu64 " 0", 10 * run->samples,
+                   90000000 * run->samples);
+    event = event_of_sample(&made, ++run->samples);
+    hosts_stage_add(run->hosts, &event, event.time_ns, event.time_ns);
+}
+
+/* One of a request of three spans: a client's, the server's that it may be joined with, one below.
+ */
+static void give(struct run *run, uint64_t id)
+{
+    const uint64_t request = id / 3 + 1, role = id % 3;
+    const bool joins = request % 2;
+    const int64_t took_ms = (int64_t)(1 + request % 40 + (request % 97 ? 0 : 500));
+    struct span span;
+    char key[17];
+
+    CHECK(span_of_host(&span, request % 5 ? "store" : "", id + 1, run->now_ms - took_ms - 2,
+                       run->now_ms - (int64_t)role));
+    (void)snprintf(key, sizeof(key), "%016" PRIx64, request);
+    span.endpoint = endpoint_get(run->assembler->endpoints, text_of(request % 3 ? "gateway" : "s"),
+                                 text_of(""), 0);
+    span.trace_id = request;
+    span.trace_id_high = role && joins ? JOIN_TRACE_HIGH : 0;
+    span.kind = role == 0 ? SPAN_CLIENT : role == 1 ? SPAN_SERVER : SPAN_LOCAL;
+    if (role == 2)
+        span.parent_id = id;
+    if (joins && role < 2)
+        CHECK(span_add(&span, SPAN_TAG_TEXT, text_of(JOIN_TAG), text_of(key), 0));
+    if (request % 50 == 0)
+        CHECK(span_add(&span, SPAN_TAG_TEXT, text_of("error"), text_of("EIO"), 0));
+    chain_take(&run->chain, &span, run->now_ms * MS);
+    run->fed++;
+    free(span.log);
+}
+
+static void look(struct run *run)
+{
+    int i = 0;
+
+    CHECK(chain_adds_up(&run->chain));
+    for (const struct stage *stage = run->chain.first; stage; stage = stage->next, i++)
+        run->held_once[i] += stage->kind->held && stage->kind->held(stage);
+}
+
+/* moves: of how many spans one is the last before a move; 0: none is. */
+static void feed(struct run *run, const int *order, uint64_t moves)
+{
+    memset(run, 0, sizeof(*run));
+    memcpy(run->order, order, sizeof(run->order));
+    run->now_ms = 1000;
+    begin(run);
+    for (uint64_t id = 0; id < SPANS; id++) {
+        if (id % 30 == 0)
+            sample(run);
+        give(run, id);
+        look(run);
+        run->now_ms += 2;
+        if (id % 16 == 0)
+            chain_advance(&run->chain, run->now_ms * MS);
+        if (moves && dice(moves) == 0)
+            move(run);
+        look(run);
+    }
+    while (chain_flush_some(&run->chain, 7))
+        look(run);
+    end(run);
+    CHECK(run->in == run->fed && run->fed == run->out + run->left_out);
+    CHECK(run->out == run->delivered);
+}
+
+static void test_order(const int *order)
+{
+    struct run alone, moved_run;
+
+    feed(&alone, order, 0);
+    feed(&moved_run, order, SPANS / 6);
+    CHECK(alone.delivered == moved_run.delivered && alone.digest == moved_run.digest);
+    CHECK(alone.delivered > SPANS / 10 && alone.left_out > SPANS / 10);
+    for (int i = 0; i < STAGES; i++)
+        CHECK(alone.held_once[i] > 0 || order[i] == ONLY || order[i] == SKIP);
+}
+
+/* The n-th order of five. */
+static void order_of(int n, int *order)
+{
+    int left[STAGES] = {ONLY, JOIN, HOSTS, TAIL, SKIP};
+
+    for (int size = STAGES; size; size--) {
+        const int at = n % size;
+
+        n /= size;
+        *order++ = left[at];
+        memmove(&left[at], &left[at + 1], (size_t)(size - at - 1) * sizeof(left[0]));
+    }
+}
+
+/* A stage that is off takes nothing, and gives out what was restored into it. */
+static void test_off(void)
+{
+    const int order[STAGES] = {ONLY, JOIN, HOSTS, TAIL, SKIP};
+    struct run run;
+    uint64_t held;
+
+    memset(&run, 0, sizeof(run));
+    memcpy(run.order, order, sizeof(order));
+    run.now_ms = 1000;
+    begin(&run);
+    for (uint64_t id = 0; id < 40; id++)
+        give(&run, id);
+    move(&run);
+    held = chain_held(&run.chain);
+    CHECK(held > 0);
+    for (struct stage *stage = run.chain.first; stage; stage = stage->next)
+        stage->is_off = true;
+    give(&run, 41);
+    CHECK(run.delivered == 1 && chain_held(&run.chain) == held);
+    while (chain_flush_some_off(&run.chain, 1))
+        look(&run);
+    CHECK(run.delivered + run.chain.counts.left_out[STAGE_SAMPLED_OUT] == 1 + held);
+    end(&run);
+}
+
+int main(void)
+{
+    const char *folder = getenv("TMPDIR");
+    FILE *file;
+
+    (void)snprintf(rules, sizeof(rules), "%s/test-chain-rules", folder ? folder : "/tmp");
+    file = fopen(rules, "w");
+    if (!file)
+        return 1;
+    fputs("error\ngateway > 30ms\n*:* > p95\nrare 5\n1/3\n", file);
+    fclose(file);
+    dice_state = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : (uint64_t)getpid();
+    printf("SEED=%" PRIu64 "\n", dice_state);
+    for (int n = 0; n < ORDERS; n++) {
+        int order[STAGES];
+        const int failures = check_failures;
+
+        order_of(n, order);
+        test_order(order);
+        if (check_failures != failures)
+            fprintf(stderr, "in order %d: %d %d %d %d %d\n", n, order[0], order[1], order[2],
+                    order[3], order[4]);
+    }
+    test_off();
+    (void)unlink(rules);
+    return check_status();
+}
