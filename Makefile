@@ -53,7 +53,7 @@ warnings_c := -Wstrict-prototypes -Wmissing-prototypes
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O2 -g
 cppflags = -MMD -MP $(CPPFLAGS)
-internal = -D_GNU_SOURCE -DBLKIN_RELEASE='"$(VERSION)"' -Ilibblkin
+internal = -D_GNU_SOURCE -DBLKIN_RELEASE='"$(VERSION)"' -iquote . -Ilibblkin
 common = $(warnings) $(if $(SANITIZE),-fPIC,$(hardening)) $(sanitizers) -fvisibility=hidden
 cflags = -std=c11 $(common) $(warnings_c) $(CFLAGS)
 cxxflags = -std=c++11 $(common) $(CXXFLAGS)
@@ -78,8 +78,10 @@ headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blki
 lttng_header := tracepoints/zipkin_trace.h
 
 # how LTTng starts concerns who loads it, and the provider, which starts it again in children
-lib_src := $(wildcard libblkin/*.c) tracepoints/lttng_start.c
-provider_src := $(wildcard tracepoints/*.c)
+start_src := $(wildcard tracepoints/start/*.c)
+lib_src := $(filter-out libblkin/preload/%,$(wildcard libblkin/*.c libblkin/*/*.c)) \
+	$(wildcard tracepoints/format/*.c) $(start_src)
+provider_src := $(wildcard tracepoints/*.c) $(start_src)
 preload_src := $(wildcard libblkin/preload/*.c)
 core_src := $(wildcard babeltrace-plugin/core/*.c)
 output_src := $(wildcard babeltrace-plugin/output/*.c)
@@ -139,8 +141,8 @@ steady = $(eval steady := -falign-functions=64 $(shell \
 
 # libblkin: libc only; the provider is opened at run time
 $(call obj,$(lib_src)): flags = $(internal) $(steady)
-# metric.c is the command's alone
-$(lib): $(call obj,$(filter-out libblkin/metric.c,$(lib_src))) libblkin/libblkin.map
+# the room metric is the command's alone
+$(lib): $(call obj,$(filter-out libblkin/metric/%,$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
@@ -162,7 +164,7 @@ $(provider): $(call obj,$(provider_src))
 # what `blkin run` puts into servers: over libblkin, which a program may have, too. Of that, the part that
 # watches a file is in it once more. Not fortified, as it defines what the checked headers define; with
 # -fexceptions, as threads are cancelled in the calls that it wraps.
-preload_obj := $(call obj,$(preload_src) libblkin/policy.c libblkin/debug.c)
+preload_obj := $(call obj,$(preload_src) libblkin/policy/policy.c libblkin/base/debug.c)
 $(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
 link_preload = $(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 $(preload): $(preload_obj) $(lib) | $(provider)
@@ -356,7 +358,7 @@ bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
 	$(if $(filter x86_64,$(shell uname -m)),free))
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
-$(bench_obj): flags = $(public_flags) -D_GNU_SOURCE -Itests/bench
+$(bench_obj): flags = $(public_flags) -D_GNU_SOURCE -iquote . -Itests/bench
 $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
 $(bench_obj): | include
@@ -365,13 +367,13 @@ $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c \
-	libblkin/thread.c libblkin/clock.c)
+	$(addprefix libblkin/base/,thread.c clock.c))
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 # an anchor: the library without usage
 without := $(BUILD)/tests/bench/without/$(notdir $(lib))
-$(call obj,tests/bench/without/span.c): flags = $(internal) $(steady)
-$(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$(lib_src))) libblkin/libblkin.map
+$(call obj,tests/bench/without/blkin.c): flags = $(internal) $(steady)
+$(without): $(call obj,tests/bench/without/blkin.c $(filter-out libblkin/blkin.c,$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
@@ -559,7 +561,7 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 # in tables of their own, and would spend half of their time on the reports.
 fuzz_flags = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_flags =
-$(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context_*.c)
+$(BUILD)/fuzz/fuzz-context: $(wildcard libblkin/context/*.c)
 $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-host $(BUILD)/fuzz/fuzz-packed: $(core_src) \
 	babeltrace-plugin/analysis/host_view.c
 $(BUILD)/fuzz/fuzz-checkpoint: $(wildcard babeltrace-plugin/checkpoint*.c)
@@ -619,7 +621,7 @@ $(BUILD)/fuzz/fuzz-spool: $(patsubst %,babeltrace-plugin/output/%.c,spool_record
 $(BUILD)/fuzz/fuzz-spool: fuzz_pkgs = liburcu zlib
 fuzz_pkgs = liburcu
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/plugin/zipkin_rules.h \
-		$(wildcard libblkin/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
+		$(wildcard libblkin/*.h libblkin/*/*.h tracepoints/format/*.h babeltrace-plugin/*.h babeltrace-plugin/*/*.h) Makefile
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -std=c11 $(warnings) -g -O2 $(internal) -Ibabeltrace-plugin -Itests/plugin \
 		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
@@ -652,10 +654,10 @@ lint: include man ## check formatting, C, shell scripts, Python syntax and man p
 	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
 		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
 	$(call linting,cppcheck)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 -j 2 \
-		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -Ilibblkin -Ibabeltrace-plugin \
-		--suppress=pointerOutOfBoundsCond:libblkin/put.h --suppress=internalAstError:libblkin/preload/wrap_poll.c --include=tests/cppcheck.h $(sort $(dir $(linted)))
+		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -I. -Ilibblkin -Ibabeltrace-plugin \
+		--suppress=pointerOutOfBoundsCond:tracepoints/format/put.h --suppress=internalAstError:libblkin/preload/wrap_poll.c --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -iquote . -Ilibblkin $(public_flags) \
 			-Ibabeltrace-plugin -Itracepoints -iquote tools $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 

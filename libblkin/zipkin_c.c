@@ -8,8 +8,8 @@
 #define BLKIN_PLAIN_ /* these functions are in the header */
 #include "zipkin_c.h"
 
-#include "loader.h"
-#include "thread.h"
+#include "libblkin/base/thread.h"
+#include "libblkin/process/loader.h"
 
 #include <stddef.h>
 

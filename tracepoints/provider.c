@@ -1,5 +1,5 @@
 /*
- * libblkin-lttng.so: the LTTng-UST probes behind the table of provider.h.
+ * libblkin-lttng.so: the LTTng-UST probes behind the table of provider_table.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #include "blkin_events.h"
 #include "descriptors.h"
 #include "fork.h"
-#include "provider.h"
+#include "tracepoints/format/provider_table.h"
 
 #include <errno.h>
 #include <lttng/ust-thread.h>

@@ -11,8 +11,8 @@
 #include <zipkin_c.h>
 
 #include "anchor_events.h"
-#include "../../libblkin/thread.h"
 #include "batch.h"
+#include "libblkin/base/thread.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../libblkin/clock.c"
+#include "libblkin/base/clock.c"
 
 #include "check.h"
-#include "process.h"
+#include "libblkin/process/process.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
  */
 #include "service.h"
 
-#include "../../libblkin/metric.h"
 #include "filter.h"
 #include "keep.h"
+#include "libblkin/metric/metric.h"
 #include "monotonic.h"
 #include "recording.h"
 #include "sample.h"

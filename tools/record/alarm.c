@@ -15,9 +15,9 @@
  */
 #include "alarm.h"
 
-#include "../../tracepoints/events.h"
 #include "core/hash.h"
 #include "packets.h"
+#include "tracepoints/format/events.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../../tracepoints/events.h"
-#include "../../../tracepoints/provider.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/provider_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

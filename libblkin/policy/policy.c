@@ -5,7 +5,7 @@
  */
 #include "policy.h"
 
-#include "debug.h"
+#include "libblkin/base/debug.h"
 
 #include <errno.h>
 #include <fcntl.h>

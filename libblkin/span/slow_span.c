@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "slow.h"
+#include "libblkin/policy/slow.h"
 #include "span.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef BLKIN_PROCESS_H
 #define BLKIN_PROCESS_H
 
-#include "clock.h"
+#include "libblkin/base/clock.h"
 #include "loader.h"
 
 /* A service as the end of an event shows it: the packed text's tail, its NUL, the name, its NUL. */

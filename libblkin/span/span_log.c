@@ -6,8 +6,8 @@
  */
 #include "span.h"
 
-#include "digits.h"
-#include "sampling.h"
+#include "libblkin/policy/sampling.h"
+#include "tracepoints/format/digits.h"
 
 #include <errno.h>
 #include <stdio.h>

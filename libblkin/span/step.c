@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "slow.h"
+#include "libblkin/policy/slow.h"
 #include "span.h"
 
 #define BEGIN_SIZE(length) (11 + (length))

@@ -7,7 +7,7 @@
 #ifndef BLKIN_SLOW_H
 #define BLKIN_SLOW_H
 
-#include "../tracepoints/events.h"
+#include "tracepoints/format/events.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "span.h"
+#include "libblkin/span/span.h"
 
-#include "sampling.h"
-#include "slow.h"
-#include "usage.h"
+#include "libblkin/policy/sampling.h"
+#include "libblkin/policy/slow.h"
+#include "libblkin/usage/usage.h"
 
 const int *blkin_gate_ = &blkin_not_known_yet;
 

@@ -6,13 +6,13 @@
 #ifndef BLKIN_SPAN_H
 #define BLKIN_SPAN_H
 
-#include "../tracepoints/events.h"
 #include "blkin.h"
-#include "digits.h"
-#include "process.h"
-#include "put.h"
-#include "thread.h"
-#include "usage.h"
+#include "libblkin/base/thread.h"
+#include "libblkin/process/process.h"
+#include "libblkin/usage/usage.h"
+#include "tracepoints/format/digits.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/put.h"
 
 /* blkin_span.state_; 0 is "not recorded". */
 enum {

@@ -6,8 +6,8 @@
 #ifndef BLKIN_LOADER_H
 #define BLKIN_LOADER_H
 
-#include "../tracepoints/provider.h"
-#include "thread.h"
+#include "libblkin/base/thread.h"
+#include "tracepoints/format/provider_table.h"
 
 /*
  * Never NULL. Before the provider is loaded this is a table whose tracepoints claim to be enabled

@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_PROVIDER_H
-#define BLKIN_PROVIDER_H
+#ifndef BLKIN_PROVIDER_TABLE_H
+#define BLKIN_PROVIDER_TABLE_H
 
 #include "zipkin_c.h"
 

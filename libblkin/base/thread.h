@@ -6,7 +6,7 @@
 #ifndef BLKIN_THREAD_H
 #define BLKIN_THREAD_H
 
-#include "../tracepoints/step_id.h"
+#include "tracepoints/format/step_id.h"
 
 #include <stdint.h>
 

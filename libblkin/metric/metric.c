@@ -5,9 +5,9 @@
  */
 #include "metric.h"
 
-#include "../tracepoints/events.h"
-#include "process.h"
-#include "put.h"
+#include "libblkin/process/process.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/put.h"
 
 #define DIGITS_MAX 20 /* of a value */
 

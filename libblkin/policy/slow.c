@@ -8,9 +8,9 @@
 #include "slow.h"
 
 #include "blkin.h"
-#include "process.h"
-#include "put.h"
+#include "libblkin/process/process.h"
 #include "slow_rules.h"
+#include "tracepoints/format/put.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  */
 #include "slow_rules.h"
 
-#include "text.h"
+#include "libblkin/base/text.h"
 
 #include <string.h>
 

@@ -12,9 +12,9 @@
  */
 #include "usage.h"
 
-#include "../tracepoints/step_id.h"
+#include "libblkin/span/span.h"
 #include "run_delay.h"
-#include "span.h"
+#include "tracepoints/format/step_id.h"
 
 #include <sys/resource.h>
 

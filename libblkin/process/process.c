@@ -5,15 +5,15 @@
  */
 #include "process.h"
 
-#include "../tracepoints/events.h"
 #include "blkin.h"
-#include "digits.h"
-#include "put.h"
-#include "sampling.h"
-#include "slow.h"
-#include "span.h"
-#include "thread.h"
-#include "usage.h"
+#include "libblkin/base/thread.h"
+#include "libblkin/policy/sampling.h"
+#include "libblkin/policy/slow.h"
+#include "libblkin/span/span.h"
+#include "libblkin/usage/usage.h"
+#include "tracepoints/format/digits.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/put.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -10,10 +10,10 @@
 #include "sampling.h"
 
 #include "blkin.h"
-#include "clock.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/text.h"
+#include "libblkin/usage/usage.h"
 #include "policy.h"
-#include "text.h"
-#include "usage.h"
 
 #include <errno.h>
 #include <string.h>

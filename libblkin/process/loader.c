@@ -9,12 +9,12 @@
  */
 #include "loader.h"
 
-#include "../tracepoints/lttng_start.h"
 #include "blkin.h"
-#include "clock.h"
-#include "debug.h"
-#include "sampling.h"
-#include "slow.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/debug.h"
+#include "libblkin/policy/sampling.h"
+#include "libblkin/policy/slow.h"
+#include "tracepoints/start/lttng_start.h"
 
 #include <dlfcn.h>
 #include <errno.h>
