@@ -367,7 +367,7 @@ $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c \
-	$(addprefix libblkin/base/,thread.c clock.c))
+	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 # an anchor: the library without usage

@@ -3,13 +3,19 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "libblkin/span/span.h"
+#include "blkin.h"
 
+#include "libblkin/base/chores.h"
+#include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
+#include "libblkin/process/process.h"
+#include "libblkin/span/slow_span.h"
+#include "libblkin/span/span.h"
+#include "libblkin/span/span_log.h"
+#include "libblkin/span/step.h"
+#include "libblkin/span/stream.h"
 #include "libblkin/usage/usage.h"
-
-const int *blkin_gate_ = &blkin_not_known_yet;
 
 unsigned blkin_version(void)
 {
@@ -20,61 +26,6 @@ unsigned blkin_version(void)
 static inline void set_state(struct blkin_span *span, uint8_t state)
 {
     __atomic_store_n(&span->state_, state, __ATOMIC_RELAXED);
-}
-
-/* ---- streaming ---- */
-
-__attribute__((noinline)) void blkin_stream_begin(const struct blkin_span *span,
-                                                  const struct stream_begin *begin)
-{
-    const struct blkin_provider *provider = blkin_provider();
-    const struct blkin_service *service = blkin_default_service();
-    struct blkin_thread *thread = blkin_this_thread();
-    char payload[sizeof(struct blkin_begin_event) + SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE +
-                 sizeof(service->text)];
-    char *at = payload;
-
-    if (!blkin_event_enabled(provider, BLKIN_EVENT_BEGIN))
-        return;
-    at = blkin_put_bytes(at,
-                         &(struct blkin_begin_event){
-                             .trace_id = span->context.trace_id,
-                             .parent_id = begin->parent_id,
-                             .flags = begin->flags,
-                             .kind = begin->kind,
-                         },
-                         sizeof(struct blkin_begin_event));
-    at = blkin_put_bytes(at, begin->name, begin->name_length);
-    *at++ = '\0';
-    span_put_head(false, at, span, begin->id, begin->time_ns, thread, ++thread->streamed_sequence,
-                  0);
-    span_set_streamed(at + BLKIN_HEAD_SIZE - BLKIN_THREAD_SIZE);
-    at = blkin_put_bytes(at + BLKIN_HEAD_SIZE, service->text, service->length);
-    blkin_record_event(provider, BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
-}
-
-__attribute__((noinline)) void blkin_stream(const struct blkin_span *span, uint64_t id,
-                                            enum blkin_packed_event kind, uint64_t time_ns,
-                                            const char *text, size_t length)
-{
-    const struct blkin_provider *provider = blkin_provider();
-    struct blkin_thread *thread = blkin_this_thread();
-    char payload[sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE + SPAN_RECORD_MAX + 2];
-    char *at = payload;
-
-    if (!blkin_event_enabled(provider, kind))
-        return;
-    at = blkin_put_bytes(at, &(struct blkin_detail_event){.trace_id = span->context.trace_id},
-                         sizeof(struct blkin_detail_event));
-    at = blkin_put_word(at, id);
-    at = blkin_put_word(at, id >> 48 | (uint64_t)++thread->streamed_sequence << 16);
-    at = span_put_thread(blkin_put_word(at, time_ns), thread);
-    span_set_streamed(at - BLKIN_THREAD_SIZE);
-    if (kind >= BLKIN_EVENT_ANNOTATION)
-        *at++ = '\0';
-    at = blkin_put_bytes(at, text, length);
-    *at++ = '\0';
-    blkin_record_event(provider, kind, payload, (size_t)(at - payload));
 }
 
 /* ---- begin ---- */
@@ -125,7 +76,7 @@ static bool is_loaded(void)
     if (__builtin_expect(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet,
                          1))
         return true;
-    blkin_provider_load();
+    blkin_process_load();
     return blkin_is_on();
 }
 

@@ -7,6 +7,7 @@
 #define BLKIN_FORK_H
 
 #include "tracepoints/format/provider_table.h"
+#include "zipkin_c.h"
 
 bool fork_follow(bool at_once, char *timeout_ms);
 enum blkin_registration fork_registration(void);

@@ -44,6 +44,8 @@ static void record_timestamp(const struct blkin_trace *trace, const struct blkin
     errno = saved_errno;
 }
 
+_Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missing");
+
 /* The word that lttng_ust_tracepoint_enabled() reads. */
 #define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)
 

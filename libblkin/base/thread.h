@@ -35,6 +35,29 @@ struct blkin_thread {
 extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) _Thread_local struct blkin_thread blkin_thread;
 
+typedef void blkin_thread_fn(void);
+
+/*
+ * What the rooms above do at a thread's first record: load the provider, register this child of
+ * fork(2), allocate. process/ sets the pointer before it loads the provider, so before anything is
+ * recorded. A constructor would be too late: a program's own may run first. NULL: nothing was
+ * loaded yet.
+ */
+extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
+
+/* The first record of a thread. Cold. */
+__attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
+
+/* The calling thread's state, ready to record. Before what the provider says is looked at. */
+static inline struct blkin_thread *blkin_this_thread(void)
+{
+    struct blkin_thread *thread = &blkin_thread;
+
+    if (__builtin_expect(thread->number == 0, 0))
+        blkin_thread_begin(thread);
+    return thread;
+}
+
 /* Gives the calling thread's ids a new seed. Cold. */
 __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 

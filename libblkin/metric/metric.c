@@ -5,6 +5,7 @@
  */
 #include "metric.h"
 
+#include "libblkin/base/provider.h"
 #include "libblkin/process/process.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
@@ -15,7 +16,7 @@ static uint32_t sequence;
 
 void blkin_metric_open(void)
 {
-    blkin_provider_load();
+    blkin_process_load();
 }
 
 bool blkin_metric_is_on(void)

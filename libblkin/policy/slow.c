@@ -8,7 +8,10 @@
 #include "slow.h"
 
 #include "blkin.h"
-#include "libblkin/process/process.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/provider.h"
+#include "libblkin/base/service.h"
+#include "libblkin/base/thread.h"
 #include "slow_rules.h"
 #include "tracepoints/format/put.h"
 

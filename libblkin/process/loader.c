@@ -14,7 +14,9 @@
 #include "libblkin/base/debug.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
+#include "libblkin/usage/usage.h"
 #include "tracepoints/start/lttng_start.h"
+#include "zipkin_c.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,83 +33,14 @@
 
 #define PROVIDER_FILE "libblkin-lttng.so.1"
 
-static const int never = 0;
-const int blkin_not_known_yet = 1;
-
 static blkin_record_fn load_and_record;
 
-static void record_nothing(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
-                           const struct blkin_annotation *annotation)
-{
-    (void)trace;
-    (void)endpoint;
-    (void)annotation;
-}
-
-static void record_no_event(struct packed_event *event, const void *payload, size_t length,
-                            void **thread_slot)
-{
-    (void)event;
-    (void)payload;
-    (void)length;
-    (void)thread_slot;
-}
-
-static bool follow_no_forks(bool at_once, char *timeout_ms)
-{
-    (void)at_once;
-    (void)timeout_ms;
-    return false;
-}
-
-static enum blkin_registration is_as_registered(void)
-{
-    return BLKIN_REGISTERED;
-}
-
-static bool register_nothing(bool may_wait)
-{
-    (void)may_wait;
-    return true;
-}
-
-static bool is_not_registered(void)
-{
-    return false;
-}
-
-static void do_nothing(void)
-{
-}
-
-static int find_no_descriptor(unsigned from, unsigned to)
-{
-    (void)from;
-    (void)to;
-    return -1;
-}
-
-/* All but the original's tracepoints. */
-#define WITHOUT_LTTNG                                                                             \
-    .version = BLKIN_PROVIDER_VERSION, .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},     \
-    .record = record_no_event, .follow_forks = follow_no_forks, .registration = is_as_registered, \
-    .register_process = register_nothing, .is_registered = is_not_registered,                     \
-    .init_thread = do_nothing, .find_descriptor = find_no_descriptor,                             \
-    .after_bare_fork = do_nothing
-
-static const struct blkin_provider absent = {
-    .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
-    WITHOUT_LTTNG,
+/* They claim to be enabled, so that the first event of the original API loads the provider. */
+static const struct blkin_tracepoint not_loaded[BLKIN_ORIGINAL_EVENTS] = {
+    [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&blkin_not_known_yet, load_and_record},
 };
 
-static const struct blkin_provider not_loaded = {
-    .zipkin = {{&blkin_not_known_yet, load_and_record},
-               {&blkin_not_known_yet, load_and_record},
-               {&blkin_not_known_yet, load_and_record}},
-    WITHOUT_LTTNG,
-};
-
-const struct blkin_provider *blkin_provider_table = &not_loaded;
+const struct blkin_tracepoint *blkin_original_tracepoints = not_loaded;
 
 static bool is_debugged(void)
 {
@@ -204,7 +137,7 @@ static void *open_beside(void)
     struct link_map *object = NULL;
     int length;
 
-    if (getauxval(AT_SECURE) || !dladdr1(&not_loaded, &self, (void **)&object, RTLD_DL_LINKMAP) ||
+    if (getauxval(AT_SECURE) || !dladdr1(not_loaded, &self, (void **)&object, RTLD_DL_LINKMAP) ||
         !object || object->l_name[0] != '/') /* "": the program itself */
         return NULL;
     length = snprintf(path, sizeof(path), "%.*s/%s",
@@ -229,22 +162,22 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
     void *handle;
 
     if (chosen && strcmp(chosen, "none") == 0)
-        return &absent;
+        return &blkin_no_provider;
     if (!timeout_ms || !lttng_start_prepare(timeout_ms, true)) {
         if (is_debugged())
             blkin_debug_say(
                 "libblkin: tracing is off: this process may not start the threads of LTTng");
-        return &absent;
+        return &blkin_no_provider;
     }
     handle = chosen ? open_file(chosen) : open_default();
     if (!handle)
-        return &absent;
+        return &blkin_no_provider;
     provider = dlsym(handle, BLKIN_PROVIDER_SYMBOL);
     if (!provider || provider->version != BLKIN_PROVIDER_VERSION) {
         if (is_debugged())
             blkin_debug_say("libblkin: tracing is off: %s is of another version of BlkKin",
                             chosen ? chosen : PROVIDER_FILE);
-        return &absent;
+        return &blkin_no_provider;
     }
     return provider;
 }
@@ -253,7 +186,7 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
 
 static void say_if_not_registered(const struct blkin_provider *provider)
 {
-    if (provider != &absent && !provider->is_registered())
+    if (provider != &blkin_no_provider && !provider->is_registered())
         blkin_debug_say(
             "libblkin: no LTTng session daemon has answered: nothing is recorded until one runs "
             "that this user may use, root's or the user's own (lttng-sessiond --daemonize)");
@@ -306,6 +239,7 @@ static const struct blkin_provider *open_unlocked(bool *is_late)
 static void publish(const struct blkin_provider *provider)
 {
     __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_original_tracepoints, provider->zipkin, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_gate_, provider->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
 }
 
@@ -321,7 +255,6 @@ static void open_first(void)
         blkin_slow_init();
         is_child_late = is_late;
         of_child = *provider;
-        memcpy(of_child.zipkin, not_loaded.zipkin, sizeof(of_child.zipkin));
         if (is_debugged())
             say_if_not_registered(provider);
         __atomic_store_n(&opened_provider, provider, __ATOMIC_RELEASE);
@@ -333,7 +266,7 @@ static void open_first(void)
 /* What needs a stack. may_wait: at the first need. */
 static void register_process(bool may_wait)
 {
-    publish(opened()->register_process(may_wait) ? opened() : &absent);
+    publish(opened()->register_process(may_wait) ? opened() : &blkin_no_provider);
 }
 
 static void load(void)
@@ -378,8 +311,8 @@ static void load_on_enough_stack(void)
     stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
                  -1, 0);
     if (stack == MAP_FAILED) {
-        __atomic_store_n(&opened_provider, &absent, __ATOMIC_RELEASE);
-        publish(&absent);
+        __atomic_store_n(&opened_provider, &blkin_no_provider, __ATOMIC_RELEASE);
+        publish(&blkin_no_provider);
         return;
     }
     contexts = (void *)stack;
@@ -408,6 +341,14 @@ static bool goes_on_as_it_is(void)
     return false;
 }
 
+/* Of the calling thread, which records for the first time. */
+static void prepare_thread(void)
+{
+    blkin_provider_load();
+    blkin_provider()->init_thread();
+    blkin_usage_thread_begin();
+}
+
 void blkin_provider_load(void)
 {
     static _Thread_local bool is_loading __attribute__((tls_model("initial-exec")));
@@ -415,6 +356,7 @@ void blkin_provider_load(void)
     const int saved_errno = errno;
     int state;
 
+    __atomic_store_n(&blkin_thread_prepare, prepare_thread, __ATOMIC_RELAXED);
     if (is_loading) /* this is a signal handler */
         return;
     if (is_open && __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet)
@@ -446,6 +388,7 @@ void blkin_provider_after_fork(void)
     (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */
     if (opened() && is_child_late) {
         blkin_provider_table = &of_child;
+        blkin_original_tracepoints = not_loaded;
         blkin_gate_ = &blkin_not_known_yet;
     }
 }
@@ -463,7 +406,7 @@ static void load_and_record(const struct blkin_trace *trace, const struct blkin_
     const struct blkin_tracepoint *tracepoint;
 
     blkin_provider_load();
-    tracepoint = &blkin_provider()->zipkin[annotation->type];
+    tracepoint = blkin_original_tracepoint(annotation);
     if (blkin_tracepoint_enabled(tracepoint))
         tracepoint->record(trace, endpoint, annotation);
 }

@@ -6,40 +6,26 @@
 #ifndef BLKIN_LOADER_H
 #define BLKIN_LOADER_H
 
-#include "libblkin/base/thread.h"
-#include "tracepoints/format/provider_table.h"
+#include "blkin_base.h"
+#include "libblkin/base/provider.h"
+#include "zipkin_c.h"
 
 /*
- * Never NULL. Before the provider is loaded this is a table whose tracepoints claim to be enabled
- * and whose record functions load the real one; where LTTng is missing it is a table of tracepoints
- * that are always disabled. So the hot path has no question to ask but "enabled?".
+ * The tracepoints of the original API, by blkin_annotation_type. Never NULL: before the provider is
+ * loaded they claim to be enabled, and the first record loads it.
  */
-extern __attribute__((visibility("hidden"))) const struct blkin_provider *blkin_provider_table;
+extern __attribute__((visibility("hidden")))
+const struct blkin_tracepoint *blkin_original_tracepoints;
 
-/* What blkin_gate_ points to until it is known whether spans are wanted. */
-extern __attribute__((visibility("hidden"))) const int blkin_not_known_yet;
-
-static inline const struct blkin_provider *blkin_provider(void)
+static inline const struct blkin_tracepoint *
+blkin_original_tracepoint(const struct blkin_annotation *annotation)
 {
-    return __atomic_load_n(&blkin_provider_table, __ATOMIC_ACQUIRE);
+    return &__atomic_load_n(&blkin_original_tracepoints, __ATOMIC_ACQUIRE)[annotation->type];
 }
 
 static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
 {
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
-}
-
-static inline int blkin_event_enabled(const struct blkin_provider *provider,
-                                      enum blkin_packed_event event)
-{
-    return __atomic_load_n(provider->events[event].enabled, __ATOMIC_RELAXED);
-}
-
-static inline void blkin_record_event(const struct blkin_provider *provider,
-                                      enum blkin_packed_event event, const void *payload,
-                                      size_t length)
-{
-    provider->record(provider->events[event].event, payload, length, &blkin_thread.provider_slot);
 }
 
 /*

@@ -1,17 +1,20 @@
 /*
- * The service, the process event, the chores of once a second, and what is new in a child of fork.
+ * The process event, the chores of once a second, and what is new in a child of fork.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "process.h"
 
 #include "blkin.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/provider.h"
+#include "libblkin/base/service.h"
 #include "libblkin/base/thread.h"
+#include "libblkin/base/usage_level.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
-#include "libblkin/span/span.h"
 #include "libblkin/usage/usage.h"
-#include "tracepoints/format/digits.h"
+#include "loader.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
@@ -22,53 +25,8 @@
 
 #define CHORES_EVERY_NS UINT64_C(1000000000)
 
-const struct blkin_service *blkin_service;
 static const char *version = "";
-uint64_t blkin_chores_due_ticks;
 static uint64_t really_due_ticks;
-
-void blkin_service_prepare(struct blkin_service *prepared, const struct blkin_endpoint *endpoint)
-{
-    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
-    char *at = prepared->text;
-
-    at = blkin_put_bytes(at, endpoint->ip, ip_length);
-    at = blkin_put_short(at, (uint16_t)endpoint->port);
-    at = blkin_put_length(at, ip_length);
-    *at++ = '\0';
-    prepared->name = (uint8_t)(at - prepared->text);
-    at = blkin_put_string(at, endpoint->name, SPAN_SERVICE_MAX);
-    prepared->port = (uint16_t)endpoint->port;
-    prepared->length = (uint8_t)(at - prepared->text);
-}
-
-/* Never changed in place: a thread may be reading it. A slot is used again after 3 changes. */
-static const struct blkin_service *prepare(const struct blkin_endpoint *endpoint)
-{
-    static struct blkin_service slots[4];
-    static unsigned last;
-    const unsigned slot = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) % 4;
-    const struct blkin_endpoint by_name = {.ip = "", .name = program_invocation_short_name};
-
-    blkin_service_prepare(&slots[slot], endpoint ? endpoint : &by_name);
-    return &slots[slot];
-}
-
-const struct blkin_service *blkin_make_service(void)
-{
-    const struct blkin_service *none = NULL, *made = prepare(NULL);
-
-    /* a blkin_set_service() at the same time has the last word */
-    if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        return made;
-    return none;
-}
-
-void blkin_set_service(const struct blkin_endpoint *endpoint)
-{
-    __atomic_store_n(&blkin_service, prepare(endpoint), __ATOMIC_RELEASE);
-}
 
 void blkin_set_version(const char *new_version)
 {
@@ -146,28 +104,20 @@ void blkin_do_chores(uint64_t now_ticks)
 
 void blkin_heartbeat(void)
 {
-    blkin_provider_load();
+    blkin_process_load();
     blkin_do_chores_if_due(blkin_ticks());
 }
 
 /* ---- threads and forks ---- */
 
-void blkin_thread_begin(struct blkin_thread *thread)
+void blkin_process_load(void)
 {
-    const int saved_errno = errno;
-
     blkin_provider_load();
-    blkin_provider()->init_thread();
-    errno = saved_errno;
-    blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
-    thread->sequence = thread->streamed_sequence = 0;
-    thread->number = blkin_id_next(thread) & ~UINT64_C(1);
-    (void)blkin_put_long(thread->digits, thread->number);
-    blkin_usage_thread_begin();
 }
 
 void blkin_init_thread(void)
 {
+    blkin_process_load();
     (void)blkin_this_thread();
 }
 

@@ -3,23 +3,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "slow_span.h"
+
 #include "libblkin/policy/slow.h"
 #include "span.h"
 
 #include <string.h>
 
-static const char keep_key[] = "blkin.keep";
-
-/* The tag is for people, and it holds the text until the end. */
-void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
-{
-    struct span *inside = span_inside(span);
-
-    if (inside->failed & SPAN_KEEP)
-        return;
-    inside->failed |= SPAN_KEEP;
-    blkin_span_tag_string_(span, keep_key, sizeof(keep_key) - 1, why, length);
-}
+static const char keep_key[] = SPAN_KEEP_KEY;
 
 /* ---- the log ---- */
 

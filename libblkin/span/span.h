@@ -7,9 +7,10 @@
 #define BLKIN_SPAN_H
 
 #include "blkin.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/service.h"
 #include "libblkin/base/thread.h"
-#include "libblkin/process/process.h"
-#include "libblkin/usage/usage.h"
+#include "span_usage.h"
 #include "tracepoints/format/digits.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
@@ -28,14 +29,17 @@ enum {
 };
 
 /* Longer texts are cut. */
-#define SPAN_NAME_MAX    120
-#define SPAN_TEXT_MAX    240 /* of an annotation, or a tag's value */
-#define SPAN_KEY_MAX     100
-#define SPAN_STEP_MAX    100 /* of a step's name */
-#define SPAN_SERVICE_MAX 72
-#define SPAN_IP_MAX      46
+#define SPAN_NAME_MAX 120
+#define SPAN_TEXT_MAX 240 /* of an annotation, or a tag's value */
+#define SPAN_KEY_MAX  100
+#define SPAN_STEP_MAX 100 /* of a step's name */
+
+/* Of the longest record of a log: a tag. */
+#define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)
 
 #define SPAN_DEPTH_MAX 12 /* steps that are open at once */
+
+#define SPAN_KEEP_KEY "blkin.keep" /* of the tag that says why */
 
 #define SPAN_KEEP 0x8000U /* in span.failed, as both are looked at in one: the program wants it */
 
@@ -149,21 +153,10 @@ static inline size_t span_room(const struct blkin_span *span)
     return inside->depth ? span_room_of_steps(span) : SPAN_USED_MAX;
 }
 
-/* The id of the innermost open step, or the span's own. */
-uint64_t blkin_open_id(const struct blkin_span *span);
-
 static inline bool span_has_open_steps(const struct span *inside)
 {
     return (inside->depth | inside->lost_depth) != 0;
 }
-
-/* Ends the open steps of a span that ends; if it is dropped, for those only who read the stream. */
-void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded);
-
-/* Looks at a span that has been recorded just now, or at a step of it in an event of its own. */
-void blkin_slow_span(struct blkin_span *span, uint64_t end_ns);
-void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *name,
-                     uint64_t duration_ns, uint64_t end_ns);
 
 /* ---- packed texts: see events.h ---- */
 
@@ -201,31 +194,5 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
     at = blkin_put_word_by(by_pdep, at, monotonic);
     (void)span_put_thread(at, thread);
 }
-
-/*
- * Records a streaming event, if it is enabled: what happened at time_ns to the span or the step of
- * it whose id this is, with a text of at most SPAN_RECORD_MAX bytes, or none (NULL).
- */
-void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_event kind,
-                  uint64_t time_ns, const char *text, size_t length);
-
-/* Says before a streamed span's end how much the stream does not have. */
-void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns);
-
-/* Of the longest record of a log: a tag. */
-#define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)
-
-/* The begin of the span, or of a step of it: name is of at most SPAN_NAME_MAX bytes. */
-struct stream_begin {
-    uint64_t id;
-    uint64_t parent_id;
-    uint64_t time_ns;
-    const char *name;
-    size_t name_length;
-    uint8_t flags;
-    uint8_t kind;
-};
-
-void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin *begin);
 
 #endif

@@ -4,10 +4,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "span.h"
+#include "span_log.h"
 
 #include "libblkin/policy/sampling.h"
-#include "tracepoints/format/digits.h"
+#include "span.h"
+#include "step.h"
+#include "stream.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -209,6 +211,17 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
         (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
         tag_string_otherwise(span, key, key_length, value, value_length);
+}
+
+/* The tag is for people, and it holds the text until the end. */
+void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
+{
+    struct span *inside = span_inside(span);
+
+    if (inside->failed & SPAN_KEEP)
+        return;
+    inside->failed |= SPAN_KEEP;
+    blkin_span_tag_string_(span, SPAN_KEEP_KEY, sizeof(SPAN_KEEP_KEY) - 1, why, length);
 }
 
 __attribute__((noinline)) static void tag_number_otherwise(struct blkin_span *span, char type,

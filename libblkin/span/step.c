@@ -7,8 +7,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "step.h"
+
 #include "libblkin/policy/slow.h"
+#include "slow_span.h"
 #include "span.h"
+#include "stream.h"
 
 #define BEGIN_SIZE(length) (11 + (length))
 #define END_SIZE           9

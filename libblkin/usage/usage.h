@@ -16,55 +16,13 @@
 #ifndef BLKIN_USAGE_H
 #define BLKIN_USAGE_H
 
+#include "libblkin/base/usage_level.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct blkin_span;
-
-#define BLKIN_USAGE_LEVEL_MAX 3
-
-/* The level, in two bits, and above them how often it was changed: readings of two are no pair. */
-extern __attribute__((visibility("hidden"))) uint32_t blkin_usage_state;
-
-/* -DBLKIN_WITHOUT_USAGE: for the benchmark, what the test costs. */
-static inline bool blkin_usage_is_on(void)
-{
-#ifdef BLKIN_WITHOUT_USAGE
-    return false;
-#else
-    return __builtin_expect(
-        (__atomic_load_n(&blkin_usage_state, __ATOMIC_RELAXED) & BLKIN_USAGE_LEVEL_MAX) != 0, 0);
-#endif
-}
-
-/* Of 0 to BLKIN_USAGE_LEVEL_MAX. One thread at a time. */
-void blkin_usage_set(unsigned level);
-
-/* Readings, or differences of them. */
-enum blkin_usage_time { USAGE_WALL, USAGE_CPU, USAGE_RUN_DELAY, USAGE_TIMES };
-enum blkin_usage_count {
-    USAGE_SWITCHES,
-    USAGE_PREEMPTIONS,
-    USAGE_FAULTS,
-    USAGE_MAJOR_FAULTS,
-    USAGE_DIRTIED, /* in units of 512 bytes */
-    USAGE_COUNTS
-};
-
-struct blkin_usage {
-    uint64_t ns[USAGE_TIMES];
-    uint32_t counts[USAGE_COUNTS];
-};
-
-/* What a span with SPAN_CHARGED has at its very end, where the log does not come. */
-struct blkin_span_usage {
-    struct blkin_usage amount; /* free at its begin; once it was current: charged so far */
-    uintptr_t holder;    /* the thread that charges it as its current span; 0: none; 1: lost */
-    uint32_t generation; /* blkin_usage_state at its begin */
-    uint8_t level;       /* that all its readings had */
-    bool was_current;
-};
 
 /* The tags, as records of a log. */
 struct blkin_usage_tags {

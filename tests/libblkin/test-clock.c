@@ -9,7 +9,7 @@
 #include "libblkin/base/clock.c"
 
 #include "check.h"
-#include "libblkin/process/process.h"
+#include "libblkin/base/chores.h"
 
 #include <stdlib.h>
 

@@ -10,10 +10,12 @@
 #ifndef BLKIN_PROVIDER_TABLE_H
 #define BLKIN_PROVIDER_TABLE_H
 
-#include "zipkin_c.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+
+struct blkin_trace;
+struct blkin_endpoint;
+struct blkin_annotation;
 
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
@@ -31,6 +33,8 @@ struct blkin_tracepoint {
     const int *enabled;
     blkin_record_fn *record;
 };
+
+#define BLKIN_ORIGINAL_EVENTS 3 /* by blkin_annotation_type */
 
 /* The events of provider "blkin": see events.h for what is in them. */
 enum blkin_packed_event {
@@ -60,7 +64,7 @@ enum blkin_registration {
 
 struct blkin_provider {
     unsigned version;
-    struct blkin_tracepoint zipkin[ANNOT_TIMESTAMP + 1]; /* by blkin_annotation_type */
+    struct blkin_tracepoint zipkin[BLKIN_ORIGINAL_EVENTS];
     struct blkin_event events[BLKIN_EVENTS];
     /*
      * Records an event whose payload is laid out already; only while it is enabled. *thread_slot is

@@ -7,6 +7,7 @@
  */
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/provider_table.h"
+#include "zipkin_c.h"
 
 #include <stdio.h>
 #include <stdlib.h>
