@@ -407,6 +407,8 @@ static void load_and_record(const struct blkin_trace *trace, const struct blkin_
 
     blkin_provider_load();
     tracepoint = blkin_original_tracepoint(annotation);
-    if (blkin_tracepoint_enabled(tracepoint))
+    /* still not loaded: this is a signal handler in the thread that is loading; its event is lost
+     */
+    if (tracepoint->record != load_and_record && blkin_tracepoint_enabled(tracepoint))
         tracepoint->record(trace, endpoint, annotation);
 }
