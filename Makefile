@@ -148,8 +148,10 @@ $(lib): $(call obj,$(filter-out libblkin/metric/%,$(lib_src))) libblkin/libblkin
 		-o $@ $(filter %.o,$^) $(LDLIBS)
 	@ln -sf $(@F) $(@D)/libblkin.so
 
+# a new archive: one that is there may have members whose sources have moved
 $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
+	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
