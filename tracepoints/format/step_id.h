@@ -3,9 +3,9 @@
  * from the span's id and the step's number.
  *
  * A thread's ids are a bijection of a counter that goes up by the constant of splitmix64: see
- * libblkin/thread.h. A step's id is what the thread's counter will give 2^44 ids per number later;
- * so no thread gives an id twice before it has given 2^44 of them, and no two steps of a span have
- * the same.
+ * libblkin/base/thread.h. A step's id is what the thread's counter will give 2^44 ids per number
+ * later; so no thread gives an id twice before it has given 2^44 of them, and no two steps of a
+ * span have the same.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
