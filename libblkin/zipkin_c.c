@@ -8,8 +8,9 @@
 #define BLKIN_PLAIN_ /* these functions are in the header */
 #include "zipkin_c.h"
 
-#include "loader.h"
-#include "thread.h"
+#include "libblkin/base/thread.h"
+#include "libblkin/process/loader.h"
+#include "libblkin/process/process.h"
 
 #include <stddef.h>
 
@@ -26,7 +27,7 @@ const char *const SERVER_RECV_FRAGMENT = "srf";
 
 int blkin_init(void)
 {
-    blkin_provider_load();
+    blkin_process_load();
     return 0;
 }
 
@@ -117,7 +118,7 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
     if (!endpoint || !endpoint->ip || !endpoint->name)
         return -EINVAL;
 
-    tracepoint = &blkin_provider()->zipkin[annotation->type];
+    tracepoint = blkin_original_tracepoint(annotation);
     if (blkin_tracepoint_enabled(tracepoint) && trace->info.trace_id != 0)
         tracepoint->record(trace, endpoint, annotation);
     return 0;

@@ -16,30 +16,13 @@ $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c \
-	libblkin/thread.c libblkin/clock.c)
+	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
-# an anchor: the library as it was with the format before, for today's programs to load
-before := $(patsubst %,$(BUILD)/tests/bench/before/%,$(notdir $(lib) $(provider)))
-before_dir := tests/bench/before
-$(call obj,$(wildcard $(before_dir)/*.c)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
-	$(call pkg_cflags,lttng-ust)
-$(firstword $(before)): $(call obj,$(patsubst %,$(before_dir)/%.c,process span span_log) \
-		$(filter-out $(patsubst %,libblkin/%.c,process slow_span span span_log step),$(lib_src))) libblkin/libblkin.map
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
-		-o $@ $(filter %.o,$^) $(LDLIBS)
-$(lastword $(before)): $(call obj,$(before_dir)/blkin_events.c \
-		$(filter-out tracepoints/blkin_events.c,$(provider_src)))
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $^ $(call pkg_libs,lttng-ust) -llttng-ust-common \
-		$(link_gcc_s) $(LDLIBS)
-$(bench_programs): | $(before)
-
-# another: the library without usage
+# an anchor: the library without usage
 without := $(BUILD)/tests/bench/without/$(notdir $(lib))
-$(call obj,tests/bench/without/span.c): flags = $(internal) $(steady)
-$(without): $(call obj,tests/bench/without/span.c $(filter-out libblkin/span.c,$(lib_src))) libblkin/libblkin.map
+$(call obj,tests/bench/without/blkin.c): flags = $(internal) $(steady)
+$(without): $(call obj,tests/bench/without/blkin.c $(filter-out libblkin/blkin.c,$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
@@ -153,5 +136,5 @@ bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(disabled_filter) $(before)
+	@$(MAKE) --no-print-directory all $(disabled_filter)
 	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app

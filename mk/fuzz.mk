@@ -34,7 +34,7 @@ $(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok
 
 # Sources that a fuzzer compiles for itself, with smaller tables so that their limits are met.
 fuzz_own =
-$(BUILD)/fuzz/fuzz-context: fuzz_own = $(wildcard libblkin/context_*.c)
+$(BUILD)/fuzz/fuzz-context: fuzz_own = $(wildcard libblkin/context/*.c)
 small_spans := $(wildcard babeltrace-plugin/spans/*.c)
 $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_own = $(small_spans)
 $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags = \

@@ -11,15 +11,17 @@ steady = $(eval steady := -falign-functions=64 $(shell \
 
 # libblkin: libc only; the provider is opened at run time
 $(call obj,$(lib_src)): flags = $(internal) $(steady)
-# metric.c is the command's alone
-$(lib): $(call obj,$(filter-out libblkin/metric.c,$(lib_src))) libblkin/libblkin.map
+# the room metric is the command's alone
+$(lib): $(call obj,$(filter-out libblkin/metric/%,$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
 	@ln -sf $(@F) $(@D)/libblkin.so
 
+# a new archive: one that is there may have members whose sources have moved
 $(lib_static): $(call obj,$(lib_src))
 	@mkdir -p $(@D)
+	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
@@ -34,7 +36,7 @@ $(provider): $(call obj,$(provider_src))
 # what `blkin run` puts into servers: over libblkin, which a program may have, too. Of that, the part that
 # watches a file is in it once more. Not fortified, as it defines what the checked headers define; with
 # -fexceptions, as threads are cancelled in the calls that it wraps.
-preload_obj := $(call obj,$(preload_src) libblkin/policy.c libblkin/debug.c)
+preload_obj := $(call obj,$(preload_src) libblkin/policy/policy.c libblkin/base/debug.c)
 $(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
 link_preload = $(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 $(preload): $(preload_obj) $(lib) | $(provider)

@@ -7,7 +7,7 @@
 #define BLKIN_BLKIN_EVENTS_H
 
 #include "packed.h"
-#include "provider.h"
+#include "tracepoints/format/provider_table.h"
 
 extern struct packed_event blkin_events[BLKIN_EVENTS]; /* by enum blkin_packed_event */
 

@@ -20,7 +20,7 @@
 
 #include "blkin_events.h"
 #include "descriptors.h"
-#include "lttng_start.h"
+#include "tracepoints/start/lttng_start.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,12 +1,13 @@
 /*
- * Children of fork(2): see struct blkin_provider of provider.h, whose functions these are.
+ * Children of fork(2): see struct blkin_provider of provider_table.h, whose functions these are.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_FORK_H
 #define BLKIN_FORK_H
 
-#include "provider.h"
+#include "tracepoints/format/provider_table.h"
+#include "zipkin_c.h"
 
 bool fork_follow(bool at_once, char *timeout_ms);
 enum blkin_registration fork_registration(void);

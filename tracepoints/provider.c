@@ -1,5 +1,5 @@
 /*
- * libblkin-lttng.so: the LTTng-UST probes behind the table of provider.h.
+ * libblkin-lttng.so: the LTTng-UST probes behind the table of provider_table.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #include "blkin_events.h"
 #include "descriptors.h"
 #include "fork.h"
-#include "provider.h"
+#include "tracepoints/format/provider_table.h"
 
 #include <errno.h>
 #include <lttng/ust-thread.h>
@@ -43,6 +43,8 @@ static void record_timestamp(const struct blkin_trace *trace, const struct blkin
     lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
     errno = saved_errno;
 }
+
+_Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missing");
 
 /* The word that lttng_ust_tracepoint_enabled() reads. */
 #define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)

@@ -12,8 +12,8 @@
 #include <sys/random.h>
 
 /*
- * The finaliser of splitmix64 (see libblkin/thread.h): every input bit reaches every output bit, so
- * that ids which only count up fill a power-of-two table evenly too.
+ * The finaliser of splitmix64 (see libblkin/base/thread.h): every input bit reaches every output
+ * bit, so that ids which only count up fill a power-of-two table evenly too.
  */
 static inline uint64_t hash_mix(uint64_t x)
 {

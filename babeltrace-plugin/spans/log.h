@@ -1,5 +1,6 @@
 /*
- * The log of a blkin:span or blkin:tag event, in the form that tracepoints/events.h describes.
+ * The log of a blkin:span or blkin:tag event, in the form that tracepoints/format/events.h
+ * describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

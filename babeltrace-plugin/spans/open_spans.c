@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 
-#include "tracepoints/step_id.h"
+#include "tracepoints/format/step_id.h"
 
 #include <stdlib.h>
 #include <urcu/compiler.h>

@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/digits.h"
 
-#include "tracepoints/events.h"
+#include "tracepoints/format/events.h"
 
 static inline bool read_tail(struct event *event, struct text rest)
 {

@@ -1,5 +1,6 @@
 /*
- * The text "packed" of the span API's events, in the form that tracepoints/events.h describes.
+ * The text "packed" of the span API's events, in the form that tracepoints/format/events.h
+ * describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

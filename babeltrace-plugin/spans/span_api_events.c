@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracepoints/events.h"
+#include "tracepoints/format/events.h"
 
 /* The shortest text that reads back as the same number, with a point whatever the locale has. */
 static void print_real(char *text, size_t size, double real)

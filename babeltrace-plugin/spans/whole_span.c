@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tracepoints/events.h"
-#include "tracepoints/step_id.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/step_id.h"
 
 /* More than any program has open: a hostile log could have one for each 11 bytes. */
 #define DEPTH_MAX 32

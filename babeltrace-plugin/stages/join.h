@@ -2,9 +2,9 @@
  * Joining: the two halves of a request between programs that send each other no ids. Finished
  * spans pass through here behind the assembler.
  *
- * Both halves have a tag of the same key (tracepoints/join.h). The server's begins a trace of its
- * own, whose id is marked; all spans of such a trace are held until it is known whose it is. A
- * client's span of the same key during which the server's began is its parent, and the trace gets
+ * Both halves have a tag of the same key (tracepoints/format/join.h). The server's begins a trace
+ * of its own, whose id is marked; all spans of such a trace are held until it is known whose it is.
+ * A client's span of the same key during which the server's began is its parent, and the trace gets
  * the client's trace id: if that one is held itself, when it is known whose that is, so that a
  * chain of programs becomes one trace, in which each span is renamed once. Where no client's half
  * comes, or more than one could be it, the trace is given out as it is. Spans of other traces are
@@ -21,7 +21,7 @@
 #ifndef BLKIN_CORE_JOIN_H
 #define BLKIN_CORE_JOIN_H
 
-#include "tracepoints/join.h"
+#include "tracepoints/format/join.h"
 
 #include "babeltrace-plugin/spans/span.h"
 #include "babeltrace-plugin/spans/state.h"

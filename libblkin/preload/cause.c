@@ -5,8 +5,8 @@
  */
 #include "cause.h"
 
-#include "../span.h"
 #include "key.h"
+#include "libblkin/span/span.h"
 
 #include <string.h>
 

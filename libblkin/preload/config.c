@@ -5,8 +5,8 @@
  */
 #include "config.h"
 
-#include "../policy.h"
 #include "blkin.h"
+#include "libblkin/policy/policy.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "../text.h"
+#include "libblkin/base/text.h"
 
 #include <string.h>
 

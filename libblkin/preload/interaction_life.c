@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../tracepoints/join.h"
 #include "cause.h"
 #include "interaction_parts.h"
 #include "key.h"
+#include "tracepoints/format/join.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../../tracepoints/join.h"
 #include "cause.h"
 #include "interaction_parts.h"
+#include "tracepoints/format/join.h"
 
 /* Who may find its client's half says so by the trace's id: see join.h. */
 static void begin_trace(struct interaction *interaction, bool has_key)

@@ -18,9 +18,9 @@
 #ifndef BLKIN_PRELOAD_H
 #define BLKIN_PRELOAD_H
 
-#include "../blkin.h"
-#include "../process.h"
+#include "blkin.h"
 #include "config.h"
+#include "libblkin/process/process.h"
 #include "real.h"
 
 #include <errno.h>

@@ -5,10 +5,10 @@
  */
 #include "thread.h"
 
-#include "../debug.h"
 #include "cause.h"
 #include "interaction.h"
 #include "key.h"
+#include "libblkin/base/debug.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "../loader.h"
 #include "file.h"
 #include "interaction.h"
+#include "libblkin/process/loader.h"
 
 #include <limits.h>
 #include <stdarg.h>

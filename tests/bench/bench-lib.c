@@ -11,8 +11,9 @@
 #include <zipkin_c.h>
 
 #include "anchor_events.h"
-#include "libblkin/thread.h"
+
 #include "batch.h"
+#include "libblkin/base/thread.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -590,18 +591,6 @@ static void mode_current(void)
     MEASURE(subjects);
 }
 
-/* What is compared with the library of the format before, in processes that take turns. */
-static void mode_format(void)
-{
-    static const struct subject subjects[] = {
-        {"integer", run_integer},
-        {"span", run_child_span},
-        {"bare_span", run_bare_span},
-    };
-
-    MEASURE(subjects);
-}
-
 static void mode_filter(void)
 {
     static const struct subject subjects[] = {
@@ -644,7 +633,6 @@ static int usage(void)
             "  on                a session with blkin:span, zipkin:* and bench:*\n"
             "  threads           the same\n"
             "  unsampled         the same\n"
-            "  format            the same: only what another library is compared by\n"
             "  rules             the same, and one with blkin:slow\n"
             "  usage             the same\n"
             "  current           the same: only what another library is compared by\n"
@@ -705,8 +693,6 @@ int main(int argc, char **argv)
              "the sampling is not as it should be");
         if (strcmp(mode, "on") == 0)
             mode_on();
-        else if (strcmp(mode, "format") == 0)
-            mode_format();
         else if (strcmp(mode, "rules") == 0)
             mode_rules();
         else if (strcmp(mode, "usage") == 0)

@@ -18,11 +18,6 @@ bench_lib() {
     timeout 300 "$bench/bench-lib" "$@"
 }
 
-# The library and that of the format before, in turns.
-formats() {
-    bench_lib format && bench_lib_before && bench_lib_before && bench_lib format
-}
-
 # The library and that without usage, in turns.
 currents() {
     bench_lib current && bench_lib_without && bench_lib_without && bench_lib current
@@ -32,13 +27,6 @@ bench_lib_without() {
     (
         set -o pipefail
         as_without bench_lib current | sed 's/^/without_/'
-    )
-}
-
-bench_lib_before() {
-    (
-        set -o pipefail
-        as_before bench_lib format | sed 's/^/before_/'
     )
 }
 
@@ -89,7 +77,7 @@ runs() {
             }
         done | combine >"$WORK/$mode.out"
         [ "${PIPESTATUS[0]}" -eq 0 ] || exit 1
-        if awk -v limit="$limit" '$1 ~ /^(before_|without_)?(integer|empty)$/ && $4 > limit { noisy = 1 }
+        if awk -v limit="$limit" '$1 ~ /^(without_)?(integer|empty)$/ && $4 > limit { noisy = 1 }
                 END { exit noisy }' "$WORK/$mode.out"; then
             sed "s/^/$mode /" "$WORK/$mode.out"
             return
@@ -131,16 +119,14 @@ start_sessiond || exit 1
 bench_session whole 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || exit 1
 runs on bench_lib on
 runs unsampled bench_lib unsampled
-processes=10 runs format formats
 bench_session alarm 'blkin:slow' || exit 1
 runs rules bench_lib rules
 end_session alarm
 runs filter filters
 runs usage bench_lib usage
 processes=10 runs current currents
-counts format child bare stepped current
+counts whole child bare stepped current
 as_without counts without child current
-as_before counts before child bare
 if [ -x "$bench/bench-free" ]; then
     processes=1 runs free timeout 300 "$bench/bench-free"
 fi

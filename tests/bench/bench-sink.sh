@@ -77,22 +77,6 @@ compare() {
     rm -rf "${WORK:?}/$1"
 }
 
-# compare_before KIND BEFORE_KIND PARTS: what bench-load makes of a kind with the same of the format
-# before. Each of those it makes becomes as many spans as PARTS says.
-compare_before() {
-    local spans=$((spans / $3 * $3)) trace
-    record_trace now "$((spans / $3))" "$((pace / $3))" "$1" || exit 1
-    as_before record_trace before "$((spans / $3))" "$((pace / $3))" "$2" || exit 1
-    in_turns 'dummy before' 'dummy now'
-    in_turns 'ours before' 'ours now'
-    for trace in now before; do
-        printf 'sink %s_%s_%s\n' "$1" "$trace" "cpu $(least "$WORK/$trace.blkin.zipkin" 1)" \
-            "$1" "$trace" "dummy_cpu $(least "$WORK/$trace.utils.dummy" 1)" \
-            "$1" "$trace" "bytes $(bytes "$trace")"
-    done
-    rm -rf "$WORK"/{now,before} "$WORK"/{now,before}.{blkin.zipkin,utils.dummy}
-}
-
 # With a tap: nobody reads it, or one reader does, as fast as it can.
 tapped() {
     [ "$1" = untapped ] || start_part reader "$PYTHON" "$SRC/tests/bench/tap_reader.py" "$WORK/tap"
@@ -112,24 +96,6 @@ compare_tap() {
     rm -rf "$WORK"/{plain,tapped,untapped}{,.blkin.zipkin}
 }
 
-# What a babeltrace2 takes for its start and its end.
-start() {
-    local spans=10 i
-    record_trace start "$spans" 1000 span || exit 1
-    for ((i = 0; i < rounds; i++)); do
-        dummy start
-        ours start
-    done
-    printf 'sink start_%s\n' "cpu $(least "$WORK/start.blkin.zipkin" 1)" \
-        "dummy_cpu $(least "$WORK/start.utils.dummy" 1)"
-}
-
-# bytes TRACE: those in its ring buffers, as they are on disk.
-bytes() {
-    find "$WORK/$1" -name 'bench_*' ! -name '*.idx' -printf '%s\n' |
-        awk '{ sum += $1 } END { print sum, sum, 0 }'
-}
-
 start_sessiond || exit 1
 start_part server "$bench/null_server"
 wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
@@ -145,6 +111,3 @@ stop_part far
 compare original
 compare span
 compare_tap
-start
-compare_before span span 1
-compare_before steps layers 3

@@ -58,7 +58,6 @@ def app_bars(value):
         ("1 span per request", rate("app.iops_cost_1span_pct"), OURS),
         ("with 2 layers below", rate("app.iops_cost_pct"), OURS),
         ("2 layers, relayd and sink on the same CPUs", rate("app.iops_cost_live_pct"), OURS),
-        ("the same in the format before", rate("app.iops_cost_before_live_pct"), OTHERS),
     ]
 
 

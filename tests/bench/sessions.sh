@@ -42,11 +42,6 @@ as_in() {
     "$@"
 }
 
-# as_before COMMAND...: with the library as of the format before, as it is in tests/bench/before.
-as_before() {
-    as_in "$BUILD/tests/bench/before" "$@"
-}
-
 # as_without COMMAND...: with the library that knows no usage.
 as_without() {
     as_in "$BUILD/tests/bench/without" "$@"

@@ -9,8 +9,8 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "tracepoints/events.h"
 #include "tools/record/alarm.h"
+#include "tracepoints/format/events.h"
 
 #define EVENTS_MAX 64
 

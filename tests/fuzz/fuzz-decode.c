@@ -15,7 +15,7 @@
 
 #include "babeltrace-plugin/decode/streams.h"
 
-#include "tracepoints/events.h"
+#include "tracepoints/format/events.h"
 
 #include <inttypes.h>
 #include <babeltrace2/babeltrace.h>

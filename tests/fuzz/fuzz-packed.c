@@ -17,9 +17,9 @@
 #include "babeltrace-plugin/spans/packed.h"
 
 #define BLKIN_PORTABLE
-#include "libblkin/digits.h"
-#include "tracepoints/events.h"
-#include "tracepoints/step_id.h"
+#include "tracepoints/format/digits.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/step_id.h"
 
 #define STEPS_MAX  64
 #define DEPTH_SURE 12 /* of what libblkin writes */

@@ -11,7 +11,7 @@
  */
 #include <blkin/blkin.h>
 
-#include "tracepoints/join.h"
+#include "tracepoints/format/join.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

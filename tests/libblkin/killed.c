@@ -9,7 +9,7 @@
  */
 #include <blkin/blkin.h>
 
-#include "tracepoints/provider.h"
+#include "tracepoints/format/provider_table.h"
 
 #include <dlfcn.h>
 #include <signal.h>

@@ -25,7 +25,7 @@
  */
 #include <blkin/blkin.h>
 
-#include "tracepoints/step_id.h"
+#include "tracepoints/format/step_id.h"
 
 #include <inttypes.h>
 #include <pthread.h>

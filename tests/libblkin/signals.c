@@ -1,13 +1,15 @@
 /*
  * A signal handler that records while the thread under it does, for test-signals.sh.
  *
- * usage: signals DELIVERIES
+ * usage: signals DELIVERIES|loading
  * Prints how many spans the thread and the handler have ended. The first spans are made before the
- * handler is installed, as doc/library.md asks.
+ * handler is installed, as doc/library.md asks. loading: a handler that does not wait for that
+ * loses its events, no more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
+#include <blkin/zipkin_c.h>
 
 #include "check.h"
 
@@ -16,6 +18,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define PER_SPAN 10 /* annotations of one of the handler's spans */
@@ -57,6 +61,28 @@ static void *interrupt(void *unused)
     return NULL;
 }
 
+static struct blkin_endpoint endpoint;
+static struct blkin_trace trace;
+
+static void record_original(int signal)
+{
+    (void)signal;
+    BLKIN_TIMESTAMP(&trace, &endpoint, "handler");
+}
+
+static int record_while_loading(void)
+{
+    struct sigaction action = {.sa_handler = record_original, .sa_flags = SA_RESTART};
+    const struct itimerval timer = {.it_interval.tv_usec = 5000, .it_value.tv_usec = 300};
+
+    blkin_init_endpoint(&endpoint, "10.0.0.1", 1, "signals");
+    blkin_init_new_trace(&trace, "handler", &endpoint);
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    blkin_init();
+    return check_status();
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
@@ -66,6 +92,8 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 2;
+    if (strcmp(argv[1], "loading") == 0)
+        return record_while_loading();
     wanted = atoi(argv[1]);
     blkin_init();
     blkin_span_begin(&span, "first", BLKIN_INTERNAL, NULL);

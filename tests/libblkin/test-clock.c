@@ -6,10 +6,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "libblkin/clock.c"
-
 #include "check.h"
-#include "libblkin/process.h"
+#include "libblkin/base/chores.h"
+#include "libblkin/base/clock.c"
 
 #include <stdlib.h>
 

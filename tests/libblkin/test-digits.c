@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "libblkin/digits.h"
+#include "tracepoints/format/digits.h"
 
 #include "check.h"
 

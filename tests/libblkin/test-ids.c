@@ -6,8 +6,9 @@
  */
 #include <zipkin_c.h>
 
-#include "tracepoints/step_id.h"
+
 #include "check.h"
+#include "tracepoints/format/step_id.h"
 
 #include <pthread.h>
 #include <stdlib.h>

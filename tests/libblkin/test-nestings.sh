@@ -52,7 +52,7 @@ check both
 asan=$BUILD/asan
 make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
     >"$WORK/make.log" 2>&1 || { show_log make && fail "the build with SANITIZE=address,undefined"; }
-"${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
+"${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -iquote "$SRC" -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
     "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
 for mode in "" 1; do
     BLKIN_PROVIDER=$WORK/provider.so UBSAN_OPTIONS=halt_on_error=1 timeout 100 env ${mode:+STREAMING=1} \

@@ -39,13 +39,14 @@ if ! type -P $cross qemu-aarch64 >/dev/null || [ ! -d /usr/aarch64-linux-gnu ]; 
 fi
 # builds COMPILER OUTPUT SOURCE...
 builds() {
-    "$1" -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -I"$SRC/libblkin" -I"$SRC/tests" \
+    "$1" -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -iquote "$SRC" -I"$SRC/libblkin" -I"$SRC/tests" \
         -I"$BUILD/include" -o "${@:2}" || fail "$2 does not build with $1"
 }
 emulate=(timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu)
 other=$BUILD/aarch64
 rm -rf "$other" && mkdir -p "$other/lib"
-for source in "$SRC"/libblkin/*.c "$SRC/tracepoints/lttng_start.c"; do
+for source in "$SRC"/libblkin/*.c "$SRC"/libblkin/{base,context,policy,process,span,usage}/*.c \
+    "$SRC"/tracepoints/{format,start}/*.c; do
     builds $cross "$other/lib/${source##*/}.o" -c "$source"
 done
 for name in "${unit[@]}" spans nestings slow; do

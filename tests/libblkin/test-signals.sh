@@ -9,6 +9,9 @@ private_begin
 
 start_sessiond || exit 1
 timeout 60 "$programs/signals" 100000 >/dev/null || fail "without a session: status $?"
+for ((i = 0; i < 5; i++)); do
+    timeout 20 "$programs/signals" loading || fail "while the provider is loaded: status $?"
+done
 session signals blkin:span blkin:process
 said=$(timeout 60 "$programs/signals" 100000) || fail "status $?"
 recorded signals

@@ -4,9 +4,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "libblkin/debug.c"
-#include "libblkin/policy.c"
-#include "libblkin/slow_rules.c"
+#include "libblkin/base/debug.c"
+#include "libblkin/policy/policy.c"
+#include "libblkin/policy/slow_rules.c"
 
 #include "check.h"
 

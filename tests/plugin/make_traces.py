@@ -120,7 +120,7 @@ def digits(value, count=16):
     return "".join(chr(48 + (value >> 4 * at & 15)) for at in range(count))
 
 
-# ---- provider blkin: the span API's (tracepoints/events.h) ----
+# ---- provider blkin: the span API's (tracepoints/format/events.h) ----
 
 PACKED = {
     "blkin:span": {"trace_id": HEX, "parent_id": HEX, "duration": U64, "flags": U16, "name": TEXT,
@@ -196,7 +196,7 @@ def number_tag(type, key, bits):
 
 
 def step_id(span, steps):
-    """As tracepoints/step_id.h derives it."""
+    """As tracepoints/format/step_id.h derives it."""
     factor, mask = 0xBF58476D1CE4E5B9, 2**64 - 1
     span ^= span >> 29 ^ span >> 58
     counter = span * pow(factor, -1, 2**64) & mask

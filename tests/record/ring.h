@@ -6,7 +6,7 @@
 #ifndef TESTS_RECORD_RING_H
 #define TESTS_RECORD_RING_H
 
-#include "tracepoints/events.h"
+#include "tracepoints/format/events.h"
 
 #include <fcntl.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  */
 #include "recording.h"
 
-#include "libblkin/metric.h"
+#include "libblkin/metric/metric.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "filter.h"
 #include "keep.h"
-#include "libblkin/metric.h"
+#include "libblkin/metric/metric.h"
 #include "recording.h"
 #include "sample.h"
 #include "send.h"

@@ -17,7 +17,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "packets.h"
-#include "tracepoints/events.h"
+#include "tracepoints/format/events.h"
 
 #include <stdlib.h>
 #include <string.h>

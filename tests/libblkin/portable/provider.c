@@ -5,8 +5,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tracepoints/events.h"
-#include "tracepoints/provider.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/provider_table.h"
+#include "zipkin_c.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,33 @@
+/*
+ * When the chores of once a second are due. Doing them is the work of process/.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_CHORES_H
+#define BLKIN_CHORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Cached copy of the deadline; BLKIN_CHORES_ALWAYS forces the slow path while usage is measured. */
+extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
+
+#define BLKIN_CHORES_ALWAYS UINT64_C(0)
+
+/* Longer than chores are ever put off, in ns and in ticks of up to 8 GHz. */
+#define BLKIN_CHORES_HORIZON (UINT64_C(1) << 33)
+
+/* Also where the counter has stepped back, as in a process that was restored on another host. */
+static inline bool blkin_is_due(uint64_t now_ticks, uint64_t due_ticks)
+{
+    return now_ticks - due_ticks < -BLKIN_CHORES_HORIZON;
+}
+
+static inline bool blkin_chores_are_due(uint64_t now_ticks)
+{
+    const uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+
+    return __builtin_expect(blkin_is_due(now_ticks, due), 0);
+}
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The service that events name: that of the process, or a span's own.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_SERVICE_H
+#define BLKIN_SERVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct blkin_endpoint;
+
+/* Longer texts are cut. */
+#define SPAN_SERVICE_MAX 72
+#define SPAN_IP_MAX      46
+
+/* A service as the end of an event shows it: the packed text's tail, its NUL, the name, its NUL. */
+struct blkin_service {
+    uint16_t port;
+    uint8_t length; /* of the text; 0: there is none */
+    uint8_t name;   /* where in it the name begins */
+    char text[126];
+};
+
+static inline const char *blkin_service_name(const struct blkin_service *service)
+{
+    return service->text + service->name;
+}
+
+/* Fills it from an endpoint, whose name and ip may be NULL. */
+void blkin_service_prepare(struct blkin_service *service, const struct blkin_endpoint *endpoint);
+
+/* The service of spans without their own; NULL until somebody asked for it. */
+extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;
+
+/* Makes it from the program's name. */
+const struct blkin_service *blkin_make_service(void);
+
+static inline const struct blkin_service *blkin_default_service(void)
+{
+    const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+
+    return __builtin_expect(service != NULL, 1) ? service : blkin_make_service();
+}
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * A thread begins: its seed, its number.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "thread.h"
+
+#include "tracepoints/format/digits.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+_Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
+
+blkin_thread_fn *blkin_thread_prepare;
+
+const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
+
+/* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
+static uint64_t weak_seed(const void *address)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 20) ^
+           ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
+}
+
+void blkin_thread_seed(struct blkin_thread *thread)
+{
+    uint64_t *counter = &thread->id_counter;
+    const int saved_errno = errno;
+
+    /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
+    if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
+        *counter = weak_seed(thread);
+    errno = saved_errno;
+}
+
+void blkin_thread_begin(struct blkin_thread *thread)
+{
+    blkin_thread_fn *prepare = __atomic_load_n(&blkin_thread_prepare, __ATOMIC_RELAXED);
+    const int saved_errno = errno;
+
+    if (prepare)
+        prepare();
+    errno = saved_errno;
+    blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
+    thread->sequence = thread->streamed_sequence = 0;
+    thread->number = blkin_id_next(thread) & ~UINT64_C(1);
+    (void)blkin_put_long(thread->digits, thread->number);
+}

@@ -1,0 +1,77 @@
+/*
+ * blkin:metric.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "metric.h"
+
+#include "libblkin/base/provider.h"
+#include "libblkin/process/process.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/put.h"
+
+#define DIGITS_MAX 20 /* of a value */
+
+static uint32_t sequence;
+
+void blkin_metric_open(void)
+{
+    blkin_process_load();
+}
+
+bool blkin_metric_is_on(void)
+{
+    return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_METRIC);
+}
+
+static char *put_decimal(char *at, uint64_t value)
+{
+    char digits[DIGITS_MAX];
+    size_t first = DIGITS_MAX;
+
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    return blkin_put_bytes(at, digits + first, DIGITS_MAX - first);
+}
+
+static char *put_values(char *at, const uint64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count && i < BLKIN_METRIC_VALUES_MAX; i++) {
+        if (i)
+            *at++ = ' ';
+        at = put_decimal(at, values[i]);
+    }
+    *at++ = '\0';
+    return at;
+}
+
+/* No text of the event is empty: see events.h. */
+static const char *shown(const char *text)
+{
+    return *text ? text : "-";
+}
+
+void blkin_metric_record(const struct blkin_metric *metric)
+{
+    const struct blkin_metric_event event = {
+        .monotonic = metric->monotonic,
+        .thread = blkin_this_thread()->number,
+        .sequence = sequence + 1,
+        .period_ms = metric->period_ms,
+    };
+    char payload[sizeof(event) + BLKIN_METRIC_GROUP_MAX + 1 + BLKIN_METRIC_INSTANCE_MAX + 1 +
+                 BLKIN_METRIC_NAMES_MAX + 1 + BLKIN_METRIC_VALUES_MAX * (DIGITS_MAX + 1)];
+    char *at;
+
+    if (!blkin_metric_is_on())
+        return;
+    sequence++;
+    at = blkin_put_bytes(payload, &event, sizeof(event));
+    at = blkin_put_string(at, metric->group, BLKIN_METRIC_GROUP_MAX);
+    at = blkin_put_string(at, shown(metric->instance), BLKIN_METRIC_INSTANCE_MAX);
+    at = blkin_put_string(at, shown(metric->names), BLKIN_METRIC_NAMES_MAX);
+    at = put_values(at, metric->values, metric->count);
+    blkin_record_event(blkin_provider(), BLKIN_EVENT_METRIC, payload, (size_t)(at - payload));
+}

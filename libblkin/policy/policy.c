@@ -1,0 +1,204 @@
+/*
+ * Policies: where their texts come from, and what is in them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "policy.h"
+
+#include "libblkin/base/debug.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DIGITS "0123456789"
+
+/* A thread must not be cancelled with the lock: reading the file would be a place for that. */
+static int policy_begin(void)
+{
+    int state;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+static void policy_end(struct blkin_policy_source *source, int state)
+{
+    pthread_mutex_unlock(&source->lock);
+    (void)pthread_setcancelstate(state, NULL);
+}
+
+int blkin_policy_set(struct blkin_policy_source *source, const char *text)
+{
+    const char *wrong;
+    int state;
+
+    if (!text)
+        return -EINVAL;
+    state = policy_begin();
+    pthread_mutex_lock(&source->lock);
+    wrong = source->take(text);
+    policy_end(source, state);
+    return wrong ? -EINVAL : 0;
+}
+
+/* A policy that was being written is not the current one: it is written again. */
+void blkin_policy_after_fork(struct blkin_policy_source *source)
+{
+    (void)pthread_mutex_init(&source->lock, NULL);
+}
+
+/* ---- environment and file ---- */
+
+/* What nobody else can report: a daemon runs on with the policy it had. */
+static void take_from(struct blkin_policy_source *source, const char *where, const char *text)
+{
+    const char *wrong = source->take(text);
+
+    if (wrong && (source->is_outspoken || secure_getenv("BLKIN_DEBUG")))
+        blkin_debug_say("libblkin: %s: \"%s\" is not %s, in less than %d bytes", where, wrong,
+                        source->expected, BLKIN_POLICY_TEXT_MAX);
+}
+
+static bool read_text(int fd, char *text, size_t size, bool has_lines)
+{
+    const ssize_t length = read(fd, text, size - 1);
+
+    if (length < 0)
+        return false;
+    text[length] = '\0';
+    if (!has_lines)
+        text[strcspn(text, "\r\n")] = '\0';
+    return true;
+}
+
+static bool is_unchanged(const struct blkin_policy_source *source, const struct stat *status)
+{
+    return status->st_ino == source->inode && status->st_size == source->size &&
+           status->st_ctim.tv_sec == source->changed.tv_sec &&
+           status->st_ctim.tv_nsec == source->changed.tv_nsec;
+}
+
+/* Only root and the user that the program acts as decide what is recorded of it. */
+static bool is_trusted(const struct stat *status)
+{
+    return (status->st_uid == 0 || status->st_uid == geteuid()) &&
+           !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static void refuse(const struct blkin_policy_source *source, const struct stat *status)
+{
+    if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
+        blkin_debug_say(
+            "libblkin: %s: not read, as it is of user %u with mode %o: it must belong "
+            "to root or to user %u, and nobody else may write to it (chown, chmod go-w)",
+            source->path, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777U,
+            (unsigned)geteuid());
+}
+
+static void take_text_of(struct blkin_policy_source *source, int fd)
+{
+    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one more than allowed: what is cut is refused */
+
+    if (read_text(fd, text, sizeof(text), source->has_lines))
+        take_from(source, source->path, text);
+}
+
+/*
+ * A file that is not there, or that says nothing valid, changes nothing. One that was refused is
+ * looked at again, as the program may have become its user meanwhile.
+ */
+static void take_file_over(struct blkin_policy_source *source)
+{
+    struct stat status;
+    bool is_known;
+    int fd;
+
+    if (!source->path[0] || stat(source->path, &status) < 0 ||
+        (is_unchanged(source, &status) && !source->is_refused))
+        return;
+    fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return;
+    /* of what was opened: the name may be another file's by now */
+    if (fstat(fd, &status) == 0 && !S_ISCHR(status.st_mode)) { /* /dev/null: there is none */
+        is_known = is_unchanged(source, &status);
+        source->is_refused = !is_trusted(&status);
+        if (!source->is_refused)
+            take_text_of(source, fd);
+        else if (!is_known)
+            refuse(source, &status);
+        source->inode = status.st_ino;
+        source->size = status.st_size;
+        source->changed = status.st_ctim; /* not st_mtim, which can be kept */
+    }
+    close(fd);
+}
+
+void blkin_policy_refresh(struct blkin_policy_source *source)
+{
+    const int state = policy_begin();
+
+    if (pthread_mutex_trylock(&source->lock) == 0) {
+        take_file_over(source);
+        pthread_mutex_unlock(&source->lock);
+    }
+    (void)pthread_setcancelstate(state, NULL);
+}
+
+void blkin_policy_init(struct blkin_policy_source *source)
+{
+    const char *path = secure_getenv(source->file_variable);
+    const char *text = secure_getenv(source->variable);
+    int state;
+
+    if (!path)
+        path = source->default_file;
+    state = policy_begin();
+    pthread_mutex_lock(&source->lock);
+    if (strlen(path) < sizeof(source->path))
+        strcpy(source->path, path);
+    if (text && text[0])
+        take_from(source, source->variable, text);
+    take_file_over(source);
+    policy_end(source, state);
+}
+
+/* ---- parts of texts ---- */
+
+bool blkin_policy_number(const char *text, double *number, const char **end)
+{
+    const size_t whole = strspn(text, DIGITS);
+    const size_t fraction = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
+    double scale = 1;
+
+    *number = 0;
+    for (size_t i = 0; i < whole; i++)
+        *number = *number * 10 + (text[i] - '0');
+    for (size_t i = 0; i < fraction; i++)
+        *number += (text[whole + 1 + i] - '0') * (scale /= 10);
+    *end = text + whole + (text[whole] == '.') + fraction;
+    return whole + fraction > 0;
+}
+
+/* ---- rates ---- */
+
+bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns)
+{
+    uint64_t next = __atomic_load_n(&rate->next_ns, __ATOMIC_RELAXED);
+    uint64_t start;
+
+    do {
+        start = next > now_ns ? next : now_ns;
+        if (start - now_ns > burst_ns + rate->period_ns)
+            start = now_ns; /* the clock has stepped back, as in a process restored elsewhere */
+        if (start - now_ns > burst_ns)
+            return false;
+    } while (!__atomic_compare_exchange_n(&rate->next_ns, &next, start + rate->period_ns, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return true;
+}

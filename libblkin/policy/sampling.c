@@ -1,0 +1,264 @@
+/*
+ * Sampling policies: their text form, their file, and the decision.
+ *
+ * A policy in force never changes in place: a new one is written to another slot and then made the
+ * current one with a single store, so that the decision is plain loads. There are few enough
+ * changes (once a second at most from the file) that a slot is not reused while somebody reads it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "sampling.h"
+
+#include "blkin.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/text.h"
+#include "libblkin/base/usage_level.h"
+#include "policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TEXT_MAX  BLKIN_POLICY_TEXT_MAX
+#define RULES_MAX 32
+#define SLOTS     8
+#define BURST_NS  UINT64_C(100000000)
+
+enum mode { ALWAYS, NEVER, RATIO, RATE };
+
+struct rule {
+    char name[64];
+    bool is_prefix; /* the text was name* */
+    enum mode mode;
+    uint32_t ppm;           /* of RATIO, ALWAYS and NEVER */
+    uint64_t threshold;     /* of RATIO: sampled if the id's low 56 bits are below */
+    struct blkin_rate rate; /* of RATE; the one thing that changes */
+};
+
+struct policy {
+    char text[TEXT_MAX];
+    uint32_t
+        severity; /* the least that is recorded: enum blkin_severity, whose greatest is least */
+    int usage;    /* the level; -1: the program's */
+    unsigned rule_count;
+    struct rule otherwise;
+    struct rule rules[RULES_MAX];
+};
+
+static struct policy slots[SLOTS] = {
+    {.text = "always", .usage = -1, .otherwise = {.mode = ALWAYS, .ppm = 1000000}},
+};
+static struct policy *current = &slots[0];
+uint32_t blkin_least_severity = BLKIN_DEBUG;
+static unsigned next_slot = 1;
+static int usage_of_program;
+
+/* ---- the text form ---- */
+
+static bool parse_number(const char *text, double min, double max, double *number)
+{
+    const char *end;
+
+    return blkin_policy_number(text, number, &end) && *end == '\0' && *number >= min &&
+           *number <= max;
+}
+
+/* always, never, ratio=0.01 or rate=100 */
+static bool parse_mode(const char *text, struct rule *rule)
+{
+    double number;
+
+    if (strcmp(text, "always") == 0) {
+        rule->mode = ALWAYS;
+        rule->ppm = 1000000;
+        return true;
+    }
+    if (strcmp(text, "never") == 0) {
+        rule->mode = NEVER;
+        return true;
+    }
+    if (strncmp(text, "ratio=", 6) == 0 && parse_number(text + 6, 0, 1, &number)) {
+        rule->mode = number == 1 ? ALWAYS : RATIO;
+        rule->ppm = (uint32_t)(number * 1e6 + 0.5);
+        rule->threshold = (uint64_t)(number * (double)(UINT64_C(1) << 56));
+        return true;
+    }
+    if (strncmp(text, "rate=", 5) == 0 && parse_number(text + 5, 1e-3, 1e9, &number)) {
+        rule->mode = RATE;
+        rule->rate.period_ns = (uint64_t)(1e9 / number);
+        return true;
+    }
+    return false;
+}
+
+/* name:mode or name*:mode */
+static bool parse_rule(char *text, struct rule *rule)
+{
+    char *colon = strrchr(text, ':');
+    size_t length;
+
+    if (!colon)
+        return false;
+    *colon = '\0';
+    text = blkin_trimmed(text);
+    length = strlen(text);
+    rule->is_prefix = length > 0 && text[length - 1] == '*';
+    length -= rule->is_prefix;
+    if (length >= sizeof(rule->name) || (length == 0 && !rule->is_prefix))
+        return false;
+    memcpy(rule->name, text, length);
+    return parse_mode(blkin_trimmed(colon + 1), rule);
+}
+
+/* The name of a severity, as syslog.conf(5) has it. */
+static bool parse_severity(const char *text, uint32_t *severity)
+{
+    static const char names[][8] = {"emerg",   "alert",  "crit", "err",
+                                    "warning", "notice", "info", "debug"};
+
+    for (*severity = BLKIN_EMERG; *severity <= BLKIN_DEBUG; ++*severity) {
+        if (strcmp(text, names[*severity]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_usage(const char *text, int *level)
+{
+    *level = text[0] - '0';
+    return *level >= 0 && *level <= BLKIN_USAGE_LEVEL_MAX && text[1] == '\0';
+}
+
+/* What may follow the first part. */
+static bool parse_part(char *text, struct policy *policy)
+{
+    if (strncmp(text, "severity=", 9) == 0)
+        return parse_severity(text + 9, &policy->severity);
+    if (strncmp(text, "usage=", 6) == 0)
+        return parse_usage(text + 6, &policy->usage);
+    if (policy->rule_count == RULES_MAX || !parse_rule(text, &policy->rules[policy->rule_count]))
+        return false;
+    policy->rule_count++;
+    return true;
+}
+
+static bool parse(const char *text, struct policy *policy)
+{
+    char copy[TEXT_MAX];
+    char *rest = copy;
+    char *part;
+
+    memset(policy, 0, sizeof(*policy));
+    if (strlen(text) >= sizeof(copy))
+        return false;
+    strcpy(copy, text);
+    strcpy(policy->text, text);
+    policy->severity = BLKIN_DEBUG;
+    policy->usage = -1;
+    part = strsep(&rest, ",");
+    if (!parse_mode(blkin_trimmed(part), &policy->otherwise))
+        return false;
+    while ((part = strsep(&rest, ","))) {
+        if (!parse_part(blkin_trimmed(part), policy))
+            return false;
+    }
+    return true;
+}
+
+static void set_usage(void)
+{
+    blkin_usage_set((unsigned)(current->usage >= 0 ? current->usage : usage_of_program));
+}
+
+static const char *take(const char *text)
+{
+    struct policy *policy = &slots[next_slot];
+
+    if (!parse(text, policy))
+        return text;
+    next_slot = (next_slot + 1) % SLOTS;
+    __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_least_severity, policy->severity, __ATOMIC_RELAXED);
+    set_usage();
+    return NULL;
+}
+
+static struct blkin_policy_source source = {
+    .variable = "BLKIN_SAMPLING",
+    .file_variable = "BLKIN_SAMPLING_FILE",
+    .default_file = "/run/blkin/sampling",
+    .expected = "a sampling policy, expected always, never, ratio=0..1 or rate=traces-per-second, "
+                "then rules such as ,name*:never, ,severity=notice and ,usage=0..3",
+    .take = take,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+int blkin_set_sampling(const char *text)
+{
+    return blkin_policy_set(&source, text);
+}
+
+int blkin_set_usage(int level)
+{
+    if (level < 0 || level > BLKIN_USAGE_LEVEL_MAX)
+        return -EINVAL;
+    pthread_mutex_lock(&source.lock);
+    usage_of_program = level;
+    set_usage();
+    pthread_mutex_unlock(&source.lock);
+    return 0;
+}
+
+void blkin_sampling_init(void)
+{
+    blkin_policy_init(&source);
+}
+
+void blkin_sampling_refresh(void)
+{
+    blkin_policy_refresh(&source);
+}
+
+void blkin_sampling_after_fork(void)
+{
+    blkin_policy_after_fork(&source);
+}
+
+const char *blkin_sampling_text(void)
+{
+    return __atomic_load_n(&current, __ATOMIC_ACQUIRE)->text;
+}
+
+/* ---- the decision ---- */
+
+static struct rule *rule_for(struct policy *policy, const char *name)
+{
+    for (unsigned i = 0; i < policy->rule_count; i++) {
+        struct rule *rule = &policy->rules[i];
+
+        if (rule->is_prefix ? strncmp(name, rule->name, strlen(rule->name)) == 0
+                            : strcmp(name, rule->name) == 0)
+            return rule;
+    }
+    return &policy->otherwise;
+}
+
+struct blkin_decision blkin_sampling_decide(const char *name, uint64_t trace_id)
+{
+    struct policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    struct rule *rule =
+        policy->rule_count ? rule_for(policy, name ? name : "") : &policy->otherwise;
+
+    switch (rule->mode) {
+    case ALWAYS:
+        return (struct blkin_decision){true, rule->ppm};
+    case NEVER:
+        break;
+    case RATIO:
+        return (struct blkin_decision){(trace_id & ((UINT64_C(1) << 56) - 1)) < rule->threshold,
+                                       rule->ppm};
+    case RATE:
+        return (struct blkin_decision){
+            blkin_within_rate(&rule->rate, BURST_NS, blkin_monotonic_ns()), 0};
+    }
+    return (struct blkin_decision){false, 0};
+}

@@ -1,0 +1,180 @@
+/*
+ * The rules in force, the cap, and the event.
+ *
+ * As with sampling, rules in force never change in place: new ones are written to another slot.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "slow.h"
+
+#include "blkin.h"
+#include "libblkin/base/clock.h"
+#include "libblkin/base/provider.h"
+#include "libblkin/base/service.h"
+#include "libblkin/base/thread.h"
+#include "slow_rules.h"
+#include "tracepoints/format/put.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SLOTS    8
+#define KEEP     BLKIN_SLOW_RULES_MAX /* counted as a rule of its own */
+#define BURST_NS UINT64_C(1000000000) /* what waits for one disk ends all at once */
+
+#define WHY_MAX     120
+#define NAME_MAX    120
+#define SERVICE_MAX 72
+
+struct policy {
+    struct blkin_slow_rules rules;
+    struct blkin_rate cap;
+    uint32_t held_back[BLKIN_SLOW_RULES_MAX + 1]; /* by rule, and not told yet */
+};
+
+static struct policy slots[SLOTS] = {
+    {.rules.least_ns = UINT64_MAX, .cap.period_ns = BLKIN_SLOW_CAP_PERIOD_NS},
+};
+static struct policy *current = &slots[0];
+static unsigned next_slot = 1;
+static uint32_t sequence;
+
+uint64_t blkin_slow_least_ns = UINT64_MAX;
+
+/* ---- the event ---- */
+
+bool blkin_slow_is_on(void)
+{
+    return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SLOW);
+}
+
+static void record(struct blkin_slow_event *event, const char *why, const char *name,
+                   const char *service)
+{
+    char payload[sizeof(*event) + WHY_MAX + 1 + NAME_MAX + 1 + SERVICE_MAX + 1];
+    char *at;
+
+    event->mark = BLKIN_SLOW_MARK;
+    event->pid = (uint32_t)getpid();
+    event->sequence = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
+    at = blkin_put_bytes(payload, event, sizeof(*event));
+    at = blkin_put_string(at, why, WHY_MAX);
+    at = blkin_put_string(at, name, NAME_MAX);
+    at = blkin_put_string(at, service, SERVICE_MAX);
+    blkin_record_event(blkin_provider(), BLKIN_EVENT_SLOW, payload, (size_t)(at - payload));
+}
+
+static void raise_alarm(struct policy *policy, unsigned rule, struct blkin_slow_event *event,
+                        const char *why, const char *name, const char *service)
+{
+    uint32_t *held_back = &policy->held_back[rule];
+
+    if (!blkin_within_rate(&policy->cap, BURST_NS, blkin_clock_ns(blkin_ticks()))) {
+        (void)__atomic_add_fetch(held_back, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    event->dropped = __atomic_exchange_n(held_back, 0, __ATOMIC_RELAXED);
+    record(event, why, name, service);
+}
+
+bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const char *service,
+                      bool has_failed)
+{
+    struct policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    const unsigned rule =
+        blkin_slow_find(&policy->rules, service, name, event->duration, has_failed);
+
+    if (rule == BLKIN_SLOW_NO_RULE)
+        return false;
+    raise_alarm(policy, rule, event, policy->rules.rules[rule].text, name, service);
+    return true;
+}
+
+void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char *name,
+                     const char *service)
+{
+    raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
+}
+
+/* Of the rules in this slot, whether they are in force or were. */
+static void tell_held_back(struct policy *policy)
+{
+    for (unsigned i = 0; i <= KEEP; i++) {
+        struct blkin_slow_event event = {
+            .dropped = __atomic_exchange_n(&policy->held_back[i], 0, __ATOMIC_RELAXED),
+        };
+
+        if (event.dropped) {
+            (void)blkin_this_thread();
+            record(&event, i == KEEP ? "keep" : policy->rules.rules[i].text, "",
+                   blkin_service_name(blkin_default_service()));
+        }
+    }
+}
+
+/* ---- the rules in force ---- */
+
+static const char *take(const char *text)
+{
+    struct policy *policy = &slots[next_slot];
+    const char *wrong;
+
+    tell_held_back(policy);
+    wrong = blkin_slow_parse(&policy->rules, text);
+    if (wrong)
+        return wrong;
+    policy->cap = (struct blkin_rate){.period_ns = policy->rules.cap_period_ns};
+    next_slot = (next_slot + 1) % SLOTS;
+    __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_slow_least_ns, policy->rules.least_ns, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static struct blkin_policy_source source = {
+    .variable = "BLKIN_SLOW",
+    .file_variable = "BLKIN_SLOW_FILE",
+    .default_file = "/run/blkin/slow",
+    .expected = "a rule of slow requests, expected some such as osd*:write>20ms, *>100ms, error, "
+                "max=50/s, 32 at most",
+    .take = take,
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+int blkin_set_slow(const char *text)
+{
+    return blkin_policy_set(&source, text);
+}
+
+static void tell_all_held_back(void)
+{
+    if (!blkin_slow_is_on() || pthread_mutex_trylock(&source.lock) != 0)
+        return;
+    for (unsigned i = 0; i < SLOTS; i++)
+        tell_held_back(&slots[i]);
+    pthread_mutex_unlock(&source.lock);
+}
+
+/*
+ * The last second's is told at exit. Not by a destructor: it might run after LTTng's, on which this
+ * library does not depend.
+ */
+void blkin_slow_init(void)
+{
+    blkin_policy_init(&source);
+    (void)atexit(tell_all_held_back);
+}
+
+void blkin_slow_refresh(void)
+{
+    blkin_policy_refresh(&source);
+    tell_all_held_back();
+}
+
+/* What the parent has held back, it tells. */
+void blkin_slow_after_fork(void)
+{
+    blkin_policy_after_fork(&source);
+    sequence = 0;
+    for (unsigned i = 0; i < SLOTS; i++)
+        memset(slots[i].held_back, 0, sizeof(slots[i].held_back));
+}

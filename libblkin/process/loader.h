@@ -1,0 +1,53 @@
+/*
+ * Access to the tracepoint provider, loaded at the first need.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_LOADER_H
+#define BLKIN_LOADER_H
+
+#include "blkin_base.h"
+#include "libblkin/base/provider.h"
+#include "zipkin_c.h"
+
+/*
+ * The tracepoints of the original API, by blkin_annotation_type. Never NULL: before the provider is
+ * loaded they claim to be enabled, and the first record loads it.
+ */
+extern __attribute__((visibility("hidden")))
+const struct blkin_tracepoint *blkin_original_tracepoints;
+
+static inline const struct blkin_tracepoint *
+blkin_original_tracepoint(const struct blkin_annotation *annotation)
+{
+    return &__atomic_load_n(&blkin_original_tracepoints, __ATOMIC_ACQUIRE)[annotation->type];
+}
+
+static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
+{
+    return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
+}
+
+/*
+ * Loads the provider unless that was tried before; in a child of fork(2), sees to it that it
+ * records. Thread-safe; takes ms when LTTng is there, and up to 1 s where its daemon runs, but is
+ * slow.
+ */
+void blkin_provider_load(void);
+
+/* Once a second: a child registers if its parent's registration does not do for it any more. */
+void blkin_provider_refresh(void);
+
+/*
+ * For libblkin-preload.so: the lowest descriptor from..to that is LTTng's own, or -1. The program
+ * must not close it. -1 also where LTTng itself asks.
+ */
+BLKIN_PUBLIC int blkin_lttng_descriptor_(unsigned from, unsigned to);
+
+/* In a child whose parent has made it without the handlers of fork(2). */
+void blkin_provider_after_bare_fork(void);
+
+/* In a child of fork(2), while it has one thread. */
+void blkin_provider_after_fork(void);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * The life of the process: the loading of the provider at the first need, what is due once a
+ * second, children of fork(2).
+ *
+ * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below it
+ * find what they need in base/: data, and one function pointer, both of which process/ sets.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PROCESS_H
+#define BLKIN_PROCESS_H
+
+#include "blkin_base.h"
+#include "libblkin/base/chores.h"
+
+#include <stdint.h>
+
+/*
+ * 0 in a child of _Fork(3) or clone(2) without CLONE_VM, where no handler of forks has run: then
+ * call blkin_forked_() before anything else. Also for libblkin-preload.so.
+ */
+BLKIN_PUBLIC extern const uint32_t *blkin_process_mark_;
+BLKIN_PUBLIC void blkin_forked_(void);
+
+/*
+ * Loads the provider at the first need: see loader.h. Callers outside of process/ use this function
+ * and not blkin_provider_load(): it makes the linker of a static program take process.c, with the
+ * handlers of fork(2).
+ */
+void blkin_process_load(void);
+
+/* The process event, the files of sampling and of slow requests. One thread at a time does it. */
+void blkin_do_chores(uint64_t now_ticks);
+
+static inline void blkin_do_chores_if_due(uint64_t now_ticks)
+{
+    if (blkin_chores_are_due(now_ticks))
+        blkin_do_chores(now_ticks);
+}
+
+#endif

@@ -1,0 +1,409 @@
+/*
+ * What is said of a recorded span between its begin and its end: into its log, and, if it is
+ * streamed, out at once.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "span_log.h"
+
+#include "libblkin/policy/sampling.h"
+#include "span.h"
+#include "step.h"
+#include "stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define HOT inline __attribute__((always_inline))
+
+/* ---- log records: see events.h. Each returns its end ---- */
+
+static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
+                                uint64_t offset_ns)
+{
+    *at++ = (char)('0' + (severity & 7));
+    at = blkin_put_length(at, length);
+    at = blkin_put_word(at, offset_ns);
+    return blkin_put_bytes(at, text, length);
+}
+
+static HOT char *put_string(char *at, const char *key, size_t key_length, const char *value,
+                            size_t value_length)
+{
+    *at++ = 's';
+    at = blkin_put_length(at, key_length);
+    at = blkin_put_length(at, value_length);
+    at = blkin_put_bytes(at, key, key_length);
+    return blkin_put_bytes(at, value, value_length);
+}
+
+static HOT char *put_number(char *at, char type, const char *key, size_t key_length, uint64_t bits)
+{
+    *at++ = type;
+    at = blkin_put_length(at, key_length);
+    at = blkin_put_long(at, bits);
+    return blkin_put_bytes(at, key, key_length);
+}
+
+static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endpoint)
+{
+    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
+    const size_t name_length =
+        blkin_cut(endpoint->name, blkin_length_(endpoint->name), SPAN_SERVICE_MAX);
+
+    *at++ = type;
+    at = blkin_put_digits16(at, (uint16_t)endpoint->port);
+    at = blkin_put_length(at, ip_length);
+    at = blkin_put_length(at, name_length);
+    at = blkin_put_bytes(at, endpoint->ip, ip_length);
+    return blkin_put_bytes(at, endpoint->name, name_length);
+}
+
+#define ANNOTATION_SIZE(length)         (11 + (length))
+#define STRING_SIZE(key_length, length) (5 + (key_length) + (length))
+#define NUMBER_SIZE(key_length)         (14 + (key_length))
+#define NAME_SIZE                       (3 + SPAN_NAME_MAX)
+#define ENDPOINT_SIZE                   (21 + SPAN_IP_MAX + SPAN_SERVICE_MAX)
+#define START_SIZE                      17
+#define BASE_SIZE                       9
+#define LINK_SIZE                       49
+
+_Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
+                   NUMBER_SIZE(SPAN_KEY_MAX) <= SPAN_RECORD_MAX &&
+                   ENDPOINT_SIZE <= SPAN_RECORD_MAX && NAME_SIZE <= SPAN_RECORD_MAX,
+               "a record is longer than the longest");
+
+/* ---- the log ---- */
+
+/* False if there is no room for a record of this size, or it is to be streamed too. */
+static inline bool has_room(const struct span *inside, size_t size)
+{
+    return __builtin_expect(inside->used + size <= inside->limit, 1);
+}
+
+/* Where it goes. */
+static inline char *take_room(struct span *inside, size_t size)
+{
+    char *at = span_at(inside, inside->used);
+
+    inside->used += (uint32_t)size;
+    return at;
+}
+
+/* A record that has no room is counted. */
+static void add_record(struct blkin_span *span, const char *record, size_t size)
+{
+    struct span *inside = span_inside(span);
+
+    if (inside->used + size <= span_room(span))
+        (void)blkin_put_bytes(take_room(inside, size), record, size);
+    else
+        span_drop_record(inside, !inside->lost_depth);
+}
+
+/* The same, and out with it if the span is streamed. */
+static void add_tag(struct blkin_span *span, const char *record, const char *end)
+{
+    struct span *inside = span_inside(span);
+    const size_t size = (size_t)(end - record);
+
+    add_record(span, record, size);
+    if (span_is_streamed(span) && !inside->lost_depth)
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
+}
+
+/* ---- annotations ---- */
+
+__attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, uint32_t severity,
+                                                       const char *text, size_t length,
+                                                       uint64_t time_ns)
+{
+    struct span *inside = span_inside(span);
+    const uint64_t now_ns = span_now_ns();
+    char record[SPAN_RECORD_MAX];
+    const char *end;
+
+    if (time_ns > now_ns)
+        time_ns = now_ns;
+    length = blkin_cut(text, length, SPAN_TEXT_MAX);
+    end = put_annotation(record, severity, text, length, time_ns - inside->base_ns);
+    if (blkin_is_severe_enough(severity & 7))
+        add_record(span, record, (size_t)(end - record));
+    if (span_is_streamed(span) && !inside->lost_depth)
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns,
+                     text, length);
+}
+
+void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
+                          size_t length)
+{
+    struct span *inside = span_inside(span);
+    uint64_t now_ns;
+
+    if (__builtin_expect(!blkin_is_severe_enough(severity & 7), 0) && !span_is_streamed(span))
+        return;
+    if (length <= SPAN_TEXT_MAX && has_room(inside, ANNOTATION_SIZE(length)) &&
+        (now_ns = blkin_clock_try(blkin_counter())))
+        (void)put_annotation(take_room(inside, ANNOTATION_SIZE(length)), severity, text, length,
+                             now_ns - inside->base_ns);
+    else
+        blkin_span_annotate_at_(span, severity, text, length, UINT64_MAX);
+}
+
+void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
+{
+    char text[SPAN_TEXT_MAX + 2]; /* one more: so that blkin_cut() sees where it cuts */
+    const int saved_errno = errno;
+    int length;
+
+    if (!blkin_span_is_recorded(span))
+        return;
+    length = vsnprintf(text, sizeof(text), format, arguments);
+    if (length >= 0)
+        blkin_span_annotate_(span, BLKIN_INFO, text,
+                             (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
+    errno = saved_errno;
+}
+
+void blkin_span_annotatef(struct blkin_span *span, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    blkin_span_vannotatef(span, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- tags and links ---- */
+
+static inline bool is_error(const char *key, size_t length)
+{
+    return __builtin_expect(length == 5, 0) && memcmp(key, "error", 5) == 0;
+}
+
+/* Of the open step and of all around it. */
+static void note_error(struct span *inside)
+{
+    if (!inside->lost_depth)
+        inside->failed |= (uint16_t)((2U << inside->depth) - 1);
+}
+
+__attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *span, const char *key,
+                                                           size_t key_length, const char *value,
+                                                           size_t value_length)
+{
+    char record[SPAN_RECORD_MAX];
+
+    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
+    value_length = blkin_cut(value, value_length, SPAN_TEXT_MAX);
+    add_tag(span, record, put_string(record, key, key_length, value, value_length));
+}
+
+void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
+                            const char *value, size_t value_length)
+{
+    struct span *inside = span_inside(span);
+    const size_t size = STRING_SIZE(key_length, value_length);
+
+    if (is_error(key, key_length))
+        note_error(inside);
+    if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && has_room(inside, size))
+        (void)put_string(take_room(inside, size), key, key_length, value, value_length);
+    else
+        tag_string_otherwise(span, key, key_length, value, value_length);
+}
+
+/* The tag is for people, and it holds the text until the end. */
+void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
+{
+    struct span *inside = span_inside(span);
+
+    if (inside->failed & SPAN_KEEP)
+        return;
+    inside->failed |= SPAN_KEEP;
+    blkin_span_tag_string_(span, SPAN_KEEP_KEY, sizeof(SPAN_KEEP_KEY) - 1, why, length);
+}
+
+__attribute__((noinline)) static void tag_number_otherwise(struct blkin_span *span, char type,
+                                                           const char *key, size_t key_length,
+                                                           uint64_t bits)
+{
+    char record[SPAN_RECORD_MAX];
+
+    key_length = blkin_cut(key, key_length, SPAN_KEY_MAX);
+    add_tag(span, record, put_number(record, type, key, key_length, bits));
+}
+
+static HOT void tag_number(struct blkin_span *span, char type, const char *key, size_t key_length,
+                           uint64_t bits)
+{
+    struct span *inside = span_inside(span);
+    const size_t size = NUMBER_SIZE(key_length);
+
+    if (key_length <= SPAN_KEY_MAX && has_room(inside, size))
+        (void)put_number(take_room(inside, size), type, key, key_length, bits);
+    else
+        tag_number_otherwise(span, type, key, key_length, bits);
+}
+
+void blkin_span_tag_int64_(struct blkin_span *span, const char *key, size_t key_length,
+                           int64_t value)
+{
+    tag_number(span, 'I', key, key_length, (uint64_t)value);
+}
+
+void blkin_span_tag_uint64_(struct blkin_span *span, const char *key, size_t key_length,
+                            uint64_t value)
+{
+    tag_number(span, 'U', key, key_length, value);
+}
+
+void blkin_span_tag_double_(struct blkin_span *span, const char *key, size_t key_length,
+                            double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    tag_number(span, 'D', key, key_length, bits);
+}
+
+void blkin_span_tag_bool_(struct blkin_span *span, const char *key, size_t key_length, int value)
+{
+    tag_number(span, 'B', key, key_length, value != 0);
+}
+
+void blkin_span_link_(struct blkin_span *span, const struct blkin_context *context)
+{
+    char record[LINK_SIZE];
+    char *at = record;
+
+    if (!context || !blkin_context_has_ids(context))
+        return;
+    *at++ = 'l';
+    at = blkin_put_digits16(at, context->trace_id_high);
+    at = blkin_put_digits16(at, context->trace_id);
+    add_tag(span, record, blkin_put_digits16(at, context->span_id));
+}
+
+void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
+{
+    static const char key[] = "blkin.dropped";
+    const uint16_t count = span_inside_const(span)->unstreamed;
+    char record[NUMBER_SIZE(sizeof(key) - 1)];
+
+    if (count) {
+        (void)put_number(record, 'U', key, sizeof(key) - 1, count);
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, end_ns, record, sizeof(record));
+    }
+}
+
+/* ---- what the beginning did not know ---- */
+
+/* It goes where it belongs at once; who reads the stream is told. */
+static void tell(const struct blkin_span *span, const char *record, const char *end)
+{
+    if (span_is_streamed(span))
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, span_now_ns(), record,
+                     (size_t)(end - record));
+}
+
+/* What follows the name goes elsewhere by so many bytes. */
+static void move_log(struct span *inside, size_t from, ptrdiff_t by)
+{
+    char *const at = span_at(inside, from);
+
+    memmove(at + by, at, inside->used - from);
+    inside->used = (uint32_t)((ptrdiff_t)inside->used + by);
+    for (unsigned i = 0; i < inside->depth; i++)
+        inside->step_at[i] = (uint16_t)(inside->step_at[i] + by);
+}
+
+/* Cut to what the log leaves. */
+void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
+{
+    struct span *inside = span_inside(span);
+    const size_t old = inside->name_length;
+    const size_t room = inside->used < SPAN_USED_MAX ? SPAN_USED_MAX - inside->used + old : old;
+    char record[NAME_SIZE];
+    char *at = record;
+
+    length = blkin_cut(name, length, room < SPAN_NAME_MAX ? room : SPAN_NAME_MAX);
+    move_log(inside, sizeof(inside->event) + old, (ptrdiff_t)length - (ptrdiff_t)old);
+    (void)blkin_put_bytes(inside->strings, name, length);
+    inside->name_length = (uint8_t)length;
+    *at++ = 'n';
+    at = blkin_put_length(at, length);
+    tell(span, record, blkin_put_bytes(at, name, length));
+}
+
+void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint *remote)
+{
+    char record[ENDPOINT_SIZE];
+
+    if (remote)
+        add_tag(span, record, put_endpoint(record, 'r', remote));
+}
+
+static void tell_service(const struct blkin_span *span, const struct blkin_endpoint *service)
+{
+    char record[ENDPOINT_SIZE];
+
+    tell(span, record, put_endpoint(record, 'e', service));
+}
+
+void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoint *service)
+{
+    struct span *inside = span_inside(span);
+    const struct blkin_service *of_process = blkin_default_service();
+    char ip[SPAN_IP_MAX + 1];
+
+    if (service) {
+        blkin_service_prepare(&inside->service, service);
+        tell_service(span, service);
+        return;
+    }
+    inside->service.length = 0;
+    (void)blkin_put_string(ip, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
+    tell_service(span, &(struct blkin_endpoint){
+                           .name = blkin_service_name(of_process),
+                           .ip = ip,
+                           .port = (int16_t)of_process->port,
+                       });
+}
+
+/*
+ * The log says it first of all, unless it is empty, so that what is in it keeps its place in time.
+ * Where there is no room for that, the start stays.
+ */
+static bool move_start(struct span *inside, uint64_t time_ns)
+{
+    const size_t log = sizeof(inside->event) + inside->name_length + 1 + BLKIN_HEAD_SIZE;
+    char *first = span_at(inside, log);
+
+    __asm__("" : "+r"(first)); /* with -fsanitize=thread, gcc takes start_ns for all there is */
+    if (inside->used == log) {
+        inside->start_ns = inside->base_ns = time_ns;
+        return true;
+    }
+    if (*first != 'T') { /* no other record begins so */
+        if (inside->used + BASE_SIZE > SPAN_USED_MAX) {
+            span_drop_record(inside, false);
+            return false;
+        }
+        move_log(inside, log, BASE_SIZE);
+    }
+    *first = 'T';
+    (void)blkin_put_word(first + 1, inside->base_ns - time_ns);
+    inside->start_ns = time_ns;
+    return true;
+}
+
+void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
+{
+    struct span *inside = span_inside(span);
+    char record[START_SIZE] = {'t'};
+    const char *end = blkin_put_digits16(record + 1, inside->start_ns - time_ns);
+
+    if (time_ns <= span_now_ns() && move_start(inside, time_ns))
+        tell(span, record, end);
+}

@@ -1,0 +1,275 @@
+/*
+ * Steps: children of a span that are a pair of records in its log.
+ *
+ * A step that the log cannot hold goes on in the room behind it, which only the end of the span
+ * needs. It is the last thing in the log then, and all that it has is in it; so at its end it is
+ * cut off and recorded as an event of its own.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "step.h"
+
+#include "libblkin/policy/slow.h"
+#include "slow_span.h"
+#include "span.h"
+#include "stream.h"
+
+#define BEGIN_SIZE(length) (11 + (length))
+#define END_SIZE           9
+#define NUMBER_SIZE        5
+
+_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE,
+               "no room for a step where the log is full");
+_Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 15,
+               "a number is too large for its digits");
+
+/*
+ * The usual way does not look at it: it takes no more steps than a log has room for before it must
+ * be left, for it is never taken right after a step was cut off.
+ */
+#define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_USED_MAX / BEGIN_SIZE(0))
+
+/* Not the number of any step. */
+#define NOT_KNOWN UINT32_MAX
+
+/* ---- records ---- */
+
+static inline __attribute__((always_inline)) void
+put_begin(char *at, const char *name, size_t length, uint32_t kind, uint64_t offset_ns)
+{
+    *at++ = '(';
+    at = blkin_put_length(at, length | (size_t)(kind & 7) << 7);
+    at = blkin_put_word(at, offset_ns);
+    (void)blkin_put_bytes(at, name, length);
+}
+
+static char *put_number(char *at, uint32_t number)
+{
+    *at++ = '#';
+    return blkin_put_length(blkin_put_length(at, number & 4095), number >> 12);
+}
+
+/* ---- ids ---- */
+
+/* Of the step that is open at this depth; 0: of the span. */
+static uint64_t id_at(const struct blkin_span *span, unsigned depth)
+{
+    const uint64_t id = span->context.span_id;
+
+    return depth ? blkin_step_id(id, span_inside_const(span)->step_numbers[depth - 1]) : id;
+}
+
+uint64_t blkin_open_id(const struct blkin_span *span)
+{
+    return id_at(span, span_inside_const(span)->depth);
+}
+
+void blkin_step_context_(const struct blkin_span *span, struct blkin_context *context)
+{
+    const unsigned depth = span_inside_const(span)->depth;
+
+    if (!depth)
+        return;
+    context->span_id = id_at(span, depth);
+    context->parent_span_id = id_at(span, depth - 1);
+}
+
+/* ---- begin ---- */
+
+/* Its records, of which the first is at. */
+static inline void open_step(struct span *inside, size_t at)
+{
+    inside->step_at[inside->depth] = (uint16_t)at;
+    inside->step_numbers[inside->depth] = inside->step_number;
+    inside->step_logged = inside->step_number;
+    inside->depth++;
+}
+
+__attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, const char *name,
+                                                      size_t length, uint32_t kind)
+{
+    struct span *inside = span_inside(span);
+    const uint64_t now_ns = span_now_ns();
+    const bool is_next = inside->step_logged == inside->step_number;
+    const size_t at = inside->used;
+    size_t size;
+
+    length = blkin_cut(name, length, SPAN_STEP_MAX);
+    size = BEGIN_SIZE(length) + (is_next ? 0 : NUMBER_SIZE);
+    if (inside->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->step_number >= STEPS_MAX ||
+        at + size > span_room_of_steps(span)) {
+        inside->lost_depth++;
+        inside->limit = 0;
+        span_drop_record(inside, false);
+        return;
+    }
+    inside->step_number++;
+    if (!is_next)
+        (void)put_number(span_at(inside, at), inside->step_number);
+    inside->used += (uint32_t)size;
+    put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
+              now_ns - inside->base_ns);
+    open_step(inside, at);
+    if (span_is_streamed(span))
+        blkin_stream_begin(span, &(struct stream_begin){
+                                     .id = id_at(span, inside->depth),
+                                     .parent_id = id_at(span, inside->depth - 1),
+                                     .time_ns = now_ns,
+                                     .name = name,
+                                     .name_length = length,
+                                     .flags = inside->event.flags & BLKIN_SPAN_DEBUG,
+                                     .kind = (uint8_t)kind,
+                                 });
+}
+
+void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length, uint32_t kind)
+{
+    struct span *inside = span_inside(span);
+    const size_t at = inside->used;
+    uint64_t now_ns;
+
+    if (__builtin_expect(length > SPAN_STEP_MAX || at + BEGIN_SIZE(length) > inside->limit ||
+                             inside->depth == SPAN_DEPTH_MAX ||
+                             inside->step_logged != inside->step_number ||
+                             !(now_ns = blkin_clock_try(blkin_counter())),
+                         0)) {
+        begin_otherwise(span, name, length, kind);
+        return;
+    }
+    inside->step_number++;
+    inside->used = (uint32_t)(at + BEGIN_SIZE(length));
+    put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
+    open_step(inside, at);
+}
+
+/* ---- end ---- */
+
+/*
+ * Records the innermost open step, which is last in the log, as an event of its own, and cuts it
+ * off the log.
+ */
+static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
+{
+    struct span *inside = span_inside(span);
+    const struct blkin_provider *provider = blkin_provider();
+    const struct blkin_service *service =
+        inside->service.length ? &inside->service : blkin_default_service();
+    const unsigned depth = inside->depth;
+    const char *record = span_at(inside, inside->step_at[depth - 1]);
+    const bool has_number = *record == '#';
+    const size_t used = inside->used;
+    struct blkin_thread *thread = blkin_this_thread();
+    char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
+                 NUMBER_SIZE + END_SIZE + 1 + SPAN_USED_MAX_OF_STEPS + sizeof(service->text)];
+    char *at = payload;
+    uint64_t offset_ns, start_ns, duration;
+    size_t digits, name_length;
+
+    inside->used = inside->step_at[depth - 1];
+    inside->step_logged = has_number ? NOT_KNOWN : inside->step_numbers[depth - 1] - 1;
+    if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
+        return;
+    record += has_number ? NUMBER_SIZE : 0;
+    digits = (size_t)blkin_number_at(record + 1, 2);
+    name_length = digits & 127;
+    offset_ns = blkin_number_at(record + 3, 8);
+    start_ns = inside->base_ns + (uint64_t)((int64_t)(offset_ns << 16) >> 16);
+    duration = end_ns > start_ns ? end_ns - start_ns : 0;
+    record += BEGIN_SIZE(0);
+    at = blkin_put_bytes(
+        at,
+        &(struct blkin_span_event){
+            .trace_id = span->context.trace_id,
+            .parent_id = id_at(span, depth - 1),
+            .duration = duration,
+            .flags = (uint8_t)(BLKIN_SPAN_STEP | (inside->event.flags & BLKIN_SPAN_DEBUG) |
+                               (inside->failed >> depth & 1 ? BLKIN_SPAN_ERROR : 0)),
+            .kind = (uint8_t)(digits >> 7),
+        },
+        sizeof(struct blkin_span_event));
+    at = blkin_put_bytes(at, record, name_length);
+    *at++ = '\0';
+    record += name_length;
+    span_put_head(false, at, span, id_at(span, depth), end_ns, thread, ++thread->sequence, 0);
+    at = put_number(at + BLKIN_HEAD_SIZE, inside->step_numbers[depth - 1]);
+    *at++ = 'T';
+    at = blkin_put_word(at, inside->base_ns - start_ns);
+    if (is_open)
+        *at++ = 'o';
+    at = blkin_put_bytes(at, record, used - (size_t)(record - span_at(inside, 0)));
+    at = blkin_put_bytes(at, service->text, service->length);
+    blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
+    if (blkin_may_be_slow(duration))
+        blkin_slow_step(span, id_at(span, depth), payload + sizeof(struct blkin_span_event),
+                        duration, end_ns);
+}
+
+static inline void close_step(struct span *inside)
+{
+    inside->failed &= (uint16_t) ~(1U << inside->depth);
+    inside->depth--;
+}
+
+static inline void put_end(struct span *inside, uint64_t end_ns)
+{
+    char *at = span_at(inside, inside->used);
+
+    *at++ = ')';
+    (void)blkin_put_word(at, end_ns - inside->base_ns);
+    inside->used += END_SIZE;
+}
+
+__attribute__((noinline)) static void end_otherwise(struct blkin_span *span)
+{
+    struct span *inside = span_inside(span);
+    const uint64_t now_ns = span_now_ns();
+
+    if (inside->lost_depth) {
+        if (--inside->lost_depth == 0 && !span_is_streamed(span))
+            inside->limit = SPAN_USED_MAX;
+        return;
+    }
+    if (!inside->depth)
+        return;
+    if (inside->used + END_SIZE <= SPAN_USED_MAX)
+        put_end(inside, now_ns);
+    else
+        record_step(span, now_ns, false);
+    if (span_is_streamed(span))
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, now_ns, NULL, 0);
+    close_step(inside);
+}
+
+void blkin_step_end_(struct blkin_span *span)
+{
+    struct span *inside = span_inside(span);
+    uint64_t now_ns;
+
+    if (__builtin_expect(!inside->depth || inside->used + END_SIZE > inside->limit ||
+                             !(now_ns = blkin_clock_try(blkin_counter())),
+                         0)) {
+        end_otherwise(span);
+        return;
+    }
+    put_end(inside, now_ns);
+    close_step(inside);
+}
+
+/*
+ * Those that the log holds end with the span for who reads it. As with spans, the event of its own
+ * comes before the streamed end.
+ */
+void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
+{
+    struct span *inside = span_inside(span);
+
+    inside->lost_depth = 0;
+    for (; inside->depth > 0; close_step(inside)) {
+        if (is_recorded && inside->used > SPAN_USED_MAX)
+            record_step(span, end_ns, true);
+        if (span_is_streamed(span)) {
+            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, end_ns, "o", 1);
+            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, end_ns, NULL, 0);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+/*
+ * The ids of steps, which are stored nowhere: libblkin and whoever reads its events derive them
+ * from the span's id and the step's number.
+ *
+ * A thread's ids are a bijection of a counter that goes up by the constant of splitmix64: see
+ * libblkin/base/thread.h. A step's id is what the thread's counter will give 2^44 ids per number
+ * later; so no thread gives an id twice before it has given 2^44 of them, and no two steps of a
+ * span have the same.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_STEP_ID_H
+#define BLKIN_STEP_ID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BLKIN_ID_STEP   UINT64_C(0x9e3779b97f4a7c15)
+#define BLKIN_ID_FACTOR UINT64_C(0xbf58476d1ce4e5b9)
+
+/* Steps of one span are numbered from 1 to this, in the order of their begin. */
+#define BLKIN_STEPS_MAX 0xfffff
+
+/* The id that a counter stands for. */
+static inline uint64_t blkin_id_of_counter(uint64_t counter)
+{
+    const uint64_t id = (counter ^ (counter >> 32)) * BLKIN_ID_FACTOR;
+
+    return id ^ (id >> 29);
+}
+
+/* And back: each of the three operations has an inverse. */
+static inline uint64_t blkin_counter_of_id(uint64_t id)
+{
+    id ^= (id >> 29) ^ (id >> 58);
+    id *= UINT64_C(0x96de1b173f119089); /* the factor's inverse modulo 2^64 */
+    return id ^ (id >> 32);
+}
+
+/*
+ * The id of another step of the same span: number is counted from that of the one whose id this is,
+ * modulo 2^64; a span's own number is 0.
+ */
+static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
+{
+    const uint64_t step_id =
+        blkin_id_of_counter(blkin_counter_of_id(id) + number * (BLKIN_ID_STEP << 44));
+
+    return step_id ? step_id : 1; /* once in 2^64: 0 is no id */
+}
+
+/*
+ * The number that makes id of another one's, modulo 2^20. Returns false if they are not of the same
+ * span.
+ */
+static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *number)
+{
+    const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
+
+    /* the inverse of BLKIN_ID_STEP modulo 2^20 */
+    *number = (distance >> 44) * UINT64_C(0x7733d) & BLKIN_STEPS_MAX;
+    return distance << 20 == 0;
+}
+
+#endif
