@@ -161,6 +161,7 @@ class Attacks(HubTest):
         wait_until(lambda: all(len(peer.posted) > 20 for peer in self.real), "some messages")
         for peer in self.real:
             peer.say("every 0")
+            peer.report()  # after this it posts no more
         first, second = self.real
         for peer, other in ((first, second), (second, first)):
             wait_until(lambda: sorted(self.of_real(peer)) == sorted(other.posted), "all messages of the real hosts")
@@ -372,13 +373,84 @@ class Attacks(HubTest):
         for connection in opened:
             connection.close()
 
-    def test_handshakes_at_once(self):
-        """They cost the attacker nothing: each connection sends the same bytes, and the hub has to sign its answer."""
+    def send_slowly(self, connections):
+        for connection in connections:
+            try:
+                connection.send(b"x", socket.MSG_NOSIGNAL)
+            except OSError:
+                pass  # hung up on
+
+    def open_with(self, hub, count, first_bytes):
+        """So many connections of several addresses that have sent this."""
+        def send(connection):
+            connection.sendall(first_bytes)
+            return connection
+        connections = list(self.strangers(hub, count, send)[1])
+        for connection in connections:
+            self.addCleanup(connection.close)
+        return connections
+
+    def count_closed(self, connections):
+        count = 0
+        for connection in connections:
+            connection.setblocking(False)
+            try:
+                count += connection.recv(65536) == b""
+            except BlockingIOError:
+                pass
+            except OSError:
+                count += 1
+        return count
+
+    def test_slow_requests(self):
+        """A byte now and then: of heads, by anybody; of bodies, by one that has a token."""
+        hub = self.guarded()
+        head = b"POST /v1/messages?host=mallory HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        heads = self.open_with(hub, some(3500, 300), head + b"X-Slow: ")
+        bodies = self.open_with(hub, some(400, 40), head + f"Authorization: Bearer {self.token('mallory')}\r\n"
+                                f"Content-Length: 1000000\r\n\r\n[{' ' * 200000}".encode())
+        self.steady(lambda: self.send_slowly(heads + bodies))
+        self.assertEqual(self.ask(hub, "GET", "/v1/messages?host=late&agent=x", host="late")[0], 200)
+        wait_until(lambda: self.count_closed(bodies) >= len(bodies) - 4, "a host has 4 connections")
+        if FULL:  # a byte each second does not help them
+            deadline = time.monotonic() + 13
+            while self.count_closed(heads) < len(heads):
+                self.assertLess(time.monotonic(), deadline, f"{self.count_closed(heads)} of {len(heads)} closed")
+                self.send_slowly(heads)
+                time.sleep(1)
+        self.are_served(hub, f"{len(heads)} slow heads, {len(bodies)} slow bodies", 30)
+
+    def test_handshakes_that_do_not_end(self):
         hub, context = self.with_tls()
+        hello = self.hello(context)
+        # a ClientHello of two records: it waits for its second half, and all could get it at once
+        split = b"\x16\x03\x01" + struct.pack(">H", 100) + hello[5:105]
+        open_ones = [self.open_with(hub, some(300, 60), begin) for begin in (b"", hello[:-1], split, hello)]
+        wait_until(lambda: self.count_closed(open_ones[2]) == len(open_ones[2]), "none is let in that is split")
+        started = time.monotonic()
+        with socket.create_connection(("127.0.0.1", hub.port)) as plain:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as late:
+                late.sendall(f"GET /v1/messages?host=late&agent=x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+                             f"application/json\r\nAuthorization: Bearer {self.token('late')}\r\n\r\n".encode())
+                self.assertIn(b" 200 OK", late.recv(1000))
+        took_ms = (time.monotonic() - started) * 1000
+        print(f"one that comes for the first time is served after {took_ms:.1f} ms")
+        if FULL:
+            self.assertLess(took_ms, 1000)
+        self.steady()
+        self.are_served(hub, f"{sum(map(len, open_ones))} handshakes that do not end", 36)
+
+    def hello(self, context):
+        """The first bytes of a handshake."""
         hello = ssl.MemoryBIO()
         begun = context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="127.0.0.1")
         self.assertRaises(ssl.SSLWantReadError, begun.do_handshake)
-        flood = Flood(hub.port, some(1024, 256), hello.read())
+        return hello.read()
+
+    def test_handshakes_at_once(self):
+        """They cost the attacker nothing: each connection sends the same bytes, and the hub has to sign its answer."""
+        hub, context = self.with_tls()
+        flood = Flood(hub.port, some(1024, 256), self.hello(context))
         self.addCleanup(flood.end)
         wait_until(lambda: flood.answered > some(5000, 200), "the flood")
         peak = [0]
