@@ -123,8 +123,8 @@ class Attacks(HubTest):
     def guarded(self, **keys):
         """A hub, and two real hosts that post 50 messages a second each."""
         tokens = self.file("tokens", "".join(f"{host} {self.token(host)}\n" for host in HOSTS))
-        hub = self.hub(**({} if os.environ.get("OPEN") else {"hub_tokens_file": tokens}), hub_traces_per_s=100000, **keys)
-        ca = {"hub_ca_file": keys["hub_cert_file"]} if keys else {}
+        hub = self.hub(**({} if os.environ.get("OPEN") else {"hub_tokens_file": tokens}), **{"hub_traces_per_s": 100000, **keys})
+        ca = {"hub_ca_file": keys["hub_cert_file"]} if "hub_cert_file" in keys else {}
         self.real = [self.peers(hub, host, hub_token_file=self.file(host, self.token(host)), **ca) for host in HOSTS[:2]]
         for peer in self.real:
             peer.wait_state(hosts=HOSTS[:2])
@@ -401,6 +401,29 @@ class Attacks(HubTest):
             except OSError:
                 count += 1
         return count
+
+    def test_one_host_asks_for_everything(self):
+        """The traces of the others are asked for all the same, and alone one host gets the most of the cap."""
+        hub = self.guarded(hub_traces_per_s=400)
+        numbers = itertools.count()
+
+        def ask_for(host, count):
+            number = next(numbers)
+            message = {"type": "keep", "id": f"{host}:1:{number}", "host": host, "post": f"{host}:1:{number}", "at": 1,
+                       "traces": [{"id": "%016x%016x" % (number + 1, i), "why": "*>1ms"} for i in range(count)]}
+            answer = self.ask(hub, "POST", f"/v1/messages?host={host}", [message], host=host)[1]
+            if "dropped" not in answer:  # it has posted too much
+                return 0
+            return count - sum(len(one["traces"]) for one in answer["dropped"])
+        self.assertGreater(ask_for("mallory", 1000), 100)
+        self.phase("steady")
+        most = len(self.real[0].posted) + some(200, 40)
+        while len(self.real[0].posted) < most:
+            self.assertLess(ask_for("mallory", 100), 100)
+            self.assertEqual(self.real[0].capped + self.real[1].capped, [])
+        self.are_served(hub, "a host that asks for everything", 30)
+        hosts = hub.ask("GET", "/v1/hosts", None, {"Authorization": "Bearer " + self.token("late")})[1]["hosts"]
+        self.assertEqual({one["host"] for one in hosts if one["dropped_traces"]}, {"mallory"})
 
     def test_slow_requests(self):
         """A byte now and then: of heads, by anybody; of bodies, by one that has a token."""

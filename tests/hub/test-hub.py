@@ -172,10 +172,10 @@ class Hub(HubTest):
         status, answer = self.post(hub, [many])
         self.assertEqual((status, answer["accepted"]), (429, 1))
         self.assertEqual(answer["dropped"][0]["post"], many["post"])
-        self.assertEqual(answer["dropped"][0]["traces"], [f"{i:032x}" for i in range(1010, 1025)])
-        # what was asked for already costs nothing
+        self.assertEqual(answer["dropped"][0]["traces"], [f"{i:032x}" for i in range(1006, 1025)])
+        # the half that is for all, and one of the half that the three hosts share; asked for again it costs nothing
         again = keep(2)
-        again["traces"] = many["traces"][:10]
+        again["traces"] = many["traces"][:6]
         self.assertEqual(self.post(hub, [again])[0], 200)
         # the exchange is told, for the one who has asked
         peers[0].say("post 40")
