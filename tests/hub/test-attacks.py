@@ -155,16 +155,20 @@ class Attacks(HubTest):
     def of_real(self, peer):
         return [one for one in peer.got() if one.startswith("store-")]
 
-    def are_served(self, hub, attack, most_mib):
-        """Both got all that the other posted; the hub's memory; how long the real messages of each phase took."""
-        after = memory(hub)
-        wait_until(lambda: all(len(peer.posted) > 20 for peer in self.real), "some messages")
+    def stop_posting(self):
+        """Returns when each real host has got all messages of the other."""
         for peer in self.real:
             peer.say("every 0")
             peer.report()  # after this it posts no more
         first, second = self.real
         for peer, other in ((first, second), (second, first)):
             wait_until(lambda: sorted(self.of_real(peer)) == sorted(other.posted), "all messages of the real hosts")
+
+    def are_served(self, hub, attack, most_mib):
+        """Both got all that the other posted; how much memory the hub takes; how long the real messages of each phase took."""
+        after = memory(hub)
+        wait_until(lambda: all(len(peer.posted) > 20 for peer in self.real), "some messages")
+        self.stop_posting()
         took = {one: us / 1000 for peer in self.real for one, us in peer.requests[peer.name] if one.startswith("store-")}
         print(f"{attack}{' at a decoy' if DECOY else ''}: {self.before:.1f} MiB before, {after:.1f} after", flush=True)
         ends = [counts for _, counts in self.phases[1:]] + [[len(peer.posted) for peer in self.real]]
@@ -201,22 +205,20 @@ class Attacks(HubTest):
         # its own token from another process does not end the poll of the one that waits
         waiting = socket.create_connection(("127.0.0.1", hub.port))
         self.addCleanup(waiting.close)
-        for peer in self.real:
-            peer.say("every 0")
-        time.sleep(0.2)
+        self.stop_posting()
         version = self.ask(hub, "GET", "/v1/messages?host=mallory&agent=first")[1]
-        poll = f"boot={boot}&after={version['next']}&hosts={version['hosts_version']}&wait=20000"
-        waiting.sendall((f"GET /v1/messages?host=mallory&agent=first&{poll} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        poll = f"boot={boot}&after={version['next']}&hosts={version['hosts_version']}"
+        waiting.sendall((f"GET /v1/messages?host=mallory&agent=first&{poll}&wait=20000 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                         "Content-Type: application/json\r\n"
                          f"Authorization: Bearer {self.token('mallory')}\r\n\r\n").encode())
-        time.sleep(0.2)
-        self.assertEqual(self.ask(hub, "GET", f"/v1/messages?host=mallory&agent=second&{poll}")[0], 409)
+        wait_until(lambda: self.ask(hub, "GET", f"/v1/messages?host=mallory&agent=second&{poll}")[0] == 409,
+                   "the second is told of the first")
         waiting.setblocking(False)
         self.assertRaises(BlockingIOError, waiting.recv, 1)
         for peer in self.real:
             self.assertNotIn("409", peer.said())
         for peer in self.real:
             peer.say("every 20")
-        time.sleep(0.5)
         self.are_served(hub, "names of others", 8)
 
     def test_the_number_of_a_message_is_its_hosts(self):
@@ -242,6 +244,17 @@ class Attacks(HubTest):
         self.assertEqual(self.ask(hub, "GET", path, Host="rebound.example.org")[0], 421)
         self.assertEqual(self.ask(hub, "GET", path, Host="127.0.0.1.example.org:7412")[0], 421)
         self.assertEqual(self.ask(hub, "OPTIONS", path, Origin="http://example.org")[0], 405)
+        # <img src="http://127.0.0.1:7412/v1/messages?..."> has no Origin, and the right Host; it would end the poll of a
+        # host, or say that this host has got its messages
+        self.assertEqual(self.ask(hub, "GET", path, Content_Type="")[0], 415)
+        self.assertEqual(self.ask(hub, "GET", path, Content_Type="text/plain")[0], 415)
+        for page in ("/v1/messages?host=x", "/v1/hosts", "/metrics"):
+            for site in ("cross-site", "same-site"):
+                self.assertEqual(self.ask(hub, "GET", page, Sec_Fetch_Site=site)[0], 403)
+            self.assertEqual(self.ask(hub, "GET", page, Host="rebound.example.org")[0], 421)
+        self.assertEqual(hub.hosts(), {})
+        for page in ("/v1/hosts", "/metrics"):  # Prometheus, curl, and who types the URL
+            self.assertEqual(self.ask(hub, "GET", page, Content_Type="", Sec_Fetch_Site="none")[0], 200)
         for name in ("127.0.0.1", "[::1]:7412", "localhost:7412", socket.gethostname()):
             self.assertEqual(self.ask(hub, "GET", path, Host=name)[0], 200, name)
         self.assertEqual(self.ask(hub, "POST", path, keep)[0], 200)

@@ -58,7 +58,8 @@ class Hub(HubTest):
         cls.addClassCleanup(cls.quiet.end)
         cls.quiet.wait_ready()
         cls.strangers = [Stranger(cls.quiet.port, words) for words in (b"", b"GET /v1/mess", b"GET / HTTP/1.1\r\nHost: localhost\r\n")]
-        cls.known = Stranger(cls.quiet.port, b"GET /v1/messages?host=known&agent=x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        cls.known = Stranger(cls.quiet.port, b"GET /v1/messages?host=known&agent=x HTTP/1.1\r\nHost: localhost\r\n"
+                             b"Content-Type: application/json\r\n\r\n")
 
     def test_who_says_nothing_is_hung_up_on(self):
         wait_until(lambda: all(stranger.seconds for stranger in self.strangers), "the hub closes silent connections")

@@ -222,13 +222,22 @@ static bool is_our_name(const char *host)
            strcasecmp(name, "localhost") == 0 || strcasecmp(name, ours) == 0;
 }
 
+/* What a browser says of where the request comes from; "none": of its user. */
+static bool is_of_other_site(struct MHD_Connection *connection)
+{
+    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+
+    return site && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0;
+}
+
 unsigned access_from_page(const struct access *access, struct MHD_Connection *connection,
-                          bool is_post, const char **why)
+                          bool has_effect, const char **why)
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     const char *type = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type");
 
-    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin")) {
+    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") ||
+        is_of_other_site(connection)) {
         *why = "this hub answers recorders, not web pages";
         return MHD_HTTP_FORBIDDEN;
     }
@@ -237,7 +246,8 @@ unsigned access_from_page(const struct access *access, struct MHD_Connection *co
         *why = "ask this hub by its address, or by the name that its host has itself";
         return MHD_HTTP_MISDIRECTED_REQUEST;
     }
-    if (is_post && (!type || strcasecmp(type, "application/json") != 0)) {
+    /* a page cannot send this type before it has asked with OPTIONS, which this hub denies */
+    if (has_effect && (!type || strcasecmp(type, "application/json") != 0)) {
         *why = "expected Content-Type: application/json";
         return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
     }

@@ -102,7 +102,7 @@ static enum MHD_Result begin_request(struct server *server, struct MHD_Connectio
     struct request *request;
 
     server->counts.requests++;
-    denied = access_from_page(server->access, connection, is_post, &why);
+    denied = access_from_page(server->access, connection, is_post || is_messages, &why);
     if (!denied && !is_post && strcmp(url, "/") == 0)
         return give_health(connection);
     if (!denied)
