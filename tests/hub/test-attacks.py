@@ -26,7 +26,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import HubTest, wait_until  # noqa: E402
+from parts import HubTest, free_port, wait_until  # noqa: E402
 
 FULL = os.environ.get("FULL") == "1"
 DECOY = os.environ.get("DECOY") == "1"
@@ -258,6 +258,33 @@ class Attacks(HubTest):
         for name in ("127.0.0.1", "[::1]:7412", "localhost:7412", socket.gethostname()):
             self.assertEqual(self.ask(hub, "GET", path, Host=name)[0], 200, name)
         self.assertEqual(self.ask(hub, "POST", path, keep)[0], 200)
+
+    def test_other_users_of_the_host(self):
+        """All of them reach a hub on loopback: without tokens it does not start, and with tokens they may do nothing."""
+        for address in ("127.0.0.1", "127.3.2.1", "[::1]"):
+            self.assertIn("in any host's name", self.refused(hub_listen=f"{address}:{free_port()}", expose_hub="no"))
+        self.assertIn("recorders must show nothing", self.hub(runtime_dir=os.path.join(self.folder, "open")).said())
+        hub = self.guarded()
+        tokens = os.path.join(self.folder, "tokens")
+        keep = json.dumps([{"type": "keep", "id": "store-1:1:1", "host": "store-1", "post": "x", "at": 1, "last_ms": 1000}])
+        script = f"""if True:
+            import http.client
+            def ask(method, path, body=None):
+                connection = http.client.HTTPConnection("127.0.0.1", {hub.port}, timeout=30)
+                connection.request(method, path, body, {{"Content-Type": "application/json"}})
+                return connection.getresponse().status
+            try:
+                open({tokens!r}).close()
+            except PermissionError:
+                print("no tokens")
+            print(ask("POST", "/v1/messages?host=store-1", {keep!r}), ask("GET", "/v1/messages?host=store-1&agent=x"),
+                  ask("GET", "/v1/hosts"), ask("GET", "/metrics"), ask("GET", "/"))"""
+        is_root = os.geteuid() == 0
+        said = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True, timeout=60,
+                              cwd="/", **({"user": 65534, "group": 65534, "extra_groups": []} if is_root else {})).stdout
+        self.assertEqual(said, ("no tokens\n" if is_root else "") + "401 401 401 401 200\n")
+        self.assertEqual(hub.status()["unauthorized"], 4)
+        self.are_served(hub, "another user of the host", 8)
 
     def test_small_posts(self):
         hub = self.guarded()
