@@ -127,6 +127,8 @@ void clients_notify(void *context, struct MHD_Connection *connection, void **pla
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         *place = server->gate.admitted;
+        if (!server->gate.admitted)
+            return;
         server->gate.admitted->connection = connection;
         gate_watch_handshake(server->gate.admitted);
         server->gate.admitted = NULL;

@@ -233,6 +233,14 @@ static void log_message(void *context, const char *format, va_list values)
     say(BT_LOGGING_LEVEL_INFO, "%s", text);
 }
 
+/* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread:
+ * gate.c needs clients_notify() to be called before it returns. */
+#if MHD_VERSION >= 0x00097707
+#define ONE_THREAD MHD_USE_NO_THREAD_SAFETY
+#else
+#define ONE_THREAD 0U
+#endif
+
 static struct MHD_Daemon *start_daemon(struct server *server)
 {
     const struct access *access = server->access;
@@ -243,8 +251,9 @@ static struct MHD_Daemon *start_daemon(struct server *server)
         {access->trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, access->trust},
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
-    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG | (access->is_tls ? MHD_USE_TLS : 0U);
+    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD |
+                           MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                           (access->is_tls ? MHD_USE_TLS : 0U);
 
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
