@@ -46,8 +46,9 @@ class Flood:
     """A process that opens so many connections, of several addresses, and sends the bytes over all of them at once, again
     and again. It is nice: an attacker has a processor of its own, and must not take ours."""
 
-    def __init__(self, port, connections, sent):
+    def __init__(self, port, connections, sent, addresses=8, at_once=True):
         self.port, self.connections, self.sent = port, connections, sent
+        self.addresses, self.least_silent = addresses, connections if at_once else 1
         self.counts = mmap.mmap(-1, 16)
         self.pid = os.fork()
         if self.pid == 0:
@@ -60,7 +61,7 @@ class Flood:
     def open(self, poll, opened, i):
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # or the ports run out
-        connection.bind((f"127.0.{1 + i % 8}.1", 0))
+        connection.bind((f"127.{i % self.addresses // 200 + 1}.{i % self.addresses % 200 + 1}.1", 0))
         connection.setblocking(False)
         connection.connect_ex(("127.0.0.1", self.port))
         opened[connection.fileno()] = connection
@@ -69,10 +70,11 @@ class Flood:
     def run(self):
         poll, opened, silent = select.epoll(), {}, []
         counts = [0, 0]
-        for i in range(self.connections):
-            self.open(poll, opened, i)
-        for i in itertools.count(self.connections):
-            for fd, events in poll.poll():
+        numbers = itertools.count()
+        while True:
+            for _ in range(min(self.connections - len(opened), 20)):
+                self.open(poll, opened, next(numbers))
+            for fd, events in poll.poll(0 if len(opened) < self.connections else None):
                 if events == select.EPOLLOUT:
                     poll.modify(fd, select.EPOLLIN)
                     silent.append(fd)
@@ -86,8 +88,7 @@ class Flood:
                     opened.pop(fd).close()
                     if fd in silent:
                         silent.remove(fd)
-                    self.open(poll, opened, i)
-            if len(silent) == self.connections:
+            if len(silent) >= self.least_silent:
                 for fd in silent:
                     opened[fd].send(self.sent)
                 silent.clear()
@@ -510,6 +511,17 @@ class Attacks(HubTest):
         begun = context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="127.0.0.1")
         self.assertRaises(ssl.SSLWantReadError, begun.do_handshake)
         return hello.read()
+
+    def test_all_hosts_come_back_at_once(self):
+        """No attack: a hub was started again, and 1000 recorders have two connections each. None is hung up on."""
+        hub, context = self.with_tls()
+        herd = Flood(hub.port, 2000, self.hello(context), addresses=1000, at_once=False)
+        self.addCleanup(herd.end)
+        wait_until(lambda: herd.answered > some(10000, 2000), lambda: f"{herd.answered} handshakes")
+        print(f"{herd.answered} handshakes begun, {herd.refused} connections hung up on")
+        self.assertEqual(herd.refused, 0)
+        self.steady()
+        self.are_served(hub, "handshakes of 1000 hosts", 60)
 
     def test_handshakes_at_once(self):
         """They cost the attacker nothing: each connection sends the same bytes, and the hub has to sign its answer."""

@@ -14,10 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STRANGERS_MAX 1024 /* with TLS, 30 KiB each */
-#define ADDRESS_MAX   256  /* of them, of one address */
-#define IDLE_S        300  /* a known one may say nothing for so long */
-#define HOST_MAX      4    /* a recorder has two; one that is started anew, two more */
+#define ADDRESS_MAX 256 /* strangers of one address */
+#define IDLE_S      300 /* a known one may say nothing for so long */
+#define HOST_MAX    4   /* a recorder has two; one that is started anew, two more */
 
 static void list_in(struct clients *list, struct client *client)
 {

@@ -29,6 +29,7 @@
 #define HANDSHAKE_MAX 32   /* under way */
 #define HANDSHAKE_MS  1000 /* a handshake may take so long while others wait at the gate */
 #define LOOK_MS       20   /* if all places are taken: so long until the next look */
+#define CROWD         128  /* addresses that are ready: more than an attacker has, it is hoped */
 #define RECORD_HEAD   5    /* of a TLS record: type, version, length */
 #define HELLO_HEAD    4    /* of a handshake message: type, length */
 
@@ -59,22 +60,65 @@ static void queue_out(struct client *client)
     client->queue = NULL;
 }
 
-/* How many handshakes of the client's address are under way. Addresses that share a place are taken
- * for one; the seed keeps an attacker from choosing such an address. */
-static unsigned *count_of(struct server *server, const struct client *client)
+/* Where the client's address is counted. Addresses that share a place are taken for one; the seed
+ * keeps an attacker from choosing such an address. */
+static size_t place_of(const struct server *server, const struct client *client)
 {
     uint64_t hash = server->gate.seed;
 
     for (size_t i = 0; i < sizeof(client->address); i++)
         hash = (hash ^ client->address.s6_addr[i]) * 0x100000001b3;
-    return &server->gate.of_address[(hash ^ hash >> 32) % GATE_PLACES];
+    return (hash ^ hash >> 32) % GATE_PLACES;
+}
+
+/* How many handshakes of the client's address are under way. */
+static unsigned count_of(const struct server *server, const struct client *client)
+{
+    return server->gate.of_address[place_of(server, client)];
+}
+
+static void be_ready(struct server *server, struct client *client)
+{
+    queue_in(&server->gate.ready, client);
+    if (server->gate.ready_of[place_of(server, client)]++ == 0)
+        server->gate.ready_places++;
+}
+
+static void be_under_way(struct server *server, struct client *client)
+{
+    queue_in(&server->gate.under_way, client);
+    server->gate.of_address[place_of(server, client)]++;
 }
 
 void gate_leave(struct server *server, struct client *client)
 {
-    if (client->queue == &server->gate.under_way)
-        --*count_of(server, client);
+    struct gate *gate = &server->gate;
+
+    if (client->queue == &gate->under_way)
+        gate->of_address[place_of(server, client)]--;
+    else if (client->queue == &gate->ready && --gate->ready_of[place_of(server, client)] == 0)
+        gate->ready_places--;
     queue_out(client);
+}
+
+/* All hosts come at once, as after a restart of the hub: to accept more of them would be to hang up
+ * on those that wait, and all would try again. They wait in the queue of the socket. */
+static bool is_crowded(const struct server *server)
+{
+    return server->strangers.count >= STRANGERS_MAX / 2 && server->gate.ready_places >= CROWD;
+}
+
+static void rest(struct server *server)
+{
+    loop_unwatch(server->loop, &server->gate.listening);
+    server->gate.rests = true;
+}
+
+static void end_rest(struct server *server)
+{
+    if (server->gate.rests)
+        loop_watch(server->loop, &server->gate.listening);
+    server->gate.rests = false;
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -134,10 +178,8 @@ void gate_watch_handshake(struct client *client)
 static void admit(struct server *server, struct client *client)
 {
     gate_leave(server, client);
-    if (server->access->is_tls) {
-        queue_in(&server->gate.under_way, client);
-        ++*count_of(server, client);
-    }
+    if (server->access->is_tls)
+        be_under_way(server, client);
     client->since_ms = clock_ms();
     server->gate.at_gate--;
     server->gate.admitted = client;
@@ -153,7 +195,7 @@ static struct client *next_ready(struct server *server)
 {
     struct client *client = server->gate.ready.first;
 
-    while (client && *count_of(server, client))
+    while (client && count_of(server, client))
         client = client->next_queued;
     return client ? client : server->gate.ready.first;
 }
@@ -163,7 +205,7 @@ static struct client *next_ready(struct server *server)
 static bool make_place(struct server *server, const struct client *new)
 {
     struct client_queue *under_way = &server->gate.under_way;
-    const bool is_first = *count_of(server, new) == 0;
+    const bool is_first = count_of(server, new) == 0;
     const int64_t now_ms = clock_ms();
     struct client *client, *next;
 
@@ -176,7 +218,7 @@ static bool make_place(struct server *server, const struct client *new)
     }
     client = under_way->first;
     while (client && now_ms - client->since_ms < HANDSHAKE_MS &&
-           !(is_first && *count_of(server, client) > 1))
+           !(is_first && count_of(server, client) > 1))
         client = client->next_queued;
     if (under_way->count >= HANDSHAKE_MAX && client)
         clients_hang_up(server, client);
@@ -197,6 +239,8 @@ static void admit_some(void *context)
     }
     if (server->gate.ready.first)
         timer_set(server->loop, &server->gate.again, has_place ? 0 : LOOK_MS);
+    if (!is_crowded(server))
+        end_rest(server);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -216,7 +260,7 @@ static void said_something(void *context, short events)
             clients_hang_up(server, client);
         } else if (hello == HELLO_IS_WHOLE) {
             (void)epoll_ctl(server->gate.epoll.fd, EPOLL_CTL_DEL, client->fd, NULL);
-            queue_in(&server->gate.ready, client);
+            be_ready(server, client);
         }
     }
     if (server->gate.ready.first)
@@ -255,6 +299,10 @@ static void is_called(void *context, short events)
     struct server *server = context;
 
     (void)events;
+    if (is_crowded(server)) {
+        rest(server);
+        return;
+    }
     for (unsigned i = 0; i < ACCEPTED_MAX; i++) {
         union client_address from;
         socklen_t length = sizeof(from);
@@ -262,11 +310,9 @@ static void is_called(void *context, short events)
             accept4(server->gate.listening.fd, &from.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0) {
-            /* poll() would return at once, again and again: the next tick listens again */
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                loop_unwatch(server->loop, &server->gate.listening);
-                server->gate.rests = true;
-            }
+            /* poll() would return at once, again and again: the next tick ends the rest */
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                rest(server);
             return;
         }
         come_in(server, fd, &from, length);
@@ -275,9 +321,7 @@ static void is_called(void *context, short events)
 
 void gate_tick(struct server *server)
 {
-    if (server->gate.rests)
-        loop_watch(server->loop, &server->gate.listening);
-    server->gate.rests = false;
+    end_rest(server);
 }
 
 bool gate_open(struct server *server, int fd, unsigned most)

@@ -44,19 +44,22 @@ struct client_queue {
     unsigned count;
 };
 
-#define GATE_PLACES 1024
+#define STRANGERS_MAX 1024 /* with TLS, 30 KiB each */
+#define GATE_PLACES   1024
 
 /* Where connections are accepted. */
 struct gate {
     struct watched listening, epoll; /* epoll: TLS connections whose ClientHello has not come */
     struct timer again;
-    bool rests;    /* there were no descriptors: it accepts none until the next tick */
+    bool rests;    /* it accepts none: there are no descriptors, or many hosts come at once */
     unsigned most; /* connections of all kinds */
     unsigned at_gate;
     struct client_queue ready, under_way; /* the ClientHello has come; the handshake has begun */
     struct client *admitted;              /* while libmicrohttpd takes it */
     uint64_t seed;
     unsigned of_address[GATE_PLACES]; /* handshakes that are under way, by hash of the address */
+    unsigned ready_of[GATE_PLACES];   /* those that are ready, by the same */
+    unsigned ready_places;            /* in use of these */
 };
 
 struct request {
