@@ -517,7 +517,7 @@ class Attacks(HubTest):
         hub, context = self.with_tls()
         herd = Flood(hub.port, 2000, self.hello(context), addresses=1000, at_once=False)
         self.addCleanup(herd.end)
-        wait_until(lambda: herd.answered > some(10000, 2000), lambda: f"{herd.answered} handshakes")
+        wait_until(lambda: herd.answered > some(10000, 1200), lambda: f"{herd.answered} handshakes")
         print(f"{herd.answered} handshakes begun, {herd.refused} connections hung up on")
         self.assertEqual(herd.refused, 0)
         self.steady()
