@@ -173,6 +173,12 @@ class Access(HubTest):
         self.assertIn("is hub-key-file the key of hub-cert-file", self.refused(hub_cert_file=cert, hub_key_file=other_key))
         self.assertIn("expected PEM", self.refused(hub_cert_file=self.token("x", "x" * 99), hub_key_file=key))
         self.assertIn("cannot read it", self.refused(hub_cert_file=self.path("nothing"), hub_key_file=key))
+        fifo = self.path("fifo")  # nobody writes to it: the hub must not wait for that
+        os.mkfifo(fifo)
+        for keys in ({"hub_cert_file": fifo, "hub_key_file": key}, {"hub_cert_file": cert, "hub_key_file": fifo},
+                     {"hub_cert_file": cert, "hub_key_file": key, "hub_ca_file": fifo},
+                     {"hub_cert_file": self.folder, "hub_key_file": key}, {"hub_tokens_file": fifo}):
+            self.assertIn("expected a file", self.refused(**keys))
         port = free_port()  # TLS alone does not say who may ask
         self.assertIn("in any host's name", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
                                                          hub_key_file=key, expose_hub="no"))

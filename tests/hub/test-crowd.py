@@ -78,14 +78,16 @@ class Crowd(HubTest):
             connection = socket.socket()
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect(("127.0.0.1", hub.port))
-            connection.sendall(f"GET /v1/messages?host=slow-{i}&agent=x&wait=20000 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            connection.sendall(f"GET /v1/messages?host=slow-{i}&agent=x&wait=20000 HTTP/1.1\r\nHost: localhost\r\n"
+                               "Content-Type: application/json\r\n\r\n".encode())
             self.addCleanup(connection.close)
             slow.append(connection)
         for connection in slow[25:]:  # or send a byte now and then
             connection.sendall(b"POST /v1/messages?host=slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n[")
         for connection in slow[:25]:
             for _ in range(10):
-                connection.sendall(b"GET /v1/messages?host=slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                connection.sendall(b"GET /v1/messages?host=slow HTTP/1.1\r\nHost: localhost\r\n"
+                                   b"Content-Type: application/json\r\n\r\n")
         peers[0].say("post 100 100000")  # 10 MB
         wait_until(lambda: len(peers[1].got()) == 100, "all", 60)
         self.assertLess(usage(hub.process.pid)[0], 200)

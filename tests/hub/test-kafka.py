@@ -36,6 +36,8 @@ class Kafka(HubTest):
 
     def check(self, peers):
         for peer in peers:
+            peer.report()  # what it was told to post before is in peer.posted then
+        for peer in peers:
             wait_until(lambda: len(peer.answers[peer.name]) >= (len(peers) - 1) * len(peer.posted),
                        lambda: f"{peer.name} has {len(peer.answers[peer.name])} answers", 60)
         time.sleep(0.5)  # a double would come now

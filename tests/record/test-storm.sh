@@ -33,8 +33,8 @@ keep_last() {
 # answered NUMBER HOST: the answer is in $WORK/answer. The host reads on where it was.
 declare -A position
 answered() {
-    curl -fsS --max-time 10 "http://127.0.0.1:$HUB_PORT/v1/messages?host=$2&agent=x${position[$2]-}" >"$WORK/news" ||
-        return
+    curl -fsS --max-time 10 -H 'Content-Type: application/json' \
+        "http://127.0.0.1:$HUB_PORT/v1/messages?host=$2&agent=x${position[$2]-}" >"$WORK/news" || return
     position[$2]=$(jq -r '"&boot=\(.boot)&after=\(.next)"' "$WORK/news")
     jq -e --arg id "$2:1:$1" '[.messages[] | select(.type == "found" and .id == $id)][0]' "$WORK/news" >"$WORK/answer"
 }

@@ -30,20 +30,56 @@ static void refill(struct cap *cap, int64_t now_ms)
     cap->allowed_ms = now_ms;
 }
 
-/* Takes from the allowance for one trace. */
-static bool may_ask(struct cap *cap, const char *trace, int64_t now_ms)
+/* What is kept for hosts that ask for their share only. A cap of 1 leaves no room for that. */
+static double reserve_of(const struct cap *cap, const struct cap_share *share)
+{
+    const double rate = (double)cap->traces_per_s;
+
+    if (!share || share->shares < 2)
+        return 0;
+    return rate - 1 < rate / 2 ? rate - 1 : rate / 2;
+}
+
+void cap_refill_share(const struct cap *cap, struct cap_share *share, unsigned shares,
+                      int64_t now_ms)
+{
+    const double rate = (double)cap->traces_per_s / (shares ? shares : 1);
+    const double most = rate / 2 > 1 ? rate / 2 : 1; /* all shares are the reserve, if it can be */
+
+    share->shares = shares;
+    share->allowance += rate * (double)(now_ms - share->allowed_ms) / 1000;
+    if (share->allowance > most || !share->allowed_ms)
+        share->allowance = most;
+    share->allowed_ms = now_ms;
+}
+
+/* Takes from the allowance, and if it is low from the share, too. */
+static bool take(struct cap *cap, struct cap_share *share)
+{
+    if (cap->allowance < 1)
+        return false;
+    if (share && cap->allowance < 1 + reserve_of(cap, share)) {
+        if (share->allowance < 1)
+            return false;
+        share->allowance -= 1;
+    }
+    cap->allowance -= 1;
+    return true;
+}
+
+static bool may_ask(struct cap *cap, struct cap_share *share, const char *trace, int64_t now_ms)
 {
     if (trace && seen_has(&cap->asked, trace, now_ms))
         return true;
-    if (cap->allowance < 1)
+    if (!take(cap, share))
         return false;
-    cap->allowance -= 1;
     if (trace)
         (void)seen_before(&cap->asked, trace, now_ms);
     return true;
 }
 
-json_t *cap_part(struct cap *cap, const json_t *message, int64_t now_ms, json_t **dropped)
+json_t *cap_part(struct cap *cap, struct cap_share *share, const json_t *message, int64_t now_ms,
+                 json_t **dropped)
 {
     json_t *kept = json_array(), *beyond = json_array();
     json_t *part, *trace;
@@ -54,12 +90,12 @@ json_t *cap_part(struct cap *cap, const json_t *message, int64_t now_ms, json_t 
     json_array_foreach(json_object_get(message, "traces"), i, trace)
     {
         json_t *id = json_object_get(trace, "id");
-        const bool may = may_ask(cap, json_string_value(id), now_ms);
+        const bool may = may_ask(cap, share, json_string_value(id), now_ms);
 
         (void)json_array_append(may ? kept : beyond, may ? trace : id);
     }
     is_whole = json_array_size(beyond) == 0 &&
-               (!json_object_get(message, "last_ms") || may_ask(cap, NULL, now_ms));
+               (!json_object_get(message, "last_ms") || may_ask(cap, share, NULL, now_ms));
     if (is_whole) {
         part = json_incref((json_t *)(uintptr_t)message);
     } else if (json_array_size(kept)) {

@@ -76,7 +76,7 @@ static json_t *let_pass(struct exchange *exchange, const json_t *message)
 
     if (!exchange->has_cap || strcmp(message_text(message, "type"), "keep") != 0)
         return json_incref((json_t *)(uintptr_t)message);
-    part = cap_part(&exchange->cap, message, clock_ms(), &dropped);
+    part = cap_part(&exchange->cap, NULL, message, clock_ms(), &dropped);
     if (dropped && strcmp(message_text(message, "host"), exchange->host) == 0)
         exchange_capped(exchange, message, dropped);
     json_decref(dropped);

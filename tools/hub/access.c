@@ -7,27 +7,47 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PEM_MAX (1 << 20)
+
+/* O_NONBLOCK: opening a FIFO would wait for its writer, and the hub would never start. */
+static FILE *open_file(const char *key, const char *path, struct error *error)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    FILE *file = NULL;
+    struct stat status;
+
+    if (fd < 0) {
+        error_set(error, "%s \"%s\": cannot read it: %s", key, path, strerror(errno));
+        return NULL;
+    }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        error_set(error, "%s \"%s\": expected a file", key, path);
+    else if (!(file = fdopen(fd, "r")))
+        error_set(error, "out of memory");
+    if (!file)
+        close(fd);
+    return file;
+}
 
 /* The text of the file that the key names; NULL with error set. */
 static char *read_pem(const struct config *config, const char *key, struct error *error)
 {
     const char *path = config_text(config, key);
-    FILE *file = fopen(path, "re");
+    FILE *file = open_file(key, path, error);
     char *text = file ? calloc(1, PEM_MAX + 1) : NULL;
 
-    if (!file) {
-        error_set(error, "%s \"%s\": cannot read it: %s", key, path, strerror(errno));
+    if (!file)
         return NULL;
-    }
     if (!text) {
         error_set(error, "out of memory");
     } else if (fread(text, 1, PEM_MAX, file) == 0 || !strstr(text, "-----BEGIN ")) {
@@ -202,13 +222,22 @@ static bool is_our_name(const char *host)
            strcasecmp(name, "localhost") == 0 || strcasecmp(name, ours) == 0;
 }
 
+/* What a browser says of where the request comes from; "none": of its user. */
+static bool is_of_other_site(struct MHD_Connection *connection)
+{
+    const char *site = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+
+    return site && strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0;
+}
+
 unsigned access_from_page(const struct access *access, struct MHD_Connection *connection,
-                          bool is_post, const char **why)
+                          bool has_effect, const char **why)
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     const char *type = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Type");
 
-    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin")) {
+    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") ||
+        is_of_other_site(connection)) {
         *why = "this hub answers recorders, not web pages";
         return MHD_HTTP_FORBIDDEN;
     }
@@ -217,7 +246,8 @@ unsigned access_from_page(const struct access *access, struct MHD_Connection *co
         *why = "ask this hub by its address, or by the name that its host has itself";
         return MHD_HTTP_MISDIRECTED_REQUEST;
     }
-    if (is_post && (!type || strcasecmp(type, "application/json") != 0)) {
+    /* a page cannot send this type before it has asked with OPTIONS, which this hub denies */
+    if (has_effect && (!type || strcasecmp(type, "application/json") != 0)) {
         *why = "expected Content-Type: application/json";
         return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
     }

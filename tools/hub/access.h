@@ -35,10 +35,10 @@ unsigned access_denied(const struct access *access, struct MHD_Connection *conne
                        const char *host, const char **why);
 
 /*
- * A web page can have a browser send requests: what no recorder sends is denied. Returns as
- * access_denied().
+ * A web page can have a browser send requests: what no recorder sends is denied. has_effect: the
+ * request does more than to show something. Returns as access_denied().
  */
 unsigned access_from_page(const struct access *access, struct MHD_Connection *connection,
-                          bool is_post, const char **why);
+                          bool has_effect, const char **why);
 
 #endif

@@ -244,8 +244,11 @@ static json_t *allowed_part(struct board *board, struct host *from, const json_t
                             int64_t now_ms, struct posted *posted)
 {
     json_t *dropped;
-    json_t *part = cap_part(&board->cap, message, now_ms, &dropped);
+    json_t *part;
 
+    cap_refill_share(&board->cap, &from->share,
+                     (unsigned)board->there_count + (from->is_there ? 0 : 1), now_ms);
+    part = cap_part(&board->cap, &from->share, message, now_ms, &dropped);
     if (dropped) {
         from->counts.dropped_traces += json_array_size(dropped) ? json_array_size(dropped) : 1;
         tell(posted->dropped, message, "traces", dropped);

@@ -55,6 +55,7 @@ struct host {
     int64_t allowance, allowed_ms; /* the server's: bytes that it may post, as of then */
     unsigned named;                /* hosts that are known by its answers only, */
     int64_t named_ms;              /* since then */
+    struct cap_share share;        /* of what all hosts may ask for */
     uint64_t has;                  /* all messages up to this one */
     int64_t seen_ms;               /* when it came or waited last */
     int64_t used_ms;               /* when board_host() was asked for it last */

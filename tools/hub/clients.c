@@ -7,14 +7,16 @@
  */
 #include "server_parts.h"
 
+#include "monotonic.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#define STRANGERS_MAX 1024 /* with TLS, 30 KiB each */
-#define ADDRESS_MAX   256  /* of them, of one address */
-#define IDLE_S        300  /* a known one may say nothing for so long */
-#define HOST_MAX      4    /* a recorder has two; one that is started anew, two more */
+#define ADDRESS_MAX 256 /* strangers of one address */
+#define IDLE_S      300 /* a known one may say nothing for so long */
+#define HOST_MAX    4   /* a recorder has two; one that is started anew, two more */
 
 static void list_in(struct clients *list, struct client *client)
 {
@@ -41,40 +43,41 @@ static void list_out(struct client *client)
     client->of = NULL;
 }
 
-/* libmicrohttpd sees that the connection has ended, and frees it. */
-static void hang_up(struct server *server, struct client *client)
+/* Of IPv4 as IPv6 maps it. */
+static struct in6_addr address_of(const union client_address *from)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(client->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct in6_addr address = IN6ADDR_ANY_INIT;
 
-    list_out(client);
-    server->counts.hung_up++;
-    if (info)
-        (void)shutdown(info->connect_fd, SHUT_RDWR);
+    if (from->any.sa_family == AF_INET6) {
+        address = from->six.sin6_addr;
+        if (!IN6_IS_ADDR_V4MAPPED(&address))
+            memset(&address.s6_addr[8], 0, 8);
+        return address;
+    }
+    memset(&address.s6_addr[10], 0xff, 2);
+    memcpy(&address.s6_addr[12], &from->four.sin_addr, sizeof(from->four.sin_addr));
+    return address;
 }
 
-/* Of IPv4 as IPv6 maps it. */
-static struct in6_addr address_of(struct MHD_Connection *connection)
+void clients_free(struct server *server, struct client *client)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    struct in6_addr address = IN6ADDR_ANY_INIT;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in four;
-        struct sockaddr_in6 six;
-    } from;
+    gate_leave(server, client);
+    list_out(client);
+    free(client);
+}
 
-    if (!info || !info->client_addr)
-        return address;
-    if (info->client_addr->sa_family == AF_INET6) {
-        memcpy(&from.six, info->client_addr, sizeof(from.six));
-        return from.six.sin6_addr;
+void clients_hang_up(struct server *server, struct client *client)
+{
+    server->counts.hung_up++;
+    if (client->connection) {
+        gate_leave(server, client);
+        list_out(client);
+        (void)shutdown(client->fd, SHUT_RDWR);
+        return;
     }
-    memcpy(&from.four, info->client_addr, sizeof(from.four));
-    memset(&address.s6_addr[10], 0xff, 2);
-    memcpy(&address.s6_addr[12], &from.four.sin_addr, sizeof(from.four.sin_addr));
-    return address;
+    server->gate.at_gate--;
+    close(client->fd);
+    clients_free(server, client);
 }
 
 /* The oldest one, of that address (NULL: of any), if there are more than that; one that waits for
@@ -95,49 +98,84 @@ static struct client *beyond(const struct clients *list, const struct in6_addr *
     return count > most ? oldest : NULL;
 }
 
-static void come(struct server *server, struct MHD_Connection *connection, void **place)
+struct client *clients_new(struct server *server, int fd, const union client_address *from,
+                           socklen_t length)
 {
     struct client *client = calloc(1, sizeof(*client)), *old;
 
-    *place = client;
     if (!client)
-        return;
-    client->connection = connection;
-    client->address = address_of(connection);
+        return NULL;
+    client->fd = fd;
+    client->from = *from;
+    client->from_length = length;
+    client->address = address_of(from);
+    client->since_ms = clock_ms();
     list_in(&server->strangers, client);
     old = beyond(&server->strangers, &client->address, ADDRESS_MAX, NULL);
     if (!old && server->strangers.count > STRANGERS_MAX)
         old = beyond(&server->strangers, NULL, STRANGERS_MAX, NULL);
     if (old)
-        hang_up(server, old);
+        clients_hang_up(server, old);
+    return client;
 }
 
 void clients_notify(void *context, struct MHD_Connection *connection, void **place,
                     enum MHD_ConnectionNotificationCode code)
 {
-    struct client *client = *place;
+    struct server *server = context;
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        come(context, connection, place);
-    } else if (client) {
-        list_out(client);
-        free(client);
+        *place = server->gate.admitted;
+        if (!server->gate.admitted)
+            return;
+        server->gate.admitted->connection = connection;
+        gate_watch_handshake(server->gate.admitted);
+        server->gate.admitted = NULL;
+    } else if (*place) {
+        clients_free(server, *place);
         *place = NULL;
+    }
+}
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+void clients_go_on(struct MHD_Connection *connection)
+{
+    struct client *client = client_of(connection);
+
+    if (client)
+        client->since_ms = clock_ms();
+}
+
+void clients_look_for_slow(struct server *server)
+{
+    const int64_t late_ms = clock_ms() - STRANGER_S * 1000;
+    struct client *client = server->strangers.newest, *older;
+
+    for (; client; client = older) {
+        older = client->older;
+        if (client->since_ms < late_ms)
+            clients_hang_up(server, client);
     }
 }
 
 void clients_know(struct server *server, struct MHD_Connection *connection, struct host *host)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct client *client = info ? info->socket_context : NULL, *old;
+    struct client *client = client_of(connection), *old;
 
     if (!client || client->of != &server->strangers)
         return; /* it is known */
+    gate_leave(server, client);
     list_out(client);
     list_in(&host->clients, client);
     (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)IDLE_S);
     old = beyond(&host->clients, NULL, HOST_MAX, host->waiting);
     if (old)
-        hang_up(server, old);
+        clients_hang_up(server, old);
 }

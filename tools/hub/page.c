@@ -135,7 +135,7 @@ char *hub_page(const struct board *board, const struct server *server)
               counts->malformed);
     print_one(&printer, "limited_total", "counter", "Posts of hosts that post too much.",
               counts->limited);
-    print_one(&printer, "hung_up_total", "counter", "Connections that were too many.",
+    print_one(&printer, "hung_up_total", "counter", "Connections that were too many, or too slow.",
               counts->hung_up);
     for (size_t i = 0; i < METRICS; i++)
         print_metric(&printer, board, i);

@@ -9,12 +9,12 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#define STRANGER_S     10 /* a connection may say nothing for so long before it has shown who it is */
 #define OWN_FDS        64 /* files and sockets that are no connections */
 #define CONNECTION_MAX 65536
 #define HEAD_BYTES     8192 /* of a request, at most */
@@ -102,7 +102,7 @@ static enum MHD_Result begin_request(struct server *server, struct MHD_Connectio
     struct request *request;
 
     server->counts.requests++;
-    denied = access_from_page(server->access, connection, is_post, &why);
+    denied = access_from_page(server->access, connection, is_post || is_messages, &why);
     if (!denied && !is_post && strcmp(url, "/") == 0)
         return give_health(connection);
     if (!denied)
@@ -110,6 +110,7 @@ static enum MHD_Result begin_request(struct server *server, struct MHD_Connectio
                                is_messages ? messages_host_name(connection) : NULL, &why);
     if (denied)
         return deny(server, connection, denied, why);
+    clients_go_on(connection);
     if (is_post && is_too_long(connection))
         return deny(server, connection, MHD_HTTP_CONTENT_TOO_LARGE,
                     "expected a body of at most 1 MiB");
@@ -195,6 +196,8 @@ static void tick(void *context)
     struct server *server = context;
 
     timer_set(server->loop, &server->tick, TICK_MS);
+    gate_tick(server);
+    clients_look_for_slow(server);
     waiting_look_for_gone(server);
     board_tick(server->board, clock_ms());
     waiting_answer_late(server, clock_ms());
@@ -230,7 +233,15 @@ static void log_message(void *context, const char *format, va_list values)
     say(BT_LOGGING_LEVEL_INFO, "%s", text);
 }
 
-static struct MHD_Daemon *start_daemon(struct server *server, int fd)
+/* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread:
+ * gate.c needs clients_notify() to be called before it returns. */
+#if MHD_VERSION >= 0x00097707
+#define ONE_THREAD MHD_USE_NO_THREAD_SAFETY
+#else
+#define ONE_THREAD 0U
+#endif
+
+static struct MHD_Daemon *start_daemon(struct server *server)
 {
     const struct access *access = server->access;
     const struct MHD_OptionItem tls[] = {
@@ -240,16 +251,16 @@ static struct MHD_Daemon *start_daemon(struct server *server, int fd)
         {access->trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, access->trust},
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
-    const unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD |
+                           MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                            (access->is_tls ? MHD_USE_TLS : 0U);
 
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, server, MHD_OPTION_CONNECTION_LIMIT,
-        connection_limit(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STRANGER_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_ARRAY, more,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, clients_notify,
+        server, MHD_OPTION_CONNECTION_LIMIT, connection_limit(), MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)STRANGER_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
+        MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 
 struct server *server_open(struct loop *loop, int fd, struct board *board, struct access *access,
@@ -270,11 +281,17 @@ struct server *server_open(struct loop *loop, int fd, struct board *board, struc
                               .run = {.due = run, .context = server},
                               .tick = {.due = tick, .context = server},
                               .wake = {.due = wake, .context = server}};
-    server->daemon = start_daemon(server, fd);
+    server->daemon = start_daemon(server);
     info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
         error_set(error, "cannot start the HTTP server%s",
                   access->is_tls ? ": is hub-key-file the key of hub-cert-file?" : "");
+        free(server);
+        return NULL;
+    }
+    if (!gate_open(server, fd, connection_limit())) {
+        error_set(error, "cannot wait for connections: %s", strerror(errno));
+        MHD_stop_daemon(server->daemon);
         free(server);
         return NULL;
     }
@@ -292,6 +309,7 @@ void server_close(struct server *server)
     while (server->waiting)
         waiting_resume(server->waiting);
     (void)MHD_run(server->daemon);
+    gate_close(server);
     loop_unwatch(server->loop, &server->epoll);
     MHD_stop_daemon(server->daemon);
     timer_clear(server->loop, &server->run);

@@ -23,9 +23,9 @@
 struct server_counts {
     uint64_t requests;
     uint64_t
-        unauthorized; /* of them, without the right token or certificate, or for another host */
-    uint64_t limited; /* of them, of a host that posts too much */
-    uint64_t hung_up; /* connections that were too many, before or after they showed who they are */
+        unauthorized;   /* of them, without the right token or certificate, or for another host */
+    uint64_t limited;   /* of them, of a host that posts too much */
+    uint64_t hung_up;   /* connections that were too many, or took too long to show who they are */
     uint64_t malformed; /* of them, answered with another 4xx */
 };
 

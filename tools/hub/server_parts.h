@@ -1,7 +1,7 @@
 /*
- * What the files of the hub's HTTP share: answers (answer.c), connections (clients.c), recorders
- * that wait for messages (waiting.c), what they get and post (messages.c), and libmicrohttpd in the
- * loop (server.c).
+ * What the files of the hub's HTTP share: answers (answer.c), connections (gate.c accepts them,
+ * clients.c bounds their number), recorders that wait for messages (waiting.c), what they get and
+ * post (messages.c), and libmicrohttpd in the loop (server.c).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,14 +13,53 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 
-#define BODY_MAX MESSAGE_MAX
+#define BODY_MAX   MESSAGE_MAX
+#define STRANGER_S 10 /* a connection has so long to show who it is */
+
+union client_address {
+    struct sockaddr any;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+};
 
 /* A connection. */
 struct client {
-    struct MHD_Connection *connection;
-    struct in6_addr address;
-    struct clients *of; /* the list that it is in; NULL: it is being closed */
+    struct MHD_Connection *connection; /* NULL: it is at the gate */
+    int fd;
+    union client_address from;
+    socklen_t from_length;
+    struct in6_addr address; /* of IPv6 the network's half: the owner of one address has them all */
+    int64_t since_ms;        /* of a stranger: it came, or it was allowed a request */
+    struct clients *of;      /* the list that it is in; NULL: it is being closed */
     struct client *newer, *older;
+    /* the gate's: */
+    bool has_shaken_hands;
+    struct client_queue *queue; /* NULL: none */
+    struct client *next_queued, **link;
+};
+
+/* The oldest one first. */
+struct client_queue {
+    struct client *first, **end;
+    unsigned count;
+};
+
+#define STRANGERS_MAX 1024 /* with TLS, 30 KiB each */
+#define GATE_PLACES   1024
+
+/* Where connections are accepted. */
+struct gate {
+    struct watched listening, epoll; /* epoll: TLS connections whose ClientHello has not come */
+    struct timer again;
+    bool rests;    /* it accepts none: there are no descriptors, or many hosts come at once */
+    unsigned most; /* connections of all kinds */
+    unsigned at_gate;
+    struct client_queue ready, under_way; /* the ClientHello has come; the handshake has begun */
+    struct client *admitted;              /* while libmicrohttpd takes it */
+    uint64_t seed;
+    unsigned of_address[GATE_PLACES]; /* handshakes that are under way, by hash of the address */
+    unsigned ready_of[GATE_PLACES];   /* those that are ready, by the same */
+    unsigned ready_places;            /* in use of these */
 };
 
 struct request {
@@ -45,6 +84,7 @@ struct server {
     struct watched epoll;
     struct timer run, tick, wake;
     struct clients strangers; /* connections that have not shown who they are */
+    struct gate gate;
     struct request *waiting;
     size_t waiting_count;
     struct pollfd *fds; /* of those who wait */
@@ -66,7 +106,31 @@ enum MHD_Result answer_json(struct MHD_Connection *connection, unsigned status, 
 enum MHD_Result deny(struct server *server, struct MHD_Connection *connection, unsigned status,
                      const char *why);
 
+/* ---- gate.c ---- */
+
+/* fd listens. Returns false with errno set. */
+bool gate_open(struct server *server, int fd, unsigned most);
+/* fd is closed, too. */
+void gate_close(struct server *server);
+void gate_tick(struct server *server);
+/* libmicrohttpd has taken it: the gate is told when its handshake ends. */
+void gate_watch_handshake(struct client *client);
+/* It is in none of the gate's queues then. */
+void gate_leave(struct server *server, struct client *client);
+
 /* ---- clients.c ---- */
+
+/* A stranger that was accepted; closes the oldest one, if there are too many. NULL: no memory. */
+struct client *clients_new(struct server *server, int fd, const union client_address *from,
+                           socklen_t length);
+/* Of one that libmicrohttpd does not know. The descriptor stays open. */
+void clients_free(struct server *server, struct client *client);
+/* It is freed, or libmicrohttpd sees that its other end has gone, and tells. */
+void clients_hang_up(struct server *server, struct client *client);
+/* The stranger's request is allowed: its time begins again. */
+void clients_go_on(struct MHD_Connection *connection);
+/* Strangers that have taken too long are closed, also those that send a byte now and then. */
+void clients_look_for_slow(struct server *server);
 
 /* A MHD_NotifyConnectionCallback. */
 void clients_notify(void *server, struct MHD_Connection *connection, void **place,
