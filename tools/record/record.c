@@ -432,6 +432,11 @@ static void start_watcher(struct agent *agent)
 
 static void serve(struct agent *agent)
 {
+    if (!saver_open(agent->loop)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        agent->has_failed = true;
+        return;
+    }
     watchdog_start(&agent->watchdog, agent->loop);
     start_sessions(agent);
     start_watcher(agent);
@@ -446,10 +451,8 @@ static void serve(struct agent *agent)
     }
     agent_save(agent);
     agent_save_fetched(agent);
-    if (!saver_finish(END_LIMIT_MS)) {
-        say(BT_LOGGING_LEVEL_ERROR, "the disk takes nothing: the last state is not on it");
+    if (!saver_end())
         agent->has_failed = true;
-    }
 }
 
 static void close_all(struct agent *agent)

@@ -14,6 +14,7 @@
 #include "service/loop.h"
 #include "service/reader.h"
 #include "service/reader_account.h"
+#include "service/saver.h"
 #include "store.h"
 #include "totals.h"
 
@@ -27,6 +28,7 @@ struct converter {
     struct reader reader; /* its stats_file is set by who opens it */
     struct timer retry;
     struct task damage_task;
+    struct saver_wait saved; /* until the state is on disk: then it goes on */
     struct chunk chunk; /* the one at hand; name "": none */
     bool gives_up;      /* the child only tells the sink that a chunk is gone */
     bool is_last;       /* the child sends what is still open: nothing will follow */

@@ -12,6 +12,7 @@
 struct room {
     struct store *store;
     struct rotate_totals *totals;
+    const struct chunk *at_hand; /* the converter's: not to be deleted here; name "": none */
     uint64_t largest_chunk; /* that was seen */
     bool was_full;          /* the file system */
     int64_t said_ms;

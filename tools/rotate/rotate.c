@@ -12,6 +12,7 @@
 #include "service/notify.h"
 #include "service/privileges.h"
 #include "service/reload.h"
+#include "service/saver.h"
 #include "service/say.h"
 #include "service/watchdog.h"
 #include "status.h"
@@ -186,6 +187,11 @@ static bool open_all(struct rotate *rotate, struct error *error)
 
 static void serve(struct rotate *rotate)
 {
+    if (!saver_open(rotate->loop)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        rotate->has_failed = true;
+        return;
+    }
     watchdog_start(&rotate->watchdog, rotate->loop);
     if (rotate->steps.work == SERVE)
         host_child_start(&rotate->host, rotate->loop, rotate->config);
@@ -194,6 +200,8 @@ static void serve(struct rotate *rotate)
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
         rotate->has_failed = true;
     }
+    if (!saver_end())
+        rotate->has_failed = true;
 }
 
 static void close_all(struct rotate *rotate)

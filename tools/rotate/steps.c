@@ -35,10 +35,7 @@ static void say_state(struct steps *steps, bt_logging_level level, const char *t
 
 static void save(struct steps *steps)
 {
-    struct error error;
-
-    if (!rotate_totals_save(&steps->totals, steps->converter.totals_file, &error))
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    rotate_totals_save(&steps->totals, steps->converter.totals_file);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -364,7 +361,8 @@ static void set_parts(struct steps *steps)
 {
     struct converter *converter = &steps->converter;
 
-    steps->room = (struct room){.store = &steps->store, .totals = &steps->totals};
+    steps->room = (struct room){
+        .store = &steps->store, .totals = &steps->totals, .at_hand = &converter->chunk};
     steps->burial = (struct burial){
         .loop = steps->loop, .store = &steps->store, .ended = buried, .context = steps};
     steps->ending = (struct ending){.loop = steps->loop, .output = steps->store.output};
