@@ -51,7 +51,7 @@ stop_part rotate TERM 20 || fail "status $? of SIGTERM"
 kill -STOP "${private_pid[sessiond]}"
 began=$SECONDS
 start_rotate --end
-wait_part rotate 80
+PATIENCE=1 wait_part rotate 50
 status=$?
 took=$((SECONDS - began))
 kill -CONT "${private_pid[sessiond]}"

@@ -4,7 +4,7 @@
 
 # hanging_begin: after private_begin. Then preload $WORK/hang.so with HANG_WHILE=$WORK/hang: see hang.c.
 hanging_begin() {
-    "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/service/hang.c" || fail "cannot compile hang.c"
+    "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/hang.c" || fail "cannot compile hang.c"
     export NOTIFY_SOCKET=$WORK/notify WATCHDOG_USEC=400000
     # what a service tells systemd, a line each
     start_part systemd "$PYTHON" -c 'import socket, sys

@@ -209,9 +209,14 @@ static void ended_sessions(void *context, const void *result)
 {
     struct agent *agent = context;
 
-    if (!result) {
-        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended");
+    const struct sessions_end *end = result;
+
+    if (!end || end->has_failed) {
+        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended: %s",
+            end ? end->error.text : "LTTng's session daemon does not answer");
         agent->has_failed = true;
+    } else if (end->error.text[0]) {
+        say(BT_LOGGING_LEVEL_WARNING, "no session is ended: %s", end->error.text);
     }
     loop_stop(agent->loop);
 }
@@ -222,7 +227,7 @@ static void end_sessions(struct agent *agent)
     agent->end_task.done = ended_sessions;
     agent->end_task.context = agent;
     if (!task_start(agent->loop, &agent->end_task, sessions_end, &agent->sessions,
-                    sizeof(struct error), END_LIMIT_MS))
+                    sizeof(struct sessions_end), END_LIMIT_MS))
         ended_sessions(agent, NULL);
 }
 
@@ -403,10 +408,12 @@ static void start_sessions(struct agent *agent)
     agent->sessions.looked = looked;
     agent->sessions.context = agent;
     set_specs(agent);
-    if (agent->ends_sessions)
+    if (agent->ends_sessions) {
         agent->has_looked = true;
-    else
+        sessions_stop(&agent->sessions); /* also when the watcher finds no session */
+    } else {
         sessions_start(&agent->sessions);
+    }
 }
 
 static void watcher_is_over(void *context)

@@ -40,7 +40,8 @@ static const char usage[] =
     "  -h, --help     print this\n"
     "\n"
     "Exit status: 0 ended in order; 1 it failed, or --once or --end left something;\n"
-    "2 wrong usage or configuration.\n";
+    "2 wrong usage or configuration. While LTTng's session daemon does not answer,\n"
+    "--once and --end end after 30 to 45 s with status 1.\n";
 
 struct rotate {
     struct config *config;
