@@ -352,6 +352,7 @@ static void set_option(const char *name, const char *value)
     }
     if (strcmp(name, "spool-fsync") == 0) {
         options.spool.fsync = (enum spool_fsync)choice_of(value, spool_fsync);
+        options.spool.is_fsync_given = true;
         return;
     }
     if (strcmp(name, "interrupted") == 0) {

@@ -36,11 +36,23 @@ static void chunk_name(const struct chunk *chunk, char name[PLACE_MAX + CHUNK_MA
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
+bool rotate_fsync_is_batch(const struct config *config)
+{
+    const char *when = config_text(config, "spool-fsync");
+
+    return config_text(config, "spool") && when && strcmp(when, "second") == 0 &&
+           strcmp(config_origin(config, "spool-fsync"), "default") != 0;
+}
+
 /* NULL: out of memory. */
 static bt_value *sink_params(const struct converter *converter, const char *name)
 {
     bt_value *params = reader_params(&converter->reader);
 
+    /* the sink would say for each chunk that it is so: rotate says it once */
+    if (params && rotate_fsync_is_batch(converter->config) &&
+        !reader_put_text(params, "spool-fsync", "batch"))
+        BT_VALUE_PUT_REF_AND_RESET(params);
     if (params && reader_put_text(params, "tap", converter->tap) &&
         reader_put_text(params, "checkpoint", converter->checkpoint) &&
         reader_put_text(params, "checkpoint-trace", name) &&

@@ -41,6 +41,9 @@ struct converter {
     void *context;
 };
 
+/* spool-fsync is "second", which a checkpoint does not allow: see doc/sink.md. */
+bool rotate_fsync_is_batch(const struct config *config);
+
 void converter_open(struct converter *converter);
 
 /* Something runs, or waits to be tried again. */

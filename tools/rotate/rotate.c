@@ -193,6 +193,9 @@ static void serve(struct rotate *rotate)
         rotate->has_failed = true;
         return;
     }
+    if (rotate_fsync_is_batch(rotate->config))
+        say(BT_LOGGING_LEVEL_WARNING,
+            "spool-fsync=second is batch here: the checkpoint must not say more than is on disk");
     watchdog_start(&rotate->watchdog, rotate->loop);
     if (rotate->steps.work == SERVE)
         host_child_start(&rotate->host, rotate->loop, rotate->config);
