@@ -32,7 +32,7 @@ struct spool_options {
     int64_t age_ms;     /* older records are not sent, see spool_time.h */
     enum spool_fsync fsync;
     bool is_fsync_given; /* by somebody, who is told if it cannot be so */
-    int64_t senders; /* how many requests at once empty it */
+    int64_t senders;     /* how many requests at once empty it */
 };
 
 struct spool;

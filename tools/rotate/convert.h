@@ -29,10 +29,10 @@ struct converter {
     struct timer retry;
     struct task damage_task;
     struct saver_wait saved; /* until the state is on disk: then it goes on */
-    struct chunk chunk; /* the one at hand; name "": none */
-    bool gives_up;      /* the child only tells the sink that a chunk is gone */
-    bool is_last;       /* the child sends what is still open: nothing will follow */
-    bool was_looked_at; /* for damage */
+    struct chunk chunk;      /* the one at hand; name "": none */
+    bool gives_up;           /* the child only tells the sink that a chunk is gone */
+    bool is_last;            /* the child sends what is still open: nothing will follow */
+    bool was_looked_at;      /* for damage */
     bool is_damage_task;
     bool is_stopping;
     unsigned failures; /* of this chunk, one after the other, without progress */

@@ -247,8 +247,8 @@ static void scan(void *context)
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
 
-/* What a thread makes meanwhile is missing in its numbers when it is seen again; of one that is not,
- * nobody can count it. */
+/* What a thread makes meanwhile is missing in its numbers when it is seen again; of one that is
+ * not, nobody can count it. */
 static void say_gap(const struct steps *steps, const struct keep_report *report)
 {
     if (steps->recorded_ms && !is_used(steps, steps->recorded_place))

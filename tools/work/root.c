@@ -75,7 +75,7 @@ struct root {
     bool is_unsaved; /* it was said that the state cannot be saved */
     struct saver_wait saved;
     int64_t save_began_ms;
-    char told[512];  /* the problem that was said last; "": none */
+    char told[512]; /* the problem that was said last; "": none */
     struct watched watched;
     struct timer look, more, save, watchdog;
     struct job ask; /* the brokers, for partitions */
