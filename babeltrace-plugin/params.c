@@ -366,6 +366,7 @@ bool params_read(struct params *params, const bt_value *map, struct error *error
     (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
     if (is_kafka_url(params->exporter.transport.endpoint))
         set_kafka_defaults(params, map);
+    params->exporter.spool.is_fsync_given = bt_value_map_has_entry(map, "spool-fsync");
     return !reading.failed;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "stats_file.h"
 
+#include "../write_all.h"
 #include "babeltrace-plugin/base/printer.h"
 
 #include <errno.h>
@@ -191,21 +192,6 @@ static int create_anew(const char *path)
     return fd;
 }
 
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        const ssize_t written = write(fd, text, length);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
 /* Some file systems tell only at a close that they could not write: the second one's is it. */
 static bool is_stored(int fd)
 {
@@ -265,21 +251,28 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
     return false;
 }
 
-bool stats_file_write(struct stats_file *file, const struct counts *counts,
-                      const struct run_info *run, struct error *error)
+bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    char *text = stats_text(counts, run);
     const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
-    char *temporary = malloc(size);
+    char *temporary = text ? malloc(size) : NULL;
     bool written = false;
 
-    if (text && temporary) {
+    if (temporary) {
         (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
         written = replace(file, temporary, text, error);
     } else {
         error_set(error, "stats-file \"%s\": out of memory", file->path);
     }
     free(temporary);
+    return written;
+}
+
+bool stats_file_write(struct stats_file *file, const struct counts *counts,
+                      const struct run_info *run, struct error *error)
+{
+    char *text = stats_text(counts, run);
+    const bool written = stats_file_put(file, text, error);
+
     free(text);
     return written;
 }

@@ -30,6 +30,9 @@ bool stats_file_open(struct stats_file *file, const char *path, struct error *er
 bool stats_file_write(struct stats_file *file, const struct counts *counts,
                       const struct run_info *run, struct error *error);
 
+/* The same with a text of stats_text(), maybe in another thread; NULL: there was no memory. */
+bool stats_file_put(struct stats_file *file, const char *text, struct error *error);
+
 /* Leaves the place; the file stays. Nothing happens to one that is {NULL, -1}. */
 void stats_file_close(struct stats_file *file);
 

@@ -165,8 +165,13 @@ static bool set_up(struct exporter *exporter, struct error *error)
     options->transport.endpoint = exporter_endpoint(options);
     options->spool.format = exporter->protocol->format;
     /* a checkpoint is told of each batch, and must not say more than is on disk */
-    if (exporter->callbacks.settled && options->spool.fsync == SPOOL_FSYNC_SECOND)
+    if (exporter->callbacks.settled && options->spool.fsync == SPOOL_FSYNC_SECOND) {
         options->spool.fsync = SPOOL_FSYNC_BATCH;
+        if (options->spool.folder && options->spool.is_fsync_given)
+            exporter->callbacks.report(exporter->callbacks.context,
+                                       "spool-fsync=\"second\" is \"batch\" here: a checkpoint "
+                                       "must not say more than is on disk");
+    }
     exporter->encoder = exporter->protocol->encoder_new();
     if (exporter->encoder) {
         exporter->outbox = outbox_new(&(struct outbox_options){

@@ -31,7 +31,8 @@ struct spool_options {
     int64_t bytes;      /* of files; then the oldest one goes */
     int64_t age_ms;     /* older records are not sent, see spool_time.h */
     enum spool_fsync fsync;
-    int64_t senders; /* how many requests at once empty it */
+    bool is_fsync_given; /* by somebody, who is told if it cannot be so */
+    int64_t senders;     /* how many requests at once empty it */
 };
 
 struct spool;

@@ -450,6 +450,50 @@ def failed_fsync_is_told():
         run.says("cannot be written: Input/output error").has(spooled=0, undelivered=100)
 
 
+SLOW_DISK = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static void wait_long(const char *what)
+{
+    const struct timespec some = {1, 0};
+    (void)!write(2, what, 5);
+    nanosleep(&some, NULL);
+}
+int fdatasync(int fd)
+{
+    wait_long("sync\n");
+    return (int)syscall(SYS_fdatasync, fd);
+}
+int unlinkat(int folder, const char *name, int flags)
+{
+    wait_long("gone\n");
+    return (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+"""
+
+
+@scenario
+def a_slow_disk_holds_up_nobody():
+    """Files are stored and removed without the lock of the spool: who adds spans, or asks for the account, does not wait
+    for the disk."""
+    with folder() as spool, Collector() as collector:
+        library = os.path.dirname(spool) + "/slow.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=SLOW_DISK, text=True, check=True)
+        environment = {**os.environ, "LD_PRELOAD": library}
+        run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, environment=environment,
+                  batch_spans=100)
+        run.says("sync").has(spooled=3000)
+        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * SLOW, run.explain())
+        # what is found is sent and removed while others are added
+        run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
+                  environment=environment, batch_spans=100)
+        run.says("gone").has(spool_accepted=3000)
+        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * SLOW, run.explain())
+
+
 @contextlib.contextmanager
 def small_disk(size):
     with tempfile.TemporaryDirectory() as path:
@@ -581,6 +625,20 @@ def fsync_each_way():
         with folder() as spool, Collector() as collector:
             fill(spool, 1000, spool_fsync=way)
             drain(spool, collector, spool_fsync=way).has(spool_accepted=1000)
+
+
+@scenario
+def fsync_beside_a_checkpoint():
+    """Who has set it to "second" is told, once, that it is "batch"; who has not set it is not."""
+    words = 'spool-fsync="second" is "batch" here'
+    for way, count in (("second", 1), ("batch", 0), ("never", 0), (None, 0)):
+        with folder() as spool:
+            options = {"spool_fsync": way} if way else {}
+            run = Run(AWAY, "settled", "live", "add:100", "flush", "close", spool=spool, **options)
+            expect(run.messages.count(words) == count, "%s: %s" % (way, run.messages))
+    with folder() as spool:
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, spool_fsync="second")
+        expect(words not in run.messages, run.messages)
 
 
 # ---- killed ----------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ static uint64_t beacon_ns; /* what the relay daemon answers: 0: noise */
 static int new_streams;    /* how many it has */
 static int metadata_parts; /* of the trace's metadata: that it has and has not given; -1: no trace
                               has any */
+static unsigned metadata_asks; /* how often the relay daemon was asked for it */
 static unsigned seed;
 
 static uint64_t now_ns(void)
@@ -131,10 +132,11 @@ static void answer(int fd, uint32_t command)
             noise[i] = (unsigned char)(rand_r(&seed) % (rand_r(&seed) % 2 ? 256 : 3));
         put(fd, noise, (size_t)rand_r(&seed) % sizeof(noise));
     } else if (command == 3) {
-        put_streams(fd, metadata_parts < 0 ? 1 : METADATA_STREAM - 1, metadata_parts < 0 ? 1 : 2);
+        put_streams(fd, metadata_parts < 0 ? 1 : METADATA_STREAM - 1, metadata_parts < 0 ? 1 : 3);
     } else if (command == 4) {
         put_index(fd, indexes++ ? 5 : 1, beacon_ns); /* a packet, then beacons */
     } else if (command == 6) {
+        metadata_asks++;
         put_metadata(fd);
     } else if (command == 5) {
         put_packet(fd);
@@ -267,20 +269,24 @@ static uint32_t metadata_status(int fd, uint64_t *size)
     return head[11];
 }
 
-static uint32_t index_status(int fd, struct index *index)
+static uint32_t index_status(int fd, uint64_t stream, struct index *index)
 {
-    const uint64_t sent = htobe64(METADATA_STREAM - 1);
+    const uint64_t sent = htobe64(stream);
 
     ask(fd, 4, &sent, 8);
     CHECK(get(fd, index, sizeof(*index)));
     return be32toh(index->status);
 }
 
+#define FIRST  (METADATA_STREAM - 1) /* two streams of the trace */
+#define SECOND (METADATA_STREAM + 1)
+
 /* LTTng gives it in parts, and what it describes before the last one. */
 static void check_metadata(const char *url)
 {
-    unsigned char streams[8 + 2 * STREAM_BYTES], request[20] = {[7] = 1}, packets[2048];
+    unsigned char streams[8 + 3 * STREAM_BYTES], request[20] = {[7] = 1}, packets[2048];
     struct index index;
+    unsigned asks;
     uint64_t size;
     int fd;
 
@@ -289,19 +295,31 @@ static void check_metadata(const char *url)
     fd = connect_to(viewer_start(url, true));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, sizeof(streams)));
-    CHECK(index_status(fd, &index) == 2);
-    usleep(600000);                        /* from here on it is held for its metadata only */
+    CHECK(index_status(fd, FIRST, &index) == 2);
+    CHECK(index_status(fd, SECOND, &index) == 2);
+    usleep(600000); /* from here on it is held for its metadata only */
+    asks = metadata_asks;
+    for (int round = 0; round < 10; round++) { /* once for both */
+        CHECK(index_status(fd, FIRST, &index) == 2);
+        CHECK(index_status(fd, SECOND, &index) == 2);
+    }
+    CHECK(metadata_asks - asks <= 11);
     for (int part = 0; part < 3; part++) { /* nothing, no stream class, and a block that is cut */
         metadata_parts = part;
         CHECK(metadata_status(fd, &size) == 2 && size == 0);
-        CHECK(index_status(fd, &index) == 2);
-        CHECK(index_status(fd, &index) == 2);
+        CHECK(index_status(fd, FIRST, &index) == 2);
+        CHECK(index_status(fd, FIRST, &index) == 2);
     }
     metadata_parts = 3;
-    CHECK(index_status(fd, &index) == 5 && be32toh(index.flags) & 1);
+    CHECK(index_status(fd, FIRST, &index) == 5 && be32toh(index.flags) & 1);
     CHECK(metadata_status(fd, &size) == 1 && size == 3 * 512);
     CHECK(get(fd, packets, (size_t)size) && strstr((char *)packets + 1024 + 37, "eam {"));
     CHECK(metadata_status(fd, &size) == 2 && size == 0);
+    /* nothing of it has changed: nobody asks */
+    asks = metadata_asks;
+    for (int round = 0; round < 10; round++)
+        CHECK(index_status(fd, FIRST, &index) == 5 && index_status(fd, SECOND, &index) == 5);
+    CHECK(metadata_asks == asks);
     close(fd);
     metadata_parts = -1;
 }

@@ -367,6 +367,19 @@ static void check_point(const char *key, const char *unit, const char *instance,
     buffer_free(&buffer);
 }
 
+/* Of a key of ours that is as long as may be nothing is cut, though it is longer outside. */
+static void test_long_keys(void)
+{
+    char key[FLEET_NAME_MAX + 1] = "";
+
+    same_points = 0;
+    for (size_t length = FLEET_NAME_MAX - 20; length <= FLEET_NAME_MAX; length++) {
+        memset(key, 'k', length);
+        check_point(key, "1", "vda", 7);
+    }
+    CHECK(same_points == 21);
+}
+
 /* What is OpenTelemetry's outside has our keys inside, to the last ns. */
 static void test_names(void)
 {
@@ -473,6 +486,7 @@ int main(void)
     test_groups();
     test_deltas();
     test_points();
+    test_long_keys();
     test_names();
     test_board();
     return check_status();

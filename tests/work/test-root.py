@@ -315,6 +315,27 @@ class RootTest(unittest.TestCase):
         self.assertEqual((document["spans"], document["gaps"]), (expected["spans"] + again["spans"], 0))
         wait_until(lambda: os.path.exists(in_its_way[:-4]), "what it knows is saved")
 
+    def test_the_disk_hangs(self):
+        """It goes on reading and answering; when the disk is back what it knows is saved. A pipe that nobody reads stands
+        for the disk."""
+        pipe = self.folder + "/state/work-root.json.new"
+        os.makedirs(os.path.dirname(pipe), 0o700)
+        os.mkfifo(pipe)
+        first = self.fed(self.feed(2, 0))
+        root = self.root()
+        root.wait_spans(first["spans"])
+        wait_until(lambda: self.status()["saving_ms"] > 1000, "a disk that hangs")
+        again = self.fed(self.feed(1, 0))
+        root.wait_spans(first["spans"] + again["spans"])
+        os.rename(pipe, self.folder + "/pipe")
+        with open(self.folder + "/pipe", "rb") as file:  # what was being written has failed: that is said
+            file.read()
+        wait_until(lambda: "a restart reads again what came since" in root.said(), root.said)
+        wait_until(lambda: os.path.exists(pipe[:-4]), "what it knows is saved")
+        self.assertEqual(root.end(), 0)
+        with open(pipe[:-4], encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["statistics"]["spans"], first["spans"] + again["spans"])
+
     def test_metrics_are_pushed(self):
         bodies = []
 

@@ -5,6 +5,8 @@
  */
 #include "folders.h"
 
+#include "write_all.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -122,21 +124,6 @@ bool tree_put(const char *complete, const char *path)
     return tree_sync(complete) && rename(complete, path) == 0 && name_sync(path);
 }
 
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        const ssize_t written = write(fd, text, length);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return fsync(fd) == 0;
-}
-
 bool file_write(const char *path, const char *text, size_t length, struct error *error)
 {
     char beside[PATH_ROOM];
@@ -145,7 +132,7 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
 
     path_set(beside, "%s.new", path);
     fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    is_written = fd >= 0 && write_all(fd, text, length);
+    is_written = fd >= 0 && write_all(fd, text, length) && fsync(fd) == 0;
     if (fd >= 0 && close(fd) != 0)
         is_written = false;
     is_written = is_written && rename(beside, path) == 0 && name_sync(path);

@@ -12,16 +12,23 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+/* Either a text, or a folder that is to be deleted. */
 struct job {
     struct job *next;
-    char *text; /* NULL: a folder that is to be deleted */
+    char *text;
     size_t length;
+    saver_write_fn *write; /* NULL: file_write() */
+    void *context;
+    char *gone; /* the folder's name until it is deleted */
     char path[];
 };
 
@@ -29,29 +36,38 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct job *first, **last = &first; /* the thread is at none of these */
 static int64_t begun_ms;                   /* of what it is at; 0: nothing */
+static char begun_path[PATH_ROOM];
 static bool has_thread;
+static uint64_t given, done; /* how many jobs */
 static struct error
-    problem;            /* of the thread's; it is said by the loop, as children are forked while the
-                         * thread runs, and must not inherit a lock of say() that it holds */
+    problem; /* of the thread's; it is said by the loop, as children are forked while the
+              * thread runs, and must not inherit a lock of say() that it holds */
+
+/* The loop's. */
+static struct loop *looping;
+static struct watched ended = {.fd = -1}; /* an eventfd */
+static struct timer look;
+static struct saver_wait *waits, **last_wait = &waits;
 static int64_t said_ms; /* that the disk takes nothing */
 
+#define LOOK_MS       5000
 #define SLOW_MS       10000
 #define SAID_AGAIN_MS 60000
 
 static void free_job(struct job *job)
 {
-    if (job)
+    if (job) {
         free(job->text);
+        free(job->gone);
+    }
     free(job);
 }
 
 /* It is not there as soon as it has another name: half of it is never read. */
-static bool remove_folder(const char *path, struct error *error)
+static bool remove_folder(const char *path, const char *gone, struct error *error)
 {
-    char gone[PATH_ROOM];
-
-    path_set(gone, "%s.gone", path);
-    if ((rename(path, gone) == 0 || errno == ENOENT) && tree_remove(gone))
+    if ((rename(path, gone) == 0 || errno == ENOENT) && (name_sync(path) || errno == ENOENT) &&
+        tree_remove(gone))
         return true;
     error_set(error, "cannot delete %s: %s", path, strerror(errno));
     return false;
@@ -59,8 +75,19 @@ static bool remove_folder(const char *path, struct error *error)
 
 static bool do_job(const struct job *job, struct error *error)
 {
-    return job->text ? file_write(job->path, job->text, job->length, error)
-                     : remove_folder(job->path, error);
+    if (job->gone)
+        return remove_folder(job->path, job->gone, error);
+    if (job->write)
+        return job->write(job->context, job->text, error);
+    return file_write(job->path, job->text, job->length, error);
+}
+
+static void wake_loop(void)
+{
+    const uint64_t one = 1;
+
+    if (ended.fd >= 0)
+        (void)!write(ended.fd, &one, sizeof(one));
 }
 
 static void *serve(void *context)
@@ -77,6 +104,7 @@ static void *serve(void *context)
         first = job->next;
         last = first ? last : &first;
         begun_ms = clock_ms();
+        path_set(begun_path, "%s", job->path);
         (void)pthread_mutex_unlock(&lock);
         (void)do_job(job, &error);
         free_job(job);
@@ -84,6 +112,8 @@ static void *serve(void *context)
         if (error.text[0])
             problem = error;
         begun_ms = 0;
+        done++;
+        wake_loop();
         (void)pthread_cond_broadcast(&changed);
     }
     return context;
@@ -111,10 +141,36 @@ static struct job *find(const char *path)
     return job;
 }
 
-static void say_problems(const char *path, const struct error *error, int64_t busy_ms)
+/* ---- in the loop ----------------------------------------------------------------------------- */
+
+static struct error take_problem(void)
 {
-    if (error->text[0])
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error->text);
+    struct error error;
+
+    (void)pthread_mutex_lock(&lock);
+    error = problem;
+    problem.text[0] = '\0';
+    (void)pthread_mutex_unlock(&lock);
+    return error;
+}
+
+static void say_problem(void)
+{
+    const struct error error = take_problem();
+
+    if (error.text[0])
+        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+}
+
+static void say_if_slow(void)
+{
+    char path[PATH_ROOM];
+    int64_t busy_ms;
+
+    (void)pthread_mutex_lock(&lock);
+    busy_ms = begun_ms ? clock_ms() - begun_ms : 0;
+    path_set(path, "%s", begun_path);
+    (void)pthread_mutex_unlock(&lock);
     if (busy_ms < SLOW_MS || (said_ms && clock_ms() - said_ms < SAID_AGAIN_MS))
         return;
     said_ms = clock_ms();
@@ -122,17 +178,81 @@ static void say_problems(const char *path, const struct error *error, int64_t bu
         busy_ms / 1000, path);
 }
 
+static void look_again(void *context)
+{
+    (void)context;
+    say_if_slow();
+    if (saver_busy_ms())
+        timer_set(looping, &look, LOOK_MS);
+}
+
+static uint64_t done_until_now(void)
+{
+    uint64_t count;
+
+    (void)pthread_mutex_lock(&lock);
+    count = done;
+    (void)pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* A function that is called may set its wait again. */
+static void call_waits(void *context, short events)
+{
+    const uint64_t until = done_until_now();
+    uint64_t count;
+
+    (void)context;
+    (void)events;
+    (void)!read(ended.fd, &count, sizeof(count));
+    while (waits && waits->ticket <= until) {
+        struct saver_wait *wait = waits;
+        const struct error error = take_problem();
+
+        waits = wait->next;
+        last_wait = waits ? last_wait : &waits;
+        wait->is_set = false;
+        wait->done(wait->context, error.text[0] ? error.text : NULL);
+    }
+}
+
+bool saver_open(struct loop *loop)
+{
+    const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    looping = loop;
+    look = (struct timer){.due = look_again};
+    ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL};
+    loop_watch(loop, &ended);
+    return true;
+}
+
+void saver_then(struct saver_wait *wait)
+{
+    if (wait->is_set)
+        return;
+    (void)pthread_mutex_lock(&lock);
+    wait->ticket = given;
+    if (done == given)
+        wake_loop();
+    (void)pthread_mutex_unlock(&lock);
+    wait->is_set = true;
+    wait->next = NULL;
+    *last_wait = wait;
+    last_wait = &wait->next;
+}
+
 /* Takes the job. Without a thread it is done here. */
 static void give(struct job *job)
 {
-    const int64_t busy_ms = saver_busy_ms();
     struct job *waiting;
-    struct error error;
 
+    if (!waits)
+        say_problem();
+    say_if_slow();
     (void)pthread_mutex_lock(&lock);
-    error = problem;
-    problem.text[0] = '\0';
-    say_problems(job->path, &error, busy_ms);
     waiting = find(job->path);
     if (waiting && waiting->text && job->text) {
         char *text = waiting->text;
@@ -142,15 +262,21 @@ static void give(struct job *job)
         job->text = text;
     } else if (!start()) {
         (void)do_job(job, &problem);
+        given++;
+        done++;
+        wake_loop();
     } else {
         job->next = NULL;
         *last = job;
         last = &job->next;
         job = NULL;
+        given++;
         (void)pthread_cond_broadcast(&changed);
     }
     (void)pthread_mutex_unlock(&lock);
     free_job(job);
+    if (looping)
+        timer_set(looping, &look, LOOK_MS);
 }
 
 static struct job *job_new(const char *path)
@@ -159,33 +285,48 @@ static struct job *job_new(const char *path)
 
     if (job)
         memcpy(job->path, path, strlen(path) + 1);
-    else
-        say(BT_LOGGING_LEVEL_ERROR, "%s is not saved: out of memory", path);
     return job;
+}
+
+static void give_text(const char *path, char *text, size_t length, saver_write_fn *write,
+                      void *context)
+{
+    struct job *job = text ? job_new(path) : NULL;
+
+    if (job) {
+        job->text = text;
+        job->length = length;
+        job->write = write;
+        job->context = context;
+        give(job);
+        return;
+    }
+    say(BT_LOGGING_LEVEL_ERROR, "%s is not saved: out of memory", path);
+    free(text);
 }
 
 void saver_write(const char *path, char *text, size_t length)
 {
-    struct job *job = job_new(path);
-
-    if (job && text) {
-        job->text = text;
-        job->length = length;
-        give(job);
-        return;
-    }
-    if (job)
-        say(BT_LOGGING_LEVEL_ERROR, "%s is not saved: out of memory", path);
-    free(text);
-    free_job(job);
+    give_text(path, text, length, NULL, NULL);
 }
 
-void saver_remove(const char *path)
+void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context)
+{
+    give_text(path, text, 0, write, context);
+}
+
+void saver_remove(const char *path, const char *gone)
 {
     struct job *job = job_new(path);
 
     if (job)
+        job->gone = strdup(gone);
+    if (job && job->gone) {
         give(job);
+        return;
+    }
+    say(BT_LOGGING_LEVEL_ERROR, "%s is not deleted: out of memory", path);
+    free_job(job);
 }
 
 bool saver_finish(int64_t limit_ms)
@@ -199,6 +340,16 @@ bool saver_finish(int64_t limit_ms)
         continue;
     is_done = !first && !begun_ms;
     (void)pthread_mutex_unlock(&lock);
+    return is_done;
+}
+
+bool saver_end(void)
+{
+    const bool is_done = saver_finish(SAVER_END_MS);
+
+    say_problem();
+    if (!is_done)
+        say(BT_LOGGING_LEVEL_ERROR, "the disk takes nothing: the last state is not on it");
     return is_done;
 }
 

@@ -114,6 +114,7 @@ static void look_at_wanted(const struct search *search)
             "process %d (%s) is of another user, and cannot be looked at", (int)process->pid,
             process->name);
         mend(search->doctor, "sudo blkin doctor --pid=%d", (int)process->pid);
+        return;
     } else if (process->library[0]) {
         saw(search->doctor, LEVEL_OK, "program.preloaded", "process %d (%s) has %s",
             (int)process->pid, process->name, process->library);
@@ -121,6 +122,8 @@ static void look_at_wanted(const struct search *search)
     } else {
         explain(search->doctor, process);
     }
+    if (process->name[0] != '\0')
+        check_debug(search->doctor, process);
 }
 
 /* ---- all of them ---- */

@@ -11,6 +11,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "listing.h"
 #include "options.h"
+
 #include "sweep.h"
 #include "tools/base/control.h"
 #include "tools/base/metrics.h"
@@ -70,6 +71,7 @@ struct service {
     struct watchdog watchdog;
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     bool is_ready, is_ending, is_draining;
+    bool is_left; /* the saver hangs in the stats_file */
     int status;
 };
 
@@ -139,15 +141,21 @@ static char *page(void *context)
     return whole;
 }
 
+/* By the saver: the place that the sink's own file has, and its lock. */
+static bool put_stats(void *context, const char *text, struct error *error)
+{
+    return stats_file_put(context, text, error);
+}
+
 static void write_stats(struct service *service, bool has_ended)
 {
     const struct counts counts = readers_counts(&service->readers);
     struct run_info info = run_info(service);
-    struct error error;
 
     info.has_ended = has_ended;
-    if (service->stats_file.path && !stats_file_write(&service->stats_file, &counts, &info, &error))
-        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+    if (service->stats_file.path)
+        saver_write_by(service->stats_file.path, stats_text(&counts, &info), put_stats,
+                       &service->stats_file);
 }
 
 static void say_progress(struct service *service)
@@ -469,6 +477,10 @@ static int run(struct service *service)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
         return 1;
     }
+    if (!saver_open(service->loop)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        return 1;
+    }
     begin_timers(service);
     host_child_start(&service->host_child, service->loop, service->config);
     if (service->status == 0 && !loop_run(service->loop)) {
@@ -478,14 +490,16 @@ static int run(struct service *service)
     print_summary(service);
     if (service->is_ending)
         write_stats(service, true);
-    return service->status;
+    service->is_left = !saver_end();
+    return service->is_left ? 1 : service->status;
 }
 
 static void free_service(struct service *service)
 {
     host_child_close(&service->host_child);
     metrics_close(service->metrics);
-    stats_file_close(&service->stats_file);
+    if (!service->is_left)
+        stats_file_close(&service->stats_file);
     if (service->control)
         control_close(service->control);
     if (service->loop)
@@ -493,7 +507,8 @@ static void free_service(struct service *service)
     bt_value_put_ref(service->readers.options.params);
     config_free(service->config);
     free(service->endpoint);
-    free(service);
+    if (!service->is_left)
+        free(service);
 }
 
 int live(int argc, char *argv[])

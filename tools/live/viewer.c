@@ -61,6 +61,9 @@ struct stream {
     uint64_t id, trace, packet_at;
     size_t header_bytes; /* 0: not of LTTng-UST */
     bool is_held, has_header;
+    bool is_described; /* the metadata has its class: */
+    uint64_t class_id;
+    uint64_t asks_seen; /* of its trace's text, when that was looked at last */
     struct index_reply held;
     int64_t undescribed_ns;             /* since then metadata is waited for; 0: it is not */
     unsigned char header[HEADER_BYTES]; /* of its last packet */
@@ -72,6 +75,7 @@ struct text {
     struct metadata all;
     unsigned char *bytes;
     size_t size;
+    uint64_t asks;        /* how often the relay daemon was asked for more */
     int64_t cut_since_ns; /* 0: it is whole */
     bool is_gone;         /* there is no more */
 };
@@ -170,20 +174,15 @@ static struct stream *find(const struct viewer *viewer, uint64_t id)
     return NULL;
 }
 
-static struct text *find_text(const struct viewer *viewer, uint64_t stream)
-{
-    for (size_t i = 0; i < viewer->text_count; i++) {
-        if (viewer->texts[i].stream == stream)
-            return &viewer->texts[i];
-    }
-    return NULL;
-}
+enum text_key { BY_STREAM, BY_TRACE };
 
-static struct text *text_of(const struct viewer *viewer, uint64_t trace)
+static struct text *find_text(const struct viewer *viewer, enum text_key key, uint64_t id)
 {
     for (size_t i = 0; i < viewer->text_count; i++) {
-        if (viewer->texts[i].trace == trace)
-            return &viewer->texts[i];
+        struct text *text = &viewer->texts[i];
+
+        if ((key == BY_STREAM ? text->stream : text->trace) == id)
+            return text;
     }
     return NULL;
 }
@@ -385,6 +384,7 @@ static bool take_metadata(const struct viewer *viewer, struct text *text)
     unsigned char head[12];
     uint64_t count;
 
+    text->asks++;
     do {
         if (!ask(viewer, CMD_METADATA, &id, sizeof(id)) || !get(viewer->relay, head, sizeof(head)))
             return false;
@@ -409,7 +409,7 @@ static bool is_whole(const struct text *text)
 
 static bool give_metadata(const struct viewer *viewer, const unsigned char *request, size_t size)
 {
-    struct text *text = size < 8 ? NULL : find_text(viewer, long_at(request));
+    struct text *text = size < 8 ? NULL : find_text(viewer, BY_STREAM, long_at(request));
     uint64_t count = 0;
     uint32_t status = METADATA_GONE;
     unsigned char head[12];
@@ -486,6 +486,29 @@ static bool is_described(const struct stream *stream, const struct text *text,
            minus(now_ns(), stream->undescribed_ns) > METADATA_NS;
 }
 
+/* The relay daemon tells of more than it has given; or it was not looked whether the class is
+ * there.
+ */
+static bool needs_metadata(const struct stream *stream, const struct index_reply *reply)
+{
+    return !stream->is_described || stream->undescribed_ns || stream->class_id != reply->class_id ||
+           (be32toh(reply->flags) & FLAG_NEW_METADATA);
+}
+
+/* Streams that wait look at what another one of their trace has asked for; who comes round and
+ * finds that nobody has asks. Returns false if the connection is gone. */
+static bool look_for_metadata(const struct viewer *viewer, struct stream *stream, struct text *text,
+                              struct index_reply *reply)
+{
+    const bool is_told = be32toh(reply->flags) & FLAG_NEW_METADATA;
+
+    if ((is_told || stream->asks_seen == text->asks) && !take_metadata(viewer, text))
+        return false;
+    stream->asks_seen = text->asks;
+    reply->flags &= ~htobe32(FLAG_NEW_METADATA);
+    return true;
+}
+
 static bool hold(const struct viewer *viewer, struct stream *stream,
                  const struct index_reply *reply)
 {
@@ -513,16 +536,17 @@ static bool give_index(struct viewer *viewer, const unsigned char *request, size
     due = due_ns(viewer, be64toh(reply.end), now);
     if (minus(due, viewer->asked_ns) > 0 && minus(due, now) > 0)
         return hold(viewer, stream, &reply);
-    text = text_of(viewer, stream->trace);
-    if (text && (stream->packet_at == UINT64_MAX || stream->undescribed_ns ||
-                 (be32toh(reply.flags) & FLAG_NEW_METADATA))) {
-        if (!take_metadata(viewer, text))
+    text = find_text(viewer, BY_TRACE, stream->trace);
+    if (text && needs_metadata(stream, &reply)) {
+        if (!look_for_metadata(viewer, stream, text, &reply))
             return false;
         if (stream->undescribed_ns == 0)
             stream->undescribed_ns = now;
         if (!is_described(stream, text, &reply))
             return hold(viewer, stream, &reply);
         stream->undescribed_ns = 0;
+        stream->is_described = true;
+        stream->class_id = reply.class_id;
     }
     if (minus(due, viewer->asked_ns) > 0) {
         if (!look_for_streams(viewer))
@@ -536,7 +560,7 @@ static bool give_index(struct viewer *viewer, const unsigned char *request, size
             make_packet(stream, &reply);
         reply.flags |= htobe32(FLAG_NEW_STREAM);
     }
-    text = text_of(viewer, stream->trace);
+    text = find_text(viewer, BY_TRACE, stream->trace);
     if (text && text->size) /* we have asked for it, so the relay daemon does not say so */
         reply.flags |= htobe32(FLAG_NEW_METADATA);
     if (be32toh(reply.status) == STATUS_OK)

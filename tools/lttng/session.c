@@ -379,7 +379,10 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
     if (count < 0 || handle == NULL) {
         (void)refuse(&answer->error, "look for", spec->name, count < 0 ? count : -LTTNG_ERR_NOMEM);
         answer->result = no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
-    } else if ((there = find(sessions, count, spec->name)) == NULL) {
+    } else if ((there = find(sessions, count, spec->name)) == NULL && spec->only_adopt) {
+        error_set(&answer->error, "LTTng session \"%s\" was destroyed meanwhile", spec->name);
+        answer->result = SESSION_FAILED;
+    } else if (there == NULL) {
         answer->result = make(spec, handle, &answer->error);
     } else {
         answer->result = adopt(spec, there, handle, &answer->error);
@@ -416,6 +419,7 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     int count = list(&sessions);
 
     memset(state, 0, sizeof(*state));
+    state->has_daemon = !no_daemon(count);
     if (count < 0)
         return refuse(error, "look for", name, count);
     there = find(sessions, count, name);

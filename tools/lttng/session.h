@@ -24,6 +24,7 @@ struct session_spec {
     char name[256];
     char events[1056]; /* names with *, separated by commas */
     char filter[1024]; /* LTTng's filter expression; "": none. Not for blkin:metric by its name */
+    bool only_adopt;   /* it is not made if it is not there */
     uint64_t subbuf_bytes;
     uint64_t subbuf_count;    /* both of a channel, per CPU (and user or process) */
     uint64_t switch_timer_us; /* 0: none */
@@ -63,7 +64,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
 
 /* What was lost by LTTng so far, as `lttng list` tells; is it there, and active? */
 struct session_state {
-    bool is_there, is_active;
+    bool has_daemon, is_there, is_active;
     bool has_consumer; /* else LTTng's consumer daemon has died: the session records no more, and
                         * none can be made until the session daemon is started anew */
     uint64_t discarded_events, lost_packets;

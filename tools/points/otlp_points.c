@@ -18,7 +18,7 @@
 #define NS_PER_S 1e9
 /* Of a data point, and of what is around one: attributes of the table, texts' own slack. */
 #define POINT_MAX (1024 + NAME_MAX)
-#define FRAME_MAX (128 + 2 * NAME_MAX)
+#define FRAME_MAX (128 + 2 * PB_TEXT_MAX(FLEET_NAME_MAX + sizeof(OTLP_OURS)))
 
 enum { TEMPORALITY_DELTA = 1 };
 
@@ -153,14 +153,12 @@ static bool is_of_metric(const struct fleet_point *point, const struct otlp_name
 static char *put_name(char *at, const struct fleet_point *point, const struct otlp_name *name)
 {
     char ours[sizeof(OTLP_OURS) + FLEET_NAME_MAX];
-    struct text key = point->metric;
     char *end;
 
     if (name)
         return otlp_put_text(at, PB_BYTES(1), text_of(name->name));
-    if (key.length > FLEET_NAME_MAX - strlen(OTLP_OURS))
-        key.length = FLEET_NAME_MAX - strlen(OTLP_OURS);
-    end = text_copy(text_copy(ours, text_of(OTLP_OURS)), key);
+    /* whole: two keys that begin alike stay two */
+    end = text_copy(text_copy(ours, text_of(OTLP_OURS)), cut(point->metric));
     return otlp_put_text(at, PB_BYTES(1), (struct text){ours, (size_t)(end - ours)});
 }
 

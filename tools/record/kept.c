@@ -162,10 +162,11 @@ static void poll_found(void *context)
 static void remove_folder(struct kept *kept, struct kept_folder *folder)
 {
     struct kept_folder **at = &kept->list;
-    char path[PATH_ROOM];
+    char path[PATH_ROOM], gone[PATH_ROOM];
 
     path_of(kept, folder->number, "", path);
-    saver_remove(path); /* after what counts it is saved */
+    path_of(kept, folder->number, ".gone", gone);
+    saver_remove(path, gone); /* after what counts it is saved */
     while (*at != folder)
         at = &(*at)->next;
     *at = folder->next;

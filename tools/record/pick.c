@@ -4,6 +4,7 @@
 #include "pick.h"
 
 #include "packets.h"
+#include "write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -163,21 +164,6 @@ static bool fail(struct error *error, const char *what, const char *path)
 {
     error_set(error, "cannot %s %s: %s", what, path, strerror(errno));
     return false;
-}
-
-static bool write_all(int fd, const uint8_t *bytes, size_t length)
-{
-    while (length > 0) {
-        const ssize_t done = write(fd, bytes, length);
-
-        if (done < 0 && errno != EINTR)
-            return false;
-        if (done > 0) {
-            bytes += done;
-            length -= (size_t)done;
-        }
-    }
-    return true;
 }
 
 /* Of a file that was cut meanwhile, what it still has. */

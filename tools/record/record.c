@@ -209,9 +209,14 @@ static void ended_sessions(void *context, const void *result)
 {
     struct agent *agent = context;
 
-    if (!result) {
-        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended");
+    const struct sessions_end *end = result;
+
+    if (!end || end->has_failed) {
+        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended: %s",
+            end ? end->error.text : "LTTng's session daemon does not answer");
         agent->has_failed = true;
+    } else if (end->error.text[0]) {
+        say(BT_LOGGING_LEVEL_WARNING, "no session is ended: %s", end->error.text);
     }
     loop_stop(agent->loop);
 }
@@ -222,7 +227,7 @@ static void end_sessions(struct agent *agent)
     agent->end_task.done = ended_sessions;
     agent->end_task.context = agent;
     if (!task_start(agent->loop, &agent->end_task, sessions_end, &agent->sessions,
-                    sizeof(struct error), END_LIMIT_MS))
+                    sizeof(struct sessions_end), END_LIMIT_MS))
         ended_sessions(agent, NULL);
 }
 
@@ -403,10 +408,12 @@ static void start_sessions(struct agent *agent)
     agent->sessions.looked = looked;
     agent->sessions.context = agent;
     set_specs(agent);
-    if (agent->ends_sessions)
+    if (agent->ends_sessions) {
         agent->has_looked = true;
-    else
+        sessions_stop(&agent->sessions); /* also when the watcher finds no session */
+    } else {
         sessions_start(&agent->sessions);
+    }
 }
 
 static void watcher_is_over(void *context)
@@ -432,6 +439,11 @@ static void start_watcher(struct agent *agent)
 
 static void serve(struct agent *agent)
 {
+    if (!saver_open(agent->loop)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        agent->has_failed = true;
+        return;
+    }
     watchdog_start(&agent->watchdog, agent->loop);
     start_sessions(agent);
     start_watcher(agent);
@@ -446,10 +458,8 @@ static void serve(struct agent *agent)
     }
     agent_save(agent);
     agent_save_fetched(agent);
-    if (!saver_finish(END_LIMIT_MS)) {
-        say(BT_LOGGING_LEVEL_ERROR, "the disk takes nothing: the last state is not on it");
+    if (!saver_end())
         agent->has_failed = true;
-    }
 }
 
 static void close_all(struct agent *agent)

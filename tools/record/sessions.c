@@ -67,16 +67,21 @@ static bool look(const void *argument, void *result)
 bool sessions_end(const void *argument, void *result)
 {
     const struct sessions *sessions = argument;
-    struct error *error = result;
+    struct sessions_end *end = result;
     struct session_state state;
-    bool is_well = true;
 
     (void)signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < SESSIONS; i++) {
-        if (session_look(sessions->specs[i].name, &state, error) && state.is_there)
-            is_well &= session_destroy(sessions->specs[i].name, false, error);
+        const char *name = sessions->specs[i].name;
+        struct error error;
+
+        if (session_look(name, &state, &error) &&
+            (!state.is_there || session_destroy(name, false, &error)))
+            continue;
+        end->error = error;
+        end->has_failed |= state.has_daemon;
     }
-    return is_well;
+    return true;
 }
 
 /* ---- in the agent ---------------------------------------------------------------------------- */

@@ -49,7 +49,12 @@ void sessions_look(struct sessions *sessions);
 /* The session is destroyed, with what it holds, and made again. */
 void sessions_make_anew(struct sessions *sessions, enum session_which which);
 
-/* A task_fn: all are destroyed. The argument is struct sessions, the result struct error. */
-bool sessions_end(const void *sessions, void *error);
+/* A task_fn: all are destroyed. The argument is struct sessions. Without a session daemon there are
+ * none; as one may be there that we may not talk to, the error tells that, too. */
+struct sessions_end {
+    bool has_failed;
+    struct error error; /* "": none */
+};
+bool sessions_end(const void *sessions, void *end);
 
 #endif

@@ -22,17 +22,9 @@
 #define LAST_RETRY_MS  10000
 #define FAILURES_MAX   2 /* then it is looked for damage */
 
-static void say_error(const struct error *error)
-{
-    say(BT_LOGGING_LEVEL_ERROR, "%s", error->text);
-}
-
 static void save(struct converter *converter)
 {
-    struct error error;
-
-    if (!rotate_totals_save(converter->totals, converter->totals_file, &error))
-        say_error(&error);
+    rotate_totals_save(converter->totals, converter->totals_file);
 }
 
 /* By this the sink knows it. */
@@ -43,11 +35,23 @@ static void chunk_name(const struct chunk *chunk, char name[PLACE_MAX + CHUNK_MA
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
+bool rotate_fsync_is_batch(const struct config *config)
+{
+    const char *when = config_text(config, "spool-fsync");
+
+    return config_text(config, "spool") && when && strcmp(when, "second") == 0 &&
+           strcmp(config_origin(config, "spool-fsync"), "default") != 0;
+}
+
 /* NULL: out of memory. */
 static bt_value *sink_params(const struct converter *converter, const char *name)
 {
     bt_value *params = reader_params(&converter->reader);
 
+    /* the sink would say for each chunk that it is so: rotate says it once */
+    if (params && rotate_fsync_is_batch(converter->config) &&
+        !reader_put_text(params, "spool-fsync", "batch"))
+        BT_VALUE_PUT_REF_AND_RESET(params);
     if (params && reader_put_text(params, "tap", converter->tap) &&
         reader_put_text(params, "checkpoint", converter->checkpoint) &&
         reader_put_text(params, "checkpoint-trace", name) &&
@@ -202,6 +206,20 @@ static void look_for_damage(struct converter *converter)
         retry_later(converter);
 }
 
+static void chunk_is_done(void *context, const char *problem)
+{
+    struct converter *converter = context;
+
+    if (problem)
+        say(BT_LOGGING_LEVEL_ERROR, "%s", problem);
+    converter->chunk.name[0] = '\0';
+    converter->is_last = false;
+    converter->gives_up = false;
+    converter->idle(converter->context);
+}
+
+/* The next chunk begins when this one's name is gone from the disk: after a power cut the sink's
+ * checkpoint knows the last chunk only. */
 static void note_success(struct converter *converter)
 {
     struct rotate_totals *totals = converter->totals;
@@ -214,13 +232,10 @@ static void note_success(struct converter *converter)
     }
     totals->current[0] = '\0';
     save(converter); /* what it gave is in the account on disk before it is gone */
-    if (has_chunk && !store_remove(converter->store, &converter->chunk))
-        say(BT_LOGGING_LEVEL_ERROR, "cannot delete %s/%s, which is converted: %s",
-            converter->chunk.place, converter->chunk.name, strerror(errno));
-    converter->chunk.name[0] = '\0';
-    converter->is_last = false;
-    converter->gives_up = false;
-    converter->idle(converter->context);
+    if (has_chunk)
+        store_remove_later(converter->store, &converter->chunk);
+    converter->saved = (struct saver_wait){.done = chunk_is_done, .context = converter};
+    saver_then(&converter->saved);
 }
 
 static void note_failure(struct converter *converter, int status, uint64_t settled)
@@ -254,6 +269,24 @@ static void ended(void *context, int status)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
+static void start_child(void *context, const char *problem)
+{
+    struct converter *converter = context;
+    char name[PLACE_MAX + CHUNK_MAX];
+
+    if (problem)
+        say(BT_LOGGING_LEVEL_ERROR, "%s", problem);
+    if (converter->is_stopping)
+        return;
+    chunk_name(&converter->chunk, name);
+    if (reader_start(&converter->reader, name, run_child, converter))
+        return;
+    converter->failures++;
+    retry_later(converter);
+}
+
+/* The child's account replaces that of the child before, and its checkpoint names the chunk: so
+ * what was counted, and what is under way, are on disk before. */
 static void start(struct converter *converter)
 {
     char name[PLACE_MAX + CHUNK_MAX];
@@ -263,10 +296,8 @@ static void start(struct converter *converter)
         (void)snprintf(converter->totals->current, sizeof(converter->totals->current), "%s", name);
         save(converter);
     }
-    if (reader_start(&converter->reader, name, run_child, converter))
-        return;
-    converter->failures++;
-    retry_later(converter);
+    converter->saved = (struct saver_wait){.done = start_child, .context = converter};
+    saver_then(&converter->saved);
 }
 
 void converter_open(struct converter *converter)

@@ -10,6 +10,7 @@
 #define BLKIN_TOOLS_ROTATE_CONVERT_H
 
 #include "damage.h"
+
 #include "store.h"
 #include "tools/base/loop.h"
 #include "tools/base/reader_account.h"
@@ -27,10 +28,11 @@ struct converter {
     struct reader reader; /* its stats_file is set by who opens it */
     struct timer retry;
     struct task damage_task;
-    struct chunk chunk; /* the one at hand; name "": none */
-    bool gives_up;      /* the child only tells the sink that a chunk is gone */
-    bool is_last;       /* the child sends what is still open: nothing will follow */
-    bool was_looked_at; /* for damage */
+    struct saver_wait saved; /* until the state is on disk: then it goes on */
+    struct chunk chunk;      /* the one at hand; name "": none */
+    bool gives_up;           /* the child only tells the sink that a chunk is gone */
+    bool is_last;            /* the child sends what is still open: nothing will follow */
+    bool was_looked_at;      /* for damage */
     bool is_damage_task;
     bool is_stopping;
     unsigned failures; /* of this chunk, one after the other, without progress */
@@ -38,6 +40,9 @@ struct converter {
     void (*idle)(void *context);
     void *context;
 };
+
+/* spool-fsync is "second", which a checkpoint does not allow: see doc/sink.md. */
+bool rotate_fsync_is_batch(const struct config *config);
 
 void converter_open(struct converter *converter);
 

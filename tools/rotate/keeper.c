@@ -103,6 +103,7 @@ static void take_chosen(struct order *order, const struct session_place *chosen,
                         struct keep_report *report)
 {
     (void)snprintf(order->spec.name, sizeof(order->spec.name), "%s", chosen->name);
+    order->spec.only_adopt = true; /* destroyed meanwhile: a new one gets a place of its own */
     (void)snprintf(report->place, sizeof(report->place), "%s", place);
 }
 

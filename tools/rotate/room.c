@@ -42,7 +42,9 @@ static struct chunk *droppable(const struct room *room)
         char name[PLACE_MAX + CHUNK_MAX];
 
         (void)snprintf(name, sizeof(name), "%s/%s", chunk->place, chunk->name);
-        if (strcmp(room->totals->current, name) != 0 && chunk->bytes)
+        if (strcmp(room->totals->current, name) != 0 && chunk->bytes &&
+            (strcmp(room->at_hand->name, chunk->name) != 0 ||
+             strcmp(room->at_hand->place, chunk->place) != 0))
             return chunk;
     }
     return NULL;

@@ -12,8 +12,9 @@
 struct room {
     struct store *store;
     struct rotate_totals *totals;
-    uint64_t largest_chunk; /* that was seen */
-    bool was_full;          /* the file system */
+    const struct chunk *at_hand; /* the converter's: not to be deleted here; name "": none */
+    uint64_t largest_chunk;      /* that was seen */
+    bool was_full;               /* the file system */
     int64_t said_ms;
     int64_t dropped_ns; /* since 1970: when chunks were deleted unread last; 0: not in this run */
 };

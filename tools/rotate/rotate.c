@@ -39,7 +39,8 @@ static const char usage[] =
     "  -h, --help     print this\n"
     "\n"
     "Exit status: 0 ended in order; 1 it failed, or --once or --end left something;\n"
-    "2 wrong usage or configuration.\n";
+    "2 wrong usage or configuration. While LTTng's session daemon does not answer,\n"
+    "--once and --end end after 30 to 45 s with status 1.\n";
 
 struct rotate {
     struct config *config;
@@ -186,6 +187,14 @@ static bool open_all(struct rotate *rotate, struct error *error)
 
 static void serve(struct rotate *rotate)
 {
+    if (!saver_open(rotate->loop)) {
+        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        rotate->has_failed = true;
+        return;
+    }
+    if (rotate_fsync_is_batch(rotate->config))
+        say(BT_LOGGING_LEVEL_WARNING,
+            "spool-fsync=second is batch here: the checkpoint must not say more than is on disk");
     watchdog_start(&rotate->watchdog, rotate->loop);
     if (rotate->steps.work == SERVE)
         host_child_start(&rotate->host, rotate->loop, rotate->config);
@@ -194,6 +203,8 @@ static void serve(struct rotate *rotate)
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
         rotate->has_failed = true;
     }
+    if (!saver_end())
+        rotate->has_failed = true;
 }
 
 static void close_all(struct rotate *rotate)

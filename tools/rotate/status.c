@@ -57,10 +57,11 @@ static json_t *chunks_json(const struct rotate_status *status)
 {
     const struct store *store = status->store;
 
-    return json_pack("{ss, sI, sI, sI, sI, ss}", "output", store->output, "waiting",
+    return json_pack("{ss, sI, sI, sI, sI, ss, sI}", "output", store->output, "waiting",
                      (json_int_t)store->count, "bytes", (json_int_t)store->bytes, "oldest_age_s",
                      (json_int_t)oldest_age_s(store), "dropped_at_ns",
-                     (json_int_t)status->dropped_ns, "converting", status->current);
+                     (json_int_t)status->dropped_ns, "converting", status->current, "saving_ms",
+                     (json_int_t)saver_busy_ms());
 }
 
 static json_t *lttng_json(const struct keep_report *report)

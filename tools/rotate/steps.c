@@ -19,6 +19,7 @@
 #define BURY_WAIT_MS  60000 /* so long younger chunks wait for what a dead session has left */
 #define STUCK_MS      10000 /* and two periods: a rotation takes no longer */
 #define SAID_AGAIN_MS 60000
+#define ANSWER_MS     30000 /* so long --once and --end wait for LTTng's session daemon */
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
@@ -35,10 +36,7 @@ static void say_state(struct steps *steps, bt_logging_level level, const char *t
 
 static void save(struct steps *steps)
 {
-    struct error error;
-
-    if (!rotate_totals_save(&steps->totals, steps->converter.totals_file, &error))
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    rotate_totals_save(&steps->totals, steps->converter.totals_file);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -249,6 +247,18 @@ static void scan(void *context)
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
 
+/* What a thread makes meanwhile is missing in its numbers when it is seen again; of one that is
+ * not, nobody can count it. */
+static void say_gap(const struct steps *steps, const struct keep_report *report)
+{
+    if (steps->recorded_ms && !is_used(steps, steps->recorded_place))
+        say(BT_LOGGING_LEVEL_WARNING,
+            "the session before was ended by somebody else, or has died: for up to %.1f s nothing "
+            "was recorded, until session %s was made. What is missing is counted (events_missing), "
+            "but for threads that have ended since",
+            (double)(clock_ms() - steps->recorded_ms) / 1e3, report->session);
+}
+
 static void looked(void *context, const struct keep_report *report)
 {
     struct steps *steps = context;
@@ -259,12 +269,15 @@ static void looked(void *context, const struct keep_report *report)
         return;
     }
     if (report->is_new) {
+        say_gap(steps, report);
         steps->totals.sessions++;
         save(steps);
     }
     if (report->state == KEEP_RECORDS) {
         char text[640];
 
+        (void)snprintf(steps->recorded_place, sizeof(steps->recorded_place), "%s", report->place);
+        steps->recorded_ms = clock_ms();
         (void)snprintf(text, sizeof(text), "session %s records into %.200s/%s", report->session,
                        steps->store.output, report->place);
         say_state(steps, BT_LOGGING_LEVEL_INFO, text);
@@ -290,11 +303,28 @@ static bool run_list(const void *argument, void *result)
 
 static void list_again(void *context);
 
+/* Nothing of --once and --end can be done: which files LTTng writes still is not known. */
+static void end_unanswered(struct steps *steps)
+{
+    say(BT_LOGGING_LEVEL_ERROR,
+        "LTTng's session daemon has not answered for %d s: nothing is converted or ended, all of "
+        "it is left in %s; restart lttng-sessiond, and run this again",
+        ANSWER_MS / 1000, steps->store.output);
+    steps_stop(steps);
+}
+
 static void listed(void *context, const void *result)
 {
     struct steps *steps = context;
 
+    if (steps->is_stopping)
+        return;
+    if (!result && clock_ms() - steps->answered_ms > ANSWER_MS) {
+        end_unanswered(steps);
+        return;
+    }
     if (result) {
+        steps->answered_ms = clock_ms();
         steps->keeper.last = *(const struct keep_report *)result;
         steps->keeper.has_looked = steps->work != END || steps->listed_after_end;
     } else {
@@ -344,6 +374,7 @@ static void start_keeper(struct steps *steps)
         keeper_start(keeper);
         return;
     }
+    steps->answered_ms = clock_ms();
     keeper->timer = (struct timer){.due = list_again, .context = steps};
     list_again(steps);
     if (steps->work == END)
@@ -364,7 +395,8 @@ static void set_parts(struct steps *steps)
 {
     struct converter *converter = &steps->converter;
 
-    steps->room = (struct room){.store = &steps->store, .totals = &steps->totals};
+    steps->room = (struct room){
+        .store = &steps->store, .totals = &steps->totals, .at_hand = &converter->chunk};
     steps->burial = (struct burial){
         .loop = steps->loop, .store = &steps->store, .ended = buried, .context = steps};
     steps->ending = (struct ending){.loop = steps->loop, .output = steps->store.output};

@@ -30,6 +30,9 @@ struct steps {
     struct timer scan, next;
     bool was_finished, is_stopping, is_ready, has_failed;
     bool listed_after_end; /* the places in use were asked for after the sessions had ended */
+    int64_t answered_ms;   /* when LTTng's session daemon has answered last, for --once and --end */
+    int64_t recorded_ms;   /* when our session was seen to record last; 0: not in this run */
+    char recorded_place[PLACE_MAX];
     int64_t dead_since_ms; /* a dead place waits to be buried; 0: none does */
     int64_t rotation_ms;   /* when the last chunk was closed */
     char rotation_place[PLACE_MAX];

@@ -5,6 +5,8 @@
  */
 #include "store.h"
 
+#include "service/saver.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -226,14 +228,30 @@ void store_new_place(const struct store *store, char place[PLACE_MAX])
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
+static void paths_of(const struct store *store, const struct chunk *chunk, char path[PATH_ROOM],
+                     char trash[PATH_ROOM])
+{
+    store_chunk_path(store, chunk, path);
+    path_set(trash, "%s/trash/%s.%s", store->output, chunk->place, chunk->name);
+}
+
 bool store_remove(const struct store *store, const struct chunk *chunk)
 {
     char path[PATH_ROOM], trash[PATH_ROOM];
 
-    store_chunk_path(store, chunk, path);
-    path_set(trash, "%s/trash/%s.%s", store->output, chunk->place, chunk->name);
-    /* after a power cut it is not there again: the checkpoint knows the last chunk only */
-    return ((rename(path, trash) == 0 && name_sync(path)) || errno == ENOENT) && tree_remove(trash);
+    paths_of(store, chunk, path, trash);
+    if (rename(path, trash) != 0 && errno != ENOENT)
+        return false;
+    saver_remove(path, trash);
+    return true;
+}
+
+void store_remove_later(const struct store *store, const struct chunk *chunk)
+{
+    char path[PATH_ROOM], trash[PATH_ROOM];
+
+    paths_of(store, chunk, path, trash);
+    saver_remove(path, trash);
 }
 
 void store_remove_place(const struct store *store, const char *place)

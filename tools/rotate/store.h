@@ -57,8 +57,11 @@ void store_new_place(const struct store *store, char place[PLACE_MAX]);
 
 void store_chunk_path(const struct store *store, const struct chunk *chunk, char path[PATH_ROOM]);
 
-/* It is gone at once, however this is interrupted. Returns false with errno set. */
+/* It is gone at once, however this is interrupted. Returns false with errno set. The saver does the
+ * rest. */
 bool store_remove(const struct store *store, const struct chunk *chunk);
+/* The same, all by the saver: after what was given to it before. */
+void store_remove_later(const struct store *store, const struct chunk *chunk);
 
 /* Of a place that nobody uses and that is empty. */
 void store_remove_place(const struct store *store, const char *place);

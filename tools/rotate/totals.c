@@ -5,6 +5,8 @@
  */
 #include "totals.h"
 
+#include "service/saver.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
@@ -42,10 +44,11 @@ bool rotate_totals_load(struct rotate_totals *totals, const char *path)
     return is_whole || access(path, F_OK) != 0;
 }
 
-bool rotate_totals_save(const struct rotate_totals *totals, const char *path, struct error *error)
+void rotate_totals_save(const struct rotate_totals *totals, const char *path)
 {
     json_t *json = totals_json(&totals->readers, &rotate_table, totals);
-    bool is_written;
+    size_t length;
+    char *text;
 
     if (json && (json_object_set_new(json, "current", json_string(totals->current)) != 0 ||
                  json_object_set_new(json, "closed_ns",
@@ -53,7 +56,7 @@ bool rotate_totals_save(const struct rotate_totals *totals, const char *path, st
         json_decref(json);
         json = NULL;
     }
-    is_written = json_save(json, path, error);
+    text = json_text(json, &length);
     json_decref(json);
-    return is_written;
+    saver_write(path, text, length);
 }

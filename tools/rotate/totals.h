@@ -27,7 +27,7 @@ extern const struct totals_table rotate_table;
 
 /* A file that is not there gives zeros; a damaged one too, and false. */
 bool rotate_totals_load(struct rotate_totals *totals, const char *path);
-/* The old file or the new one is there at any time. Returns false with error set. */
-bool rotate_totals_save(const struct rotate_totals *totals, const char *path, struct error *error);
+/* Given to the saver: saver_then() tells when it is on disk. */
+void rotate_totals_save(const struct rotate_totals *totals, const char *path);
 
 #endif

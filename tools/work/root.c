@@ -13,12 +13,12 @@
 #include "job.h"
 #include "push.h"
 #include "root_state.h"
-#include "tools/base/show_json.h"
 #include "tools/base/control.h"
 #include "tools/base/folders.h"
 #include "tools/base/metrics.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
+#include "tools/base/show_json.h"
 #include "tools/config/config.h"
 #include "tools/kafka/topic.h"
 #include "tools/merged/merged.h"
@@ -55,6 +55,7 @@ static const char usage[] =
 #define LOOK_LIMIT_MS 1000 /* so long the brokers may take to answer */
 #define SAVE_MS       1000
 #define SAVE_SHARE    20    /* of the time, one part of so many at most is for saving */
+#define SAVE_MAX_MS   60000 /* also when the disk has hung for long */
 #define ONCE_LIMIT_MS 30000 /* without anything new */
 
 struct root {
@@ -71,7 +72,9 @@ struct root {
     bool is_changed;
     bool has_failed;
     bool is_unsaved; /* it was said that the state cannot be saved */
-    char told[512];  /* the problem that was said last; "": none */
+    struct saver_wait saved;
+    int64_t save_began_ms;
+    char told[512]; /* the problem that was said last; "": none */
     struct watched watched;
     struct timer look, more, save, watchdog;
     struct job ask; /* the brokers, for partitions */
@@ -269,6 +272,7 @@ static json_t *status_json(const struct root *root)
                                               : "reading what there was");
     json_t *summary = summary_json(root);
 
+    (void)json_object_set_new(json, "saving_ms", json_integer((json_int_t)saver_busy_ms()));
     if (problem)
         (void)json_object_set_new(json, "error", json_string(problem));
     if (root->metrics)
@@ -319,22 +323,41 @@ static json_t *answer(void *context, const char *request)
 
 /* ---- the service: its loop ------------------------------------------------------------------- */
 
+static void saved(void *context, const char *problem)
+{
+    struct root *root = context;
+    const int64_t pause_ms = (clock_ms() - root->save_began_ms) * SAVE_SHARE;
+
+    if (problem && !root->is_unsaved)
+        say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
+            problem);
+    root->is_unsaved = problem != NULL;
+    root->is_changed |= root->is_unsaved;
+    timer_set(root->loop, &root->save,
+              pause_ms <= SAVE_MS      ? SAVE_MS
+              : pause_ms < SAVE_MAX_MS ? pause_ms
+                                       : SAVE_MAX_MS);
+}
+
+static void give_state(struct root *root)
+{
+    char *text;
+
+    if (!root->is_changed)
+        return;
+    text = root_state_text(root->shown, root->merged, root->offsets, wall_clock_ns());
+    root->is_changed = !text;
+    saver_write(root->state_path, text, text ? strlen(text) : 0);
+}
+
 static void save(void *context)
 {
     struct root *root = context;
-    const int64_t start_ms = clock_ms();
-    struct error error = {""};
-    int64_t pause_ms;
 
-    if (root->is_changed)
-        root->is_changed = !root_state_save(root->state_path, root->shown, root->merged,
-                                            root->offsets, wall_clock_ns(), &error);
-    if (error.text[0] && !root->is_unsaved)
-        say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
-            error.text);
-    root->is_unsaved = error.text[0];
-    pause_ms = (clock_ms() - start_ms) * SAVE_SHARE;
-    timer_set(root->loop, &root->save, pause_ms > SAVE_MS ? pause_ms : SAVE_MS);
+    root->save_began_ms = clock_ms();
+    give_state(root);
+    root->saved = (struct saver_wait){.done = saved, .context = root};
+    saver_then(&root->saved);
 }
 
 /* Once when it begins, and once when it is over. */
@@ -521,7 +544,7 @@ static int run(struct root *root)
     bool is_right;
 
     root->loop = loop_new(&signals);
-    if (!root->loop) {
+    if (!root->loop || !saver_open(root->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
         return 1;
     }
@@ -531,8 +554,10 @@ static int run(struct root *root)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
     else
         is_right = serve(root);
-    if (is_right)
-        save(root);
+    if (is_right) {
+        give_state(root);
+        is_right = saver_end();
+    }
     job_end(&root->ask);
     push_close(&root->push);
     metrics_close(root->metrics);

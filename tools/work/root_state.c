@@ -72,8 +72,8 @@ enum root_state root_state_load(const char *path, const char *topic, struct merg
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* A topic's name has nothing that JSON would have to escape: see kafka_url.h. */
-static char *state_text(const char *topic, const struct merged *merged,
-                        const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns)
+char *root_state_text(const char *topic, const struct merged *merged,
+                      const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns)
 {
     char *document = merged_document(merged, now_ns);
     struct printer text = {.has_failed = !document};
@@ -91,20 +91,4 @@ static char *state_text(const char *topic, const struct merged *merged,
     print_string(&text, "}\n");
     free(document);
     return print_end(&text);
-}
-
-bool root_state_save(const char *path, const char *topic, const struct merged *merged,
-                     const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns,
-                     struct error *error)
-{
-    char *text = state_text(topic, merged, offsets, now_ns);
-    bool is_written;
-
-    if (!text) {
-        error_set(error, "%s: out of memory", path);
-        return false;
-    }
-    is_written = file_write(path, text, strlen(text), error);
-    free(text);
-    return is_written;
 }

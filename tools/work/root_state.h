@@ -21,9 +21,8 @@ enum root_state { STATE_READ, STATE_NONE, STATE_DAMAGED, STATE_OF_ANOTHER, STATE
 enum root_state root_state_load(const char *path, const char *topic, struct merged *merged,
                                 int64_t offsets[TOPIC_PARTITIONS_MAX], struct error *error);
 
-/* Returns false with error set; the old file is still there then. */
-bool root_state_save(const char *path, const char *topic, const struct merged *merged,
-                     const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns,
-                     struct error *error);
+/* The file's text, to be written as a whole (saver.h). NULL: out of memory. */
+char *root_state_text(const char *topic, const struct merged *merged,
+                      const int64_t offsets[TOPIC_PARTITIONS_MAX], int64_t now_ns);
 
 #endif

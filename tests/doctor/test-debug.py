@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# `blkin doctor --pid` tells where the lines of BLKIN_DEBUG of a program go; and that is where they go.
+# timeout: 120
+# SPDX-License-Identifier: BSD-2-Clause
+import json
+import os
+import pty
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
+
+
+def tcp():
+    """A connection to a client, as inetd gives one."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ours = socket.create_connection(listening.getsockname())
+        theirs = listening.accept()[0]
+    return ours, theirs
+
+
+class DebugTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def doctor(self, error, debug=True, command=("sleep", "100")):
+        """What it says of a process with this standard error; "closed": without one."""
+        environment = {key: value for key, value in os.environ.items() if key != "BLKIN_DEBUG"}
+        if debug:
+            environment["BLKIN_DEBUG"] = "1"
+        if error == "closed":
+            command = ("sh", "-c", 'exec "$@" 2>&-', "sh", *command)
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
+                              stderr=None if error == "closed" else error) as process:
+            try:
+                while open(f"/proc/{process.pid}/comm", encoding="ascii").read() != "sleep\n":
+                    pass
+                run = subprocess.run([BLKIN, "doctor", "--json", f"--pid={process.pid}", f"--runtime-dir={self.folder}"],
+                                     stdout=subprocess.PIPE, timeout=60, check=False)
+            finally:
+                process.kill()
+        found = [check for check in json.loads(run.stdout)["checks"] if check["id"] == "program.debug"]
+        self.assertEqual(len(found), 1, run.stdout.decode())
+        self.assertIn(f"process {process.pid} (sleep)", found[0]["saw"])
+        return found[0]
+
+    def says(self, level, words, *args, **keys):
+        found = self.doctor(*args, **keys)
+        self.assertIn(words, found["saw"])
+        self.assertEqual(found["level"], level)
+        return found
+
+    def test_files(self):
+        path = self.folder + "/log"
+        with open(path, "wb") as file:
+            self.says("ok", f"says for BLKIN_DEBUG goes to the file {path}", file)
+            found = self.says("ok", f"without BLKIN_DEBUG; what it would say goes to the file {path}", file, debug=False)
+            self.assertIn("BLKIN_DEBUG=1", found["mend"])
+            os.unlink(path)
+            found = self.says("note", f"a file that is deleted: {path}", file)
+            self.assertIn("2>>FILE", found["mend"])
+
+    def test_nowhere(self):
+        self.says("note", "nowhere, as its standard error is /dev/null", subprocess.DEVNULL)
+        self.says("note", "nowhere, as its standard error is closed", "closed")
+
+    def test_terminal(self):
+        ours, theirs = pty.openpty()
+        self.says("ok", f"the terminal {os.ttyname(theirs)}", theirs)
+        os.close(ours)
+        os.close(theirs)
+
+    def test_pipe(self):
+        ours, theirs = os.pipe()
+        self.says("ok", "the pipe that is its standard error", theirs)
+        os.close(ours)
+        os.close(theirs)
+
+    def test_sockets(self):
+        for pair, words in ((socket.socketpair(), "the unix socket that is its standard error"),
+                            (tcp(), "syslog (facility daemon)")):
+            self.says("ok", words, pair[1])
+            for one in pair:
+                one.close()
+
+
+if __name__ == "__main__":
+    sys.exit(not unittest.main(exit=False, verbosity=2).result.wasSuccessful())

@@ -1,0 +1,45 @@
+/*
+ * To be preloaded: a disk that hangs. While the file HANG_WHILE is there, fsync() of a file with
+ * HANG_NAME in its path does not return, nor does a call that gives a file such a name.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void hang(const char *path)
+{
+    const struct timespec some = {0, 10000000};
+    const char *name = getenv("HANG_NAME"), *as_long_as = getenv("HANG_WHILE");
+
+    while (name && as_long_as && strstr(path, name) && access(as_long_as, F_OK) == 0)
+        nanosleep(&some, NULL);
+}
+
+int fsync(int fd)
+{
+    char link[64], path[4096] = "";
+
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    (void)!readlink(link, path, sizeof(path) - 1);
+    hang(path);
+    return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+    hang(to);
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int link(const char *from, const char *to)
+{
+    hang(to);
+    return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}

@@ -1,0 +1,35 @@
+# hanging.sh: what the tests of a disk that hangs share; to be sourced after lib.sh.
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+# hanging_begin: after private_begin. Then preload $WORK/hang.so with HANG_WHILE=$WORK/hang: see hang.c.
+hanging_begin() {
+    "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/hang.c" || fail "cannot compile hang.c"
+    export NOTIFY_SOCKET=$WORK/notify WATCHDOG_USEC=400000
+    # what a service tells systemd, a line each
+    start_part systemd "$PYTHON" -c 'import socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+    s.bind(sys.argv[1])
+    while True:
+        print(s.recv(4096).decode().strip(), flush=True)' "$NOTIFY_SOCKET"
+    wait_for 10 systemd "a socket like that of systemd" test -S "$NOTIFY_SOCKET" || exit 1
+}
+
+fed() {
+    grep -c '^WATCHDOG=1$' "$WORK/systemd.log"
+}
+
+# The disk hangs from now on, until disk_is_back. The watchdog has to be fed, also after the first seconds.
+disk_hangs() {
+    touch "$WORK/hang"
+}
+
+must_be_fed() {
+    local before
+    before=$(fed)
+    wait_for 10 "$1" "that the watchdog is fed while the disk hangs" eval "[ \$(fed) -ge $((before + 6)) ]" || exit 1
+}
+
+disk_is_back() {
+    rm "$WORK/hang"
+}
