@@ -184,11 +184,14 @@ sub vcl_deliver {{ unset resp.http.X-Varnish; unset resp.http.Via; unset resp.ht
 """
 
 
-def varnish(world, name, traced=True):
-    behind = apache(world, f"{name}-apache", traced)
+def varnish(world, name, behind, traced=True):
     port = world.port()
     folder = open_folder(world, name)
     config = world.make(f"{name}.vcl", VCL.format(behind=behind))
     world.serve(name, port, "varnishd", "-F", "-j", "none", "-n", folder, "-a", f"127.0.0.1:{port}", "-f", config,
                 "-s", "malloc,10m", "-T", "none", traced=traced)
     return port
+
+
+def varnish_and_apache(world, name, traced=True):
+    return varnish(world, name, apache(world, f"{name}-apache", traced), traced)
