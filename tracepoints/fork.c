@@ -264,12 +264,24 @@ bool fork_register(bool may_wait)
     return result;
 }
 
-/* By the preload, where that is loaded: under a seccomp filter no system call is to be made. */
-static bool is_filtered(void)
+/* False where the preload is not loaded. */
+static bool ask_preload(const char *function)
 {
-    bool (*tell)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, "blkin_preload_is_filtered");
+    bool (*tell)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, function);
 
     return tell && tell();
+}
+
+/* Under a seccomp filter no system call is to be made. */
+static bool is_filtered(void)
+{
+    return ask_preload("blkin_preload_is_filtered");
+}
+
+/* LTTng is not to cancel what it takes for its threads. */
+static bool threads_are_spared(void)
+{
+    return ask_preload("blkin_preload_spare_threads");
 }
 
 static bool has_threads(void)
@@ -282,11 +294,14 @@ static bool has_threads(void)
 /*
  * Before the destructor of LTTng, which cancels its listener threads: those of the parent, in a
  * child that has not registered. The C library has given their place to the first threads of the
- * child. And it aborts where its descriptors are closed.
+ * child. And it aborts where its descriptors are closed. The preload keeps LTTng from cancelling;
+ * without it a child with threads registers, which takes ms.
  */
 __attribute__((destructor)) static void leave_threads_alone(void)
 {
-    if (!is_pending || is_filtered() || (has_threads() && register_child(false)))
+    if (!is_pending || is_filtered())
+        return;
+    if (has_threads() && !threads_are_spared() && register_child(false))
         return;
     descriptors_enter();
     (void)descriptors_take_back();

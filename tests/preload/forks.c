@@ -18,6 +18,9 @@
  * each connection is a grandchild's. The process in between ends at once, or after the grandchild,
  * by turns. The grandchild sees no files, where it may do so: then it cannot register.
  *
+ *     forks threaded PORT COUNT
+ * as serve, and each child has a second thread. It fails if a third one is ever started in it.
+ *
  *     forks orphan PORT
  * a grandchild answers all that comes on one connection. The server is killed before.
  *
@@ -33,6 +36,7 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -140,6 +144,41 @@ static void serve_bare(const char *address, int connections)
             exit(0);
         close(fd);
         if (child > 0 && (waitpid(child, &status, 0) != child || status))
+            fail("a child has failed");
+    }
+}
+
+static void *watch_threads(void *unused)
+{
+    struct stat tasks;
+
+    while (stat("/proc/self/task", &tasks) == 0) {
+        if (tasks.st_nlink > 4) {
+            (void)fputs("a child starts threads of LTTng's\n", stderr);
+            _exit(1);
+        }
+    }
+    return unused;
+}
+
+static void serve_threaded(const char *address, int connections)
+{
+    const int listener = listen_at(address);
+    pthread_t thread;
+    int status;
+
+    for (int i = 0; i < connections; i++) {
+        const int fd = accept(listener, NULL, NULL);
+        const pid_t child = fork();
+
+        if (child == 0) {
+            if (pthread_create(&thread, NULL, watch_threads, NULL) != 0)
+                fail("pthread_create");
+            answer(fd);
+            exit(0);
+        }
+        close(fd);
+        if (child < 0 || waitpid(child, &status, 0) != child || status)
             fail("a child has failed");
     }
 }
@@ -264,6 +303,8 @@ int main(int count, char **arguments)
               strcmp(arguments[1], "syscall") == 0);
     } else if (count == 4 && strcmp(arguments[1], "bare") == 0) {
         serve_bare(arguments[2], atoi(arguments[3]));
+    } else if (count == 4 && strcmp(arguments[1], "threaded") == 0) {
+        serve_threaded(arguments[2], atoi(arguments[3]));
     } else if (count == 4 && strcmp(arguments[1], "twice") == 0) {
         serve_twice(arguments[2], atoi(arguments[3]));
     } else if (count == 3 && strcmp(arguments[1], "orphan") == 0) {

@@ -77,6 +77,19 @@ print(len(spans), "spans of 20,", len(pids), "pids of 20: grandchildren")
 sys.exit((len(spans), len(pids)) != (20, 20))
 PY
 
+# a child that has threads at its end, as smbd's have, does not register for that
+session threaded blkin:span
+forks_at threaded 7709 threaded 30
+"$forks" ask 7709 30 >/dev/null
+wait "$server" || fail "threaded: status $?"
+sunk threaded
+"$PYTHON" - "$WORK/threaded.json" <<'PY' || fail "threaded: see above"
+import json, sys
+spans = json.load(open(sys.argv[1]))
+print(len(spans), "spans of 30 of children with threads")
+sys.exit(len(spans) != 30)
+PY
+
 # a grandchild whose server has been killed registers, so that it sees the next session
 session before blkin:span
 forks_at orphan 7708 orphan
