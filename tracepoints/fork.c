@@ -14,6 +14,9 @@
  * word that both share. Once that word has changed, or the parent has ended, the child registers,
  * as LTTng does it after a fork.
  *
+ * The parent here is the process that is registered. A server that forks twice (vsftpd) has an
+ * unregistered process in between, whose end does not matter.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fork.h"
@@ -42,27 +45,65 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows, aft
 static bool is_pending;                                  /* this child is not registered */
 static pid_t registered_parent;                          /* this process itself, where it is */
 static bool is_bare;                                     /* nor has it LTTng's locks */
-static uint32_t *commands; /* shared: only who is registered counts them */
+static uint32_t *commands;    /* shared: only who is registered counts them */
+static pthread_mutex_t *life; /* shared, see parent_lives(); NULL: could not be made */
 static uint32_t commands_at_fork;
 static struct timespec forked_at;
 static char *timeout_ms;
 
 /* ---- what a process shares with its children ---- */
 
+/* Locks it for as long as this thread lives. */
+static bool begin_life(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    bool result;
+
+    if (pthread_mutexattr_init(&attributes) != 0)
+        return false;
+    result = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
+             pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
+             pthread_mutex_init(mutex, &attributes) == 0 && pthread_mutex_lock(mutex) == 0;
+    (void)pthread_mutexattr_destroy(&attributes);
+    return result;
+}
+
 static void share_commands(void)
 {
-    uint32_t *word =
-        mmap(NULL, sizeof(*word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct {
+        uint32_t commands;
+        pthread_mutex_t life;
+    } *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const bool is_shared = shared != MAP_FAILED;
 
-    commands = word == MAP_FAILED ? NULL : word;
+    commands = is_shared ? &shared->commands : NULL;
+    life = is_shared && begin_life(&shared->life) ? &shared->life : NULL;
     __atomic_store_n(&descriptors_commands, commands, __ATOMIC_RELEASE);
     registered_parent = getpid();
+}
+
+/*
+ * A thread of the registered process holds the robust mutex. The kernel marks the mutex when that
+ * thread ends, also by a signal or by exec. So this tells a dead process from another one that has
+ * got the same pid since, works from another pid namespace, and makes no system call.
+ *
+ * That thread may end before its process does: a child of that process asks for its pid then, and a
+ * grandchild registers itself.
+ */
+static bool parent_lives(void)
+{
+    const int held = life ? pthread_mutex_trylock(life) : 0;
+
+    if (held == EOWNERDEAD)
+        (void)pthread_mutex_unlock(life); /* from now on nobody can lock it */
+    return held == EBUSY || getppid() == registered_parent;
 }
 
 /* Is what this child has of its parent as good as what it would get itself? */
 static bool parent_suffices(void)
 {
-    return commands && getppid() == registered_parent &&
+    return commands && parent_lives() &&
            __atomic_load_n(commands, __ATOMIC_ACQUIRE) == commands_at_fork &&
            descriptors_are_intact();
 }
@@ -208,7 +249,7 @@ enum blkin_registration fork_registration(void)
     if (!__atomic_load_n(&is_pending, __ATOMIC_ACQUIRE))
         return BLKIN_REGISTERED;
     records = is_recording();
-    if (records ? parent_suffices() : is_young() && getppid() == registered_parent)
+    if (records ? parent_suffices() : is_young() && parent_lives())
         return records ? BLKIN_REGISTERED : BLKIN_NOT_WANTED_YET;
     return BLKIN_UNREGISTERED;
 }
@@ -223,12 +264,24 @@ bool fork_register(bool may_wait)
     return result;
 }
 
-/* By the preload, where that is loaded: under a seccomp filter no system call is to be made. */
-static bool is_filtered(void)
+/* False where the preload is not loaded. */
+static bool ask_preload(const char *function)
 {
-    bool (*tell)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, "blkin_preload_is_filtered");
+    bool (*tell)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, function);
 
     return tell && tell();
+}
+
+/* Under a seccomp filter no system call is to be made. */
+static bool is_filtered(void)
+{
+    return ask_preload("blkin_preload_is_filtered");
+}
+
+/* LTTng is not to cancel what it takes for its threads. */
+static bool threads_are_spared(void)
+{
+    return ask_preload("blkin_preload_spare_threads");
 }
 
 static bool has_threads(void)
@@ -241,11 +294,14 @@ static bool has_threads(void)
 /*
  * Before the destructor of LTTng, which cancels its listener threads: those of the parent, in a
  * child that has not registered. The C library has given their place to the first threads of the
- * child. And it aborts where its descriptors are closed.
+ * child. And it aborts where its descriptors are closed. The preload keeps LTTng from cancelling;
+ * without it a child with threads registers, which takes ms.
  */
 __attribute__((destructor)) static void leave_threads_alone(void)
 {
-    if (!is_pending || is_filtered() || (has_threads() && register_child(false)))
+    if (!is_pending || is_filtered())
+        return;
+    if (has_threads() && !threads_are_spared() && register_child(false))
         return;
     descriptors_enter();
     (void)descriptors_take_back();

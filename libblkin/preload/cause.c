@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define PREFIX_LEAST 8
+#define PREFIX_LEAST   8
+#define ELSEWHERE_MOST 512 /* interactions that are looked at: some ns each */
 
 /* ---- the open requests of the thread ---- */
 
@@ -79,7 +80,8 @@ void cause_after_jump(struct thread *thread)
 
 static size_t common_length(const struct interaction *interaction, struct bytes head)
 {
-    size_t most = interaction->head_length < PREFIX_KEPT ? interaction->head_length : PREFIX_KEPT;
+    const size_t kept = __atomic_load_n(&interaction->head_length, __ATOMIC_ACQUIRE);
+    size_t most = kept < PREFIX_KEPT ? kept : PREFIX_KEPT;
     size_t length = 0;
 
     if (head.length < most)
@@ -217,6 +219,41 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     for (unsigned i = 0; i < thread->open_count; i++)
         thread->open[i]->is_ambiguous = true;
     return found(PRELOAD_BY_GUESS, best_guess(&survey));
+}
+
+static bool may_have_handed_on(const struct interaction *interaction)
+{
+    return interaction->connection->role == ROLE_SERVER && !is_waiting_for_answer(interaction) &&
+           interaction->thread != preload_thread.thread;
+}
+
+/* Where more than ELSEWHERE_MOST were ever under way at once, there is no guess. */
+struct interaction *cause_elsewhere(struct bytes head)
+{
+    struct interaction *alike = NULL;
+    size_t longest = PREFIX_LEAST - 1;
+    bool is_tied = false, is_there = head.first != NULL;
+
+    for (uint32_t i = 0; is_there && i <= ELSEWHERE_MOST; i++) {
+        struct interaction *one = interaction_requested(i, &is_there);
+        const size_t length = one && may_have_handed_on(one) ? common_length(one, head) : 0;
+
+        is_tied = length > longest ? false : is_tied || (length && length == longest);
+        if (length > longest) {
+            struct interaction *shorter = alike;
+
+            longest = length;
+            alike = one;
+            one = shorter;
+        }
+        if (one)
+            interaction_let_go(one);
+    }
+    if (alike && (is_tied || is_there)) {
+        interaction_let_go(alike);
+        alike = NULL;
+    }
+    return alike;
 }
 
 struct interaction *cause_of_connect(void)

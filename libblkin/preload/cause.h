@@ -11,6 +11,10 @@
  * 4. Else a guess. All that were open are ambiguous from then on: which of them has called is not
  *    known, so that nothing about them is certain by elimination.
  *
+ * A thread that has taken no request calls for one of another thread, as varnish's threads do that
+ * fetch. Which one handed the work over is not seen. If one request of another thread is alike by
+ * the rule of the prefix, that one is a guess.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_PRELOAD_CAUSE_H
@@ -25,6 +29,10 @@ struct cause {
 
 /* Of the first bytes of a client's request. */
 struct cause cause_of_call(const struct connection *connection, struct bytes head);
+
+/* No request of this thread has caused the call: one of another thread's that is alike, with a
+ * reference, or NULL. */
+struct interaction *cause_elsewhere(struct bytes head);
 
 /* Of a new connection: certain, or none. */
 struct interaction *cause_of_connect(void);

@@ -26,6 +26,19 @@ bool blkin_preload_is_filtered(void)
     return preload_is_filtered;
 }
 
+static bool has_parents_threads;
+
+/*
+ * At exit(3), by LTTng's provider in a child that has not registered: what LTTng takes for its
+ * threads are its parent's. True: they will not be cancelled.
+ */
+PRELOAD_PUBLIC bool blkin_preload_spare_threads(void);
+bool blkin_preload_spare_threads(void)
+{
+    __atomic_store_n(&has_parents_threads, true, __ATOMIC_RELEASE);
+    return true;
+}
+
 /* What is held is recorded while that is still allowed. */
 static void expect_filter(void)
 {
@@ -53,22 +66,32 @@ PRELOAD_PUBLIC int prctl(int option, ...)
     return real()->prctl(option, argument[0], argument[1], argument[2], argument[3]);
 }
 
-/*
- * Is this the end of LTTng at exit(3), under a filter that came after LTTng? It cancels LTTng's
- * threads and waits for readers by membarrier(2), calls that filters rarely allow. The process ends
- * anyway, and nobody reads. ld.so tells without a system call whose code it is.
- */
-static bool is_end_of_lttng(const void *caller)
+/* ld.so tells without a system call. */
+static bool is_code_of_lttng(const void *caller)
 {
     Dl_info info;
 
-    return preload_is_filtered && dladdr(caller, &info) && info.dli_fname &&
-           strstr(info.dli_fname, "/liblttng-ust");
+    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/liblttng-ust");
+}
+
+/*
+ * Is this the end of LTTng at exit(3), under a filter that came after LTTng? It cancels LTTng's
+ * threads and waits for readers by membarrier(2), calls that filters rarely allow. The process ends
+ * anyway, and nobody reads.
+ */
+static bool is_end_of_lttng(const void *caller)
+{
+    return preload_is_filtered && is_code_of_lttng(caller);
 }
 
 PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
 {
-    return is_end_of_lttng(__builtin_return_address(0)) ? 0 : real()->pthread_cancel(thread);
+    const bool is_spared =
+        preload_is_filtered || __atomic_load_n(&has_parents_threads, __ATOMIC_ACQUIRE);
+
+    if (is_spared && is_code_of_lttng(__builtin_return_address(0)))
+        return 0;
+    return real()->pthread_cancel(thread);
 }
 
 /* seccomp(2) has no function of libc's. */

@@ -114,6 +114,10 @@ void interaction_drop_held(void);
 /* With a reference; NULL: that one is gone. */
 struct interaction *interaction_find(pool_name name);
 
+/* Of all threads', the one of this index, with a reference; NULL: it is no request that waits for
+ * its answer. is_there: there may be one of the next index. */
+struct interaction *interaction_requested(uint32_t index, bool *is_there);
+
 void interaction_hold(struct interaction *interaction);
 void interaction_let_go(struct interaction *interaction);
 

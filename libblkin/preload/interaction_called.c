@@ -88,13 +88,19 @@ void called_before_write(struct connection *connection, int fd)
 static void begin_called(struct interaction *interaction, struct bytes head)
 {
     struct connection *connection = interaction->connection;
-    const struct cause cause = cause_of_call(connection, head);
+    struct cause cause = cause_of_call(connection, head);
+    struct interaction *elsewhere = NULL;
     uint8_t new = PHASE_NEW;
+
+    if (cause.how == PRELOAD_NO_CAUSE && served_any() && (elsewhere = cause_elsewhere(head)))
+        cause = (struct cause){PRELOAD_BY_GUESS, elsewhere};
 
     cause_begin(&interaction->span, connection->name, connection->name_length, BLKIN_CLIENT, cause);
     blkin_span_set_start(&interaction->span, interaction->start_ns);
     interaction_set_endpoints(interaction);
     set_cause(interaction, cause);
+    if (elsewhere)
+        interaction_let_go(elsewhere);
     called_forget_opener(connection);
     connection->is_fresh = false;
     if (__atomic_compare_exchange_n(&interaction->phase, &new, PHASE_REQUEST, false,

@@ -39,6 +39,20 @@ struct interaction *interaction_find(pool_name name)
     return pool_find(&pool, name);
 }
 
+struct interaction *interaction_requested(uint32_t index, bool *is_there)
+{
+    struct interaction *interaction = pool_at(&pool, index);
+
+    *is_there = interaction != NULL;
+    if (!interaction || interaction_phase(interaction) != PHASE_REQUEST ||
+        !pool_try(&interaction->item, pool_generation(&interaction->item)))
+        return NULL;
+    if (interaction_phase(interaction) == PHASE_REQUEST)
+        return interaction;
+    interaction_let_go(interaction);
+    return NULL;
+}
+
 void interaction_clear(struct interaction **place, struct interaction *interaction)
 {
     struct interaction *expected = interaction;
@@ -139,7 +153,9 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
     if (head.length < room)
         room = head.length;
     memcpy(interaction->head + interaction->head_length, head.first, room);
-    interaction->head_length = (uint8_t)(interaction->head_length + room);
+    /* other threads compare the bytes before that */
+    __atomic_store_n(&interaction->head_length, (uint8_t)(interaction->head_length + room),
+                     __ATOMIC_RELEASE);
 }
 
 /* ---- the end ---- */

@@ -77,6 +77,7 @@ static inline enum direction turn(struct connection *connection, enum direction 
 }
 
 /* Where accepted. */
+bool served_any(void); /* does this process have clients, or had some? */
 void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
 pool_name served_before_write(struct connection *connection);
 void served_has_written(struct connection *connection, pool_name written, size_t count,

@@ -7,6 +7,13 @@
 #include "interaction_parts.h"
 #include "tracepoints/format/join.h"
 
+static bool has_served;
+
+bool served_any(void)
+{
+    return __atomic_load_n(&has_served, __ATOMIC_RELAXED);
+}
+
 /* Who may find its client's half says so by the trace's id: see join.h. */
 static void begin_trace(struct interaction *interaction, bool has_key)
 {
@@ -36,6 +43,8 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
     if (!cause_is_plain(&interaction->span))
         interaction_set_endpoints(interaction);
     file_interaction_begins(&interaction->files);
+    if (!served_any())
+        __atomic_store_n(&has_served, true, __ATOMIC_RELAXED);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
     (void)interaction_put_at_hand(interaction);
     return interaction;

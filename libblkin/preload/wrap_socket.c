@@ -178,6 +178,30 @@ static struct bytes first_of(const struct iovec *vector, size_t count)
     return (struct bytes){NULL, 0};
 }
 
+/*
+ * The same of a request that was sent: varnish sends "GET", " " and the path as vectors of their
+ * own. No vector is looked at of which nothing was sent: it may be no address.
+ */
+static struct bytes gathered(const struct iovec *vector, size_t count, ssize_t sent,
+                             char head[PRELOAD_PAYLOAD_MAX])
+{
+    size_t left = (size_t)sent < PRELOAD_PAYLOAD_MAX ? (size_t)sent : PRELOAD_PAYLOAD_MAX;
+    const struct bytes first = first_of(vector, count);
+    size_t length = 0;
+
+    if (first.length >= left || first.length >= PREFIX_KEPT)
+        return first;
+    for (size_t i = 0; i < count && left; i++) {
+        const size_t part = vector[i].iov_len < left ? vector[i].iov_len : left;
+
+        if (part)
+            memcpy(head + length, vector[i].iov_base, part);
+        length += part;
+        left -= part;
+    }
+    return (struct bytes){head, length};
+}
+
 static size_t length_of(const struct iovec *vector, size_t count)
 {
     size_t length = 0;
@@ -207,7 +231,8 @@ static size_t length_of(const struct iovec *vector, size_t count)
 
 /*
  * The same of a socket. What the program points at is looked at after the real call, and only if
- * that has not failed: what is no address is for the kernel to find out.
+ * that has not failed: what is no address is for the kernel to find out. The head of what is
+ * written may depend on socket_result.
  */
 #define READ_CALL(fd, head, wanted, real_call)                                          \
     do {                                                                                \
@@ -271,11 +296,12 @@ PRELOAD_PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
 PRELOAD_PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
 {
     const bool is_on = preload_is_on();
+    char head[PRELOAD_PAYLOAD_MAX];
 
     if (!is_socket(fd, is_on))
         FILE_CALL("writev", fd, real()->writev(fd, vector, count));
-    WRITE_CALL(fd, first_of(vector, (size_t)count), length_of(vector, (size_t)count),
-               real()->writev(fd, vector, count));
+    WRITE_CALL(fd, gathered(vector, (size_t)count, socket_result, head),
+               length_of(vector, (size_t)count), real()->writev(fd, vector, count));
 }
 
 /* Reads that do not take bytes out of the stream; out-of-band data is not in it. */
@@ -483,10 +509,11 @@ static inline int send_messages(int fd, struct mmsghdr *messages, unsigned count
 PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     const bool is_on = preload_is_on();
+    char head[PRELOAD_PAYLOAD_MAX];
 
     if (flags & MSG_OOB || !is_socket(fd, is_on))
         return send_message(fd, message, flags);
-    WRITE_CALL(fd, first_of(message->msg_iov, message->msg_iovlen),
+    WRITE_CALL(fd, gathered(message->msg_iov, message->msg_iovlen, socket_result, head),
                with_more(length_of(message->msg_iov, message->msg_iovlen), flags),
                send_message(fd, message, flags));
 }

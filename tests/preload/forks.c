@@ -14,6 +14,16 @@
  *     forks bare PORT COUNT
  * answers by turns itself, in a child of _Fork(3), and in one of clone(2).
  *
+ *     forks twice PORT COUNT
+ * each connection is a grandchild's. The process in between ends at once, or after the grandchild,
+ * by turns. The grandchild sees no files, where it may do so: then it cannot register.
+ *
+ *     forks threaded PORT COUNT
+ * as serve, and each child has a second thread. It fails if a third one is ever started in it.
+ *
+ *     forks orphan PORT
+ * a grandchild answers all that comes on one connection. The server is killed before.
+ *
  *     forks ask PORT COUNT
  * asks COUNT times. Prints how long the slowest took, in us.
  *
@@ -26,6 +36,7 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -137,6 +148,95 @@ static void serve_bare(const char *address, int connections)
     }
 }
 
+static void *watch_threads(void *unused)
+{
+    struct stat tasks;
+
+    while (stat("/proc/self/task", &tasks) == 0) {
+        if (tasks.st_nlink > 4) {
+            (void)fputs("a child starts threads of LTTng's\n", stderr);
+            _exit(1);
+        }
+    }
+    return unused;
+}
+
+static void serve_threaded(const char *address, int connections)
+{
+    const int listener = listen_at(address);
+    pthread_t thread;
+    int status;
+
+    for (int i = 0; i < connections; i++) {
+        const int fd = accept(listener, NULL, NULL);
+        const pid_t child = fork();
+
+        if (child == 0) {
+            if (pthread_create(&thread, NULL, watch_threads, NULL) != 0)
+                fail("pthread_create");
+            answer(fd);
+            exit(0);
+        }
+        close(fd);
+        if (child < 0 || waitpid(child, &status, 0) != child || status)
+            fail("a child has failed");
+    }
+}
+
+static void in_between(int fd, bool ends_first)
+{
+    const pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        if ((chroot("/proc/self/fdinfo") < 0 || chdir("/") < 0) && errno != EPERM)
+            fail("chroot");
+        if (ends_first)
+            (void)usleep(20000);
+        answer(fd);
+        exit(0);
+    }
+    close(fd);
+    exit(child < 0 || (!ends_first && (waitpid(child, &status, 0) != child || status)));
+}
+
+static void serve_twice(const char *address, int connections)
+{
+    const int listener = listen_at(address);
+    int status;
+
+    for (int i = 0; i < connections; i++) {
+        const int fd = accept(listener, NULL, NULL);
+        const pid_t child = fork();
+
+        if (child == 0)
+            in_between(fd, i % 2);
+        close(fd);
+        if (child < 0 || waitpid(child, &status, 0) != child || status)
+            fail("a child has failed");
+    }
+    (void)usleep(100000); /* the last grandchild */
+}
+
+static void serve_as_orphan(const char *address)
+{
+    const int listener = listen_at(address);
+    const int fd = accept(listener, NULL, NULL);
+    const pid_t server = getpid();
+    char byte;
+
+    if (fork() == 0) {
+        if (fork() != 0)
+            exit(0);
+        (void)kill(server, SIGKILL);
+        (void)usleep(100000);
+        while (read(fd, &byte, 1) == 1 && write(fd, &byte, 1) == 1)
+            continue;
+        exit(0);
+    }
+    pause();
+}
+
 /* ---- the client ---- */
 
 static double ask(const char *address)
@@ -203,6 +303,12 @@ int main(int count, char **arguments)
               strcmp(arguments[1], "syscall") == 0);
     } else if (count == 4 && strcmp(arguments[1], "bare") == 0) {
         serve_bare(arguments[2], atoi(arguments[3]));
+    } else if (count == 4 && strcmp(arguments[1], "threaded") == 0) {
+        serve_threaded(arguments[2], atoi(arguments[3]));
+    } else if (count == 4 && strcmp(arguments[1], "twice") == 0) {
+        serve_twice(arguments[2], atoi(arguments[3]));
+    } else if (count == 3 && strcmp(arguments[1], "orphan") == 0) {
+        serve_as_orphan(arguments[2]);
     } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
         for (int i = atoi(arguments[3]); i > 0; i--) {
             const double time = ask(arguments[2]);

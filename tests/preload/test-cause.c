@@ -7,6 +7,7 @@
 #include "libblkin/preload/cause.h"
 #include "libblkin/preload/interaction_parts.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -338,6 +339,68 @@ static void test_unseen(void)
     close(ends[1]);
 }
 
+static struct connection accepted = {.item = {.word = UINT64_C(1) << 32 | 1000000},
+                                     .role = ROLE_SERVER};
+
+/* A request that another thread has taken, and hands on. */
+static void *take_elsewhere(void *text)
+{
+    struct interaction *taken = interaction_make(&accepted, thread_get(), 0, preload_now_ns());
+
+    interaction_add_head(taken, bytes(text));
+    __atomic_store_n(&taken->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
+    return taken;
+}
+
+static struct interaction *elsewhere(const char *text)
+{
+    pthread_t thread;
+    void *taken = NULL;
+
+    CHECK(pthread_create(&thread, NULL, take_elsewhere, (void *)(uintptr_t)text) == 0);
+    CHECK(pthread_join(thread, &taken) == 0);
+    return taken;
+}
+
+static bool is_elsewhere(const char *head, const struct interaction *expected)
+{
+    struct interaction *found = cause_elsewhere(bytes(head));
+
+    if (found)
+        interaction_let_go(found);
+    return found == expected;
+}
+
+static void test_elsewhere(void)
+{
+    struct interaction *one, *other, *own;
+
+    begin();
+    CHECK(is_elsewhere("GET /0000000001", NULL));
+    one = elsewhere("GET /0000000001 HTTP/1.1");
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", one));
+    CHECK(is_elsewhere("GET /00", NULL)); /* too short */
+    CHECK(is_elsewhere("POST /0000000001", NULL));
+    CHECK(cause_elsewhere((struct bytes){NULL, 0}) == NULL);
+    other = elsewhere("GET /0000000002 HTTP/1.1");
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", one));
+    CHECK(is_elsewhere("GET /0000000002 HTTP/1.1", other));
+    CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", NULL));  /* both are as much alike */
+    one->calls++;                                           /* has its call */
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", other)); /* only a guess */
+    one->calls--;
+    other->phase = PHASE_OVER;
+    CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", one));
+    interaction_let_go(other);
+    own = request("GET /0000000001 HTTP/1.0");
+    own->connection = &accepted;
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.0", one)); /* not of this thread's */
+    is_over(own);
+    one->phase = PHASE_OVER;
+    interaction_let_go(one);
+    CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", NULL));
+}
+
 int main(void)
 {
     test_none();
@@ -349,6 +412,7 @@ int main(void)
     test_work();
     test_stale();
     test_answered_elsewhere();
+    test_elsewhere(); /* before there were many at once */
     test_overflow();
     test_program();
     test_files();

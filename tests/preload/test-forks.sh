@@ -63,6 +63,59 @@ print(len(spans), "spans of 30,", len(ids), "ids,", len(pids), "pids of 21")
 sys.exit((len(spans), len(ids), len(pids)) != (30, 30, 21))
 PY
 
+# a server that forks twice, as vsftpd does: whether the process in between lives does not matter
+session twice blkin:span blkin:process
+forks_at twice 7707 twice 20
+"$forks" ask 7707 20 >/dev/null
+wait "$server" || fail "twice: status $?"
+sunk twice
+"$PYTHON" - "$WORK/twice.json" <<'PY' || fail "twice: see above"
+import json, sys
+spans = [span for span in json.load(open(sys.argv[1])) if span.get("kind") == "SERVER"]
+pids = {span["tags"]["lttng.vpid"] for span in spans}
+print(len(spans), "spans of 20,", len(pids), "pids of 20: grandchildren")
+sys.exit((len(spans), len(pids)) != (20, 20))
+PY
+
+# a child that has threads at its end, as smbd's have, does not register for that
+session threaded blkin:span
+forks_at threaded 7709 threaded 30
+"$forks" ask 7709 30 >/dev/null
+wait "$server" || fail "threaded: status $?"
+sunk threaded
+"$PYTHON" - "$WORK/threaded.json" <<'PY' || fail "threaded: see above"
+import json, sys
+spans = json.load(open(sys.argv[1]))
+print(len(spans), "spans of 30 of children with threads")
+sys.exit(len(spans) != 30)
+PY
+
+# a grandchild whose server has been killed registers, so that it sees the next session
+session before blkin:span
+forks_at orphan 7708 orphan
+exec {connection}<>/dev/tcp/127.0.0.1/7708
+request() {
+    local byte=
+    printf x >&"$connection"
+    read -r -t 10 -n 1 byte <&"$connection" && [ "$byte" = x ] || fail "orphan: no answer"
+}
+request
+lttng destroy before >/dev/null
+session after blkin:span
+for ((i = 0; i < 20; i++)); do
+    request
+    sleep 0.1
+done
+exec {connection}>&-
+{ wait "$server"; } 2>/dev/null # says that it was killed
+sunk after
+"$PYTHON" - "$WORK/after.json" <<'PY' || fail "orphan: see above"
+import json, sys
+spans = json.load(open(sys.argv[1]))
+print(len(spans), "spans of 20 requests to an orphan")
+sys.exit(len(spans) < 5)
+PY
+
 # LTTng's descriptors are nobody else's, whatever session daemons do meanwhile
 (
     for ((i = 0; ; i++)); do

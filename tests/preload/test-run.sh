@@ -188,6 +188,14 @@ filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
 until [[ $(readlink /proc/$filtered/exe) == */sleep ]]; do sleep 0.05; done
 doctor $filtered program.filtered note "*such as process $filtered (sleep): they are left alone*"
+prlimit --data=$((9 << 20)) env BLKIN_RUN='' "$blkin" run sleep 100 &
+limited=$!
+trap 'kill $traced $plain $filtered $limited; rm -rf "$work"' EXIT
+until [[ $(readlink /proc/$limited/exe) == */sleep ]] && grep -q blkin-preload /proc/$limited/maps; do
+    kill -0 $limited || fail "a program with 9 MB of data"
+    sleep 0.05
+done
+doctor $limited program.limited note "1 with *such as process $limited (sleep), by its RLIMIT_DATA: nothing of them is traced*"
 doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
 [ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
@@ -196,7 +204,7 @@ if [ -e static ]; then
     "$cc" -static -o sleeps sleep.c
     LD_PRELOAD=$library ./sleeps &
     static=$!
-    trap 'kill $traced $plain $filtered $static; rm -rf "$work"' EXIT
+    trap 'kill $traced $plain $filtered $limited $static; rm -rf "$work"' EXIT
     until [[ $(readlink /proc/$static/exe) == */sleeps ]]; do sleep 0.05; done
     doctor $static program.preloaded bad "*is linked statically*"
 fi

@@ -7,6 +7,7 @@ SPDX-License-Identifier: BSD-2-Clause
 import collections
 from functools import partial
 
+from daemons import varnish
 from load import Failed, Http, Memcached, load
 from parts import (fio, haproxy, lighttpd, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql)
 from spans import Spans, numbered, parents
@@ -130,8 +131,9 @@ def case_nbdkit(world, requests, depth):
 
 # ---- one behind the other -------------------------------------------------------------------------------
 
-def proxied(world, start_front, requests, connections, keep, unique):
-    """HTTP through a front in front of nginx: the numbers of each, by the client and by the log of the one behind."""
+def proxied(world, start_front, requests, connections, keep, unique, hands_on=False):
+    """HTTP through a front in front of nginx: the numbers of each, by the client and by the log of the one behind.
+    Where one thread of the front hands on to another one, there are only guesses, or none."""
     (world.folder / "back.access").unlink(missing_ok=True)
 
     def start():
@@ -141,19 +143,27 @@ def proxied(world, start_front, requests, connections, keep, unique):
     found = parents(spans, "front", sent, "back", served(world, "back"))
     if found.wrong:
         raise Failed(f"{found.wrong} wrong parents that are not tagged as guesses, {found}")
-    if unique and (found.guesses or found.whole != requests):
+    if hands_on:
+        if found.whole or unique and (found.guesses != requests or found.wrong_guesses):
+            raise Failed(f"of {requests} requests not each is a right guess: {found}")
+    elif unique and (found.guesses or found.whole != requests):
         raise Failed(f"of {requests} unique requests {found.whole} are whole: {found}")
-    if found.whole + found.guesses != requests:
+    if found.whole + found.guesses + (found.alone if hands_on else 0) != requests:
         raise Failed(f"of {requests} requests {found.whole} are whole and {found.guesses} guesses: {found}")
     if len(spans.clients("front")) != requests:
         raise Failed(f"front: {requests} requests are {len(spans.clients('front'))} CLIENT spans")
     return (f"{exactly(spans, 'front', requests)}, {found.whole} whole traces, {found.wrong} wrong, "
-            f"{found.guesses} guesses ({found.wrong_guesses} wrong)")
+            f"{found.guesses} guesses ({found.wrong_guesses} wrong), {found.alone} alone")
 
 
 def proxies(front, pooled, keep, unique):
     return lambda world, requests, connections: proxied(
         world, lambda behind: front(world, "front", behind, pooled=pooled), requests, connections, keep, unique)
+
+
+def varnishes(unique):
+    return lambda world, requests, connections: proxied(
+        world, lambda behind: varnish(world, "front", behind), requests, connections, True, unique, hands_on=True)
 
 
 def case_nbd(world, requests, depth):
@@ -179,6 +189,8 @@ CASES = {
     "lighttpd": case_lighttpd,
     "nbdkit": case_nbdkit,
     "nbd": case_nbd,
+    "varnish": varnishes(True),
+    "varnish-alike": varnishes(False),
     **{f"{front.__name__}-{'pooled' if pooled else 'new'}{'' if unique else '-alike'}":
        proxies(front, pooled, pooled, unique)
        for front in (nginx, haproxy) for pooled in (True, False) for unique in (True, False)},
@@ -191,6 +203,7 @@ PACKAGES = {
     "lighttpd": ("lighttpd",),
     "haproxy": ("haproxy", "nginx"),
     "nbdkit": (),
+    "varnish": ("varnish", "nginx"),
     "nbd": (),
 }
 

@@ -210,3 +210,70 @@ class Iscsi(Client):
         self.pdu()
         self.keep(b"logout")
         super().close()
+
+
+class Http(Client):
+    """Gets one file after the other."""
+
+    def ask(self, number):
+        self.socket.sendall(b"GET /%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % (number % 200))
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += self.receive(1)
+        length = next(int(line.split(b":")[1]) for line in got.lower().split(b"\r\n")
+                      if line.startswith(b"content-length:"))
+        self.keep(got + self.receive(length))
+
+
+class Smb(Client):
+    """Writes a block, and reads it, in turns, as MS-SMB2 has it: dialect 2.1, as a guest."""
+
+    NEGOTIATE, SESSION_SETUP, LOGOFF, TREE_CONNECT, CREATE, READ, WRITE = 0, 1, 2, 3, 5, 8, 9
+    PENDING, MORE_PROCESSING = 0x103, 0xC0000016
+    NTLM_FLAGS = 0x20080205  # no key exchange: nothing is signed
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.message = self.session = self.tree = 0
+        self.command(self.NEGOTIATE, struct.pack("<HHHHI16sQH", 36, 1, 1, 0, 0, b"client".ljust(16), 0, 0x0210))
+        hello = b"NTLMSSP\0" + struct.pack("<II", 1, self.NTLM_FLAGS) + bytes(16)
+        self.set_up(hello, self.MORE_PROCESSING)
+        nobody, after = struct.pack("<HHI", 0, 0, 64), struct.pack("<HHI", 1, 1, 64)  # the user's name is none
+        self.set_up(b"NTLMSSP\0" + struct.pack("<I", 3) + after + 5 * nobody +
+                    struct.pack("<I", self.NTLM_FLAGS | 0x800) + b"\0")
+        path = "\\\\127.0.0.1\\share".encode("utf-16-le")
+        self.tree = self.command(self.TREE_CONNECT, struct.pack("<HHHH", 9, 0, 72, len(path)) + path)[1]
+        name = "file".encode("utf-16-le")
+        opened = self.command(self.CREATE, struct.pack("<HBBIQQIIIIIHHII", 57, 0, 0, 2, 0, 0, 0x12019F, 0x80, 7, 3, 0,
+                                                       120, len(name), 0, 0) + name)[0]
+        self.file = opened[64 + 64:64 + 80]
+
+    def set_up(self, token, expected=0):
+        self.command(self.SESSION_SETUP, struct.pack("<HBBIIHHQ", 25, 0, 1, 0, 0, 88, len(token), 0) + token, expected)
+
+    def command(self, number, body, expected=0):
+        header = struct.pack("<4sHHIHHIIQIIQ16s", b"\xfeSMB", 64, 0, 0, number, 1, 0, 0, self.message, 0, self.tree,
+                             self.session, bytes(16))
+        self.message += 1
+        self.socket.sendall(struct.pack(">I", len(header + body)) + header + body)
+        status = self.PENDING  # what takes long is answered twice
+        while status == self.PENDING:
+            got = self.receive(int.from_bytes(self.receive(4), "big"))
+            status, tree, self.session = (*struct.unpack_from("<I", got, 8), *struct.unpack_from("<IQ", got, 36))
+        if status != expected:
+            raise Failed(f"smbd: status {status:#x} of command {number}")
+        self.keep(got[12:14] + got[8:12] + (got[80:] if number == self.READ else got[64:80] if number == self.WRITE
+                                            else b""))
+        return got, tree
+
+    def ask(self, number):
+        place = number // 2 % BLOCKS * BLOCK
+        if number % 2:
+            self.command(self.READ, struct.pack("<HBBIQ16sIIIHHB", 49, 0, 0, BLOCK, place, self.file, 0, 0, 0, 0, 0, 0))
+        else:
+            self.command(self.WRITE, struct.pack("<HHIQ16sIIHHI", 49, 112, BLOCK, place, self.file, 0, 0, 0, 0, 0) +
+                         block(number))
+
+    def close(self):
+        self.command(self.LOGOFF, struct.pack("<HH", 4, 0))
+        super().close()

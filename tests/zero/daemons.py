@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 
-from parts import postgres, sql, wait_until
+from parts import NOBODY, postgres, sql, wait_until
 
 
 def data(world, name):
@@ -44,3 +44,154 @@ def postgresql(world, name, traced=True):
     port = postgres(world, name, traced=traced)
     sql(world, port, "CREATE TABLE t (n int)")
     return port
+
+
+def open_folder(world, name):
+    """For a daemon that serves files as another user."""
+    folder = data(world, name)
+    folder.chmod(0o755)
+    return folder
+
+
+# Of Debian's users, daemon has a home that is there. The rest are defaults, as that each session has namespaces and a root folder of its own, but for the filter: under that
+# nothing is traced.
+VSFTPD = """
+listen=YES
+listen_address=127.0.0.1
+listen_port={port}
+background=NO
+seccomp_sandbox={filter}
+anonymous_enable=YES
+local_enable=NO
+write_enable=YES
+anon_upload_enable=YES
+anon_other_write_enable=YES
+anon_world_readable_only=NO
+anon_root={folder}
+secure_chroot_dir={empty}
+ftp_username=daemon
+nopriv_user=nobody
+xferlog_enable=NO
+"""
+
+
+def vsftpd(world, name, traced=True, filtered=False):
+    port = world.port()
+    folder = open_folder(world, name)
+    (folder / "upload").mkdir()
+    (folder / "upload").chmod(0o777)
+    empty = world.folder / f"{name}.empty"
+    empty.mkdir(exist_ok=True)
+    config = world.make(f"{name}.conf", VSFTPD.format(port=port, folder=folder, empty=empty,
+                                                      filter="YES" if filtered else "NO").lstrip())
+    world.serve(name, port, "vsftpd", config, traced=traced, is_killed=True)  # its sessions end with their clients
+    return port
+
+
+SMBD = """
+[global]
+    server role = standalone server
+    smb ports = {port}
+    interfaces = 127.0.0.1
+    bind interfaces only = yes
+    disable netbios = yes
+    disable spoolss = yes
+    load printers = no
+    map to guest = bad user
+    guest account = nobody
+    log level = 0
+    log file = {folder}/log
+    lock directory = {folder}
+    state directory = {folder}
+    cache directory = {folder}
+    pid directory = {folder}
+    private dir = {folder}
+    ncalrpc dir = {folder}/ncalrpc
+[share]
+    path = {folder}/share
+    guest ok = yes
+    read only = no
+    force user = root
+"""
+
+
+def smbd(world, name, traced=True):
+    port = world.port()
+    folder = open_folder(world, name)
+    (folder / "share").mkdir()
+    config = world.make(f"{name}.conf", SMBD.format(port=port, folder=folder))
+    world.serve(name, port, "smbd", "--foreground", "--debug-stdout", "-s", config,
+                traced=traced, is_killed=True)  # by itself, with all its group
+    return port
+
+
+def tgtd(world, name, traced=True):
+    port = world.port()
+    socket = f"TGT_IPC_SOCKET={world.folder}/{name}.control"
+
+    def ask(*words):
+        world.run("env", socket, world.program("tgtadm"), "--lld", "iscsi", "--op", *words)
+
+    def end():
+        ask("delete", "--mode", "target", "--tid", 1, "--force")
+        ask("delete", "--mode", "system")
+
+    world.serve(name, port, "tgtd", "-f", "--iscsi", f"portal=127.0.0.1:{port}", before=("env", socket), traced=traced,
+                ends_at=end)
+    ask("new", "--mode", "target", "--tid", 1, "--targetname", "iqn.2026-11.test:disk")
+    ask("new", "--mode", "logicalunit", "--tid", 1, "--lun", 1, "--backing-store", disk(world, name))
+    ask("bind", "--mode", "target", "--tid", 1, "--initiator-address", "ALL")
+    return port
+
+
+APACHE = """
+ServerRoot {folder}
+ServerName localhost
+PidFile {folder}/pid
+ErrorLog /dev/stderr
+LogLevel error
+Listen 127.0.0.1:{port}
+{modules}
+User nobody
+Group nogroup
+DocumentRoot {folder}/files
+KeepAliveTimeout 100
+MaxKeepAliveRequests 0
+"""
+
+
+def apache(world, name, traced=True):
+    port = world.port()
+    folder = open_folder(world, name)
+    (folder / "files").mkdir()
+    for number in range(200):
+        (folder / "files" / str(number)).write_text(f"{number}\n" * 100, encoding="ascii")
+    modules = f"{world.servers_folder}/usr/lib/apache2/modules"
+    config = world.make(f"{name}.conf", APACHE.format(
+        port=port, folder=folder, modules="\n".join(f"LoadModule {module}_module {modules}/mod_{module}.so"
+                                                    for module in ("mpm_event", "authz_core"))))
+    world.serve(name, port, "apache2", "-f", config, "-DFOREGROUND", traced=traced)
+    return port
+
+
+# Nothing is taken from the cache: each request goes to apache.
+VCL = """
+vcl 4.1;
+backend default {{ .host = "127.0.0.1"; .port = "{behind}"; }}
+sub vcl_recv {{ return (pass); }}
+sub vcl_deliver {{ unset resp.http.X-Varnish; unset resp.http.Via; unset resp.http.Date; unset resp.http.Age;
+    unset resp.http.Last-Modified; unset resp.http.ETag; }}
+"""
+
+
+def varnish(world, name, behind, traced=True):
+    port = world.port()
+    folder = open_folder(world, name)
+    config = world.make(f"{name}.vcl", VCL.format(behind=behind))
+    world.serve(name, port, "varnishd", "-F", "-j", "none", "-n", folder, "-a", f"127.0.0.1:{port}", "-f", config,
+                "-s", "malloc,10m", "-T", "none", traced=traced)
+    return port
+
+
+def varnish_and_apache(world, name, traced=True):
+    return varnish(world, name, apache(world, f"{name}-apache", traced), traced)

@@ -58,7 +58,8 @@ class World:
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.folder.chmod(0o711)  # for what refuses to be root
         self.running = {}  # name -> process
-        self.ends_at = {}  # name -> the signal at which it ends in good order
+        self.ends_at = {}  # name -> the signal at which it ends in good order, or a function that ends it
+        self.is_killed = set()  # those that leave it to the signal
         self.ports = set()
         self.sessions = 0
         # LTTng's own 3 s to be known to its daemon are short on a busy machine: then a program goes on untraced
@@ -123,28 +124,38 @@ class World:
             wait_until(is_ready, f"{name} listens at port {port}")
         return self.running[name]
 
-    def serve(self, name, port, program, *arguments, options=(), before=(), traced=True, ends_at=signal.SIGTERM):
+    def serve(self, name, port, program, *arguments, options=(), before=(), traced=True, ends_at=signal.SIGTERM,
+              is_killed=False):
         """A server under `blkin run`, whose service is the name."""
         self.ends_at[name] = ends_at
+        if is_killed:
+            self.is_killed.add(name)
         run = (BLKIN, "run", f"--service={name}", *options, "--") if traced else ()
         return self.start(name, *before, *run, self.program(program), *arguments, port=port)
 
     def end(self, name):
         process = self.running.pop(name)
-        process.send_signal(self.ends_at.get(name, signal.SIGTERM))
+        how = self.ends_at.get(name, signal.SIGTERM)
+        if callable(how):
+            how()
+        else:
+            process.send_signal(how)
         try:
             process.wait(15)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             raise Failed(f"{name} does not end in good order") from None
-        if process.returncode < 0:
+        if process.returncode < 0 and not (name in self.is_killed and process.returncode == -how):
             raise Failed(f"{name} was killed by signal {-process.returncode}")
+
+    def end_all_but(self, *others):
+        for name in [name for name in reversed(self.running) if name not in others]:
+            self.end(name)
 
     def end_servers(self):
         """All but the session daemon, and the sessions."""
-        for name in [name for name in reversed(self.running) if name != "sessiond"]:
-            self.end(name)
+        self.end_all_but("sessiond")
         self.lttng("destroy", "--all")
 
     def run(self, *command, limit_s=300):

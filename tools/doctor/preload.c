@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define LIBRARY "/libblkin-preload.so"
+#define LTTNG   "/liblttng-ust.so"
+#define THREADS 3 /* that LTTng needs: see lttng_start.c */
 
 struct search {
     const struct doctor *doctor;
@@ -23,6 +25,9 @@ struct search {
     struct process wanted; /* --pid */
     unsigned filtered_count;
     struct process filtered; /* the first of them */
+    unsigned limited_count;
+    struct process limited; /* the first of them */
+    const char *limit;      /* of that */
     bool is_hidden;
 };
 
@@ -150,10 +155,33 @@ static void tell_of_filtered(const struct search *search)
                          "calls: blkin run --seccomp=trace");
 }
 
+static void tell_of_limited(const struct search *search)
+{
+    if (search->limited_count == 0)
+        return;
+    saw(search->doctor, LEVEL_NOTE, "program.limited",
+        "%u with libblkin-preload.so and no room for LTTng's threads, such as process %d (%s), by "
+        "its %s: nothing of them is traced",
+        search->limited_count, (int)search->limited.pid, search->limited.name, search->limit);
+    mend(search->doctor, "raise the limit (prlimit, ulimit, systemd's Limit...=) and start the "
+                         "program again");
+}
+
+/* LTTng starts threads, and is not loaded where it cannot. Later limits do not matter. */
+static void look_at_limits(struct search *search, const struct process *process)
+{
+    const char *limit = process->provider[0] ? NULL : process_limit_of_threads(process, THREADS);
+
+    if (limit && search->limited_count++ == 0) {
+        search->limited = *process;
+        search->limit = limit;
+    }
+}
+
 static void look_at(void *context, struct process *process)
 {
     struct search *search = context;
-    const bool can_be_seen = process_find_libraries(process, LIBRARY, LIBRARY);
+    const bool can_be_seen = process_find_libraries(process, LIBRARY, LTTNG);
 
     if (process->pid == search->doctor->pid) {
         search->wanted = *process;
@@ -161,7 +189,11 @@ static void look_at(void *context, struct process *process)
     }
     if (process->library[0] && search->count++ == 0)
         search->first = *process;
-    if (process->library[0] && is_left_alone(process) && search->filtered_count++ == 0)
+    if (!process->library[0])
+        return;
+    if (!is_left_alone(process))
+        look_at_limits(search, process);
+    else if (search->filtered_count++ == 0)
         search->filtered = *process;
 }
 
@@ -171,6 +203,7 @@ void check_preload(const struct doctor *doctor)
 
     process_each(look_at, &search);
     tell_of_filtered(&search);
+    tell_of_limited(&search);
     if (doctor->pid) {
         look_at_wanted(&search);
     } else if (search.count > 0) {

@@ -47,6 +47,10 @@ bool process_has_thread(pid_t pid, const char *end);
 /* Is it under a seccomp filter? */
 bool process_is_filtered(pid_t pid);
 
+/* The limit, as setrlimit(2) calls it, that leaves it no room for so many more threads; NULL: none,
+ * or it cannot be seen. */
+const char *process_limit_of_threads(const struct process *process, unsigned count);
+
 /* Has it another folder there than we have, as in a container? */
 bool process_is_elsewhere(pid_t pid, const char *folder);
 
