@@ -5,8 +5,8 @@
  */
 #include "stats_file.h"
 
-#include "../write_all.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
  */
 #include "ask.h"
 
-#include "tools/base/show_json.h"
 #include "tools/base/control.h"
+#include "tools/base/show_json.h"
 #include "tools/config/config.h"
 
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #ifndef BLKIN_TOOLS_SAVER_H
 #define BLKIN_TOOLS_SAVER_H
 
-#include "error.h"
+#include "babeltrace-plugin/base/error.h"
 #include "loop.h"
 
 #include <stdbool.h>

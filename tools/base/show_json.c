@@ -5,7 +5,7 @@
  */
 #include "show_json.h"
 
-#include "tools/base/text.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

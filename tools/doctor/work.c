@@ -19,8 +19,8 @@ void check_work(const struct doctor *doctor)
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_settings.h"
-#include "tools/points/otlp_points.h"
 #include "tools/otlp/otlp_decode.h"
+#include "tools/points/otlp_points.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  */
 #include "server_parts.h"
 
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  */
 #include "parts.h"
 
-#include "monotonic.h"
+#include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
 #include <gnutls/gnutls.h>

@@ -3,8 +3,8 @@
  */
 #include "pick.h"
 
+#include "babeltrace-plugin/write_all.h"
 #include "packets.h"
-#include "write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "store.h"
 
-#include "service/saver.h"
+#include "tools/base/saver.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "totals.h"
 
-#include "service/saver.h"
+#include "tools/base/saver.h"
 
 #include <stdio.h>
 #include <unistd.h>
