@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTED_MAX  16   /* in each turn of the loop */
+#define ACCEPTED_MAX  4    /* in each turn of the loop */
 #define ADMITTED_MAX  4    /* handshakes that begin in each turn */
 #define HANDSHAKE_MAX 32   /* under way */
 #define HANDSHAKE_MS  1000 /* a handshake may take so long while others wait at the gate */
