@@ -64,13 +64,30 @@ static void test_table(void)
 static void test_all_are_shown(void)
 {
     /*
-     * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; of the
-     * spool: in_use, a flag; lost_own, a part of others; the outcomes spooled, skipped, sampled out
+     * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; the three
+     * of the stages' spans, which counts_add_stages() makes part of output; of the spool: in_use, a flag; lost_own, a part of others; the outcomes spooled, skipped, sampled out
      * and no memory, that nothing in it can have
      */
-    const size_t not_shown = 9;
+    const size_t not_shown = 12;
 
     CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
+}
+
+/* Spans that the exporter got after the stages were counted are held no more, and counted once. */
+static void test_stages(void)
+{
+    struct counts counts = {
+        .input = {.spans = 100, .spans_skipped = 10, .spans_sampled_out = 20},
+        .output = {.spans = 50, .outcome = {[OUTCOME_ACCEPTED] = 45}, .waiting = 5},
+    };
+
+    counts_add_stages(&counts);
+    CHECK(counts.output.spans == 100 && counts.output.held == 20);
+    counts.output = (struct exporter_counts){.spans = 75, .outcome = {[OUTCOME_ACCEPTED] = 75}};
+    counts_add_stages(&counts);
+    CHECK(counts.output.spans == 105 && counts.output.held == 0);
+    CHECK(counts.output.outcome[OUTCOME_SKIPPED] == 10);
+    CHECK(counts.output.outcome[OUTCOME_SAMPLED_OUT] == 20);
 }
 
 static struct counts plausible(void)
@@ -610,6 +627,7 @@ int main(void)
 
     test_table();
     test_all_are_shown();
+    test_stages();
     test_sums();
     test_spool_sums();
     test_spool_line();

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "tools/base/folders.h"
 #include "tools/work/root_state.h"
 
 #include <inttypes.h>

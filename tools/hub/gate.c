@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "parts.h"
+#include "server_parts.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 

@@ -17,6 +17,7 @@
 #include "tools/base/metrics.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/base/watchdog.h"
 #include "tools/config/reload.h"

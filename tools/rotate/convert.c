@@ -5,6 +5,7 @@
  */
 #include "convert.h"
 
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 
 #include <endian.h>

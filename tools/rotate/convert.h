@@ -14,6 +14,7 @@
 #include "store.h"
 #include "tools/base/loop.h"
 #include "tools/base/reader_account.h"
+#include "tools/base/saver.h"
 #include "tools/config/config.h"
 #include "tools/reader/reader.h"
 #include "totals.h"

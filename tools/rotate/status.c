@@ -10,6 +10,7 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "tools/base/metrics.h"
 #include "tools/base/reader_account.h"
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 
 #include <inttypes.h>

@@ -17,6 +17,7 @@
 #include "tools/base/folders.h"
 #include "tools/base/metrics.h"
 #include "tools/base/notify.h"
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/base/show_json.h"
 #include "tools/config/config.h"
