@@ -1,0 +1,153 @@
+/*
+ * The thread that writes a service's state: in order, the newest text of a file only, and the loop
+ * goes on while the disk hangs. A pipe that nobody reads stands for the disk.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "monotonic.h"
+#include "service/folders.h"
+#include "service/loop.h"
+#include "service/saver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct loop *loop;
+static char folder[] = "/tmp/saver.XXXXXX";
+static unsigned calls, ticks;
+static char last_problem[1024];
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][256];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+
+    (void)snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    return path;
+}
+
+static bool has_text(const char *name, const char *expected)
+{
+    char text[64] = "";
+    const int fd = open(in_folder(name), O_RDONLY);
+    const bool is_there = fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_there && strcmp(text, expected) == 0;
+}
+
+static void save(const char *name, const char *text)
+{
+    saver_write(in_folder(name), strdup(text), strlen(text));
+}
+
+static void done(void *context, const char *problem)
+{
+    (void)context;
+    calls++;
+    (void)snprintf(last_problem, sizeof(last_problem), "%s", problem ? problem : "");
+    loop_stop(loop);
+}
+
+static struct saver_wait wait_of = {.done = done};
+
+static void test_order(void)
+{
+    CHECK(mkdir(in_folder("old"), 0700) == 0);
+    save("state", "1");
+    saver_remove(in_folder("old"), in_folder("old.gone"));
+    saver_then(&wait_of);
+    saver_then(&wait_of); /* it is set already */
+    CHECK(loop_run(loop) && calls == 1 && !last_problem[0]);
+    CHECK(has_text("state", "1"));
+    CHECK(access(in_folder("old"), F_OK) != 0 && access(in_folder("old.gone"), F_OK) != 0);
+    saver_then(&wait_of); /* nothing is left: it is called nevertheless */
+    CHECK(loop_run(loop) && calls == 2);
+    saver_remove(in_folder("old"), in_folder("old.gone")); /* what is not there is deleted */
+    saver_then(&wait_of);
+    CHECK(loop_run(loop) && calls == 3 && !last_problem[0]);
+}
+
+static void test_problem(void)
+{
+    save("nowhere/state", "1");
+    saver_then(&wait_of);
+    CHECK(loop_run(loop) && strstr(last_problem, "nowhere/state: No such file or directory"));
+    save("state", "2");
+    saver_then(&wait_of);
+    CHECK(loop_run(loop) && !last_problem[0] && has_text("state", "2"));
+}
+
+static void tick(void *context)
+{
+    if (++ticks == 5)
+        loop_stop(loop);
+    else
+        timer_set(loop, context, 20);
+}
+
+static void test_hung(void)
+{
+    static struct timer timer = {.due = tick, .context = &timer};
+    const unsigned before = calls;
+    int fd;
+
+    CHECK(mkfifo(in_folder("hung.new"), 0600) == 0);
+    save("hung", "1");
+    for (int64_t until_ms = clock_ms() + 10000; !saver_busy_ms() && clock_ms() < until_ms;)
+        usleep(1000);
+    save("other", "old");
+    save("last", "1");
+    save("other", "new"); /* in the place of the old one */
+    saver_then(&wait_of);
+    timer_set(loop, &timer, 20);
+    CHECK(loop_run(loop) && ticks == 5 && calls == before);
+    CHECK(saver_busy_ms() >= 80 && !saver_finish(10));
+    CHECK(access(in_folder("other"), F_OK) != 0 && access(in_folder("last"), F_OK) != 0);
+    fd = open(in_folder("hung.new"), O_RDONLY); /* the disk is back */
+    CHECK(fd >= 0 && loop_run(loop) && calls == before + 1);
+    CHECK(strstr(last_problem, "cannot write") && has_text("other", "new") &&
+          has_text("last", "1"));
+    CHECK(saver_finish(0) && saver_busy_ms() == 0);
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool write_by(void *context, const char *text, struct error *error)
+{
+    unsigned *count = context;
+
+    ++*count;
+    error_set(error, "written by a function: %s", text);
+    return false;
+}
+
+static void test_function(void)
+{
+    unsigned count = 0;
+
+    saver_write_by("not a path", strdup("text"), write_by, &count);
+    saver_then(&wait_of);
+    CHECK(loop_run(loop) && count == 1 && strcmp(last_problem, "written by a function: text") == 0);
+}
+
+int main(void)
+{
+    static const struct loop_signals signals = {NULL, NULL, NULL};
+
+    CHECK(mkdtemp(folder) && (loop = loop_new(&signals)) && saver_open(loop));
+    test_order();
+    test_problem();
+    test_hung();
+    test_function();
+    CHECK(tree_remove(folder));
+    loop_free(loop);
+    return check_status();
+}
