@@ -6,7 +6,7 @@
 #include "stats_file.h"
 
 #include "babeltrace-plugin/base/printer.h"
-#include "babeltrace-plugin/write_all.h"
+#include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,6 @@
  */
 #include <zipkin_c.h>
 
-
 #include "check.h"
 #include "tracepoints/format/step_id.h"
 

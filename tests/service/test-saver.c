@@ -5,10 +5,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "monotonic.h"
-#include "service/folders.h"
-#include "service/loop.h"
-#include "service/saver.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/folders.h"
+#include "tools/base/loop.h"
+#include "tools/base/saver.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "folders.h"
 
-#include "babeltrace-plugin/write_all.h"
+#include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>

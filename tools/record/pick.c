@@ -3,7 +3,7 @@
  */
 #include "pick.h"
 
-#include "babeltrace-plugin/write_all.h"
+#include "babeltrace-plugin/base/write_all.h"
 #include "packets.h"
 
 #include <errno.h>

@@ -1,0 +1,52 @@
+#!/bin/bash
+# scripts/rooms finds a wrong include, a wrong call, a circle of files, and a folder that nobody has listed.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+
+tree=$TMPDIR/tree
+trap 'rm -rf "$tree"' EXIT
+
+rooms() {
+    "$PYTHON" "$SRC/scripts/rooms" --root="$tree" "$@"
+}
+
+# refused WHAT ARGUMENT...: exactly one problem, which has these words
+refused() {
+    local what=$1 said
+    shift
+    said=$(rooms "$@" 2>&1) && fail "nothing is said of: $what"
+    [[ $said == *"$what"* && $said != *$'\n'* ]] || fail "of '$what' it says: $said"
+}
+
+fresh_tree() {
+    rm -rf "$tree"
+    mkdir "$tree" && cp -r "$SRC"/{tracepoints,libblkin,babeltrace-plugin,tools} "$tree" || exit 1
+}
+
+fresh_tree
+rooms || fail "the rooms of this checkout are not straight"
+
+echo '#include "tools/base/say.h"' >>"$tree/babeltrace-plugin/base/table.c"
+refused 'babeltrace-plugin/base/table.c includes tools/base/say.h: babeltrace-plugin/base may not use tools/base'
+
+fresh_tree
+echo '#include "http_url.h"' >>"$tree/babeltrace-plugin/base/text.h"
+echo '#include "text.h"' >>"$tree/babeltrace-plugin/base/http_url.h"
+refused 'files include each other in a circle: babeltrace-plugin/base/http_url, babeltrace-plugin/base/text'
+
+fresh_tree
+mkdir "$tree/tools/attic" && echo >"$tree/tools/attic/old.c"
+refused 'tools/attic has no row in scripts/rooms'
+
+# a declaration of one's own in place of an include
+fresh_tree
+objects=$tree/objects
+mkdir -p "$objects" && cp -rs "$BUILD/obj/"{tracepoints,libblkin,babeltrace-plugin,tools} "$objects" || exit 1
+rooms --objects="$objects" || fail "the objects of this checkout are not straight"
+echo 'void watchdog_start(void); void planted(void); void planted(void) { watchdog_start(); }' \
+    >"$tree/babeltrace-plugin/base/planted.c"
+"${CC:-cc}" -c -o "$objects/babeltrace-plugin/base/planted.c.o" "$tree/babeltrace-plugin/base/planted.c" || fail "cc"
+refused 'babeltrace-plugin/base/planted.c needs watchdog_start of tools/base/watchdog.c' --objects="$objects"
+exit 0
