@@ -53,8 +53,8 @@ def open_folder(world, name):
     return folder
 
 
-# Of Debian's users, daemon has a home that is there. The rest are defaults, as that each session has namespaces and a root folder of its own, but for the filter: with
-# Debian 12's C library sessions end by it, plain ones too.
+# Of Debian's users, daemon has a home that is there. The rest are defaults, as that each session has namespaces and a
+# root folder of its own, but for the filter: with Debian 12's C library sessions end by it, plain ones too.
 VSFTPD = """
 listen=YES
 listen_address=127.0.0.1
