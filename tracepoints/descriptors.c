@@ -43,6 +43,16 @@ static int used;  /* of the table */
 
 #define PUBLIC __attribute__((visibility("default")))
 
+/* Of LTTng's locks, and of what it does meanwhile. */
+static _Thread_local struct {
+    int depth;   /* of the locks */
+    int state;   /* the program's, of cancellation */
+    int ours;    /* of this library's own calls of LTTng */
+    int sockets; /* to session daemons, that this thread has made */
+    bool had_socket;
+    bool is_command;
+} inside;
+
 /* ---- the table ---- */
 
 static int choose_first(void)
@@ -83,6 +93,7 @@ static void note(int fd)
         used = index + 1;
     table[index].device = status.st_dev;
     table[index].is_socket = S_ISSOCK(status.st_mode) && leads_to_session_daemon(fd);
+    inside.sockets += table[index].is_socket;
     __atomic_store_n(&table[index].inode, status.st_ino, __ATOMIC_RELEASE);
 }
 
@@ -108,8 +119,11 @@ int lttng_ust_add_fd_to_tracker(int fd)
 PUBLIC void lttng_ust_delete_fd_from_tracker(int fd);
 void lttng_ust_delete_fd_from_tracker(int fd)
 {
-    if (fd >= first && fd < first + used)
-        __atomic_store_n(&table[fd - first].inode, 0, __ATOMIC_RELEASE);
+    if (fd < first || fd >= first + used)
+        return;
+    if (is_lttngs(fd - first) && table[fd - first].is_socket && inside.sockets > 0)
+        inside.sockets--;
+    __atomic_store_n(&table[fd - first].inode, 0, __ATOMIC_RELEASE);
 }
 
 bool descriptors_are_intact(void)
@@ -168,18 +182,20 @@ bool descriptors_have_sockets(void)
 
 uint32_t *descriptors_commands;
 
-static _Thread_local struct {
-    int depth; /* of LTTng's locks */
-    int state; /* the program's, of cancellation */
-    int ours;  /* of this library's own calls of LTTng */
-} inside;
+static int under_way;  /* commands of session daemons, and what follows of them */
+static uint32_t ended; /* of these */
 
 /* LTTng calls the two around its locks, and so around all it does with descriptors. */
 PUBLIC int lttng_ust_cancelstate_disable_push(void);
 int lttng_ust_cancelstate_disable_push(void)
 {
-    if (inside.depth++ == 0)
+    if (inside.depth++ == 0) {
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &inside.state);
+        inside.is_command = !inside.ours;
+        inside.had_socket = inside.sockets > 0;
+        if (inside.is_command)
+            (void)__atomic_add_fetch(&under_way, 1, __ATOMIC_ACQ_REL);
+    }
     return 0;
 }
 
@@ -191,10 +207,36 @@ int lttng_ust_cancelstate_disable_pop(void)
     if (--inside.depth > 0)
         return 0;
     commands = __atomic_load_n(&descriptors_commands, __ATOMIC_ACQUIRE);
-    if (commands && !inside.ours)
+    /* a thread that only looks for a session daemon has no command */
+    if (commands && !inside.ours && (inside.had_socket || inside.sockets > 0))
         (void)__atomic_add_fetch(commands, 1, __ATOMIC_RELEASE);
+    if (inside.is_command) {
+        (void)__atomic_add_fetch(&ended, 1, __ATOMIC_ACQ_REL);
+        (void)__atomic_sub_fetch(&under_way, 1, __ATOMIC_ACQ_REL);
+    }
+    inside.is_command = false;
     (void)pthread_setcancelstate(inside.state, NULL);
     return 0;
+}
+
+#define SETTLED_MS 10
+#define SETTLE_MS  200 /* at most */
+
+void descriptors_settle(void)
+{
+    uint32_t before = 0;
+    int quiet_ms = 0;
+
+    if (!descriptors_have_sockets())
+        return;
+    for (int ms = 0; ms < SETTLE_MS && quiet_ms < SETTLED_MS; ms++) {
+        const uint32_t now = __atomic_load_n(&ended, __ATOMIC_ACQUIRE);
+
+        quiet_ms =
+            now == before && !__atomic_load_n(&under_way, __ATOMIC_ACQUIRE) ? quiet_ms + 1 : 0;
+        before = now;
+        (void)usleep(1000);
+    }
 }
 
 void descriptors_enter(void)

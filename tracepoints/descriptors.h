@@ -28,10 +28,14 @@ void descriptors_close_sockets(void);
 bool descriptors_have_sockets(void);
 
 /*
- * How many commands of session daemons, or other changes, LTTng has seen to its end. Points to a
+ * How many commands of session daemons LTTng has seen to its end. Points to a
  * word that children of fork(2) share.
  */
 extern uint32_t *descriptors_commands;
+
+/* Waits until LTTng's threads have had nothing to do for 10 ms, but not longer than 200 ms; not at
+ * all where there is no session daemon. */
+void descriptors_settle(void);
 
 /* Around what this library itself asks of LTTng: no command of a session daemon. */
 void descriptors_enter(void);

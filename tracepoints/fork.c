@@ -341,8 +341,13 @@ bool fork_follow(bool at_once, char *timeout)
                                      __ATOMIC_ACQUIRE))
         return before == FOLLOWED_LATER;
     timeout_ms = timeout;
-    if (choice == FOLLOWED_LATER)
+    if (choice == FOLLOWED_LATER) {
+        /* What follows of the start's last command, as the dump of mapped files, is counted, too: a
+         * child that is forked just now would take it for a new command. */
+        if (ask_preload("blkin_preload_begins_server"))
+            descriptors_settle();
         share_commands();
+    }
     if (choice != NOT_FOLLOWED)
         (void)pthread_atfork(before_fork, after_fork_parent,
                              choice == FOLLOWED_LATER ? after_fork_child_go_on : after_fork_child);

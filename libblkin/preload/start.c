@@ -23,6 +23,15 @@ bool preload_is_own_process(void)
 
 bool preload_is_new_server;
 
+static bool begins_server;
+
+/* LTTng's provider asks when it is loaded: no client waits. */
+PRELOAD_PUBLIC bool blkin_preload_begins_server(void);
+bool blkin_preload_begins_server(void)
+{
+    return __atomic_load_n(&begins_server, __ATOMIC_ACQUIRE);
+}
+
 void preload_begin_server(void)
 {
     const int saved_errno = preload_enter();
@@ -30,7 +39,9 @@ void preload_begin_server(void)
     if (__atomic_exchange_n(&preload_is_new_server, false, __ATOMIC_ACQ_REL) &&
         preload_config()->is_traced) {
         preload_limit_begin();
+        __atomic_store_n(&begins_server, true, __ATOMIC_RELEASE);
         blkin_heartbeat();
+        __atomic_store_n(&begins_server, false, __ATOMIC_RELEASE);
     }
     preload_leave(saved_errno);
 }
