@@ -218,6 +218,8 @@ static bool register_child(bool may_wait)
     return is_possible;
 }
 
+const struct blkin_provider *fork_provider;
+
 /* Does any session record events here? */
 static bool is_recording(void)
 {
@@ -226,7 +228,7 @@ static bool is_recording(void)
             return true;
     }
     for (int i = 0; i <= ANNOT_TIMESTAMP; i++) {
-        if (*blkin_lttng_provider.zipkin[i].enabled)
+        if (*fork_provider->zipkin[i].enabled)
             return true;
     }
     return false;

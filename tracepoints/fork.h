@@ -15,6 +15,10 @@ bool fork_register(bool may_wait);
 bool fork_is_registered(void);
 void fork_after_bare(void);
 
-extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
+/*
+ * The table that these functions are a part of: whoever defines it sets the pointer before
+ * fork_follow().
+ */
+extern const struct blkin_provider *fork_provider;
 
 #endif

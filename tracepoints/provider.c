@@ -51,13 +51,18 @@ _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missin
 
 #define PACKED(event) [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]}
 
+extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
+
 /* Threads that open this object at the same time wait in ld.so, which ThreadSanitizer does not see.
  */
 static bool is_ready;
 
 static bool follow_forks(bool at_once, char *timeout_ms)
 {
-    return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) && fork_follow(at_once, timeout_ms);
+    if (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
+        return false;
+    __atomic_store_n(&fork_provider, &blkin_lttng_provider, __ATOMIC_RELAXED);
+    return fork_follow(at_once, timeout_ms);
 }
 
 const struct blkin_provider blkin_lttng_provider = {
