@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "tools/config/keys.h"
+#include "tools/host/settings.h"
 #include "tools/push/pushed.h"
 
 #include <stdlib.h>
@@ -158,6 +159,7 @@ static void test_many(void)
 
 int main(void)
 {
+    keys_set_host_check(host_settings_check);
     test_lines();
     test_keys();
     test_hosts();

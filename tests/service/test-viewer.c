@@ -77,8 +77,8 @@ static void put_index(int fd, uint32_t status, uint64_t end_ns)
 }
 
 static const char *const parts[] = {
-    "/* CTF 1.8 { */ trace { major = 1; byte_order = le; }; clock { description = \"a \\\" {\"; "
-    "};\n",
+    ("/* CTF 1.8 { */ trace { major = 1; byte_order = le; }; clock { description = \"a \\\" {\"; "
+     "};\n"),
     "event { name = \"a\"; id = 0; stream_id = 0; fields := struct { string _id; }; };\nstr",
     "eam { id = 0; event.header := struct event_header_compact; };\n",
 };
