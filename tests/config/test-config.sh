@@ -78,6 +78,10 @@ says 2 'parameter "disk": expected a period from 100ms to 5m, or off, and names 
     <<<$'[host]\ndisk = 50ms'
 says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "10sec"' <<<'run-queue = 10sec'
 says 1 'parameter "memory": expected a period from 100ms to 5m, or off, got "1s free"' <<<'memory = 1s free'
+says 2 'hub: recorders do not meet in a Kafka topic: run "blkin hub" on one host, and name it here: http://HOST:PORT or https://HOST:PORT' \
+    <<<$'[record]\nhub = kafka://broker/topic'
+says 1 'there is no key "hub-kafka-file" any more: recorders meet at "blkin hub", not in a Kafka topic' \
+    <<<'hub-kafka-file = /x'
 says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
 # all of them, and none is repeated
 given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[rotate]\nrotate-ms = 1'
@@ -131,6 +135,9 @@ grep -qF 'BLKIN_BATCH_SPANS: parameter "batch-spans": expected 1 to 100000, got 
 blkin config show --batch-span=0 2>/dev/null && wrong "an abbreviated key is out of range, and accepted"
 blkin config show --bacth-spans=1 2>"$work/err"
 { [ $? -eq 2 ] && grep -qF 'did you mean "--batch-spans"?' "$work/err"; } || wrong "--bacth-spans: $(<"$work/err")"
+blkin config show --hub-kafka-file=/x 2>"$work/err" && wrong "--hub-kafka-file is accepted"
+grep -qF 'there is no option "--hub-kafka-file" any more: recorders meet at "blkin hub"' "$work/err" ||
+    wrong "--hub-kafka-file: $(<"$work/err")"
 blkin config show --section=live --rotate-ms=1000 2>"$work/err" && wrong "a key of rotate is accepted for live"
 grep -qF -- '--rotate-ms: it is of "blkin rotate"' "$work/err" || wrong "--rotate-ms: $(<"$work/err")"
 blkin config show --all=1 2>/dev/null && wrong "--all=1 is accepted"

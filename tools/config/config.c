@@ -122,6 +122,8 @@ static void unknown(struct config *config, const char *origin, const char *what,
     if (key_is_services(name))
         report(config, "%s: \"%s\" is not for a configuration: the services set it themselves",
                origin, name);
+    else if (key_gone(name))
+        report(config, "%s: there is no key \"%s\" any more: %s", origin, name, key_gone(name));
     else if (like)
         report(config, "%s: %s \"%.64s\" is not known: did you mean \"%s\"?", origin, what, name,
                like);
@@ -296,7 +298,9 @@ static void wrong_option(struct config *config, int option, char *argument)
         return;
     }
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
-    if (strncmp(name, "--", 2) == 0 && key_like(name + 2))
+    if (strncmp(name, "--", 2) == 0 && key_gone(name + 2))
+        report(config, "there is no option \"%s\" any more: %s", name, key_gone(name + 2));
+    else if (strncmp(name, "--", 2) == 0 && key_like(name + 2))
         report(config, "option \"%s\" is not known: did you mean \"--%s\"?", name,
                key_like(name + 2));
     else

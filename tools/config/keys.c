@@ -84,15 +84,14 @@ static const struct key own[] = {
     AN_INTEGER(RECORD, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
     A_TEXT(RECORD, AT_START, "hub", 1023, ""),
     A_TEXT(RECORD, AT_START, "hub-token-file", 4000, ""),
-    A_TEXT(RECORD, AT_START, "hub-kafka-file", 4000, ""),
     A_TEXT(HUB, AT_START, "hub-listen", 255, "127.0.0.1:7412"),
     A_TEXT(HUB, AT_START, "hub-tokens-file", 4000, ""),
+    AN_INTEGER(HUB, AT_START, "hub-traces-per-s", 1, 1000000, 100),
     A_BOOLEAN(HUB, AT_START, "expose-hub", false),
     A_TEXT(WORK, AT_START, "input", 2000, ""),
     A_TEXT(WORK, AT_START, "host-input", 249, ""),
     A_TEXT(WORK, AT_START, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, AT_START, "otlp-metrics", 1023, ""),
-    AN_INTEGER(ALL, AT_START, "hub-traces-per-s", 1, 1000000, 100),
     A_TEXT(WORK, AT_START, "group", 249, "blkin-work"),
     A_TEXT(WORK, AT_START, "instance", 200, ""),
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
@@ -252,6 +251,13 @@ const char *key_like(const char *name)
     return like;
 }
 
+const char *key_gone(const char *name)
+{
+    return strcmp(name, "hub-kafka-file") == 0
+               ? "recorders meet at \"blkin hub\", not in a Kafka topic"
+               : NULL;
+}
+
 const char *key_section_like(const char *name)
 {
     const char *like = NULL;
@@ -373,6 +379,17 @@ static bool check_endpoint(const char *text, struct error *error)
     return true;
 }
 
+/* Each recorder of a topic had a cap of its own, so that they did not agree on what is asked. */
+static bool check_hub(const char *text, struct error *error)
+{
+    if (!is_kafka_url(text))
+        return true;
+    error_set(error,
+              "hub: recorders do not meet in a Kafka topic: run \"blkin hub\" on one host, and "
+              "name it here: http://HOST:PORT or https://HOST:PORT");
+    return false;
+}
+
 static keys_check_fn *check_of_host = NULL;
 
 void keys_set_host_check(keys_check_fn *check)
@@ -388,6 +405,7 @@ static bt_value *text_value(const struct param_rule *rule, const char *text, str
         return NULL;
     }
     if ((strcmp(rule->name, "endpoint") == 0 && !check_endpoint(text, error)) ||
+        (strcmp(rule->name, "hub") == 0 && !check_hub(text, error)) ||
         (check_of_host && !check_of_host(rule->name, text, error)))
         return NULL;
     error_set(error, "out of memory");

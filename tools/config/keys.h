@@ -41,6 +41,9 @@ enum key_when key_when(int key);
 const char *key_like(const char *name);
 const char *key_section_like(const char *name);
 
+/* Of a key that there was once: what there is instead; NULL: it is none. */
+const char *key_gone(const char *name);
+
 /* What a value may be, such as "1 to 100000" or "auto, block or drop-oldest". */
 void key_expected(const struct param_rule *rule, char *text, size_t size);
 

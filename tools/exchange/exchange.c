@@ -1,5 +1,5 @@
 /*
- * The exchange: what is the same whoever carries the messages.
+ * The exchange: what becomes of messages on their way to the hub, and of those from it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,7 +41,7 @@ void exchange_post(struct exchange *exchange, const json_t *message)
     size_t length;
     char *text;
 
-    if (!exchange->backend)
+    if (!exchange->http)
         return;
     text = text_of(exchange, message, &error);
     length = text ? strlen(text) : 0;
@@ -51,14 +51,14 @@ void exchange_post(struct exchange *exchange, const json_t *message)
         text = NULL;
     }
     if (text) {
-        exchange->backend->post(exchange->backend, text, length);
+        exchange_http_post(exchange->http, text, length);
         return;
     }
     exchange->dropped++;
     say(BT_LOGGING_LEVEL_ERROR, "a message for other hosts is not posted: %s", error.text);
 }
 
-/* ---- what a backend tells -------------------------------------------------------------------- */
+/* ---- what the client tells ------------------------------------------------------------------- */
 
 static bool is_for_us(const struct exchange *exchange, const json_t *message)
 {
@@ -68,25 +68,9 @@ static bool is_for_us(const struct exchange *exchange, const json_t *message)
            (!*to || strcmp(to, exchange->host) == 0);
 }
 
-/* What the cap lets pass of it; the reference is the caller's. What it does not is told to who has
- * asked: by this function there, as it gets its own requests, too. */
-static json_t *let_pass(struct exchange *exchange, const json_t *message)
-{
-    json_t *dropped = NULL, *part;
-
-    if (!exchange->has_cap || strcmp(message_text(message, "type"), "keep") != 0)
-        return json_incref((json_t *)(uintptr_t)message);
-    part = cap_part(&exchange->cap, NULL, message, clock_ms(), &dropped);
-    if (dropped && strcmp(message_text(message, "host"), exchange->host) == 0)
-        exchange_capped(exchange, message, dropped);
-    json_decref(dropped);
-    return part;
-}
-
 void exchange_received(struct exchange *exchange, const json_t *message)
 {
     struct error error;
-    json_t *part;
 
     if (!message_check(message, &error)) {
         if (exchange->malformed++ == 0)
@@ -94,13 +78,11 @@ void exchange_received(struct exchange *exchange, const json_t *message)
                 error.text);
         return;
     }
-    part = let_pass(exchange, message);
-    if (part && is_for_us(exchange, part) &&
-        !message_seen_before(&exchange->seen, part, clock_ms())) {
+    if (is_for_us(exchange, message) &&
+        !message_seen_before(&exchange->seen, message, clock_ms())) {
         exchange->received++;
-        exchange->callbacks.message(exchange->callbacks.context, part);
+        exchange->callbacks.message(exchange->callbacks.context, message);
     }
-    json_decref(part);
 }
 
 void exchange_capped(struct exchange *exchange, const json_t *request, const json_t *traces)
@@ -214,21 +196,17 @@ bool exchange_hosts_are_back(struct exchange *exchange)
 
 /* ---- the exchange ---------------------------------------------------------------------------- */
 
-static bool open_backend(struct exchange *exchange, const struct config *config,
-                         struct error *error)
+static bool open_hub(struct exchange *exchange, const struct config *config, struct error *error)
 {
     const char *url = config_text(config, "hub");
 
     if (!url || !*url)
         return true;
     if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
-        exchange->backend = exchange_http_open(exchange, config, error);
-    else if (strncmp(url, "kafka://", 8) == 0)
-        exchange->backend = exchange_kafka_open(exchange, config, error);
+        exchange->http = exchange_http_open(exchange, config, error);
     else
-        error_set(error, "hub: expected http://HOST:PORT, https://HOST:PORT or "
-                         "kafka://BROKER:PORT/TOPIC");
-    return exchange->backend != NULL;
+        error_set(error, "hub: expected http://HOST:PORT or https://HOST:PORT");
+    return exchange->http != NULL;
 }
 
 struct exchange *exchange_open(struct loop *loop, const struct config *config, const char *host,
@@ -257,7 +235,7 @@ struct exchange *exchange_open(struct loop *loop, const struct config *config, c
         agent = (uint64_t)wall_clock_ns();
     (void)snprintf(exchange->agent, sizeof(exchange->agent), "%016" PRIx64, agent);
     exchange_hosts(exchange, NULL);
-    if (exchange->hosts && open_backend(exchange, config, error))
+    if (exchange->hosts && open_hub(exchange, config, error))
         return exchange;
     exchange_close(exchange);
     return NULL;
@@ -267,10 +245,9 @@ void exchange_close(struct exchange *exchange)
 {
     if (!exchange)
         return;
-    if (exchange->backend)
-        exchange->backend->close(exchange->backend);
+    if (exchange->http)
+        exchange_http_close(exchange->http);
     seen_clear(&exchange->seen);
-    cap_close(&exchange->cap);
     json_decref(exchange->hosts);
     json_decref(exchange->told);
     json_decref(exchange->former);
@@ -280,7 +257,7 @@ void exchange_close(struct exchange *exchange)
 json_t *exchange_json(const struct exchange *exchange)
 {
     return json_pack("{ss, ss, so, ss, sO, sI, sI, sI, sI, sI, sI}", "url", exchange->url, "state",
-                     !exchange->backend || exchange->is_connected ? "connected" : "away", "since",
+                     !exchange->http || exchange->is_connected ? "connected" : "away", "since",
                      json_time(exchange->since_ns), "error", exchange->problem, "hosts",
                      exchange->hosts, "posted", (json_int_t)exchange->posted, "received",
                      (json_int_t)exchange->received, "dropped", (json_int_t)exchange->dropped,

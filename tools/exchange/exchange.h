@@ -27,10 +27,9 @@
  * message has at most 10000 traces and 1 MiB: who has more posts several. The exchange adds "post",
  * by which it knows doubles, and checks what it is given: see message.c.
  *
- * There are two: a hub (`blkin hub`, http:// or https://) and a Kafka topic (kafka://). Neither
- * blocks the loop, and neither loses messages while the other side is away for less than 30 s; what
- * is dropped then is counted. A recorder that is started again gets what came since the one before
- * it asked the hub last; of a topic, what comes from then on.
+ * `blkin hub` carries the messages (http:// or https://). The exchange does not block the loop, and
+ * loses no messages while the hub is away for less than 30 s; what is dropped then is counted. A
+ * recorder that is started again gets what came since the one before it asked the hub last.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

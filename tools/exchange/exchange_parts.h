@@ -1,12 +1,11 @@
 /*
- * What an exchange is made of: the part that all have, and one that reaches the other side.
+ * What an exchange is made of: what it knows, and the client that reaches the hub.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_EXCHANGE_BACKEND_H
 #define BLKIN_TOOLS_EXCHANGE_BACKEND_H
 
-#include "cap.h"
 #include "exchange.h"
 #include "message.h"
 #include "seen.h"
@@ -20,11 +19,7 @@
 #define EXCHANGE_KEEP_MS    40000
 #define EXCHANGE_KEEP_BYTES (16U << 20)
 
-struct backend {
-    /* Takes the text of a message, which it frees. */
-    void (*post)(struct backend *backend, char *text, size_t length);
-    void (*close)(struct backend *backend);
-};
+struct http;
 
 struct exchange {
     struct loop *loop;
@@ -32,11 +27,9 @@ struct exchange {
     char host[MESSAGE_HOST_MAX + 1];
     char agent[17]; /* of this process, by chance */
     uint64_t last_post;
-    struct seen seen; /* "post" of what was received */
-    bool has_cap;     /* nobody else holds it */
-    struct cap cap;
-    struct backend *backend; /* NULL: we are alone */
-    char url[1024];          /* for messages */
+    struct seen seen;  /* "post" of what was received */
+    struct http *http; /* NULL: we are alone */
+    char url[1024];    /* for messages */
     bool is_connected;
     int64_t since_ns;
     char problem[512]; /* "": none */
@@ -46,13 +39,13 @@ struct exchange {
     uint64_t posted, received, dropped, dropped_traces, refused, malformed;
 };
 
-struct backend *exchange_http_open(struct exchange *exchange, const struct config *config,
-                                   struct error *error);
+struct http *exchange_http_open(struct exchange *exchange, const struct config *config,
+                                struct error *error);
+/* Takes the text of a message, which it frees. */
+void exchange_http_post(struct http *http, char *text, size_t length);
+void exchange_http_close(struct http *http);
 
-struct backend *exchange_kafka_open(struct exchange *exchange, const struct config *config,
-                                    struct error *error);
-
-/* ---- what a backend tells ---- */
+/* ---- what the client tells ---- */
 
 void exchange_received(struct exchange *exchange, const json_t *message);
 

@@ -58,7 +58,6 @@ struct link {
 };
 
 struct http {
-    struct backend base;
     struct exchange *exchange;
     struct loop *loop;
     CURLM *multi;
@@ -399,9 +398,8 @@ static void retry_post(void *context)
     post_next(context);
 }
 
-static void http_post(struct backend *backend, char *text, size_t length)
+void exchange_http_post(struct http *http, char *text, size_t length)
 {
-    struct http *http = (struct http *)backend;
     struct item *item = calloc(1, sizeof(*item));
 
     if (!item) {
@@ -635,10 +633,8 @@ static void close_transfer(struct transfer *transfer)
     buffer_free(&transfer->answer);
 }
 
-static void http_close(struct backend *backend)
+void exchange_http_close(struct http *http)
 {
-    struct http *http = (struct http *)backend;
-
     close_transfer(&http->poll);
     close_transfer(&http->post);
     if (http->multi)
@@ -667,8 +663,8 @@ static bool is_plain_beyond_us(const char *text)
     return is_so;
 }
 
-struct backend *exchange_http_open(struct exchange *exchange, const struct config *config,
-                                   struct error *error)
+struct http *exchange_http_open(struct exchange *exchange, const struct config *config,
+                                struct error *error)
 {
     struct http *http = calloc(1, sizeof(*http));
 
@@ -677,19 +673,18 @@ struct backend *exchange_http_open(struct exchange *exchange, const struct confi
         free(http);
         return NULL;
     }
-    http->base = (struct backend){http_post, http_close};
     http->exchange = exchange;
     http->loop = exchange->loop;
     if (!parse_url(http, config_text(config, "hub"), error) || !check_files(config, error) ||
         (given(config, "hub-token-file") &&
          !token_read(&http->token, given(config, "hub-token-file"), error)) ||
         !set_up(http, config)) {
-        http_close(&http->base);
+        exchange_http_close(http);
         return NULL;
     }
     if (http->token.text[0] && is_plain_beyond_us(http->url))
         say(BT_LOGGING_LEVEL_WARNING,
             "the token goes over http://, where all on the way can read it: use https://");
     poll_next(http);
-    return &http->base;
+    return http;
 }

@@ -10,7 +10,7 @@
 #define BLKIN_TOOLS_BOARD_H
 
 #include "babeltrace-plugin/base/printer.h"
-#include "tools/exchange/cap.h"
+#include "cap.h"
 #include "tools/exchange/message.h"
 #include "tools/exchange/seen.h"
 

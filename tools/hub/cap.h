@@ -1,14 +1,12 @@
 /*
- * The cap on what all recorders together ask each other for: hub-traces-per-s. The hub holds it; in
- * a topic nobody does, so each recorder applies it to all that it reads, which is the same, in the
- * same order, for all of them.
+ * The cap on what all recorders together ask each other for: hub-traces-per-s.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_CAP_H
 #define BLKIN_TOOLS_CAP_H
 
-#include "seen.h"
+#include "tools/exchange/seen.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -39,10 +37,10 @@ void cap_refill_share(const struct cap *cap, struct cap_share *share, unsigned s
                       int64_t now_ms);
 
 /*
- * share: that of the host that asks; NULL: all may use up all. What it lets pass of a message
- * "keep" (exchange.h): the message itself, another one with fewer traces, or NULL; the reference is
- * the caller's. *dropped: NULL, or a new array of the ids that do not pass, which is empty where a
- * request for all of the last seconds does not.
+ * share: that of the host that asks. What it lets pass of a message "keep" (exchange.h): the
+ * message itself, another one with fewer traces, or NULL; the reference is the caller's. *dropped:
+ * NULL, or a new array of the ids that do not pass, which is empty where a request for all of the
+ * last seconds does not.
  */
 json_t *cap_part(struct cap *cap, struct cap_share *share, const json_t *message, int64_t now_ms,
                  json_t **dropped);

@@ -35,7 +35,7 @@ static double reserve_of(const struct cap *cap, const struct cap_share *share)
 {
     const double rate = (double)cap->traces_per_s;
 
-    if (!share || share->shares < 2)
+    if (share->shares < 2)
         return 0;
     return rate - 1 < rate / 2 ? rate - 1 : rate / 2;
 }
@@ -58,7 +58,7 @@ static bool take(struct cap *cap, struct cap_share *share)
 {
     if (cap->allowance < 1)
         return false;
-    if (share && cap->allowance < 1 + reserve_of(cap, share)) {
+    if (cap->allowance < 1 + reserve_of(cap, share)) {
         if (share->allowance < 1)
             return false;
         share->allowance -= 1;
