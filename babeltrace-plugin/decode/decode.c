@@ -39,42 +39,24 @@ struct field {
 
 #define THREAD INTEGER("thread", thread), INTEGER("sequence", sequence)
 
-/* The fields of the format before: what is in the packed text now, and has no field of its own. */
-#define SPAN_IDS                                                            \
-    INTEGER("trace_id_high", trace_id_high), INTEGER("trace_id", trace_id), \
-        INTEGER("span_id", span_id), INTEGER("parent_id", parent_id)
-
-#define DETAIL_FIELDS \
-    INTEGER("trace_id", trace_id), INTEGER("span_id", span_id), INTEGER("monotonic", age_ns), THREAD
-
 /* Until it is taken apart, the packed text is where its log will be. */
 #define PACKED TEXT("packed", log)
 
-#define ANNOTATION(severity)                                             \
-    {"blkin:annotation_" severity,                                       \
-     EVENT_ANNOTATION,                                                   \
-     LAYOUT_PACKED,                                                      \
-     3,                                                                  \
-     {INTEGER("trace_id", trace_id), PACKED, TEXT("text", value)}},      \
-    {                                                                    \
-        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PLAIN, 6, \
-        {                                                                \
-            DETAIL_FIELDS, TEXT("text", value)                           \
-        }                                                                \
+#define ANNOTATION(severity)                                              \
+    {                                                                     \
+        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED, 3, \
+        {                                                                 \
+            INTEGER("trace_id", trace_id), PACKED, TEXT("text", value)    \
+        }                                                                 \
     }
 
-#define FIELDS_MAX 16
-
-/* The moment it tells of: as the clock shows it, and in older traces, so long before the event. */
-static const struct field moment_field = INTEGER("monotonic", age_ns);
-static const struct field age_field = INTEGER("age", age_ns);
+#define FIELDS_MAX 9
 
 /* What may be of blkin_span_end_at(); more is nonsense. */
 #define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
 
 enum layout_form { LAYOUT_PLAIN, LAYOUT_PACKED };
 
-/* Of those of one name the first is taken whose fields are all there. */
 struct layout {
     const char *event_name;
     enum event_kind kind;
@@ -129,25 +111,7 @@ static const struct layout layouts[] = {
      8,
      {INTEGER("monotonic", age_ns), THREAD, INTEGER("period_ms", period_ms), TEXT("group", group),
       TEXT("instance", instance), TEXT("names", names), TEXT("values", values)}},
-    /* the format before: to be read for ever */
-    {"blkin:span",
-     EVENT_SPAN,
-     LAYOUT_PLAIN,
-     16,
-     {SPAN_IDS, INTEGER("duration", duration_ns), INTEGER("monotonic", age_ns), THREAD,
-      INTEGER("port", port), INTEGER("dropped", dropped), INTEGER("kind", span_kind),
-      INTEGER("flags", flags), TEXT("log", log), TEXT("name", span_name), TEXT("service", service),
-      TEXT("ip", ip)}},
-    {"blkin:begin",
-     EVENT_BEGIN,
-     LAYOUT_PLAIN,
-     13,
-     {SPAN_IDS, INTEGER("monotonic", age_ns), THREAD, INTEGER("port", port),
-      INTEGER("kind", span_kind), INTEGER("flags", flags), TEXT("name", span_name),
-      TEXT("service", service), TEXT("ip", ip)}},
-    {"blkin:tag", EVENT_TAG, LAYOUT_PLAIN, 6, {DETAIL_FIELDS, TEXT("log", log)}},
-    {"blkin:end", EVENT_END, LAYOUT_PLAIN, 5, {DETAIL_FIELDS}},
-    /* the oldest library, before there were two kinds */
+    /* the original's oldest library, before there were two kinds */
     {"zipkin:keyval",
      EVENT_KEYVAL_TEXT,
      LAYOUT_PLAIN,
@@ -172,7 +136,7 @@ struct plan {
     enum decoded result; /* DECODED: what follows holds */
     enum event_kind kind;
     bool is_packed;
-    unsigned moment_bits; /* of the clock, that age_ns is read as; 0: it is an age */
+    unsigned moment_bits; /* of the clock, that age_ns is read as; 0: the event tells none */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
     int trace_id;         /* its index: looked at before all else; -1: there is none */
     bool is_id_signed;
@@ -302,14 +266,14 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder)
     return decoder->origin;
 }
 
-static const struct layout *const layouts_end = layouts + sizeof(layouts) / sizeof(layouts[0]);
-
-/* The first one of this name, from here on; layouts_end: none. */
-static const struct layout *find_layout(const struct layout *layout, const char *event_name)
+/* NULL: it is none of ours. */
+static const struct layout *find_layout(const char *event_name)
 {
-    while (layout < layouts_end && !(event_name && strcmp(event_name, layout->event_name) == 0))
-        layout++;
-    return layout;
+    for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        if (strcmp(event_name, layouts[i].event_name) == 0)
+            return &layouts[i];
+    }
+    return NULL;
 }
 
 /* The moves to which a field of this class belongs; NULL: the event's member has another type. */
@@ -351,10 +315,11 @@ static bool plan_field(struct plan *plan, const struct field *field, const bt_fi
     return false;
 }
 
-static bool plan_moment(struct plan *plan, const bt_field_class *payload)
+static unsigned moment_bits_of(const struct layout *layout)
 {
-    plan->moment_bits = plan_field(plan, &moment_field, payload) ? 64 : 0;
-    return plan->moment_bits || plan_field(plan, &age_field, payload);
+    if (layout->form == LAYOUT_PACKED)
+        return PACKED_MOMENT_BITS;
+    return layout->kind == EVENT_METRIC ? 64 : 0;
 }
 
 static struct text severity_of(const char *event_name)
@@ -371,16 +336,13 @@ static bool plan_layout(struct plan *plan, const struct layout *layout,
         .result = DECODED,
         .kind = layout->kind,
         .is_packed = layout->form == LAYOUT_PACKED,
-        .moment_bits = layout->form == LAYOUT_PACKED ? PACKED_MOMENT_BITS : 0,
+        .moment_bits = moment_bits_of(layout),
         .trace_id = -1,
     };
     if (layout->kind == EVENT_ANNOTATION)
         plan->severity = severity_of(layout->event_name);
     for (unsigned i = 0; i < layout->field_count; i++) {
-        const struct field *field = &layout->fields[i];
-
-        if (!(field->offset == moment_field.offset ? plan_moment(plan, payload)
-                                                   : plan_field(plan, field, payload)))
+        if (!plan_field(plan, &layout->fields[i], payload))
             return false;
     }
     return true;
@@ -391,22 +353,20 @@ static struct plan *make_plan(const bt_event_class *class)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
     const char *name = bt_event_class_get_name(class);
-    const struct layout *layout = find_layout(layouts, name);
+    const struct layout *layout = find_layout(name);
     struct plan *plan;
 
     if (name && strcmp(name, "blkin:slow") == 0)
         return &alarm_plan;
-    if (layout == layouts_end)
+    if (!layout)
         return &foreign;
     if (!payload)
         return &unreadable;
     plan = malloc(sizeof(*plan));
     if (!plan)
         return NULL;
-    for (; layout < layouts_end; layout = find_layout(layout + 1, name)) {
-        if (plan_layout(plan, layout, payload))
-            return plan;
-    }
+    if (plan_layout(plan, layout, payload))
+        return plan;
     free(plan);
     return &unreadable;
 }
@@ -472,9 +432,8 @@ bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *st
 
     for (; !decoder->has_ours && decoder->classes_seen < count; decoder->classes_seen++)
         decoder->has_ours =
-            find_layout(layouts,
-                        bt_event_class_get_name(bt_stream_class_borrow_event_class_by_index_const(
-                            class, decoder->classes_seen))) != layouts_end;
+            find_layout(bt_event_class_get_name(bt_stream_class_borrow_event_class_by_index_const(
+                class, decoder->classes_seen))) != NULL;
     return decoder->has_ours;
 }
 

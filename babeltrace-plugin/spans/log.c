@@ -45,17 +45,15 @@ static bool read_length(const char *digits, size_t *length)
  * Each of these reads what follows the type: a head of fixed size, then the texts, whose lengths
  * are in it. They return the end of the record, or NULL where it is not one.
  */
-#define OLD_ANNOTATION_HEAD 17
-#define STAMPED_HEAD        10
-#define MOMENT_SIZE         8
-#define STEP_NUMBER_SIZE    4
-#define TAG_HEAD            4
-#define NUMBER_HEAD         18
-#define PACKED_NUMBER_HEAD  13
-#define ENDPOINT_HEAD       20
-#define NAME_HEAD           2
-#define START_SIZE          16
-#define LINK_SIZE           48
+#define STAMPED_HEAD     10
+#define MOMENT_SIZE      8
+#define STEP_NUMBER_SIZE 4
+#define TAG_HEAD         4
+#define NUMBER_HEAD      13
+#define ENDPOINT_HEAD    20
+#define NAME_HEAD        2
+#define START_SIZE       16
+#define LINK_SIZE        48
 
 static struct text severity_name(unsigned severity)
 {
@@ -106,24 +104,6 @@ static const char *read_step_number(const char *at, size_t length, struct log_re
     return wrong ? NULL : at + STEP_NUMBER_SIZE;
 }
 
-static const char *read_old_annotation(const char *at, size_t length, struct log_record *record)
-{
-    uint64_t offset_and_length;
-    size_t text_length;
-    unsigned severity;
-
-    if (length < OLD_ANNOTATION_HEAD || !read_digits16(at + 1, &offset_and_length))
-        return NULL;
-    text_length = offset_and_length & 0xffff;
-    severity = (unsigned char)at[0] - (unsigned)'0';
-    if (severity > 7 || length - OLD_ANNOTATION_HEAD < text_length)
-        return NULL;
-    record->key = severity_name(severity);
-    record->offset_ns = (int64_t)offset_and_length >> 16;
-    record->value = (struct text){at + OLD_ANNOTATION_HEAD, text_length};
-    return at + OLD_ANNOTATION_HEAD + text_length;
-}
-
 /* The two texts of a record whose lengths are the digits before at. */
 static const char *read_texts(const char *at, const char *end, struct text *first,
                               struct text *second)
@@ -145,27 +125,16 @@ static const char *read_tag(const char *at, size_t length, struct log_record *re
 
 static const char *read_number(const char *at, size_t length, struct log_record *record)
 {
-    size_t key_length;
-
-    if (length < NUMBER_HEAD || !read_length(at, &key_length) ||
-        !read_digits16(at + 2, &record->bits) || length - NUMBER_HEAD < key_length)
-        return NULL;
-    record->key = (struct text){at + NUMBER_HEAD, key_length};
-    return at + NUMBER_HEAD + key_length;
-}
-
-static const char *read_packed_number(const char *at, size_t length, struct log_record *record)
-{
     uint64_t wrong = 0, key_length;
 
-    if (length < PACKED_NUMBER_HEAD)
+    if (length < NUMBER_HEAD)
         return NULL;
     key_length = digits_two(at, &wrong);
     record->bits = digits_long(at + 2, &wrong);
-    if (wrong || length - PACKED_NUMBER_HEAD < key_length)
+    if (wrong || length - NUMBER_HEAD < key_length)
         return NULL;
-    record->key = (struct text){at + PACKED_NUMBER_HEAD, key_length};
-    return at + PACKED_NUMBER_HEAD + key_length;
+    record->key = (struct text){at + NUMBER_HEAD, key_length};
+    return at + NUMBER_HEAD + key_length;
 }
 
 static const char *read_endpoint(const char *at, size_t length, struct log_record *record)
@@ -243,9 +212,6 @@ bool log_next(struct text *log, struct log_record *record)
     case 'o':
         end = at;
         break;
-    case 'a':
-        end = read_old_annotation(at, length, record);
-        break;
     case 's':
         end = read_tag(at, length, record);
         break;
@@ -254,12 +220,6 @@ bool log_next(struct text *log, struct log_record *record)
     case 'D':
     case 'B':
         record->type = (char)(record->type | 0x20);
-        end = read_packed_number(at, length, record);
-        break;
-    case 'i':
-    case 'u':
-    case 'd':
-    case 'b':
         end = read_number(at, length, record);
         break;
     case 'l':

@@ -117,7 +117,7 @@ struct kept_span *span_keep(const struct span *span, size_t spare)
     return kept;
 }
 
-void span_shift_annotations(struct span *span, int64_t by_ns)
+static void shift_annotations(struct span *span, int64_t by_ns)
 {
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
@@ -137,6 +137,6 @@ bool span_shift(struct span *span, int64_t by_ns)
         return false;
     span->start_ns = start_ns;
     span->end_ns = end_ns;
-    span_shift_annotations(span, by_ns);
+    shift_annotations(span, by_ns);
     return true;
 }

@@ -132,9 +132,6 @@ struct kept_span {
 /* With room for so many more bytes of log; for free(). Returns NULL when out of memory. */
 struct kept_span *span_keep(const struct span *span, size_t spare);
 
-/* Adds by_ns to the times of all annotations. */
-void span_shift_annotations(struct span *span, int64_t by_ns);
-
 /* Adds by_ns to all times of the span; false, and nothing is changed, if one would not fit. */
 bool span_shift(struct span *span, int64_t by_ns);
 

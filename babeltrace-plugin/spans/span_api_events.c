@@ -57,18 +57,14 @@ static bool add_number(struct span *span, const struct log_record *record)
     return span_add(span, SPAN_TAG_TEXT, record->key, text_of(text), 0);
 }
 
-/* Of a whole span the start is known, and what was noted before is to be moved. */
+/* The log of a whole span has no such record: its event has the start. */
 static bool move_start(struct open_span *open, int64_t by_ns)
 {
     struct span *span = &open->span;
     int64_t start_ns;
 
-    if (!open->streaming) {
-        span_shift_annotations(span, by_ns);
-        return true;
-    }
-    if (__builtin_sub_overflow(span->start_ns, by_ns, &start_ns) || start_ns < 0 ||
-        start_ns > span->end_ns)
+    if (!open->streaming || __builtin_sub_overflow(span->start_ns, by_ns, &start_ns) ||
+        start_ns < 0 || start_ns > span->end_ns)
         return false;
     span->start_ns = start_ns;
     return true;

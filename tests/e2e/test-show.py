@@ -302,7 +302,7 @@ class Show(unittest.TestCase):
             self.assertIn("client: write", show(f.name).stdout)
 
     def test_recorded(self):
-        """A trace as LTTng recorded it, of either format: steps are in the tree, kinds and tags with them."""
+        """A trace as LTTng records it: steps are in the tree, kinds and tags with them."""
         shown = show("-a", os.path.join(TRACES, "steps"), "0000000000000abc", "--ascii")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("events: 15 = 14 in spans", shown.stderr)
@@ -311,8 +311,8 @@ class Show(unittest.TestCase):
         read = shown.stdout[shown.stdout.index("osd: read"):shown.stdout.index("osd: reply")]
         for expected in ("! error = EIO", "kind = CLIENT", "remote = mon 10.0.0.9:6789"):
             self.assertIn(expected, read)
-        listed = show("--list", os.path.join(TRACES, "recorded-1.0-whole"))
-        self.assertRegex(listed.stdout, r"710b09af8a33febd7b7aaae430fbce59 +13 ")
+        listed = show("--list", os.path.join(TRACES, "steps"))
+        self.assertRegex(listed.stdout, r"0000000000000abc0000000000000001 +4 ")
         missing = subprocess.run([BLKIN, "show", TRACES], env={**os.environ, "PATH": "/nowhere"}, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(missing.returncode, 1)

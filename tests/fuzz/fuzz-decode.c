@@ -60,22 +60,16 @@ static const struct known_field {
     TEXT("key", key),
     {"event", true, -1},
     {"val", true, -1}, /* a number in zipkin:keyval_integer */
-    NUMBER("trace_id_high", trace_id_high),
     NUMBER("parent_id", parent_id),
     NUMBER("duration", duration_ns),
     NUMBER("thread", thread),
     NUMBER("sequence", sequence),
-    NUMBER("port", port),
-    NUMBER("dropped", dropped),
-    NUMBER("kind", span_kind),
-    NUMBER("flags", flags),
-    TEXT("log", log),
+    {"flags", false, -1},
     TEXT("name", span_name),
     TEXT("service", service),
     TEXT("text", value),
     NUMBER("realtime", realtime),
     {"pid", false, -1},
-    {"age", false, -1},
     {"monotonic", false, -1},
     {"packed", true, -1},
     NUMBER("period_ms", period_ms),
@@ -281,19 +275,16 @@ static void add_all_members(bt_trace_class *trace_class, bt_field_class *payload
         const struct known_field *known = &known_fields[i];
         const bool is_text = known->is_text && !(val_is_number && !strcmp(known->name, "val"));
 
-        if (choice & 128 && strcmp(known->name, "packed") == 0)
-            continue;
-
         add_member(trace_class, payload, class, known->name, known,
                    is_text ? TYPE_STRING : numbers[(choice >> i % 7) & 3]);
     }
 }
 
 /* Then the text must be as it should. */
-static bool may_be_packed(const struct class *class, const char *name)
+static bool is_packed(const char *name)
 {
     return strncmp(name, "blkin:", 6) == 0 && strcmp(name, "blkin:process") != 0 &&
-           strcmp(name, "blkin:metric") != 0 && has_member(class, "packed");
+           strcmp(name, "blkin:metric") != 0;
 }
 
 static void make_event_class(bt_trace_class *trace_class, bt_stream_class *stream_class,
@@ -321,7 +312,7 @@ static void make_event_class(bt_trace_class *trace_class, bt_stream_class *strea
     else
         for (uint64_t i = shape % 24; i; i--)
             add_any_member(trace_class, payload, class);
-    if (may_be_packed(class, name))
+    if (is_packed(name))
         class->is_whole = false;
     (void)bt_event_class_set_payload_field_class(event_class, payload);
     bt_field_class_put_ref(payload);
@@ -367,21 +358,18 @@ static void check_member(const struct member *member, const struct event *event)
 }
 
 /* A part of these fields is another kind's: then the member is as it was before. */
-static bool is_read(const struct member *member, const char *name, bool is_packed)
+static bool is_read(const struct member *member, const char *name)
 {
-    static const char packed[] = " trace_id parent_id duration name service text ";
     static const struct {
         const char *prefix;
         const char *fields;
     } reads[] = {
         {"zipkin:", " trace_name service_name port_no ip trace_id span_id parent_span_id "},
-        {"blkin:span", " trace_id_high trace_id span_id parent_id duration thread sequence port "
-                       "dropped kind flags log name service ip "},
-        {"blkin:begin", " trace_id_high trace_id span_id parent_id thread sequence port kind flags "
-                        "name service ip "},
-        {"blkin:annotation", " trace_id span_id thread sequence text "},
-        {"blkin:tag", " trace_id span_id thread sequence log "},
-        {"blkin:end", " trace_id span_id thread sequence "},
+        {"blkin:span", " trace_id parent_id duration name service "},
+        {"blkin:begin", " trace_id parent_id name service "},
+        {"blkin:annotation", " trace_id text "},
+        {"blkin:tag", " trace_id "},
+        {"blkin:end", " trace_id "},
         {"blkin:process", " realtime thread sequence "},
         {"blkin:metric", " thread sequence period_ms group instance names values "},
     };
@@ -390,7 +378,7 @@ static bool is_read(const struct member *member, const char *name, bool is_packe
     snprintf(word, sizeof(word), " %s ", member->name);
     for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
         if (strncmp(name, reads[i].prefix, strlen(reads[i].prefix)) == 0)
-            return strstr(reads[i].fields, word) && !(is_packed && !strstr(packed, word));
+            return strstr(reads[i].fields, word);
     }
     return false;
 }
@@ -457,7 +445,7 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     if (decoded != DECODED)
         return;
     for (unsigned i = 0; i < class->count; i++) {
-        if (is_read(&class->members[i], name, may_be_packed(class, name)))
+        if (is_read(&class->members[i], name))
             check_member(&class->members[i], &event);
     }
     check_context(&event);

@@ -88,7 +88,7 @@ class Structure:
 
 
 def to_bytes(value):
-    return value if isinstance(value, bytes) else value.encode()
+    return value if isinstance(value, bytes) else value.encode(errors="surrogateescape")
 
 
 def members_tsdl(members):

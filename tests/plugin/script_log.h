@@ -85,9 +85,9 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
     double real;
     uint64_t bits;
 
-    if (type == 'b')
+    if (type == 'B')
         return strcmp(value, "true") == 0;
-    if (type != 'd')
+    if (type != 'D')
         return script_number(line, value);
     real = strtod(value, NULL);
     memcpy(&bits, &real, sizeof(bits));
@@ -95,8 +95,7 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
 }
 
 /*
- * SEVERITY@OFFSET=text  a@OFFSET=text  s.KEY=text  I|U|D|B.KEY=number  remote="IP PORT SERVICE"
- * i|u|d|b.KEY=number, as in the format before
+ * SEVERITY@OFFSET=text  s.KEY=text  I|U|D|B.KEY=number  remote="IP PORT SERVICE"
  * step[.KIND]@OFFSET=NAME  done=OFFSET  number=N  from=OFFSET  left-open=
  * Returns false for any other word.
  */
@@ -126,19 +125,13 @@ static inline bool write_log_record(FILE *log, const struct script_line *line,
         write_length(log, value.length);
         write_word(log, script_number(line, key + 2));
         fwrite(value.data, 1, value.length, log);
-    } else if (strncmp(key, "a@", 2) == 0) {
-        fputs("a6", log);
-        write_digits16(log, script_number(line, key + 2) << 16 | value.length);
-        fwrite(value.data, 1, value.length, log);
-    } else if (key[0] && key[1] == '.' && strchr("siudbIUDB", key[0])) {
+    } else if (key[0] && key[1] == '.' && strchr("sIUDB", key[0])) {
         fputc(key[0], log);
         write_length(log, strlen(key + 2));
         if (key[0] == 's')
             write_length(log, value.length);
-        else if (key[0] >= 'a')
-            write_digits16(log, number_bits(line, key[0], value.data));
         else
-            write_long(log, number_bits(line, (char)(key[0] | 0x20), value.data));
+            write_long(log, number_bits(line, key[0], value.data));
         fputs(key + 2, log);
         if (key[0] == 's')
             fwrite(value.data, 1, value.length, log);

@@ -55,7 +55,7 @@ static int64_t moved_whole(struct assembler *assembler, int64_t second, const ch
 
     event.thread = 0;
     event.duration_ns = 5 * SECOND;
-    event.log = text_of("a63000004953770000mid");
+    event.log = text_of("6300@I=g100mid");
     event.origin.host = text_of(host);
     assembler_add(assembler, &event);
     CHECK(end_ns - start_ns == 5 * SECOND);

@@ -223,8 +223,8 @@ static void test_whole_span(void)
     event.duration_ns = 5 * SECOND;
     event.age_ns = 2 * SECOND;
     event.span_kind = 2;
-    event.log = text_of("a63000004953770000mids40@0pool0123456789abcdef"
-                        "i60????????????????offsetb401000000000000000syncd400000000000000=?3half"
+    event.log = text_of("6300@I=g100mids40@0pool0123456789abcdef"
+                        "I60oooooooooo?offsetB4010000000000syncD4000000000@o3half"
                         "r58:1000000000000803010.0.0.2mon");
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "write 1/2<1 s server 13+5 mid@15 pool=0123456789abcdef offset=-1"
@@ -264,7 +264,7 @@ static void test_decimal_comma(void)
         printf("SKIP: no locale with a decimal comma (package locales)\n");
     else
         CHECK_TEXT(localeconv()->decimal_point, ",");
-    event.log = text_of("d400000000000000=?3halfd40:999999999999;?3real");
+    event.log = text_of("D4000000000@o3halfD40JVIVIVIVin3real");
     assembler_add(assembler, &event);
     CHECK_TEXT(finished, "write 1/2<1 s local 20+0 half=0.25 real=0.1\n");
     setlocale(LC_NUMERIC, "C");

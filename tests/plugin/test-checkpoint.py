@@ -26,7 +26,6 @@ sys.dont_write_bytecode = True
 import faulty_collector
 from faulty_collector import Collector
 from make_traces import CONTEXT, MS, S, Thread, add_blkin, add_zipkin, context, step, tag, zipkin
-from make_traces import PackedThread, add_packed
 from ctf import Trace
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
@@ -41,8 +40,8 @@ def recording(seed, requests):
     order of their times, no two at one."""
     chance = random.Random(seed)
     context_of = context(100, 101, "osd")
-    thread = PackedThread(0x70, context=context_of)
-    other = PackedThread(0x90, service="mon", context=context_of)
+    thread = Thread(0x70, context=context_of)
+    other = Thread(0x90, service="mon", context=context_of)
     plain = Thread(0x123, context=context_of)
     events, now = [], 10 * S
     for i in range(requests):
@@ -73,7 +72,7 @@ def recording(seed, requests):
 def write_trace(folder, streams):
     """Streams: events and when each of them ends, or None."""
     trace = Trace(hostname="node1", context=CONTEXT)
-    add_packed(trace)
+    add_blkin(trace)
     add_zipkin(trace)
     for events, end in streams:
         stream = trace.stream()
@@ -203,7 +202,7 @@ class Checkpoint(unittest.TestCase):
             self.check_cut(seed, skew=80 * MS)
 
     def test_gaps_and_doubles_across_traces(self):
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         first = [thread.begin(10 * S, 7), thread.detail(10 * S + MS, "end", 7)]
         thread.sequence += 1
         double = thread.span(11 * S, 7)
@@ -217,7 +216,7 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(run.counts["spans_duplicate"], 1)
 
     def test_time_out_in_a_later_trace(self):
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         begun = [thread.begin(10 * S, 7)]
         spans, run = self.run_to_file(self.trace("a", [(begun, 12 * S)]), "a")
         self.assertEqual((spans, run.counts["spans_open"]), ([], 1))
@@ -228,7 +227,7 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(run.counts["spans_taken_over"], 1)
 
     def test_time_out_by_the_clock_of_the_caller(self):
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         self.run_to_file(self.trace("a", [([thread.begin(10 * S, 7)], None)]), "a")
         until = "checkpoint-until=%d" % (1700000000 + 14)
         spans, _ = self.run_to_file(None, "b", until)
@@ -238,7 +237,7 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(len(spans), 1)
 
     def test_flush_without_a_trace(self):
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         begun = [thread.begin(10 * S, 7), thread.span(10 * S + 1, 8)]
         spans, run = self.run_to_file(self.trace("a", [(begun, None)]), "a")
         self.assertEqual((spans, run.counts["events_held"]), ([], 2))
@@ -307,7 +306,7 @@ class Checkpoint(unittest.TestCase):
             self.assertEqual((run.status, run.counts["spans_skipped"]), (0, len(first)))
 
     def test_refused_spans_do_not_stand_in_the_way(self):
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         events = [thread.span(10 * S, 1), thread.span(10 * S + 1, 2, "bad")]
         trace = self.trace("a", [(events, 20 * S)])
         fault = faulty_collector.judge(faulty_collector.has_bad_span)
@@ -380,7 +379,7 @@ class Checkpoint(unittest.TestCase):
             file.seek(0)
             file.write(data)
             file.truncate()
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         trace = self.trace("b", [([thread.span(30 * S, 1)], 31 * S)])
         return Run(self, trace, "b", "file:" + os.path.join(self.folder, "out")).end()
 
@@ -479,7 +478,7 @@ class Checkpoint(unittest.TestCase):
     # ---- a live session ----
 
     def test_live_keeps_sequence_numbers(self):
-        thread = PackedThread(0x70, context=context(1, 2, "osd"))
+        thread = Thread(0x70, context=context(1, 2, "osd"))
         first = [thread.span(10 * S, 1), thread.begin(10 * S + 1, 2)]
         thread.sequence += 40
         second = [thread.span(60 * S, 3)]

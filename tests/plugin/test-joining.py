@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from make_traces import CONTEXT, MS, S, PackedThread, Trace, add_packed, context, tag  # noqa: E402
+from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag  # noqa: E402
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
@@ -28,7 +28,7 @@ class Joining(unittest.TestCase):
     def record(self, number, host, thread, spans):
         """A trace of its own; spans: (end, id, name, parent, duration, trace id, high, kind, key)"""
         trace = Trace(number, hostname=host, context=CONTEXT)
-        add_packed(trace)
+        add_blkin(trace)
         stream = trace.stream()
         events = [thread.span(end, span, name, parent=parent, duration=duration, trace_id=low, high=high, kind=kind,
                               log=tag("blkin.join", f"{key:016x}") if key else "")
@@ -58,8 +58,8 @@ class Joining(unittest.TestCase):
             near.append((at + 5 * MS, 10 * i + 1, "call", 0, 5 * MS, i, 0, CLIENT, 1 + i % 20))
             far.append((at + 3 * MS + ahead, 10 * i + 3, "fsync", 10 * i + 2, MS, 1000000 + i, MARK, 0, 0))
             far.append((at + 4 * MS + ahead, 10 * i + 2, "serve", 0, 3 * MS, 1000000 + i, MARK, SERVER, 1 + i % 20))
-        self.record(1, "near", PackedThread(2, "client", context=context(100, 101, "client")), near)
-        self.record(2, "far", PackedThread(4, "server", context=context(200, 201, "server")), far)
+        self.record(1, "near", Thread(2, "client", context=context(100, 101, "client")), near)
+        self.record(2, "far", Thread(4, "server", context=context(200, 201, "server")), far)
 
     def check_joined(self):
         spans, counters = self.convert()
@@ -94,7 +94,7 @@ class Joining(unittest.TestCase):
 
     def test_little_memory(self):
         """Halves without a client, more than there is room for: all are sent, each once."""
-        self.record(2, "far", PackedThread(4, "server", context=context(200, 201, "server")),
+        self.record(2, "far", Thread(4, "server", context=context(200, 201, "server")),
                     [(10 * S + i * 10000, i, "serve", 0, 3000, i, MARK, SERVER, i) for i in range(1, 20001)])
         spans, counters = self.convert(",join-max-bytes=1048576")
         self.assertEqual(len({span["id"] for span in spans}), 20000)

@@ -20,8 +20,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import Collector, read  # noqa: E402
-from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, PackedThread, Thread, Trace,  # noqa: E402
-                         add_packed, add_zipkin, annotation, context, step, step_id, zipkin)
+from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, Thread, Trace,  # noqa: E402
+                         add_blkin, add_zipkin, annotation, context, step, step_id, zipkin)
 from scenarios import SCENARIOS, SLOW as SLOWNESS, expect, run_scenarios  # noqa: E402
 
 PLUGINS = os.environ["BUILD"] + "/plugins"
@@ -55,7 +55,7 @@ def low(request):
 
 
 def add_all(trace):
-    add_packed(trace)
+    add_blkin(trace)
     add_zipkin(trace)
     trace.event_class("blkin:slow", SLOW)
     trace.event_class("some:other", {"number": I32})
@@ -72,7 +72,7 @@ def record(folder, picked=True):
     """Two hosts, each of which lacks packets, as what was picked does, and lost events before the first."""
     hosts = [Trace(number, hostname=f"node{number}", context=CONTEXT) for number in (1, 2)]
     places = [context(100, 101, "client"), context(200, 201, "osd")]
-    client, osd = PackedThread(2, "client", context=places[0]), PackedThread(4, "osd", context=places[1])
+    client, osd = Thread(2, "client", context=places[0]), Thread(4, "osd", context=places[1])
     streams = [host.stream() for host in map(lambda host: (add_all(host), host)[1], hosts)]
     for first in range(0, REQUESTS, 20):
         events = [[], []]
@@ -254,8 +254,8 @@ def nothing_is_told_as_lost(folder):
 def what_lttng_discarded(folder):
     """Between two packets that are there: told. Before the first one: maybe long ago, and not told."""
     trace = Trace(hostname="node1", context=CONTEXT)
-    add_packed(trace)
-    thread = PackedThread(2, context=context(100, 101, "osd"))
+    add_blkin(trace)
+    thread = Thread(2, context=context(100, 101, "osd"))
     stream = trace.stream()
     for number, discarded in ((1, 1000), (2, 1000), (3, 1005)):
         stream.packet([thread.span(number * S, number, trace_id=number)], discarded=discarded,
@@ -332,8 +332,8 @@ def original_events(folder):
 def streamed_events(folder):
     """Of these all but blkin:begin know the lower half of the id only."""
     trace = Trace()
-    add_packed(trace)
-    thread = PackedThread(2)
+    add_blkin(trace)
+    thread = Thread(2)
 
     def of(trace_id, event):
         return (*event[:2], {**event[2], "trace_id": trace_id}, event[3])

@@ -130,8 +130,8 @@ static void few(struct run *run)
     for (unsigned i = 0; i < 5; i++) {
         snprintf(service, sizeof(service), "service %u", i);
         add_whole(run, 300 + i, service,
-                  "i601000000000000000offset"
-                  "d400000000000000=?3half");
+                  "I6010000000000offset"
+                  "D4000000000@o3half");
     }
     assembler_advance(run->assembler, run->time_ns + 2000 * MS);
     add_whole(run, 400, "osd", "broken");

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from make_traces import CONTEXT, MS, S, PackedThread, add_packed, add_zipkin, context, step, zipkin
+from make_traces import CONTEXT, MS, S, Thread, add_blkin, add_zipkin, context, step, zipkin
 from ctf import Trace
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
@@ -26,7 +26,7 @@ OUTPUT = os.path.join(FOLDER, "spans.json")
 def write_traces():
     """Spans that cross the cut, of all kinds; those with a step, and a gap before the second trace."""
     daemon = context(1, 2, "osd")
-    thread = PackedThread(0x70, context=daemon)
+    thread = Thread(0x70, context=daemon)
     first = [thread.begin(10 * S, 1, "read"),
              (10 * S + 1, "zipkin:timestamp", zipkin(2, "osd", event="sr"), daemon),
              thread.span(10 * S + 2, 3, log=step(1, "lock", end=2)),
@@ -38,7 +38,7 @@ def write_traces():
               thread.begin(11 * S + 4, 5), thread.span(11 * S + 5, 6, log=step(1, "lock", end=2))]
     for name, events in (("first", first), ("second", second)):
         trace = Trace(hostname="node1", context=CONTEXT)
-        add_packed(trace)
+        add_blkin(trace)
         add_zipkin(trace)
         trace.stream().packet(events)
         trace.write(os.path.join(FOLDER, name))

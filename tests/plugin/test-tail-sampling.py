@@ -13,7 +13,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from make_traces import CONTEXT, MS, S, PackedThread, Trace, add_packed, context, tag  # noqa: E402
+from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag  # noqa: E402
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
@@ -40,14 +40,14 @@ class Recording:
     def __init__(self, folder):
         self.folder = folder
         self.renew()
-        self.gateway = PackedThread(2, "gateway", context=context(100, 101, "gateway"))
-        self.osd = PackedThread(4, "osd", context=context(200, 201, "osd"))
+        self.gateway = Thread(2, "gateway", context=context(100, 101, "gateway"))
+        self.osd = Thread(4, "osd", context=context(200, 201, "osd"))
         self.todo = []
 
     def renew(self):
         """Another trace of the same programs."""
         self.trace = Trace(1, hostname="node1", context=CONTEXT)
-        add_packed(self.trace)
+        add_blkin(self.trace)
 
     def request(self, number, duration=5 * MS, log="", root=True, name="write", at=None):
         """A client's span, a server's below it, and one below that; the last to begin ends first."""

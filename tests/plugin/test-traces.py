@@ -5,9 +5,6 @@ traces/NAME.expected; where babeltrace2 itself tells less since 2.1, of NAME.exp
   test-traces.py           all of them; also that make_traces.py still writes the same traces
   test-traces.py --write   writes traces/ and traces/*.expected anew: read the difference
 
-Those of RECORDED are what LTTng-UST recorded of tests/libblkin/spans with libblkin 1.0. They and what
-was made of them then are kept for ever: --write leaves them alone.
-
 SPDX-License-Identifier: BSD-2-Clause
 """
 import difflib
@@ -23,7 +20,6 @@ import make_traces
 SRC = os.environ["SRC"]
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 TRACES = os.path.join(SRC, "tests/plugin/traces")
-RECORDED = ["recorded-1.0-whole", "recorded-1.0-streamed"]
 
 
 def brief(line):
@@ -109,7 +105,7 @@ def check_made():
     make_traces.make(folder)
     made = dict(files(folder))
     kept = {path: data for path, data in files(TRACES)
-            if ".expected" not in path and path.split(os.sep)[0] not in RECORDED}
+            if ".expected" not in path}
     remove(folder)
     different = sorted(path for path in made.keys() | kept.keys()
                        if made.get(path) != kept.get(path))
@@ -162,9 +158,9 @@ def main():
     if sys.argv[1:] == ["--write"]:
         write()
         return 0
-    results = [check_made(), check_memory()] + [check(name) for name in names() + RECORDED]
+    results = [check_made(), check_memory()] + [check(name) for name in names()]
     if since_2_1():  # as CTF 2 needs it
-        results += [check(name, "--allowed-mip-versions=1") for name in names() + RECORDED]
+        results += [check(name, "--allowed-mip-versions=1") for name in names()]
     print(f"{len(results) - 1} cases")
     return 0 if all(results) else 1
 

@@ -30,7 +30,7 @@ SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
 from ctf import Trace  # noqa: E402
 from faulty_collector import Collector, slow  # noqa: E402
-from make_traces import CONTEXT, MS, S, PackedThread, add_packed, context  # noqa: E402
+from make_traces import CONTEXT, MS, S, Thread, add_blkin, context  # noqa: E402
 from scenarios import expect, run_scenarios, scenario  # noqa: E402
 
 RUNS = int(os.environ.get("RUNS", "3"))
@@ -238,10 +238,10 @@ CHUNKS, SPANS = 12, 150
 
 def write_chunks(folder):
     """Recorded, closed and on disk. Each chunk ends with requests that the next one finishes."""
-    thread = PackedThread(0x70, context=context(100, 101, "osd"))
+    thread = Thread(0x70, context=context(100, 101, "osd"))
     for chunk in range(CHUNKS):
         trace = Trace(hostname="node1", context=CONTEXT)
-        add_packed(trace)
+        add_blkin(trace)
         begin = 10 * S + chunk * S
         events = [thread.detail(begin, "end", 1000 * (chunk - 1) + 999)] if chunk else []
         events += [thread.span(begin + (i + 1) * MS, 1000 * chunk + i + 1, trace_id=1000 * chunk + i + 1)

@@ -66,13 +66,6 @@
  * Steps are nested like brackets, and each is a span: what stands between its two records is its
  * own, its parent is the step around it or the event's span, its id is that of step_id.h. Those
  * that are still open at the end of the log ended only with the span.
- *
- * The format before this one had a field for each of these; of the log, an annotation was
- *
- *   a S LLLL TTTTTTTTTTTT text          of severity S (a digit), T ns after the start, of base 16
- *   t DDDDDDDDDDDDDDDD                  the start was moved, to D ns before where it was (two's
- *                                       complement, base 16): annotations before this are that much
- *                                       later
  */
 /* clang-format on */
 
