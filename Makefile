@@ -101,8 +101,8 @@ script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 # optional, too: who has no Kafka needs no librdkafka
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
 has_kafka := $(if $(kafka_pkg),-DHAS_KAFKA)
-plugin_pkgs := babeltrace2 libcurl jansson liburcu libzstd zlib $(kafka_pkg)
-tool_pkgs := $(plugin_pkgs) gnutls inih libmicrohttpd lttng-ctl
+plugin_pkgs := babeltrace2 libcurl jansson libmicrohttpd liburcu libzstd zlib $(kafka_pkg)
+tool_pkgs := $(plugin_pkgs) gnutls inih lttng-ctl
 
 comma := ,
 makefiles := Makefile $(wildcard mk/*.mk)

@@ -299,7 +299,7 @@ static bool open_server(struct account *account, const char *where, struct error
 
     if (!where)
         return true;
-    account->server = metrics_server_open(where, page, account, error);
+    account->server = metrics_server_open("prometheus-listen", where, page, account, error);
     if (!account->server)
         return false;
     (void)snprintf(message, sizeof(message), "metrics for Prometheus: %s",

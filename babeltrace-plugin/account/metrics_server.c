@@ -1,17 +1,18 @@
 /*
- * A small HTTP server.
+ * A small HTTP server: libmicrohttpd without threads. The server accepts connections itself, so
+ * that it can choose who has to leave when there are too many, and can pause when there are no
+ * descriptors left: libmicrohttpd would try again at once, for ever.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "metrics_server.h"
 
+#include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/printer.h"
-#include "metrics_address.h"
-#include "metrics_request.h"
 #include "prometheus.h"
 
 #include <errno.h>
+#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,256 +22,195 @@
 
 /* After accept() has failed for want of descriptors or memory. */
 #define ACCEPT_PAUSE_MS 200
-#define ACCEPTS         64 /* in a row */
+#define ACCEPTS         64    /* in a row */
+#define ROUNDS          16    /* of libmicrohttpd, in a row */
+#define MEMORY_BYTES    16384 /* of a connection: a longer head is refused */
 
-enum request_stage {
-    FREE,
-    READING,
-    WRITING,
-    DRAINING /* all is said: closing before the peer does might destroy the answer on its way */
-};
-
+/* libmicrohttpd's, from accept() until it tells that the connection has ended. */
 struct client {
-    enum request_stage stage;
-    int fd;
+    int fd;          /* -1: a free place */
+    uint64_t number; /* in the order in which they came */
     int64_t until_ms;
-    size_t received;
-    char *answer;
-    size_t length;
-    size_t sent;
-    char request[METRICS_REQUEST_MAX];
+    bool is_answered;
 };
 
 struct metrics_server {
-    int fd;
+    struct MHD_Daemon *daemon;
+    int fd, epoll_fd;
     int64_t accept_ms; /* not before */
     struct page {
         const char *path, *content_type;
         metrics_page_fn *print;
     } pages[SERVER_PAGES]; /* the first is /metrics; a path of NULL: no more */
     void *context;
-    char url[96];
+    char url[LISTEN_URL_MAX + 8];
     struct client clients[SERVER_CLIENTS];
+    struct client *accepted; /* while libmicrohttpd takes it */
+    uint64_t accepted_count;
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static const char *reason(int status)
+/* Frees the text. */
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
+                              char *text)
 {
-    switch (status) {
-    case 200:
-        return "OK";
-    case 400:
-        return "Bad Request";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 431:
-        return "Request Header Fields Too Large";
-    case 505:
-        return "HTTP Version Not Supported";
-    default:
-        return "Internal Server Error";
+    struct MHD_Response *response =
+        text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+    enum MHD_Result result;
+
+    if (!response) {
+        free(text);
+        return MHD_NO; /* ends the connection */
     }
+    (void)MHD_add_response_header(response, "Content-Type", type);
+    (void)MHD_add_response_header(response, "Connection", "close");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
 }
 
-static void print_answer(struct printer *answer, struct metrics_request request,
-                         const char *content_type, const char *body)
+/* NULL: out of memory. */
+static char *say_what_there_is(const struct metrics_server *server)
 {
-    print(answer, "HTTP/1.1 %d %s\r\n", request.status, reason(request.status));
-    print(answer, "Content-Type: %s\r\n",
-          request.status == 200 ? content_type : "text/plain; charset=utf-8");
-    print(answer, "Content-Length: %zu\r\n", strlen(body));
-    if (request.status == 405)
-        print_string(answer, "Allow: GET, HEAD\r\n");
-    print_string(answer, "Connection: close\r\n\r\n");
-    if (!request.is_head)
-        print_string(answer, body);
-}
-
-/* The one that is asked for, or the first. */
-static const struct page *find_page(const struct metrics_server *server,
-                                    struct metrics_request *request)
-{
-    for (int i = 1; request->status == 404 && i < SERVER_PAGES; i++) {
-        const struct page *page = &server->pages[i];
-
-        if (page->path && strcmp(page->path, request->path) == 0) {
-            request->status = request->is_get ? 200 : 405;
-            return page;
-        }
-    }
-    return &server->pages[0];
-}
-
-static void say_what_there_is(const struct metrics_server *server, char *text, size_t size)
-{
-    int length = snprintf(text, size, "There is only");
+    char text[128];
+    int length = snprintf(text, sizeof(text), "There is only");
 
     for (int i = 0; i < SERVER_PAGES && server->pages[i].path; i++)
-        length += snprintf(text + length, size - (size_t)length, "%s %s", i ? " and" : "",
+        length += snprintf(text + length, sizeof(text) - (size_t)length, "%s %s", i ? " and" : "",
                            server->pages[i].path);
-    (void)snprintf(text + length, size - (size_t)length, " here.\n");
+    (void)snprintf(text + length, sizeof(text) - (size_t)length, " here.\n");
+    return strdup(text);
 }
 
-/* Returns false when out of memory. */
-static bool make_answer(struct metrics_server *server, struct client *client,
-                        struct metrics_request request)
+static const struct page *find_page(const struct metrics_server *server, const char *path)
 {
-    const struct page *page = find_page(server, &request);
-    char *text = request.status == 200 ? page->print(server->context) : NULL;
-    struct printer answer = {0};
-    char there_is[128] = "";
-
-    if (request.status == 200 && !text)
-        request.status = 500;
-    if (request.status == 404)
-        say_what_there_is(server, there_is, sizeof(there_is));
-    print_answer(&answer, request, page->content_type, text ? text : there_is);
-    free(text);
-    client->answer = print_end(&answer);
-    client->length = client->answer ? strlen(client->answer) : 0;
-    return client->answer != NULL;
+    for (int i = 0; i < SERVER_PAGES && server->pages[i].path; i++)
+        if (strcmp(server->pages[i].path, path) == 0)
+            return &server->pages[i];
+    return NULL;
 }
 
-/* ---- one client ------------------------------------------------------------------------------ */
-
-static void end_client(struct client *client)
+/* Answers as soon as the request's head is there: a body is not waited for. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+                              const char *method, const char *version, const char *data,
+                              size_t *size, void **place)
 {
-    close(client->fd);
-    free(client->answer);
-    client->answer = NULL;
-    client->stage = FREE;
+    static const char plain[] = "text/plain; charset=utf-8";
+    const struct metrics_server *server = context;
+    const struct page *page = find_page(server, path);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    (void)version;
+    (void)data;
+    (void)size;
+    (void)place;
+    ((struct client *)info->socket_context)->is_answered = true;
+    if (!page)
+        return answer(connection, MHD_HTTP_NOT_FOUND, plain, say_what_there_is(server));
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain, strdup(""));
+    return answer(connection, MHD_HTTP_OK, page->content_type, page->print(server->context));
 }
 
-static bool is_passing(int code)
-{
-    return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
-}
+/* ---- clients --------------------------------------------------------------------------------- */
 
-static void send_answer(struct client *client)
+static void notify_client(void *context, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
 {
-    const ssize_t sent = send(client->fd, client->answer + client->sent,
-                              client->length - client->sent, MSG_NOSIGNAL);
+    struct metrics_server *server = context;
 
-    if (sent < 0) {
-        if (!is_passing(errno))
-            end_client(client);
-        return;
-    }
-    client->sent += (size_t)sent;
-    if (client->sent < client->length)
-        return;
-    if (shutdown(client->fd, SHUT_WR) < 0)
-        end_client(client);
+    (void)connection;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        *place = server->accepted;
     else
-        client->stage = DRAINING;
+        ((struct client *)*place)->fd = -1;
 }
 
-static void read_request(struct metrics_server *server, struct client *client)
+/* libmicrohttpd sees that the connection has ended, and closes it in its next round. */
+static void hang_up(struct client *client)
 {
-    const ssize_t received = recv(client->fd, client->request + client->received,
-                                  sizeof(client->request) - client->received, 0);
-    struct metrics_request request;
-
-    if (received <= 0) {
-        if (received == 0 || !is_passing(errno))
-            end_client(client);
-        return;
-    }
-    client->received += (size_t)received;
-    request = metrics_request_judge(client->request, client->received);
-    if (!request.status)
-        return;
-    if (make_answer(server, client, request)) {
-        client->stage = WRITING;
-        send_answer(client);
-    } else {
-        end_client(client);
-    }
+    (void)shutdown(client->fd, SHUT_RDWR);
+    client->until_ms = CLOCK_NEVER;
 }
 
-/* What more there is of a request is not looked at. */
-static void drain(struct client *client)
+static void run_daemon(struct metrics_server *server)
 {
-    char rest[4096];
-    const ssize_t received = recv(client->fd, rest, sizeof(rest), 0);
+    MHD_UNSIGNED_LONG_LONG left_ms;
+    int rounds = 0;
 
-    if (received == 0 || (received < 0 && !is_passing(errno)))
-        end_client(client);
+    do
+        (void)MHD_run(server->daemon);
+    while (++rounds < ROUNDS && MHD_get_timeout(server->daemon, &left_ms) == MHD_YES &&
+           left_ms == 0);
 }
-
-static void serve_client(struct metrics_server *server, struct client *client)
-{
-    switch (client->stage) {
-    case READING:
-        read_request(server, client);
-        break;
-    case WRITING:
-        send_answer(client);
-        break;
-    case DRAINING:
-        drain(client);
-        break;
-    case FREE:
-        break;
-    }
-}
-
-/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* Of two clients, the one to be put out: idle ones first, and of them the one that came first. */
 static bool is_idler(const struct client *a, const struct client *b)
 {
-    const bool a_is_served = a->stage == WRITING, b_is_served = b->stage == WRITING;
-
-    return a_is_served != b_is_served ? b_is_served : a->until_ms < b->until_ms;
+    return a->is_answered != b->is_answered ? b->is_answered : a->number < b->number;
 }
 
+static struct client *find_place(struct metrics_server *server)
+{
+    for (int i = 0; i < SERVER_CLIENTS; i++)
+        if (server->clients[i].fd < 0)
+            return &server->clients[i];
+    return NULL;
+}
+
+/* For a client that has been accepted. NULL: libmicrohttpd has closed none yet. */
 static struct client *make_room(struct metrics_server *server)
 {
     struct client *idlest = &server->clients[0];
 
-    for (int i = 0; i < SERVER_CLIENTS; i++) {
-        struct client *client = &server->clients[i];
-
-        if (client->stage == FREE)
-            return client;
-        if (is_idler(client, idlest))
-            idlest = client;
+    if (!find_place(server))
+        run_daemon(server); /* whoever has sent a request is answered first */
+    if (!find_place(server)) {
+        for (int i = 1; i < SERVER_CLIENTS; i++)
+            if (is_idler(&server->clients[i], idlest))
+                idlest = &server->clients[i];
+        hang_up(idlest);
+        run_daemon(server);
     }
-    end_client(idlest);
-    return idlest;
+    return find_place(server);
 }
 
-/* Most have sent their request before they are accepted: those are answered at once. */
-static void begin_client(struct metrics_server *server, int fd)
+static void begin_client(struct metrics_server *server, int fd, const struct sockaddr *from,
+                         socklen_t length)
 {
     struct client *client = make_room(server);
 
-    client->stage = READING;
-    client->fd = fd;
-    client->until_ms = clock_ms() + CLIENT_TIME_MS;
-    client->received = 0;
-    client->length = 0;
-    client->sent = 0;
-    read_request(server, client);
+    if (!client) {
+        close(fd);
+        return;
+    }
+    *client = (struct client){
+        .fd = fd, .number = server->accepted_count++, .until_ms = clock_ms() + CLIENT_TIME_MS};
+    server->accepted = client;
+    if (MHD_add_connection(server->daemon, fd, from, length) != MHD_YES)
+        client->fd = -1; /* libmicrohttpd has closed it */
 }
 
 /* A crowd is served in parts: there is a file to be written, too. */
 static void accept_clients(struct metrics_server *server)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        const int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct sockaddr_storage from;
+        socklen_t length = sizeof(from);
+        const int fd =
+            accept4(server->fd, (struct sockaddr *)&from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            begin_client(server, fd);
+            begin_client(server, fd, (struct sockaddr *)&from, length);
             continue;
         }
         if (errno == ECONNABORTED || errno == EINTR)
             continue;
-        if (!is_passing(errno))
+        if (errno != EAGAIN && errno != EWOULDBLOCK)
             server->accept_ms = clock_ms() + ACCEPT_PAUSE_MS;
         return;
     }
@@ -278,20 +218,24 @@ static void accept_clients(struct metrics_server *server)
 
 int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds)
 {
-    const bool is_paused = server->accept_ms > clock_ms();
+    const int64_t now_ms = clock_ms();
+    const bool is_paused = server->accept_ms > now_ms;
     int64_t until_ms = is_paused ? server->accept_ms : CLOCK_NEVER;
+    MHD_UNSIGNED_LONG_LONG left_ms;
 
     fds[0] = (struct pollfd){is_paused ? -1 : server->fd, POLLIN, 0};
+    fds[1] = (struct pollfd){server->epoll_fd, POLLIN, 0};
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         const struct client *client = &server->clients[i];
 
-        fds[1 + i] = (struct pollfd){-1, client->stage == WRITING ? POLLOUT : POLLIN, 0};
-        if (client->stage == FREE)
-            continue;
-        fds[1 + i].fd = client->fd;
-        if (client->until_ms < until_ms)
+        /* libmicrohttpd's epoll set waits for it */
+        fds[2 + i] = (struct pollfd){client->fd, 0, 0};
+        if (client->fd >= 0 && client->until_ms < until_ms)
             until_ms = client->until_ms;
     }
+    if (MHD_get_timeout(server->daemon, &left_ms) == MHD_YES &&
+        now_ms + (int64_t)left_ms < until_ms)
+        until_ms = now_ms + (int64_t)left_ms;
     return until_ms;
 }
 
@@ -302,40 +246,46 @@ void metrics_server_serve(struct metrics_server *server, const struct pollfd *fd
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         struct client *client = &server->clients[i];
 
-        if (client->stage != FREE && fds[1 + i].revents)
-            serve_client(server, client);
-        if (client->stage != FREE && now_ms >= client->until_ms)
-            end_client(client);
+        if (client->fd >= 0 && now_ms >= client->until_ms)
+            hang_up(client);
     }
     if (fds[0].revents)
         accept_clients(server);
+    run_daemon(server);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* The port is known only now if 0 was asked for: any. */
-static void set_url(struct metrics_server *server, const struct metrics_address *address)
-{
-    struct sockaddr_storage name = {0};
-    socklen_t length = sizeof(name);
-    const bool is_ipv6 = strchr(address->host, ':') != NULL;
-    int port = atoi(address->port);
+/* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread.
+ */
+#if MHD_VERSION >= 0x00097707
+#define ONE_THREAD MHD_USE_NO_THREAD_SAFETY
+#else
+#define ONE_THREAD 0U
+#endif
 
-    if (getsockname(server->fd, (struct sockaddr *)&name, &length) == 0)
-        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): getsockname() has filled it in */
-        port = ntohs(is_ipv6 ? ((struct sockaddr_in6 *)&name)->sin6_port
-                             : ((struct sockaddr_in *)&name)->sin_port);
-    (void)snprintf(server->url, sizeof(server->url), "http://%s%s%s:%d/metrics", is_ipv6 ? "[" : "",
-                   address->host, is_ipv6 ? "]" : "", port);
+static bool start_daemon(struct metrics_server *server)
+{
+    const union MHD_DaemonInfo *info;
+
+    server->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD, 0, NULL, NULL,
+                         handle, server, MHD_OPTION_NOTIFY_CONNECTION, notify_client, server,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)SERVER_CLIENTS,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+    info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    server->epoll_fd = info ? info->epoll_fd : -1;
+    return info != NULL;
 }
 
-struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *page, void *context,
+struct metrics_server *metrics_server_open(const char *key, const char *where,
+                                           metrics_page_fn *page, void *context,
                                            struct error *error)
 {
-    struct metrics_address address;
+    struct listen_address address;
     struct metrics_server *server;
 
-    if (!metrics_address_parse(&address, "prometheus-listen", where, error))
+    if (!listen_parse(&address, key, where, error))
         return NULL;
     server = calloc(1, sizeof(*server));
     if (!server) {
@@ -344,12 +294,20 @@ struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *p
     }
     server->pages[0] = (struct page){"/metrics", PROMETHEUS_CONTENT_TYPE, page};
     server->context = context;
-    server->fd = metrics_address_listen(&address, "prometheus-listen", where, error);
+    for (int i = 0; i < SERVER_CLIENTS; i++)
+        server->clients[i].fd = -1;
+    server->fd = listen_open(&address, key, where, error);
     if (server->fd < 0) {
         free(server);
         return NULL;
     }
-    set_url(server, &address);
+    if (!start_daemon(server)) {
+        error_set(error, "%s \"%s\": cannot start the HTTP server", key, where);
+        metrics_server_close(server);
+        return NULL;
+    }
+    listen_url(&address, server->fd, "http", server->url);
+    strcat(server->url, "/metrics");
     return server;
 }
 
@@ -367,9 +325,8 @@ void metrics_server_close(struct metrics_server *server)
 {
     if (!server)
         return;
-    for (int i = 0; i < SERVER_CLIENTS; i++)
-        if (server->clients[i].stage != FREE)
-            end_client(&server->clients[i]);
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
     close(server->fd);
     free(server);
 }

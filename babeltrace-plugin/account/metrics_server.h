@@ -1,10 +1,11 @@
 /*
- * A small HTTP server: GET /metrics and few pages more, one answer per connection.
+ * A small HTTP server, by libmicrohttpd: GET and HEAD of /metrics and few pages more, one answer
+ * per connection.
  *
- * It never blocks: its owner polls, and calls it when there is something to do. A client has
- * CLIENT_TIME_MS and METRICS_REQUEST_MAX bytes; whoever is slower or longer is put out. Nobody has
- * to wait for those who say nothing: where there is no place left, the one who has been idle for
- * longest gives up his.
+ * It has no thread and never blocks: its owner polls, and calls it when there is something to do. A
+ * client has CLIENT_TIME_MS; the server hangs up on slower ones. Nobody has to wait for clients
+ * that say nothing: when all places are taken, the client that has been idle for longest loses its
+ * place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,8 +26,10 @@ typedef char *metrics_page_fn(void *context);
 
 struct metrics_server;
 
-/* Listens at "[ADDRESS:]PORT". Returns NULL with error set. */
-struct metrics_server *metrics_server_open(const char *where, metrics_page_fn *page, void *context,
+/* Listens at "[ADDRESS:]PORT", which is the value of the setting `key`. Returns NULL with error
+ * set. */
+struct metrics_server *metrics_server_open(const char *key, const char *where,
+                                           metrics_page_fn *page, void *context,
                                            struct error *error);
 
 /* One page more, at a path of its own: "/statistics". The texts are the caller's for as long. */
@@ -40,11 +43,12 @@ void metrics_server_close(struct metrics_server *server);
 /* "http://127.0.0.1:9464/metrics" */
 const char *metrics_server_url(const struct metrics_server *server);
 
-#define SERVER_POLLFDS (1 + SERVER_CLIENTS)
+#define SERVER_POLLFDS (2 + SERVER_CLIENTS)
 
 /*
  * Fills all SERVER_POLLFDS of fds with what to wait for, -1 where there is nothing, and returns the
- * time (clock_ms()) at which metrics_server_serve() is to be called in any case.
+ * time (clock_ms()) at which metrics_server_serve() is to be called in any case. These are all
+ * descriptors that the server has: who forks closes them in the child.
  */
 int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds);
 

@@ -1,14 +1,13 @@
 /*
- * The account's table and what is made of it; requests, addresses and endpoints from outside; and
+ * The account's table and what is made of it; addresses and endpoints from outside; and
  * counters that are read while they are written.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/account/account.h"
-#include "babeltrace-plugin/account/metrics_address.h"
-#include "babeltrace-plugin/account/metrics_request.h"
 #include "babeltrace-plugin/account/prometheus.h"
 #include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/account/watch.h"
 #include "check.h"
@@ -187,65 +186,17 @@ static void test_lines(void)
 /* ---- what comes from outside --------------------------------------------------------------------
  */
 
-static int status_of(const char *request)
-{
-    return metrics_request_judge(request, strlen(request)).status;
-}
-
-static void test_requests(void)
-{
-    char large[METRICS_REQUEST_MAX];
-
-    CHECK(status_of("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") == 200);
-    CHECK(status_of("GET /metrics HTTP/1.0\r\n\r\n") == 200);
-    CHECK(status_of("GET /metrics HTTP/1.1\n\n") == 200);
-    CHECK(status_of("\r\n\r\nGET /metrics?a=b HTTP/1.1\r\n\r\n") == 200);
-    CHECK(status_of("HEAD /metrics HTTP/1.1\r\n\r\n") == 200);
-    CHECK(metrics_request_judge("HEAD /metrics HTTP/1.1\n\n", 24).is_head);
-    CHECK(!metrics_request_judge("GET /metrics HTTP/1.1\n\n", 23).is_head);
-
-    CHECK(status_of("") == 0);
-    CHECK(status_of("\r\n\r\n\r\n") == 0);
-    CHECK(status_of("GET /metrics HTTP/1.1\r\n") == 0);
-    CHECK(status_of("GET /metrics HTTP/1.1\r\nHost: x\r\n\r") == 0);
-
-    CHECK(status_of("GET / HTTP/1.1\r\n\r\n") == 404);
-    CHECK(status_of("GET /metrics/ HTTP/1.1\r\n\r\n") == 404);
-    CHECK(status_of("GET /metric HTTP/1.1\r\n\r\n") == 404);
-    CHECK(status_of("GET ../../etc/passwd HTTP/1.1\r\n\r\n") == 404);
-    CHECK(status_of("POST /metrics HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello") == 405);
-    CHECK(status_of("get /metrics HTTP/1.1\r\n\r\n") == 405);
-    CHECK(status_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == 505);
-
-    CHECK(status_of("GET /metrics\r\n\r\n") == 400);
-    CHECK(status_of("GET  /metrics HTTP/1.1\r\n\r\n") == 400);
-    CHECK(status_of("GET /metrics HTTP/1.1 \r\n\r\n") == 400);
-    CHECK(status_of("GET /metrics HTTP/1.1 x\r\n\r\n") == 400);
-    CHECK(status_of("GET /metrics HTTP/11\r\n\r\n") == 400);
-    CHECK(status_of("GET /m\xc3\xa9trics HTTP/1.1\r\n\r\n") == 400);
-    CHECK(status_of(" GET /metrics HTTP/1.1\r\n\r\n") == 400);
-    CHECK(status_of("\x16\x03\x01 TLS") == 400);
-    CHECK(metrics_request_judge("GET \0", 5).status == 400);
-    CHECK(metrics_request_judge("GET /metrics HTTP/1.1\n\n\0", 24).status == 200);
-
-    memset(large, 'x', sizeof(large));
-    CHECK(metrics_request_judge(large, sizeof(large) - 1).status == 0);
-    CHECK(metrics_request_judge(large, sizeof(large)).status == 431);
-    memset(large, '\n', sizeof(large));
-    CHECK(metrics_request_judge(large, sizeof(large)).status == 431);
-}
-
 static void check_address(const char *text, const char *host, const char *port)
 {
-    struct metrics_address address;
+    struct listen_address address;
     struct error error;
 
     if (!host) {
-        CHECK(!metrics_address_parse(&address, "prometheus-listen", text, &error));
+        CHECK(!listen_parse(&address, "prometheus-listen", text, &error));
         CHECK(strstr(error.text, "prometheus-listen") != NULL);
         return;
     }
-    CHECK(metrics_address_parse(&address, "prometheus-listen", text, &error));
+    CHECK(listen_parse(&address, "prometheus-listen", text, &error));
     CHECK_TEXT(address.host, host);
     CHECK_TEXT(address.port, port);
 }
@@ -272,6 +223,28 @@ static void test_addresses(void)
     check_address(long_text, NULL, NULL);
     long_text[4000] = ':';
     check_address(long_text, NULL, NULL);
+}
+
+static void check_url(const char *text, const char *start)
+{
+    struct listen_address address;
+    char url[LISTEN_URL_MAX];
+    struct error error;
+    int fd;
+
+    CHECK(listen_parse(&address, "hub-listen", text, &error));
+    fd = listen_open(&address, "hub-listen", text, &error);
+    CHECK(fd >= 0);
+    listen_url(&address, fd, "https", url);
+    CHECK(strncmp(url, start, strlen(start)) == 0 && atoi(url + strlen(start)) > 0);
+    close(fd);
+}
+
+static void test_urls(void)
+{
+    check_url("0", "https://127.0.0.1:");
+    check_url("0.0.0.0:0", "https://0.0.0.0:");
+    check_url("[::1]:0", "https://[::1]:");
 }
 
 static void check_shown(const char *endpoint, const char *expected)
@@ -633,8 +606,8 @@ int main(void)
     test_spool_sums();
     test_spool_line();
     test_lines();
-    test_requests();
     test_addresses();
+    test_urls();
     test_endpoints();
     test_page();
     test_stats();

@@ -57,8 +57,8 @@ static void ready(void *context, short events)
     serve(context);
 }
 
-struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_fn *page,
-                             void *context, struct error *error)
+struct metrics *metrics_open(struct loop *loop, const char *key, const char *where,
+                             metrics_page_fn *page, void *context, struct error *error)
 {
     struct metrics *metrics = calloc(1, sizeof(*metrics));
 
@@ -68,7 +68,7 @@ struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_
     }
     metrics->loop = loop;
     metrics->timer = (struct timer){.due = serve, .context = metrics};
-    metrics->server = metrics_server_open(where, page, context, error);
+    metrics->server = metrics_server_open(key, where, page, context, error);
     if (!metrics->server) {
         free(metrics);
         return NULL;

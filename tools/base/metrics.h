@@ -12,9 +12,9 @@
 
 struct metrics;
 
-/* Listens at "[ADDRESS:]PORT". Returns NULL with error set. */
-struct metrics *metrics_open(struct loop *loop, const char *where, metrics_page_fn *page,
-                             void *context, struct error *error);
+/* Listens at "[ADDRESS:]PORT", the value of `key`. Returns NULL with error set. */
+struct metrics *metrics_open(struct loop *loop, const char *key, const char *where,
+                             metrics_page_fn *page, void *context, struct error *error);
 /* One page more, see metrics_server_add(). */
 void metrics_add(struct metrics *metrics, const char *path, const char *content_type,
                  metrics_page_fn *page);

@@ -53,7 +53,8 @@ static bool open_page(struct host_send *send, const struct config *config, struc
         return true;
     send->board = host_board_new(false, NULL, error);
     if (send->board)
-        send->metrics = metrics_open(loop, where, host_board_page, send->board, error);
+        send->metrics =
+            metrics_open(loop, "host-listen", where, host_board_page, send->board, error);
     return send->metrics != NULL;
 }
 

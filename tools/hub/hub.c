@@ -6,7 +6,7 @@
 #include "hub.h"
 
 #include "access.h"
-#include "babeltrace-plugin/account/metrics_address.h"
+#include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "board.h"
 #include "page.h"
@@ -51,7 +51,7 @@ struct hub {
     struct access access;
     struct server *server;
     struct watchdog watchdog;
-    char url[128];
+    char url[LISTEN_URL_MAX];
 };
 
 /* ---- where it listens ------------------------------------------------------------------------ */
@@ -80,33 +80,14 @@ static bool check_exposure(const struct hub *hub, const char *where, struct erro
     return false;
 }
 
-/* With the port that it has got, if 0 was given. */
-static void set_url(struct hub *hub, const struct metrics_address *address, int fd)
-{
-    const bool is_six = strchr(address->host, ':') != NULL;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in four;
-        struct sockaddr_in6 six;
-    } bound = {.six = {0}};
-    socklen_t length = sizeof(bound);
-    unsigned port = 0;
-
-    if (getsockname(fd, &bound.any, &length) == 0)
-        port = ntohs(is_six ? bound.six.sin6_port : bound.four.sin_port);
-    (void)snprintf(hub->url, sizeof(hub->url), "%s://%s%s%s:%u",
-                   hub->access.is_tls ? "https" : "http", is_six ? "[" : "", address->host,
-                   is_six ? "]" : "", port);
-}
-
 static int listen_there(struct hub *hub, struct error *error)
 {
     const char *where = config_text(hub->config, "hub-listen");
-    struct metrics_address address;
+    struct listen_address address;
     bool is_local;
     int fd;
 
-    if (!metrics_address_parse(&address, "hub-listen", where, error))
+    if (!listen_parse(&address, "hub-listen", where, error))
         return -1;
     is_local = is_loopback(address.host);
     if (!check_exposure(hub, where, error))
@@ -115,11 +96,11 @@ static int listen_there(struct hub *hub, struct error *error)
         say(BT_LOGGING_LEVEL_WARNING,
             "without hub-cert-file it is plain HTTP: all on the way can read it%s",
             hub->access.tokens.count ? ", the tokens too" : "");
-    fd = metrics_address_listen(&address, "hub-listen", where, error);
+    fd = listen_open(&address, "hub-listen", where, error);
     if (fd >= 0) {
         /* who finds no place in the queue tries again after a second */
         (void)listen(fd, SOMAXCONN);
-        set_url(hub, &address, fd);
+        listen_url(&address, fd, hub->access.is_tls ? "https" : "http", hub->url);
     }
     return fd;
 }

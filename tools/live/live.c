@@ -415,7 +415,8 @@ static bool open_displays(struct service *service, struct error *error)
     if (!service->control)
         return false;
     if (where) {
-        service->metrics = metrics_open(service->loop, where, page, service, error);
+        service->metrics =
+            metrics_open(service->loop, "prometheus-listen", where, page, service, error);
         if (!service->metrics)
             return false;
         say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(service->metrics));

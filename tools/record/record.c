@@ -365,7 +365,7 @@ static bool open_metrics(struct agent *agent, struct error *error)
 
     if (!listen)
         return true;
-    agent->metrics = metrics_open(agent->loop, listen, page, agent, error);
+    agent->metrics = metrics_open(agent->loop, "prometheus-listen", listen, page, agent, error);
     if (agent->metrics)
         say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(agent->metrics));
     return agent->metrics != NULL;

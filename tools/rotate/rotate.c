@@ -178,7 +178,8 @@ static bool open_all(struct rotate *rotate, struct error *error)
     if (!rotate->control || !open_folders(rotate, error))
         return false;
     if (listen) {
-        rotate->metrics = metrics_open(rotate->loop, listen, page, rotate, error);
+        rotate->metrics =
+            metrics_open(rotate->loop, "prometheus-listen", listen, page, rotate, error);
         if (!rotate->metrics)
             return false;
         say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(rotate->metrics));

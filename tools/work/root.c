@@ -506,7 +506,7 @@ static bool open_displays(struct root *root, struct error *error)
     if (!root->control)
         return false;
     if (where && *where) {
-        root->metrics = metrics_open(root->loop, where, page, root, error);
+        root->metrics = metrics_open(root->loop, "prometheus-listen", where, page, root, error);
         if (!root->metrics)
             return false;
         metrics_add(root->metrics, "/statistics", "application/json", document);

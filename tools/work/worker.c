@@ -386,7 +386,7 @@ static bool open_page(struct worker *worker, struct error *error)
 
     if (!where)
         return true;
-    worker->page = metrics_server_open(where, worker_page, worker, error);
+    worker->page = metrics_server_open("prometheus-listen", where, worker_page, worker, error);
     if (worker->page)
         say(BT_LOGGING_LEVEL_INFO, "%s", metrics_server_url(worker->page));
     return worker->page != NULL;

@@ -3,11 +3,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "metrics_address.h"
+#include "listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -40,7 +41,7 @@ static bool is_address(const char *host)
     return inet_pton(strchr(host, ':') ? AF_INET6 : AF_INET, host, address) == 1;
 }
 
-static bool split(struct metrics_address *address, const char *text)
+static bool split(struct listen_address *address, const char *text)
 {
     const char *colon = strrchr(text, ':');
     const char *port = colon ? colon + 1 : text;
@@ -58,8 +59,8 @@ static bool split(struct metrics_address *address, const char *text)
            in_brackets == (strchr(address->host, ':') != NULL);
 }
 
-bool metrics_address_parse(struct metrics_address *address, const char *key, const char *text,
-                           struct error *error)
+bool listen_parse(struct listen_address *address, const char *key, const char *text,
+                  struct error *error)
 {
     if (split(address, text))
         return true;
@@ -105,8 +106,8 @@ static const char *advice(int code)
     }
 }
 
-int metrics_address_listen(const struct metrics_address *address, const char *key, const char *text,
-                           struct error *error)
+int listen_open(const struct listen_address *address, const char *key, const char *text,
+                struct error *error)
 {
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
                                    .ai_socktype = SOCK_STREAM};
@@ -124,4 +125,22 @@ int metrics_address_listen(const struct metrics_address *address, const char *ke
         error_set(error, "%s \"%s\": cannot listen: %s%s", key, text, strerror(errno),
                   advice(errno));
     return fd;
+}
+
+void listen_url(const struct listen_address *address, int fd, const char *scheme,
+                char url[LISTEN_URL_MAX])
+{
+    const bool is_six = strchr(address->host, ':') != NULL;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } bound = {.six = {0}};
+    socklen_t length = sizeof(bound);
+    unsigned port = 0;
+
+    if (getsockname(fd, &bound.any, &length) == 0)
+        port = ntohs(is_six ? bound.six.sin6_port : bound.four.sin_port);
+    (void)snprintf(url, LISTEN_URL_MAX, "%s://%s%s%s:%u", scheme, is_six ? "[" : "", address->host,
+                   is_six ? "]" : "", port);
 }
