@@ -7,6 +7,7 @@
 #ifndef BLKIN_OUTPUT_RETRY_H
 #define BLKIN_OUTPUT_RETRY_H
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/hash.h"
 
 #define RETRY_FIRST_MS   100
@@ -33,13 +34,8 @@ static inline int64_t retry_random(struct retry *retry, int64_t limit)
 /* Called after each failure. after_ms is what the peer asks for, 0 for nothing. */
 static inline int64_t retry_pause_ms(struct retry *retry, int64_t after_ms)
 {
-    int64_t limit = RETRY_FIRST_MS;
+    const int64_t limit = backoff_ms(++retry->failures, RETRY_FIRST_MS, RETRY_LONGEST_MS);
 
-    for (unsigned i = 0; i < retry->failures && limit < RETRY_LONGEST_MS; i++)
-        limit *= 2;
-    if (limit > RETRY_LONGEST_MS)
-        limit = RETRY_LONGEST_MS;
-    retry->failures++;
     /* not all of those who were told the same time at that time */
     return after_ms ? after_ms + retry_random(retry, RETRY_FIRST_MS) : retry_random(retry, limit);
 }

@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
@@ -155,16 +156,10 @@ static int64_t some_time(int64_t most_ms)
 
 static void fail(struct transfer *transfer, const char *problem, int64_t most_ms)
 {
-    int64_t delay_ms = RETRY_MIN_MS;
+    const int64_t delay_ms = backoff_ms(++transfer->failures, RETRY_MIN_MS, RETRY_MAX_MS);
 
-    for (unsigned i = 0; i < transfer->failures && delay_ms < RETRY_MAX_MS; i++)
-        delay_ms *= 2;
-    transfer->failures++;
     exchange_state(transfer->http->exchange, problem);
-    timer_set(transfer->http->loop, &transfer->retry,
-              some_time(most_ms                   ? most_ms
-                        : delay_ms < RETRY_MAX_MS ? delay_ms
-                                                  : RETRY_MAX_MS));
+    timer_set(transfer->http->loop, &transfer->retry, some_time(most_ms ? most_ms : delay_ms));
 }
 
 static void start(struct transfer *transfer)

@@ -5,6 +5,7 @@
  */
 #include "readers.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/privileges.h"
 #include "tools/base/say.h"
@@ -203,12 +204,7 @@ static void start_in(struct reader *reader, int64_t ms)
 
 static void start_later(struct reader *reader)
 {
-    int64_t ms = RESTART_MS;
-
-    for (unsigned i = 0; i < reader->failures && ms < RESTART_MAX_MS; i++)
-        ms *= 2;
-    reader->failures++;
-    start_in(reader, ms < RESTART_MAX_MS ? ms : RESTART_MAX_MS);
+    start_in(reader, backoff_ms(++reader->failures, RESTART_MS, RESTART_MAX_MS));
 }
 
 static void start(void *context)

@@ -5,6 +5,7 @@
  */
 #include "relay.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "sweep.h"
 #include "tools/base/say.h"
@@ -207,13 +208,9 @@ static void look_whether_it_listens(void *context)
 
 static void restart_later(struct relay *relay)
 {
-    int64_t ms = RESTART_MS;
-
-    for (unsigned i = 0; i < relay->failures && ms < RESTART_MAX_MS; i++)
-        ms *= 2;
-    relay->failures++;
     relay->timer.due = start;
-    timer_set(relay->loop, &relay->timer, ms < RESTART_MAX_MS ? ms : RESTART_MAX_MS);
+    timer_set(relay->loop, &relay->timer,
+              backoff_ms(++relay->failures, RESTART_MS, RESTART_MAX_MS));
 }
 
 static void say_end(int status)

@@ -5,6 +5,7 @@
  */
 #include "tracing.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "sweep.h"
 #include "tools/base/say.h"
@@ -108,12 +109,8 @@ static void complain(struct tracing *tracing, enum tracing_state state, const st
 
 static void try_again_later(struct tracing *tracing)
 {
-    int64_t ms = RETRY_MS;
-
-    for (unsigned i = 0; i < tracing->failures && ms < RETRY_MAX_MS; i++)
-        ms *= 2;
-    tracing->failures++;
-    timer_set(tracing->loop, &tracing->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
+    timer_set(tracing->loop, &tracing->retry,
+              backoff_ms(++tracing->failures, RETRY_MS, RETRY_MAX_MS));
 }
 
 static void read_note(const struct tracing *tracing, char name[256])

@@ -5,6 +5,7 @@
  */
 #include "host_child.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 
@@ -54,7 +55,6 @@ static void begin(void *context)
 static void ended(void *context, int status)
 {
     struct host_child *host = context;
-    int64_t ms = RETRY_MS;
 
     if (!host->is_wanted)
         return;
@@ -64,15 +64,13 @@ static void ended(void *context, int status)
     }
     host->died++;
     host->failures = clock_ms() - host->begun_ms > LIVED_MS ? 0 : host->failures + 1;
-    for (unsigned i = 1; i < host->failures && ms < RETRY_MAX_MS; i++)
-        ms *= 2;
     if (WIFSIGNALED(status))
         say(BT_LOGGING_LEVEL_WARNING, "`blkin host` was ended by signal %d (%s): started again",
             WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         say(BT_LOGGING_LEVEL_WARNING, "`blkin host` ended with status %d: started again",
             WEXITSTATUS(status));
-    timer_set(host->loop, &host->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
+    timer_set(host->loop, &host->retry, backoff_ms(host->failures, RETRY_MS, RETRY_MAX_MS));
 }
 
 void host_child_start(struct host_child *host, struct loop *loop, const struct config *config)

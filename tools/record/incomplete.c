@@ -5,6 +5,7 @@
  */
 #include "incomplete.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/params.h"
 #include "babeltrace-plugin/spans/endpoint.h"
@@ -22,7 +23,7 @@
 
 #define SPANS_MAX      4096
 #define FIRST_RETRY_MS 500
-#define LAST_RETRY_MS  30000
+#define LAST_RETRY_MS  32000
 
 struct incomplete_span {
     struct trace_id id;
@@ -188,13 +189,12 @@ static void retry(void *context)
 
 static void start(struct incomplete *incomplete)
 {
-    int64_t in_ms = 0;
+    const unsigned failures = incomplete->failures;
 
     if (incomplete->sent || !incomplete->waiting || incomplete->is_stopping)
         return;
-    for (unsigned i = 0; i < incomplete->failures && in_ms < LAST_RETRY_MS; i++)
-        in_ms = in_ms ? 2 * in_ms : FIRST_RETRY_MS;
-    timer_set(incomplete->loop, &incomplete->retry, in_ms);
+    timer_set(incomplete->loop, &incomplete->retry,
+              failures ? backoff_ms(failures, FIRST_RETRY_MS, LAST_RETRY_MS) : 0);
 }
 
 void incomplete_open(struct incomplete *incomplete)

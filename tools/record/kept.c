@@ -5,6 +5,7 @@
  */
 #include "kept.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "fetch.h"
 #include "service_traces.h"
@@ -283,16 +284,6 @@ uint64_t kept_make_room(struct kept *kept, uint64_t more, uint64_t max_bytes)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* When to try again what has failed so often in a row. */
-static int64_t retry_ms(unsigned failures)
-{
-    int64_t in_ms = FIRST_RETRY_MS;
-
-    for (unsigned i = 1; i < failures && in_ms < LAST_RETRY_MS; i++)
-        in_ms *= 2;
-    return clock_ms() + (in_ms < LAST_RETRY_MS ? in_ms : LAST_RETRY_MS);
-}
-
 static void retry(void *context)
 {
     step(context);
@@ -331,9 +322,9 @@ static void sending_failed(struct kept *kept, struct kept_folder *folder, int st
         return;
     say_how_it_ended(folder, status);
     if (!is_faulty) {
-        kept->retry_ms = retry_ms(++kept->away);
+        kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     } else if (++folder->failures < TRIES_MAX) {
-        folder->retry_ms = retry_ms(folder->failures);
+        folder->retry_ms = clock_ms() + backoff_ms(folder->failures, FIRST_RETRY_MS, LAST_RETRY_MS);
     } else {
         give_up(kept, folder, &kept->totals->kept_refused,
                 WIFSIGNALED(status) ? "has ended its reader each time"
@@ -392,7 +383,7 @@ static void start_sender(struct kept *kept, struct kept_folder *folder)
     kept->send_begun_ms = clock_ms();
     if (!reader_start(&kept->sender, name, run_sender, kept)) {
         kept->sent = NULL;
-        kept->retry_ms = retry_ms(++kept->away);
+        kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     }
 }
 

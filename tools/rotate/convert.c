@@ -5,6 +5,8 @@
  */
 #include "convert.h"
 
+#include "babeltrace-plugin/base/backoff.h"
+
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 
@@ -150,11 +152,8 @@ static void retry(void *context)
 
 static void retry_later(struct converter *converter)
 {
-    int64_t in_ms = FIRST_RETRY_MS;
-
-    for (unsigned i = 1; i < converter->failures && in_ms < LAST_RETRY_MS; i++)
-        in_ms *= 2;
-    timer_set(converter->loop, &converter->retry, in_ms < LAST_RETRY_MS ? in_ms : LAST_RETRY_MS);
+    timer_set(converter->loop, &converter->retry,
+              backoff_ms(converter->failures, FIRST_RETRY_MS, LAST_RETRY_MS));
 }
 
 static void say_how_it_ended(const struct converter *converter, int status)

@@ -1,0 +1,51 @@
+/*
+ * How long is waited before the next attempt.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/backoff.h"
+#include "babeltrace-plugin/deliver/retry.h"
+#include "check.h"
+
+#include <limits.h>
+
+/* What is not a power of two times the first wait is cut at the limit. */
+static void test_waits(void)
+{
+    static const int64_t expected[] = {200, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
+
+    for (unsigned failures = 0; failures < sizeof(expected) / sizeof(expected[0]); failures++)
+        CHECK(backoff_ms(failures, 200, 10000) == expected[failures]);
+    CHECK(backoff_ms(UINT_MAX, 200, 10000) == 10000);
+    CHECK(backoff_ms(UINT_MAX, 1, INT64_MAX / 2) == INT64_MAX / 2);
+    CHECK(backoff_ms(6, 1000, 32000) == 32000 && backoff_ms(7, 1000, 32000) == 32000);
+    CHECK(backoff_ms(1, 5000, 1000) == 1000);
+}
+
+/* Anything up to the wait; after a success from the start again. */
+static void test_jitter(void)
+{
+    static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};
+    int64_t sum_ms = 0;
+    struct retry retry;
+
+    retry_init(&retry);
+    for (int run = 0; run < 1000; run++) {
+        for (size_t i = 0; i < sizeof(limits_ms) / sizeof(limits_ms[0]); i++) {
+            const int64_t pause_ms = retry_pause_ms(&retry, 0);
+
+            CHECK(pause_ms >= 0 && pause_ms <= limits_ms[i]);
+            sum_ms += pause_ms;
+        }
+        retry_succeeded(&retry);
+    }
+    CHECK(sum_ms > 2000000 && sum_ms < 2500000); /* 4500 / 2 each */
+    CHECK(retry_pause_ms(&retry, 7000) >= 7000);
+}
+
+int main(void)
+{
+    test_waits();
+    test_jitter();
+    return check_status();
+}
