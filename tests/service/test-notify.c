@@ -48,6 +48,21 @@ static void test_socket(const char *path)
     close(fd);
 }
 
+/* With sd_notify() of libsystemd the test would hang here. */
+static void test_nobody_reads(const char *path)
+{
+    const int fd = listener_at(path);
+    char text[64];
+    int count = 0;
+
+    for (int i = 0; i < 5000; i++)
+        notify("WATCHDOG=1");
+    while (recv(fd, text, sizeof(text), 0) > 0)
+        count++;
+    CHECK(count > 0 && count < 5000);
+    close(fd);
+}
+
 static void check_watchdog(const char *us, long pid, int64_t expected_ms)
 {
     char text[32];
@@ -68,6 +83,8 @@ int main(void)
     notify("nobody listens");
     snprintf(path, sizeof(path), "%.80s/notify", getenv("TMPDIR"));
     test_socket(path);
+    unlink(path);
+    test_nobody_reads(path);
     unlink(path);
     snprintf(abstract, sizeof(abstract), "@blkin-test-%ld", (long)getpid());
     test_socket(abstract);

@@ -1,5 +1,7 @@
 /*
- * What a service tells systemd.
+ * What a service tells systemd. Not by libsystemd: its sd_notify() blocks while systemd does not
+ * read, and a service's loop must not. sd_notify(3) says that the protocol is stable, and shows how
+ * to implement it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
