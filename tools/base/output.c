@@ -11,6 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+int output_flush(const char *command, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "%s: cannot write: %s\n", command, strerror(errno));
+    return 1;
+}
+
 static bool fail(const struct output *output, const char *what)
 {
     fprintf(stderr, "%s: cannot write %s: %s\n", output->command,

@@ -22,4 +22,8 @@ bool output_open(struct output *output, const char *command, const char *path);
 /* !is_whole: a file is not made, what was there before stays. */
 bool output_close(struct output *output, bool is_whole);
 
+/* For one that has only the standard output: the exit status, 1 after it has reported that not all
+ * could be written. */
+int output_flush(const char *command, int status);
+
 #endif

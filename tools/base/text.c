@@ -20,8 +20,6 @@
 #include <wctype.h>
 
 #define DEFAULT_WIDTH 80
-#define MIN_WIDTH     60
-#define MAX_WIDTH     1000
 
 struct glyph {
     char text[16];
@@ -125,21 +123,8 @@ struct screen screen(void)
 
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
         return (struct screen){DEFAULT_WIDTH, 0};
-    return (struct screen){size.ws_col < MIN_WIDTH ? MIN_WIDTH : size.ws_col, size.ws_row};
-}
-
-bool read_width(const char *command, const char *text, size_t *width)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*end || value < MIN_WIDTH || value > MAX_WIDTH) {
-        fprintf(stderr, "%s: --width: expected a number of %d to %d, got \"%s\"\n", command,
-                MIN_WIDTH, MAX_WIDTH, text);
-        return false;
-    }
-    *width = value;
-    return true;
+    return (struct screen){size.ws_col < SCREEN_WIDTH_MIN ? SCREEN_WIDTH_MIN : size.ws_col,
+                           size.ws_row};
 }
 
 struct time_text time_text(int64_t us)

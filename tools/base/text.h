@@ -27,15 +27,16 @@ size_t columns(const char *text);
 size_t put(const char *text, size_t room);
 void put_spaces(size_t count);
 
+/* No line is shorter; nor longer, where a user says how long. */
+#define SCREEN_WIDTH_MIN 60
+#define SCREEN_WIDTH_MAX 1000
+
 /* Of the terminal that is the standard output; 80 columns and no rows (0) if it is none. */
 struct screen {
     size_t width;
     size_t rows;
 };
 struct screen screen(void);
-
-/* The value of --width; reports what is wrong with it as something of `command`. */
-bool read_width(const char *command, const char *text, size_t *width);
 
 /* "950 us", "3.214 ms", "12.03 s" */
 struct time_text {

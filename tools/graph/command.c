@@ -5,12 +5,12 @@
  */
 #include "graph.h"
 
+#include "tools/base/output.h"
 #include "tools/base/text.h"
+#include "tools/trace/options.h"
 #include "tools/trace/summary.h"
 
 #include <getopt.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LIMIT_DEFAULT 50
 #define LIMIT_MAX     200 /* a picture of more says nothing */
@@ -35,88 +35,15 @@ static const char usage[] =
     "\n"
     "Exit status: 0 shown; 1 cannot be read; 2 wrong usage.\n";
 
-enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_DOT, FORMAT_JSON, FORMATS };
+enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_DOT, FORMAT_JSON };
+
+static const char *const formats[] = {"text", "svg", "dot", "json", NULL};
 
 struct options {
-    enum format format;
+    unsigned format;
     size_t limit;
     size_t width;
-    const char *source;
 };
-
-static bool read_format(const char *command, const char *text, enum format *format)
-{
-    static const char *const names[] = {"text", "svg", "dot", "json"};
-
-    for (int i = 0; i < FORMATS; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *format = (enum format)i;
-            return true;
-        }
-    }
-    fprintf(stderr, "%s: --format: expected text, svg, dot or json, got \"%s\"\n", command, text);
-    return false;
-}
-
-static bool read_limit(const char *command, const char *text, size_t *limit)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*end || value < 1 || value > LIMIT_MAX) {
-        fprintf(stderr, "%s: --limit: expected a number of 1 to %d, got \"%s\"\n", command,
-                LIMIT_MAX, text);
-        return false;
-    }
-    *limit = value;
-    return true;
-}
-
-/* Returns -1 if it is well. */
-static int read_option(int option, const char *command, struct options *options)
-{
-    switch (option) {
-    case 'f':
-        return read_format(command, optarg, &options->format) ? -1 : 2;
-    case 'n':
-        return read_limit(command, optarg, &options->limit) ? -1 : 2;
-    case 'w':
-        return read_width(command, optarg, &options->width) ? -1 : 2;
-    case 'A':
-        utf8_off();
-        return -1;
-    case 'h':
-        fputs(usage, stdout);
-        return 0;
-    default:
-        fprintf(stderr, "%s --help prints the usage\n", command);
-        return 2;
-    }
-}
-
-/* The exit status if there is nothing to do after this, or -1. */
-static int read_options(int argc, char *argv[], struct options *options)
-{
-    static const struct option names[] = {
-        {"format", required_argument, NULL, 'f'}, {"limit", required_argument, NULL, 'n'},
-        {"width", required_argument, NULL, 'w'},  {"ascii", no_argument, NULL, 'A'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "f:n:w:h", names, NULL)) != -1) {
-        const int status = read_option(option, argv[0], options);
-
-        if (status >= 0)
-            return status;
-    }
-    if (argc - optind != 1) {
-        fprintf(stderr, "%s: expected one FILE, FOLDER or URL; --help prints the usage\n", argv[0]);
-        return 2;
-    }
-    options->source = argv[optind];
-    return -1;
-}
 
 static bool show(const struct options *options, const struct landscape *landscape,
                  const struct graph_period *period)
@@ -137,14 +64,22 @@ static bool show(const struct options *options, const struct landscape *landscap
 int graph_command(int argc, char *argv[])
 {
     struct options options = {.limit = LIMIT_DEFAULT};
-    int status = read_options(argc, argv, &options);
+    const struct view_option list[] = {
+        {"format", VIEW_CHOICE, 'f', .value = &options.format, .choices = formats},
+        {"limit", VIEW_NUMBER, 'n', .value = &options.limit, .min = 1, .max = LIMIT_MAX},
+        VIEW_WIDTH(&options.width),
+        VIEW_ONLY_ASCII,
+    };
+    const struct view_command command = {usage, list, sizeof(list) / sizeof(list[0]),
+                                         1,     1,    "one FILE, FOLDER or URL"};
+    int status = view_options(argc, argv, &command);
     struct summary summary;
     struct landscape landscape = {.services = NULL};
 
     if (status >= 0)
         return status;
     status = 1;
-    if (summary_load(options.source, &summary)) {
+    if (summary_load(argv[optind], &summary)) {
         const struct graph_period period = {summary.seconds, summary.spans, summary.traces_count};
 
         if (landscape_make(&landscape, summary.statistics, options.limit) &&
@@ -155,10 +90,5 @@ int graph_command(int argc, char *argv[])
     }
     landscape_destroy(&landscape);
     summary_free(&summary);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "%s: ", argv[0]);
-        perror("cannot write");
-        status = 1;
-    }
-    return status;
+    return output_flush(argv[0], status);
 }

@@ -10,6 +10,7 @@
 #include "report.h"
 #include "tools/base/control.h"
 #include "tools/base/duration.h"
+#include "tools/base/output.h"
 #include "tools/config/config.h"
 
 #include <stdio.h>
@@ -213,9 +214,5 @@ int keep_command(int argc, char *argv[])
     }
     status = (is_json ? report_json : report_table)(&question, answer) ? 0 : 1;
     json_decref(answer);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("blkin keep: cannot write");
-        status = 1;
-    }
-    return status;
+    return output_flush(argv[0], status);
 }

@@ -8,9 +8,9 @@
 #include "page.h"
 
 #include "tools/base/output.h"
+#include "tools/trace/options.h"
 
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,70 +37,23 @@ static const char usage[] =
     "Exit status: 0 written; 1 cannot be read or written; 2 wrong usage.\n";
 
 struct options {
-    const char *source;
     const char *output; /* NULL: the standard output */
     const char *title;
     size_t traces;
 };
 
-static bool read_traces(const char *command, const char *text, size_t *traces)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*end || end == text || value > TRACES_MAX) {
-        fprintf(stderr, "%s: --traces: expected a number of 0 to %d, got \"%s\"\n", command,
-                TRACES_MAX, text);
-        return false;
-    }
-    *traces = value;
-    return true;
-}
-
-/* The exit status if there is nothing to do after this, or -1. */
-static int read_options(int argc, char *argv[], struct options *options)
-{
-    static const struct option names[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"traces", required_argument, NULL, 'n'},
-        {"title", required_argument, NULL, 'T'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "o:n:h", names, NULL)) != -1) {
-        switch (option) {
-        case 'o':
-            options->output = optarg;
-            break;
-        case 'n':
-            if (!read_traces(argv[0], optarg, &options->traces))
-                return 2;
-            break;
-        case 'T':
-            options->title = optarg;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fprintf(stderr, "%s --help prints the usage\n", argv[0]);
-            return 2;
-        }
-    }
-    if (argc - optind != 1) {
-        fprintf(stderr, "%s: expected one FILE, FOLDER or URL; --help prints the usage\n", argv[0]);
-        return 2;
-    }
-    options->source = argv[optind];
-    return -1;
-}
-
 int report_command(int argc, char *argv[])
 {
     struct options options = {.traces = TRACES_DEFAULT};
-    int status = read_options(argc, argv, &options);
+    const struct view_option list[] = {
+        {"output", VIEW_TEXT, 'o', .value = &options.output},
+        {"traces", VIEW_NUMBER, 'n', .value = &options.traces, .min = 0, .max = TRACES_MAX},
+        {"title", VIEW_TEXT, 0, .value = &options.title},
+    };
+    const struct view_command command = {usage, list, sizeof(list) / sizeof(list[0]),
+                                         1,     1,    "one FILE, FOLDER or URL"};
+    int status = view_options(argc, argv, &command);
+    const char *source;
     struct summary summary;
     struct output output;
 
@@ -110,11 +63,12 @@ int report_command(int argc, char *argv[])
         fprintf(stderr, "%s: a page is nothing for a terminal: give --output=FILE\n", argv[0]);
         return 2;
     }
+    source = argv[optind];
     status = 1;
-    if (summary_load(options.source, &summary) && output_open(&output, argv[0], options.output)) {
-        const char *title = options.title                      ? options.title
-                            : strcmp(options.source, "-") == 0 ? "blkin report"
-                                                               : options.source;
+    if (summary_load(source, &summary) && output_open(&output, argv[0], options.output)) {
+        const char *title = options.title              ? options.title
+                            : strcmp(source, "-") == 0 ? "blkin report"
+                                                       : source;
 
         status = page_put(output.file, title, &summary, options.traces) ? 0 : 1;
         if (status)

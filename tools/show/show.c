@@ -7,9 +7,12 @@
 
 #include "draw.h"
 #include "perfetto.h"
+#include "tools/base/output.h"
 #include "tools/base/text.h"
+#include "tools/trace/options.h"
+#include "tools/trace/summary.h"
 
-#include <getopt.h>
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,73 +42,16 @@ static const char usage[] =
     "\n"
     "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
 
+static const char *const formats[] = {"text", "perfetto", NULL};
+
 struct options {
     bool annotations;
     bool list;
-    bool is_perfetto;
+    unsigned is_perfetto; /* the place in formats */
     size_t width;
     const char *source;
     const char *id; /* NULL: the slowest one */
 };
-
-static bool read_format(const char *command, const char *text, bool *is_perfetto)
-{
-    *is_perfetto = strcmp(text, "perfetto") == 0;
-    if (*is_perfetto || strcmp(text, "text") == 0)
-        return true;
-    fprintf(stderr, "%s: --format: expected text or perfetto, got \"%s\"\n", command, text);
-    return false;
-}
-
-/* The exit status if there is nothing to do after this, or -1. */
-static int read_options(int argc, char *argv[], struct options *options)
-{
-    static const struct option names[] = {
-        {"annotations", no_argument, NULL, 'a'},
-        {"list", no_argument, NULL, 'l'},
-        {"width", required_argument, NULL, 'w'},
-        {"ascii", no_argument, NULL, 'A'},
-        {"format", required_argument, NULL, 'F'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "alw:h", names, NULL)) != -1) {
-        switch (option) {
-        case 'a':
-            options->annotations = true;
-            break;
-        case 'l':
-            options->list = true;
-            break;
-        case 'w':
-            if (!read_width(argv[0], optarg, &options->width))
-                return 2;
-            break;
-        case 'A':
-            utf8_off();
-            break;
-        case 'F':
-            if (!read_format(argv[0], optarg, &options->is_perfetto))
-                return 2;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fputs("blkin show --help prints the usage\n", stderr);
-            return 2;
-        }
-    }
-    if (argc - optind < 1 || argc - optind > 2) {
-        fputs("blkin show: expected FILE|FOLDER|URL [TRACE-ID]; --help prints the usage\n", stderr);
-        return 2;
-    }
-    options->source = argv[optind];
-    options->id = argv[optind + 1];
-    return -1;
-}
 
 static int no_memory(void)
 {
@@ -219,33 +165,31 @@ static int show_for_perfetto(const struct trace_list *traces, const struct optio
 int show(int argc, char *argv[])
 {
     struct options options = {0};
-    struct span_list spans;
-    struct trace_list traces = {0};
-    struct trace_model model = {0};
-    struct names *names = NULL;
-    int status = read_options(argc, argv, &options);
+    const struct view_option all[] = {
+        {"annotations", VIEW_FLAG, 'a', .value = &options.annotations},
+        {"list", VIEW_FLAG, 'l', .value = &options.list},
+        VIEW_WIDTH(&options.width),
+        VIEW_ONLY_ASCII,
+        {"format", VIEW_CHOICE, 0, .value = &options.is_perfetto, .choices = formats},
+    };
+    const struct view_command command = {usage, all, sizeof(all) / sizeof(all[0]),
+                                         1,     2,   "FILE|FOLDER|URL [TRACE-ID]"};
+    struct summary summary;
+    int status = view_options(argc, argv, &command);
 
     if (status >= 0)
         return status;
+    options.source = argv[optind];
+    options.id = argv[optind + 1];
     status = 1;
-    if (spans_load(options.source, &spans)) {
-        names = names_of_file();
-        if (!names || !traces_sort(&spans, &traces))
-            status = no_memory();
-        else if (options.list)
-            status = list(&traces, names, &model) ? 0 : no_memory();
+    if (summary_load_traces(options.source, &summary)) {
+        if (options.list)
+            status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
         else if (options.is_perfetto)
-            status = show_for_perfetto(&traces, &options);
+            status = show_for_perfetto(&summary.traces, &options);
         else
-            status = show_trace(&traces, &options, names, &model);
+            status = show_trace(&summary.traces, &options, summary.names, &summary.model);
     }
-    trace_model_destroy(&model);
-    names_free(names);
-    traces_free(&traces);
-    spans_free(&spans);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("blkin show: cannot write");
-        status = 1;
-    }
-    return status;
+    summary_free(&summary);
+    return output_flush(argv[0], status);
 }

@@ -7,6 +7,7 @@
 
 #include "options.h"
 #include "report.h"
+#include "tools/base/output.h"
 #include "tools/config/config.h"
 #include "tools/trace/summary.h"
 #include "watch.h"
@@ -37,11 +38,7 @@ static int stat_source(const struct options *options)
             fputs("blkin stat: out of memory\n", stderr);
     }
     summary_free(&summary);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("blkin stat: cannot write");
-        status = 1;
-    }
-    return status;
+    return output_flush("blkin stat", status);
 }
 
 /* ---- what runs */

@@ -14,7 +14,7 @@ enum sort { SORT_RATE, SORT_P99, SORT_SELF, SORT_ERRORS };
 
 struct options {
     int64_t interval_ms;
-    enum sort sort;
+    unsigned sort; /* enum sort */
     bool once;
     bool json;
     const char *service; /* a glob; NULL: all */

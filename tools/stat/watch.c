@@ -13,6 +13,7 @@
 #include "report.h"
 #include "tap_reader.h"
 #include "tools/base/control.h"
+#include "tools/base/output.h"
 #include "tools/trace/traces.h"
 
 #include <errno.h>
@@ -310,10 +311,8 @@ static bool end_interval(struct watch *watch, bool is_last)
         fputs("blkin stat: out of memory\n", stderr);
         return false;
     }
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("blkin stat: cannot write");
+    if (output_flush("blkin stat", 0) != 0)
         return false;
-    }
     choose_share(watch, busy);
     return true;
 }

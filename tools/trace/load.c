@@ -177,17 +177,6 @@ bool spans_parse(const struct bytes *bytes, const char *source, struct span_list
     return parse(list, bytes, source_text(source));
 }
 
-bool spans_load(const char *source, struct span_list *list)
-{
-    struct bytes bytes;
-    bool loaded;
-
-    *list = (struct span_list){.documents = NULL};
-    loaded = read_source(source, &bytes) && spans_parse(&bytes, source, list);
-    free(bytes.data);
-    return loaded;
-}
-
 void spans_free(struct span_list *list)
 {
     json_decref(list->documents);

@@ -36,13 +36,9 @@ struct span_list {
 };
 
 /*
- * source is a path, "-" for the standard input, or an http(s) URL; also the page of a trace in
- * Zipkin's web interface. Reports what is wrong with it by itself and returns false; a list without
- * spans is wrong, too. spans_free() is for both cases.
+ * The spans of what read_source() has read. Reports what is wrong with it by itself and returns
+ * false; a list without spans is wrong, too. spans_free() is for both cases.
  */
-bool spans_load(const char *source, struct span_list *list);
-
-/* The same of what was read of it. */
 bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list);
 void spans_free(struct span_list *list);
 

@@ -24,11 +24,10 @@ static void note_times(struct summary *summary)
     summary->seconds = (double)(summary->end_ns - summary->start_ns) / 1e9;
 }
 
-static bool add_traces(struct summary *summary)
+static bool add_statistics(struct summary *summary)
 {
-    summary->names = names_of_file();
-    summary->statistics = summary->names ? statistics_new(summary->names) : NULL;
-    if (!summary->statistics || !traces_sort(&summary->list, &summary->traces))
+    summary->statistics = statistics_new(summary->names);
+    if (!summary->statistics)
         return false;
     for (size_t i = 0; i < summary->traces.count; i++) {
         if (!trace_link(&summary->traces.traces[i], summary->names, &summary->model) ||
@@ -79,14 +78,28 @@ static bool add_document(struct summary *summary, const json_t *document, const 
     return true;
 }
 
-static bool add_spans(struct summary *summary, const struct bytes *bytes, const char *source)
+static bool add_spans(struct summary *summary, const struct bytes *bytes, const char *source,
+                      bool with_statistics)
 {
     if (!spans_parse(bytes, source, &summary->list))
         return false;
-    if (add_traces(summary))
+    summary->names = names_of_file();
+    if (summary->names && traces_sort(&summary->list, &summary->traces) &&
+        (!with_statistics || add_statistics(summary)))
         return true;
     fputs("blkin: out of memory\n", stderr);
     return false;
+}
+
+bool summary_load_traces(const char *source, struct summary *summary)
+{
+    struct bytes bytes;
+    bool is_done;
+
+    *summary = (struct summary){.names = NULL};
+    is_done = read_source(source, &bytes) && add_spans(summary, &bytes, source, false);
+    free(bytes.data);
+    return is_done;
 }
 
 bool summary_load(const char *source, struct summary *summary)
@@ -98,8 +111,8 @@ bool summary_load(const char *source, struct summary *summary)
     *summary = (struct summary){.names = NULL};
     if (read_source(source, &bytes)) {
         document = document_of(&bytes);
-        is_done =
-            document ? add_document(summary, document, source) : add_spans(summary, &bytes, source);
+        is_done = document ? add_document(summary, document, source)
+                           : add_spans(summary, &bytes, source, true);
     }
     json_decref(document);
     free(bytes.data);

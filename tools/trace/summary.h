@@ -25,9 +25,15 @@ struct summary {
     uint64_t traces_count; /* of which the statistics are; 0: not known */
 };
 
-/* As spans_load() has it; reports by itself, and returns false. summary_free() is for both cases.
+/*
+ * source is a path, "-" for the standard input, or an http(s) URL; also the page of a trace in
+ * Zipkin's web interface. Reports what is wrong with it by itself and returns false; a source
+ * without spans is wrong, too. summary_free() is for both cases.
  */
 bool summary_load(const char *source, struct summary *summary);
+
+/* The traces alone, for who shows one of them: spans only, and no statistics are made. */
+bool summary_load_traces(const char *source, struct summary *summary);
 void summary_free(struct summary *summary);
 
 #endif

@@ -1,0 +1,55 @@
+/*
+ * The options of the commands that show traces: show, stat, graph and report.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_TRACE_OPTIONS_H
+#define BLKIN_TOOLS_TRACE_OPTIONS_H
+
+#include <stddef.h>
+
+/* What an option takes, and what its value points to. */
+enum view_type {
+    VIEW_FLAG,    /* nothing: bool, set to true */
+    VIEW_TEXT,    /* const char * */
+    VIEW_CHOICE,  /* unsigned: the place in choices */
+    VIEW_NUMBER,  /* size_t, min to max */
+    VIEW_SECONDS, /* int64_t, in ms: 0.1 s to a day */
+    VIEW_ASCII,   /* nothing, and has no value: no UTF-8 on the terminal */
+};
+
+struct view_option {
+    const char *name;
+    enum view_type type;
+    char letter; /* 0: it has a name alone */
+    void *value;
+    const char *const *choices; /* ends with NULL */
+    size_t min, max;
+};
+
+/* Each of them but report has these two. */
+#define VIEW_WIDTH(columns)                                                      \
+    {                                                                            \
+        .name = "width", .letter = 'w', .type = VIEW_NUMBER, .value = (columns), \
+        .min = SCREEN_WIDTH_MIN, .max = SCREEN_WIDTH_MAX                         \
+    }
+#define VIEW_ONLY_ASCII                     \
+    {                                       \
+        .name = "ascii", .type = VIEW_ASCII \
+    }
+
+struct view_command {
+    const char *usage; /* printed by --help and -h, which all of them have */
+    const struct view_option *options;
+    size_t count;
+    int operands_min, operands_max;
+    const char *expected; /* operands, as a message names them */
+};
+
+/*
+ * Reads the options; the operands are at argv[optind] then. Returns the exit status if there is
+ * nothing to do after this, or -1.
+ */
+int view_options(int argc, char *argv[], const struct view_command *command);
+
+#endif
