@@ -5,80 +5,16 @@
  */
 #include "cause.h"
 
+#include "config.h"
 #include "key.h"
-#include "libblkin/span/span.h"
+#include "preload.h"
 
 #include <string.h>
 
 #define PREFIX_LEAST   8
 #define ELSEWHERE_MOST 512 /* interactions that are looked at: some ns each */
 
-/* ---- the open requests of the thread ---- */
-
-void cause_closes(struct thread *thread, struct interaction *interaction)
-{
-    struct interaction *last;
-    uint32_t at;
-
-    if (interaction->thread != thread || !(at = interaction->open_at) || at > thread->open_count)
-        return;
-    last = thread->open[--thread->open_count];
-    thread->open[at - 1] = last;
-    last->open_at = at;
-    interaction->open_at = 0;
-    if (!thread->open_count)
-        thread->has_overflowed = false;
-    interaction_let_go(interaction);
-}
-
-/* Those that another thread has answered, or that are over, are not open any more. */
-static void tidy(struct thread *thread)
-{
-    for (unsigned i = thread->open_count; i > 0; i--) {
-        if (interaction_phase(thread->open[i - 1]) != PHASE_REQUEST)
-            cause_closes(thread, thread->open[i - 1]);
-    }
-}
-
-void cause_opens(struct thread *thread, struct interaction *interaction)
-{
-    if (interaction->thread != thread)
-        return;
-    interaction->round = preload_thread.round;
-    if (interaction->open_at || interaction_phase(interaction) != PHASE_REQUEST)
-        return;
-    if (thread->open_count == OPEN_MAX)
-        tidy(thread);
-    if (thread->open_count == OPEN_MAX) {
-        thread->has_overflowed = true;
-        return;
-    }
-    interaction_hold(interaction);
-    thread->open[thread->open_count++] = interaction;
-    interaction->open_at = thread->open_count;
-}
-
-void cause_after_jump(struct thread *thread)
-{
-    const unsigned before = thread->open_count;
-    unsigned count = 0;
-
-    /* one more: cause_closes() may have been about to move it */
-    for (unsigned i = 0; i <= before && i < OPEN_MAX; i++) {
-        struct interaction *interaction = thread->open[i];
-
-        if (interaction && interaction->thread == thread && interaction->open_at == i + 1) {
-            thread->open[count++] = interaction;
-            interaction->open_at = count;
-        }
-    }
-    thread->open_count = count;
-    thread->has_overflowed = count > 0;
-}
-
-/* ---- looking at them ---- */
-
-static size_t common_length(const struct interaction *interaction, struct bytes head)
+static size_t cause_common_length(const struct interaction *interaction, struct bytes head)
 {
     const size_t kept = __atomic_load_n(&interaction->head_length, __ATOMIC_ACQUIRE);
     size_t most = kept < PREFIX_KEPT ? kept : PREFIX_KEPT;
@@ -102,17 +38,17 @@ struct survey {
     bool has_unseen; /* there are others, taken while nobody looked: nothing is certain */
 };
 
-static struct survey survey_open(const struct thread *thread, struct bytes head)
+static struct survey cause_survey(const struct worker *worker, struct bytes head)
 {
     struct survey survey = {.has_unseen = connection_any_unseen()};
-    const uint64_t stale_ns = thread->open_count > 1 ? preload_now_ns() - PRELOAD_STALE_NS : 0;
+    const uint64_t stale_ns = worker->open_count > 1 ? preload_now_ns() - PRELOAD_STALE_NS : 0;
 
-    for (unsigned i = 0; i < thread->open_count; i++) {
-        struct interaction *interaction = thread->open[i];
-        const size_t length = head.first ? common_length(interaction, head) : 0;
+    for (unsigned i = 0; i < worker->open_count; i++) {
+        struct interaction *interaction = worker->open[i];
+        const size_t length = head.first ? cause_common_length(interaction, head) : 0;
 
-        if (interaction->round == preload_thread.round || interaction->start_ns > stale_ns) {
-            survey.in_round += interaction->round == preload_thread.round;
+        if (interaction->round == interaction_thread.round || interaction->start_ns > stale_ns) {
+            survey.in_round += interaction->round == interaction_thread.round;
             survey.count++;
             survey.last = interaction;
         }
@@ -129,35 +65,35 @@ static struct survey survey_open(const struct thread *thread, struct bytes head)
     return survey;
 }
 
-static bool is_waiting_for_answer(const struct interaction *interaction)
+static bool cause_is_waiting_for_answer(const struct interaction *interaction)
 {
     return __atomic_load_n(&interaction->calls, __ATOMIC_RELAXED) != 0;
 }
 
 /* What the thread works for, if that is not answered yet. */
-static struct interaction *unanswered_work(void)
+static struct interaction *cause_unanswered_work(void)
 {
-    struct interaction *work = preload_thread.work;
+    struct interaction *work = interaction_thread.work;
 
     return work && interaction_phase(work) == PHASE_REQUEST ? work : NULL;
 }
 
 /* Who works for a request that another thread has heard the answer for. */
-static void reopen_work(struct thread *thread)
+static void cause_reopen_work(struct worker *worker)
 {
-    struct interaction *work = unanswered_work();
+    struct interaction *work = cause_unanswered_work();
 
-    if (work && !work->open_at && !is_waiting_for_answer(work))
-        cause_opens(thread, work);
+    if (work && !work->open_at && !cause_is_waiting_for_answer(work))
+        interaction_opens(worker, work);
 }
 
 /* The one request that it can be, or NULL. */
-static struct interaction *only_one(const struct thread *thread, const struct survey *survey)
+static struct interaction *cause_only_one(const struct worker *worker, const struct survey *survey)
 {
-    struct interaction *work = unanswered_work();
+    struct interaction *work = cause_unanswered_work();
     struct interaction *one;
 
-    if (thread->has_overflowed || survey->has_unseen)
+    if (worker->has_overflowed || survey->has_unseen)
         return NULL;
     if (survey->count == 0) {
         /* a second call beside the first one; but what comes after the response may be anything */
@@ -170,9 +106,9 @@ static struct interaction *only_one(const struct thread *thread, const struct su
     return one->is_ambiguous || (work && work != one) ? NULL : one;
 }
 
-static struct interaction *best_guess(const struct survey *survey)
+static struct interaction *cause_best_guess(const struct survey *survey)
 {
-    struct interaction *work = unanswered_work();
+    struct interaction *work = cause_unanswered_work();
 
     if (survey->alike)
         return survey->alike;
@@ -181,50 +117,51 @@ static struct interaction *best_guess(const struct survey *survey)
     return survey->eldest;
 }
 
-static struct cause found(enum preload_cause how, struct interaction *interaction)
+static struct cause cause_found(enum preload_cause how, struct interaction *interaction)
 {
     return (struct cause){interaction ? how : PRELOAD_NO_CAUSE, interaction};
 }
 
-static bool is_of_program(void)
+static bool cause_is_of_program(void)
 {
     const struct blkin_span *current = blkin_current();
-    const struct interaction *work = preload_thread.work;
-    const struct interaction *lent = preload_thread.thread ? preload_thread.thread->lent : NULL;
+    const struct interaction *work = interaction_thread.work;
+    const struct interaction *lent = interaction_thread.lent;
 
     return current && !(work && current == &work->span) && !(lent && current == &lent->span);
 }
 
 struct cause cause_of_call(const struct connection *connection, struct bytes head)
 {
-    struct thread *thread = preload_thread.thread;
+    struct worker *worker = interaction_thread.worker;
     struct interaction *opener = connection->opener, *only;
     struct survey survey;
 
-    if (is_of_program())
+    if (cause_is_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
     if (opener && interaction_phase(opener) == PHASE_REQUEST)
-        return found(PRELOAD_BY_OWNER, opener);
-    if (!thread)
-        return found(PRELOAD_NO_CAUSE, NULL);
-    tidy(thread);
-    reopen_work(thread);
-    survey = survey_open(thread, head);
-    only = only_one(thread, &survey);
+        return cause_found(PRELOAD_BY_OWNER, opener);
+    if (!worker)
+        return cause_found(PRELOAD_NO_CAUSE, NULL);
+    interaction_tidy(worker);
+    cause_reopen_work(worker);
+    survey = cause_survey(worker, head);
+    only = cause_only_one(worker, &survey);
     if (only)
-        return found(PRELOAD_BY_BEING_ONLY, only);
+        return cause_found(PRELOAD_BY_BEING_ONLY, only);
     if (survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
-        !thread->has_overflowed)
-        return found(PRELOAD_BY_PREFIX, survey.alike);
-    for (unsigned i = 0; i < thread->open_count; i++)
-        thread->open[i]->is_ambiguous = true;
-    return found(PRELOAD_BY_GUESS, best_guess(&survey));
+        !worker->has_overflowed)
+        return cause_found(PRELOAD_BY_PREFIX, survey.alike);
+    for (unsigned i = 0; i < worker->open_count; i++)
+        worker->open[i]->is_ambiguous = true;
+    return cause_found(PRELOAD_BY_GUESS, cause_best_guess(&survey));
 }
 
-static bool may_have_handed_on(const struct interaction *interaction)
+static bool cause_may_have_handed_on(const struct interaction *interaction)
 {
-    return interaction->connection->role == ROLE_SERVER && !is_waiting_for_answer(interaction) &&
-           interaction->thread != preload_thread.thread;
+    return interaction->connection->role == ROLE_SERVER &&
+           !cause_is_waiting_for_answer(interaction) &&
+           interaction->worker != interaction_thread.worker;
 }
 
 /* Where more than ELSEWHERE_MOST were ever under way at once, there is no guess. */
@@ -236,7 +173,8 @@ struct interaction *cause_elsewhere(struct bytes head)
 
     for (uint32_t i = 0; is_there && i <= ELSEWHERE_MOST; i++) {
         struct interaction *one = interaction_requested(i, &is_there);
-        const size_t length = one && may_have_handed_on(one) ? common_length(one, head) : 0;
+        const size_t length =
+            one && cause_may_have_handed_on(one) ? cause_common_length(one, head) : 0;
 
         is_tied = length > longest ? false : is_tied || (length && length == longest);
         if (length > longest) {
@@ -258,36 +196,36 @@ struct interaction *cause_elsewhere(struct bytes head)
 
 struct interaction *cause_of_connect(void)
 {
-    struct thread *thread = preload_thread.thread;
+    struct worker *worker = interaction_thread.worker;
     struct survey survey;
 
-    if (!thread || is_of_program())
+    if (!worker || cause_is_of_program())
         return NULL;
-    tidy(thread);
-    reopen_work(thread);
-    survey = survey_open(thread, (struct bytes){NULL, 0});
-    return only_one(thread, &survey);
+    interaction_tidy(worker);
+    cause_reopen_work(worker);
+    survey = cause_survey(worker, (struct bytes){NULL, 0});
+    return cause_only_one(worker, &survey);
 }
 
 /* Requests that were heard of in this round may share it, as in a group commit. */
 struct cause cause_of_file_call(void)
 {
-    if (is_of_program())
+    if (cause_is_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
-    return found(preload_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY,
-                 unanswered_work());
+    return cause_found(cause_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY,
+                       cause_unanswered_work());
 }
 
-unsigned preload_sharers(void)
+unsigned cause_sharers(void)
 {
-    struct thread *thread = preload_thread.thread;
+    struct worker *worker = interaction_thread.worker;
     struct survey survey;
 
-    if (!thread || !preload_thread.work)
+    if (!worker || !interaction_thread.work)
         return 0;
-    tidy(thread);
-    reopen_work(thread);
-    survey = survey_open(thread, (struct bytes){NULL, 0});
+    interaction_tidy(worker);
+    cause_reopen_work(worker);
+    survey = cause_survey(worker, (struct bytes){NULL, 0});
     return survey.in_round + survey.has_unseen;
 }
 
@@ -313,7 +251,7 @@ static const char *cause_text(enum preload_cause how)
 }
 
 /* Trace and span of the guess, as Zipkin writes them. */
-static void tag_guess(struct blkin_span *span, const struct interaction *guess)
+static void cause_tag_guess(struct blkin_span *span, const struct interaction *guess)
 {
     const struct blkin_context *context = blkin_span_context(&guess->span);
     char text[16 + 16 + 1 + 16];
@@ -325,54 +263,49 @@ static void tag_guess(struct blkin_span *span, const struct interaction *guess)
     blkin_span_tag_string_n(span, "blkin.guess", text, sizeof(text));
 }
 
-bool cause_is_plain(const struct blkin_span *span)
-{
-    return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
-}
-
-static bool is_linked(struct cause cause)
+static bool cause_is_linked(struct cause cause)
 {
     return cause.how != PRELOAD_BY_GUESS || preload_config()->guesses_are_linked;
 }
 
-static void begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
-                  struct cause cause)
+static void cause_begin_span(struct blkin_span *span, const char *name, size_t length,
+                             enum blkin_kind kind, struct cause cause)
 {
     const struct blkin_span *parent = NULL;
 
     if (cause.how == PRELOAD_BY_PROGRAM)
         parent = blkin_current();
-    else if (cause.interaction && is_linked(cause))
+    else if (cause.interaction && cause_is_linked(cause))
         parent = &cause.interaction->span;
     blkin_span_begin_n(span, name, length, kind, parent);
 }
 
-static void tag_cause(struct blkin_span *span, struct cause cause)
+static void cause_tag(struct blkin_span *span, struct cause cause)
 {
     if (cause.how == PRELOAD_NO_CAUSE || !blkin_span_is_recorded(span))
         return;
     blkin_span_tag_string(span, "blkin.cause", cause_text(cause.how));
-    if (!is_linked(cause))
-        tag_guess(span, cause.interaction);
+    if (!cause_is_linked(cause))
+        cause_tag_guess(span, cause.interaction);
 }
 
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause)
 {
-    begin(span, name, length, kind, cause);
-    tag_cause(span, cause);
+    cause_begin_span(span, name, length, kind, cause);
+    cause_tag(span, cause);
 }
 
 void cause_begin_at(struct blkin_span *span, const char *name, struct cause cause,
                     uint64_t start_ns)
 {
-    begin(span, name, strlen(name), BLKIN_INTERNAL, cause);
+    cause_begin_span(span, name, strlen(name), BLKIN_INTERNAL, cause);
     blkin_span_set_start(span, start_ns);
-    tag_cause(span, cause);
+    cause_tag(span, cause);
 }
 
-enum preload_cause preload_begin_child(struct blkin_span *span, const char *name, size_t length,
-                                       enum blkin_kind kind)
+enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,
+                                     enum blkin_kind kind)
 {
     const struct cause cause = cause_of_file_call();
 

@@ -22,6 +22,16 @@
 
 #include "interaction.h"
 
+/* How the cause of a call was found. */
+enum preload_cause {
+    PRELOAD_NO_CAUSE,      /* no request is known: a trace of its own */
+    PRELOAD_BY_PROGRAM,    /* the program's own current span (it uses libblkin) */
+    PRELOAD_BY_OWNER,      /* the connection was opened for that request */
+    PRELOAD_BY_BEING_ONLY, /* the only one that it can be */
+    PRELOAD_BY_PREFIX,     /* the request is sent on: the same first bytes */
+    PRELOAD_BY_GUESS,
+};
+
 struct cause {
     enum preload_cause how;
     struct interaction *interaction; /* the request, not referenced; NULL: none, or the program's */
@@ -40,15 +50,6 @@ struct interaction *cause_of_connect(void);
 /* Of a file call, which is made at once by who works for a request. */
 struct cause cause_of_file_call(void);
 
-/* ---- the open requests of the calling thread ---- */
-
-void cause_opens(struct thread *thread, struct interaction *interaction);
-void cause_closes(struct thread *thread, struct interaction *interaction);
-
-/* A handler has left this code at any place by siglongjmp(3): what is lost of the list stays so,
- * and nothing is certain until all others are answered. */
-void cause_after_jump(struct thread *thread);
-
 /* Begins the span of what is so caused, and tags it. */
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause);
@@ -57,8 +58,15 @@ void cause_begin(struct blkin_span *span, const char *name, size_t length, enum 
 void cause_begin_at(struct blkin_span *span, const char *name, struct cause cause,
                     uint64_t start_ns);
 
-/* All there is of the span is what its end records: not what it uses, nor what happens as it does.
+/*
+ * Begins a span of what the thread does now for the request that it works for: below it and tagged
+ * with "blkin.cause", or, if that is a guess only and guesses are not linked, as a trace of its own
+ * with "blkin.guess". Returns how it was found; PRELOAD_NO_CAUSE: no span was begun.
  */
-bool cause_is_plain(const struct blkin_span *span);
+enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,
+                                     enum blkin_kind kind);
+
+/* How many requests this thread has taken and not answered: what it does may be for all of them. */
+unsigned cause_sharers(void);
 
 #endif

@@ -10,65 +10,12 @@
 #ifndef BLKIN_PRELOAD_CONFIG_H
 #define BLKIN_PRELOAD_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "config_text.h"
+
 #include <stdint.h>
 
-#define PRELOAD_CONFIG_MAX   1024 /* of a text, with its NUL */
-#define PRELOAD_RANGES_MAX   64
-#define PRELOAD_SERVICE_MAX  64
-#define PRELOAD_PAYLOAD_MAX  64
-#define PRELOAD_USAGE_UNSET  (-1)
 #define PRELOAD_CONFIG_FILE  "/run/blkin/run"
 #define PRELOAD_CONFIG_EVERY UINT64_C(1000000000) /* ns */
-
-/* Which calls on files are spans of their own. */
-enum preload_file_calls {
-    PRELOAD_FILES_AUTO, /* each, but totals where several interactions share a thread's call */
-    PRELOAD_FILES_EACH,
-    PRELOAD_FILES_TOTALS,
-    PRELOAD_FILES_OFF
-};
-
-struct preload_range {
-    uint16_t first, last;
-};
-
-struct preload_config {
-    unsigned generation; /* another one: what was decided by it is to be decided again */
-    bool is_traced;      /* this program is one of `programs` */
-    bool guesses_are_linked;
-    bool
-        trusts_filters; /* that the process was started under: its calls are allowed, and LTTng's */
-    int8_t usage;       /* 0 to 3, or PRELOAD_USAGE_UNSET */
-    uint8_t file_calls; /* enum preload_file_calls */
-    uint8_t payload;    /* bytes of a request that are recorded */
-    uint8_t range_count; /* 0: all */
-    uint64_t least_ns;   /* a span that took less is not recorded */
-    struct preload_range ranges[PRELOAD_RANGES_MAX];
-    char service[PRELOAD_SERVICE_MAX]; /* "": the program's name */
-    /* globs, each with its NUL, and an empty one as the last; none: all */
-    char programs[PRELOAD_CONFIG_MAX + 1];
-    char files[PRELOAD_CONFIG_MAX + 1];
-};
-
-/* ---- a text: config_text.c */
-
-void preload_config_clear(struct preload_config *config); /* to the defaults */
-
-/*
- * Changes what the text names: key=value, in lines or with commas between them; a line that begins
- * with "#" is none. Returns NULL, or what of it is wrong, in `wrong`, with *expected set to what it
- * should have been; the config is of no use then.
- */
-const char *preload_config_read(struct preload_config *config, const char *text,
-                                char wrong[PRELOAD_CONFIG_MAX], const char **expected);
-
-bool preload_config_has_port(const struct preload_config *config, unsigned port);
-bool preload_config_has_program(const struct preload_config *config, const char *name);
-bool preload_config_has_file(const struct preload_config *config, const char *path);
-
-/* ---- what is in force: config.c */
 
 extern __attribute__((visibility("hidden"))) const struct preload_config *preload_config_in_force;
 extern __attribute__((visibility("hidden"))) uint64_t preload_config_due_ns;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "config.h"
+#include "config_text.h"
 
 #include "libblkin/base/text.h"
 

@@ -1,22 +1,19 @@
 /*
- * The table of descriptors and what is known of connections.
+ * What is known of connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "connection.h"
 
-#include "interaction.h"
-#include "key.h"
-#include "unix_peer.h"
+#include "preload.h"
+#include "thread.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -25,47 +22,17 @@
 #define SO_COOKIE 57
 #endif
 
-static struct pool pool = {.size = sizeof(struct connection)};
+static struct pool connection_pool = {.size = sizeof(struct connection)};
 
-uint32_t preload_forks;
-
-/* ---- the table ---- */
-
-/* Any number that RLIMIT_NOFILE allows: leaves of 16384 slots, mapped at the first need. */
-#define LEAF   16384
-#define LEAVES 65536
-
-static struct preload_slot *leaves[LEAVES];
-
-struct preload_slot *preload_slot(int fd)
-{
-    struct preload_slot *leaf;
-
-    if (fd < 0 || fd >= LEAF * LEAVES)
-        return NULL;
-    leaf = __atomic_load_n(&leaves[fd / LEAF], __ATOMIC_ACQUIRE);
-    return leaf ? &leaf[fd % LEAF] : NULL;
-}
-
-struct preload_slot *preload_slot_make(int fd)
-{
-    struct preload_slot *slot = preload_slot(fd), *leaf, *there = NULL;
-
-    if (slot || fd < 0 || fd >= LEAF * LEAVES)
-        return slot;
-    leaf = mmap(NULL, LEAF * sizeof(*leaf), PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (leaf == MAP_FAILED)
-        return NULL;
-    if (!__atomic_compare_exchange_n(&leaves[fd / LEAF], &there, leaf, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE))
-        (void)munmap(leaf, LEAF * sizeof(*leaf));
-    return preload_slot(fd);
-}
+/* The calling thread's requests that nobody has looked at; its address names the thread. */
+static __thread struct {
+    uint32_t at;       /* connections before this one have none of this thread */
+    uint64_t until_ns; /* when the other ones are stale; 0: not known yet */
+} connection_unseen __attribute__((tls_model("initial-exec")));
 
 /* ---- references ---- */
 
-static inline bool is_connection(uintptr_t word)
+static inline bool connection_is_connection(uintptr_t word)
 {
     return word > PRELOAD_OTHER;
 }
@@ -75,7 +42,7 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
     const uintptr_t word = slot ? __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) : 0;
     struct connection *connection = (struct connection *)word;
 
-    if (!is_connection(word) ||
+    if (!connection_is_connection(word) ||
         !pool_try(&connection->item, generation ? generation : pool_generation(&connection->item)))
         return NULL;
     if (__atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == word)
@@ -87,27 +54,27 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
 void connection_let_go(struct connection *connection)
 {
     if (pool_let_go(&connection->item))
-        pool_give(&pool, connection);
+        pool_give(&connection_pool, connection);
 }
 
 /* ---- descriptors come and go ---- */
 
 /* Puts a connection, whose reference becomes the slot's, or another word in place of what is there.
  */
-static void set_slot(struct preload_slot *slot, uintptr_t word)
+static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
 {
     const uintptr_t before = __atomic_exchange_n(&slot->connection, word, __ATOMIC_ACQ_REL);
     struct connection *connection = (struct connection *)before;
 
     __atomic_store_n(&slot->file, 0, __ATOMIC_RELAXED);
-    if (!is_connection(before))
+    if (!connection_is_connection(before))
         return;
     if (__atomic_sub_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL) == 0)
-        interaction_connection_ends(connection);
+        preload_hooks()->connection_ends(connection);
     connection_let_go(connection);
 }
 
-static uint64_t cookie_of(int fd)
+static uint64_t connection_cookie_of(int fd)
 {
     uint64_t cookie = 0;
     socklen_t length = sizeof(cookie);
@@ -115,14 +82,14 @@ static uint64_t cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
 }
 
-static struct connection *take(int fd, enum role role)
+static struct connection *connection_take(int fd, enum role role)
 {
     struct preload_slot *slot = preload_slot_make(fd);
-    struct connection *connection = slot ? pool_take(&pool) : NULL;
+    struct connection *connection = slot ? pool_take(&connection_pool) : NULL;
 
     if (!connection) {
         if (slot)
-            set_slot(slot, PRELOAD_UNKNOWN);
+            connection_set_slot(slot, PRELOAD_UNKNOWN);
         return NULL;
     }
     memset((char *)connection + sizeof(connection->item), 0,
@@ -130,15 +97,15 @@ static struct connection *take(int fd, enum role role)
     connection->role = (uint8_t)role;
     connection->slots = 1;
     connection->forks = preload_forks;
-    connection->cookie = cookie_of(fd);
-    set_slot(slot, (uintptr_t)connection);
+    connection->cookie = connection_cookie_of(fd);
+    connection_set_slot(slot, (uintptr_t)connection);
     return connection;
 }
 
 void connection_accepted(int fd)
 {
     const int saved_errno = errno;
-    struct connection *connection = take(fd, ROLE_SERVER);
+    struct connection *connection = connection_take(fd, ROLE_SERVER);
 
     if (connection)
         connection->is_whole = true;
@@ -146,7 +113,7 @@ void connection_accepted(int fd)
 }
 
 /* LTTng's own, of the threads that it has in every traced process. */
-static bool is_lttng(const struct sockaddr *address, socklen_t length)
+static bool connection_is_lttng(const struct sockaddr *address, socklen_t length)
 {
     static const char name[] = "/lttng-ust-sock-";
     const struct sockaddr_un *at = (const struct sockaddr_un *)(const void *)address;
@@ -155,7 +122,7 @@ static bool is_lttng(const struct sockaddr *address, socklen_t length)
     return length > head && memmem(at->sun_path, length - head, name, sizeof(name) - 1);
 }
 
-static bool is_stream(int fd)
+static bool connection_is_stream(int fd)
 {
     int type = 0;
     socklen_t length = sizeof(type);
@@ -163,12 +130,12 @@ static bool is_stream(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
 }
 
-static bool can_be_traced(const struct sockaddr *address, socklen_t length)
+static bool connection_can_be_traced(const struct sockaddr *address, socklen_t length)
 {
     if (!address || length < sizeof(address->sa_family))
         return false;
     return address->sa_family == AF_INET || address->sa_family == AF_INET6 ||
-           (address->sa_family == AF_UNIX && !is_lttng(address, length));
+           (address->sa_family == AF_UNIX && !connection_is_lttng(address, length));
 }
 
 bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length)
@@ -186,12 +153,12 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
     }
     if (connection)
         connection_let_go(connection);
-    if (is_stream(fd)) {
-        if (can_be_traced(address, length)) {
-            connection = take(fd, ROLE_CLIENT);
+    if (connection_is_stream(fd)) {
+        if (connection_can_be_traced(address, length)) {
+            connection = connection_take(fd, ROLE_CLIENT);
             is_new = connection != NULL;
         } else if ((slot = preload_slot_make(fd))) {
-            set_slot(slot, PRELOAD_OTHER);
+            connection_set_slot(slot, PRELOAD_OTHER);
         }
     }
     if (is_new)
@@ -205,7 +172,7 @@ void connection_forget(int fd)
     struct preload_slot *slot = preload_slot(fd);
 
     if (preload_is_known(slot) && preload_is_own_process())
-        set_slot(slot, PRELOAD_UNKNOWN);
+        connection_set_slot(slot, PRELOAD_UNKNOWN);
 }
 
 void connection_shared(int fd)
@@ -222,11 +189,11 @@ void connection_shared(int fd)
 
 void connection_forget_range(unsigned first, unsigned last)
 {
-    for (uint64_t fd = first; fd <= last && fd < (uint64_t)LEAF * LEAVES; fd++) {
+    for (uint64_t fd = first; fd <= last && fd < (uint64_t)PRELOAD_LEAF * PRELOAD_LEAVES; fd++) {
         if (preload_slot((int)fd))
             connection_forget((int)fd);
         else
-            fd |= LEAF - 1; /* the rest of a leaf that is not there */
+            fd |= PRELOAD_LEAF - 1; /* the rest of a leaf that is not there */
     }
 }
 
@@ -245,13 +212,13 @@ void connection_duplicated(int from, int to)
         return;
     }
     (void)__atomic_add_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL);
-    set_slot(slot, (uintptr_t)connection);
+    connection_set_slot(slot, (uintptr_t)connection);
 }
 
 /* ---- addresses ---- */
 
-static void take_ip(const struct sockaddr_storage *address, char ip[INET6_ADDRSTRLEN],
-                    uint16_t *port)
+static void connection_take_ip(const struct sockaddr_storage *address, char ip[INET6_ADDRSTRLEN],
+                               uint16_t *port)
 {
     const struct sockaddr_in *v4 = (const void *)address;
     const struct sockaddr_in6 *v6 = (const void *)address;
@@ -268,7 +235,7 @@ static void take_ip(const struct sockaddr_storage *address, char ip[INET6_ADDRST
     }
 }
 
-static void set_name(struct connection *connection, const char *what, size_t length)
+static void connection_set_name(struct connection *connection, const char *what, size_t length)
 {
     const char *verb = connection->role == ROLE_SERVER ? "serve " : "call ";
     int written =
@@ -279,22 +246,23 @@ static void set_name(struct connection *connection, const char *what, size_t len
                                                           : (int)sizeof(connection->name) - 1);
 }
 
-static uint16_t server_port(const struct connection *connection)
+static uint16_t connection_server_port(const struct connection *connection)
 {
     return connection->role == ROLE_SERVER ? connection->port : connection->peer_port;
 }
 
-static void name_by_port(struct connection *connection)
+static void connection_name_by_port(struct connection *connection)
 {
     char text[8];
-    const int length = snprintf(text, sizeof(text), ":%u", (unsigned)server_port(connection));
+    const int length =
+        snprintf(text, sizeof(text), ":%u", (unsigned)connection_server_port(connection));
 
-    set_name(connection, text, (size_t)length);
+    connection_set_name(connection, text, (size_t)length);
 }
 
 /* The file's name; an abstract one begins with an @, as ss(8) shows it. */
-static void name_by_path(struct connection *connection, const struct sockaddr_un *address,
-                         socklen_t length)
+static void connection_name_by_path(struct connection *connection,
+                                    const struct sockaddr_un *address, socklen_t length)
 {
     const char *path = address->sun_path;
     const size_t room = length > offsetof(struct sockaddr_un, sun_path)
@@ -306,20 +274,21 @@ static void name_by_path(struct connection *connection, const struct sockaddr_un
     if (room > 1 && !path[0]) {
         text[0] = '@';
         memcpy(text + 1, path + 1, room - 1);
-        set_name(connection, text, room);
+        connection_set_name(connection, text, room);
         return;
     }
     slash = room ? memrchr(path, '/', strnlen(path, room)) : NULL;
     if (slash)
-        set_name(connection, slash + 1, strnlen(slash + 1, room - (size_t)(slash + 1 - path)));
+        connection_set_name(connection, slash + 1,
+                            strnlen(slash + 1, room - (size_t)(slash + 1 - path)));
     else
-        set_name(connection, room ? path : "unix", room ? strnlen(path, room) : 4);
+        connection_set_name(connection, room ? path : "unix", room ? strnlen(path, room) : 4);
 }
 
 /* ---- which side is it? ---- */
 
 /* Ports that the kernel gives to who connects. */
-static bool is_ephemeral(uint16_t port)
+static bool connection_is_ephemeral(uint16_t port)
 {
     static unsigned first, last; /* the same for all threads */
     unsigned low = 32768, high = 60999;
@@ -328,13 +297,13 @@ static bool is_ephemeral(uint16_t port)
     int fd;
 
     if (!__atomic_load_n(&last, __ATOMIC_ACQUIRE)) {
-        fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/sys/net/ipv4/ip_local_port_range",
-                          O_RDONLY | O_CLOEXEC);
+        fd = (int)real()->syscall(SYS_openat, AT_FDCWD, "/proc/sys/net/ipv4/ip_local_port_range",
+                                  O_RDONLY | O_CLOEXEC);
         if (fd >= 0) {
-            length = syscall(SYS_read, fd, text, sizeof(text) - 1);
+            length = real()->syscall(SYS_read, fd, text, sizeof(text) - 1);
             text[length > 0 ? length : 0] = '\0';
             (void)sscanf(text, "%u %u", &low, &high);
-            (void)syscall(SYS_close, fd);
+            (void)real()->syscall(SYS_close, fd);
         }
         __atomic_store_n(&first, low, __ATOMIC_RELAXED);
         __atomic_store_n(&last, high, __ATOMIC_RELEASE);
@@ -344,7 +313,7 @@ static bool is_ephemeral(uint16_t port)
 }
 
 /* Who accepts has the name of the socket that listens; who connects has none of its own. */
-static enum role role_of_unix(socklen_t own_length, socklen_t peer_length)
+static enum role connection_role_of_unix(socklen_t own_length, socklen_t peer_length)
 {
     const bool is_named = own_length > offsetof(struct sockaddr_un, sun_path);
     const bool is_peer_named = peer_length > offsetof(struct sockaddr_un, sun_path);
@@ -354,21 +323,21 @@ static enum role role_of_unix(socklen_t own_length, socklen_t peer_length)
     return is_named ? ROLE_SERVER : ROLE_CLIENT;
 }
 
-static enum role role_by_ports(const struct connection *connection)
+static enum role connection_role_by_ports(const struct connection *connection)
 {
-    const bool is_own = is_ephemeral(connection->port);
+    const bool is_own = connection_is_ephemeral(connection->port);
 
-    if (is_own == is_ephemeral(connection->peer_port))
+    if (is_own == connection_is_ephemeral(connection->peer_port))
         return ROLE_NONE;
     return is_own ? ROLE_CLIENT : ROLE_SERVER;
 }
 
-struct ends {
+struct connection_sides {
     struct sockaddr_storage own, peer;
     socklen_t own_length, peer_length;
 };
 
-static bool find_ends(int fd, struct ends *ends)
+static bool connection_find_ends(int fd, struct connection_sides *ends)
 {
     ends->own_length = ends->peer_length = sizeof(ends->own);
     return getsockname(fd, (struct sockaddr *)&ends->own, &ends->own_length) == 0 &&
@@ -377,33 +346,34 @@ static bool find_ends(int fd, struct ends *ends)
 }
 
 /* Fills in what a connected socket's addresses say. False: it is not connected (any more). */
-static bool prepare(struct connection *connection, int fd)
+static bool connection_prepare(struct connection *connection, int fd)
 {
-    struct ends ends;
+    struct connection_sides ends;
     const struct sockaddr *own = (const struct sockaddr *)&ends.own;
     const bool is_adopted = connection->role == ROLE_NONE;
 
-    if (!find_ends(fd, &ends))
+    if (!connection_find_ends(fd, &ends))
         return false;
-    if (!is_stream(fd) || !can_be_traced(own, ends.own_length)) {
+    if (!connection_is_stream(fd) || !connection_can_be_traced(own, ends.own_length)) {
         connection->role = ROLE_NONE;
     } else if (own->sa_family == AF_UNIX) {
-        const bool is_peers = (is_adopted ? role_of_unix(ends.own_length, ends.peer_length)
-                                          : connection->role) == ROLE_CLIENT;
+        const bool is_peers =
+            (is_adopted ? connection_role_of_unix(ends.own_length, ends.peer_length)
+                        : connection->role) == ROLE_CLIENT;
 
         if (is_adopted)
-            connection->role = (uint8_t)role_of_unix(ends.own_length, ends.peer_length);
+            connection->role = (uint8_t)connection_role_of_unix(ends.own_length, ends.peer_length);
         connection->is_unix = true;
-        if (is_peers && is_lttng((const struct sockaddr *)&ends.peer, ends.peer_length))
+        if (is_peers && connection_is_lttng((const struct sockaddr *)&ends.peer, ends.peer_length))
             connection->role = ROLE_NONE;
-        name_by_path(connection, (const void *)(is_peers ? &ends.peer : &ends.own),
-                     is_peers ? ends.peer_length : ends.own_length);
+        connection_name_by_path(connection, (const void *)(is_peers ? &ends.peer : &ends.own),
+                                is_peers ? ends.peer_length : ends.own_length);
     } else {
-        take_ip(&ends.own, connection->ip, &connection->port);
-        take_ip(&ends.peer, connection->peer_ip, &connection->peer_port);
+        connection_take_ip(&ends.own, connection->ip, &connection->port);
+        connection_take_ip(&ends.peer, connection->peer_ip, &connection->peer_port);
         if (is_adopted)
-            connection->role = (uint8_t)role_by_ports(connection);
-        name_by_port(connection);
+            connection->role = (uint8_t)connection_role_by_ports(connection);
+        connection_name_by_port(connection);
     }
     __atomic_store_n(&connection->is_prepared, true, __ATOMIC_RELEASE);
     return true;
@@ -424,30 +394,30 @@ void connection_adopt(int fd)
         return;
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) < 0) {
         __atomic_store_n(&slot->connection, PRELOAD_NO_SOCKET, __ATOMIC_RELAXED);
-    } else if (listens || !(connection = take(fd, ROLE_NONE)) || !prepare(connection, fd) ||
-               connection->role == ROLE_NONE) {
-        set_slot(slot, PRELOAD_OTHER);
+    } else if (listens || !(connection = connection_take(fd, ROLE_NONE)) ||
+               !connection_prepare(connection, fd) || connection->role == ROLE_NONE) {
+        connection_set_slot(slot, PRELOAD_OTHER);
     }
     errno = saved_errno;
 }
 
 /* UNIX sockets have no port: they are traced if no port is asked for. */
-static void check(struct connection *connection, const struct preload_config *config)
+static void connection_check(struct connection *connection, const struct preload_config *config)
 {
     connection->is_traced =
         connection->role != ROLE_NONE &&
         (connection->is_unix ? config->range_count == 0
-                             : preload_config_has_port(config, server_port(connection)));
+                             : preload_config_has_port(config, connection_server_port(connection)));
     connection->checked_by = config->generation;
 }
 
 /* Closed behind our back: the descriptor is looked at anew. */
-static void replaced(int fd, const struct connection *connection)
+static void connection_replaced(int fd, const struct connection *connection)
 {
     struct preload_slot *slot = preload_slot(fd);
 
     if (slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection)
-        set_slot(slot, PRELOAD_UNKNOWN);
+        connection_set_slot(slot, PRELOAD_UNKNOWN);
     connection_adopt(fd);
     preload_count(PRELOAD_REPLACED);
 }
@@ -456,14 +426,15 @@ bool connection_is_traced(struct connection *connection, int fd)
 {
     const struct preload_config *config = preload_config();
 
-    if (connection->cookie && cookie_of(fd) != connection->cookie) {
-        replaced(fd, connection);
+    if (connection->cookie && connection_cookie_of(fd) != connection->cookie) {
+        connection_replaced(fd, connection);
         return false;
     }
-    if (!__atomic_load_n(&connection->is_prepared, __ATOMIC_ACQUIRE) && !prepare(connection, fd))
+    if (!__atomic_load_n(&connection->is_prepared, __ATOMIC_ACQUIRE) &&
+        !connection_prepare(connection, fd))
         return false;
     if (connection->checked_by != config->generation)
-        check(connection, config);
+        connection_check(connection, config);
     return connection->is_traced;
 }
 
@@ -471,18 +442,19 @@ bool connection_is_traced(struct connection *connection, int fd)
 
 void connection_read_unseen(struct connection *connection)
 {
-    __atomic_store_n(&connection->reader, (uintptr_t)&preload_thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&connection->reader, (uintptr_t)&connection_unseen, __ATOMIC_RELAXED);
     __atomic_store_n(&connection->direction, (uint8_t)DIRECTION_UNSEEN, __ATOMIC_RELEASE);
-    if (connection->item.index < preload_thread.unseen_at)
-        preload_thread.unseen_at = connection->item.index;
-    preload_thread.unseen_until_ns = 0;
+    if (connection->item.index < connection_unseen.at)
+        connection_unseen.at = connection->item.index;
+    connection_unseen.until_ns = 0;
 }
 
-static bool has_unseen(const struct connection *connection)
+static bool connection_has_unseen(const struct connection *connection)
 {
     return (uint32_t)__atomic_load_n(&connection->item.word, __ATOMIC_RELAXED) &&
            __atomic_load_n(&connection->direction, __ATOMIC_ACQUIRE) == DIRECTION_UNSEEN &&
-           __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) == (uintptr_t)&preload_thread &&
+           __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) ==
+               (uintptr_t)&connection_unseen &&
            connection->role == ROLE_SERVER;
 }
 
@@ -491,129 +463,13 @@ bool connection_any_unseen(void)
     const struct connection *connection;
     uint64_t now_ns;
 
-    while ((connection = pool_at(&pool, preload_thread.unseen_at)) && !has_unseen(connection))
-        preload_thread.unseen_at++;
+    while ((connection = pool_at(&connection_pool, connection_unseen.at)) &&
+           !connection_has_unseen(connection))
+        connection_unseen.at++;
     if (!connection)
         return false;
     now_ns = preload_now_ns();
-    if (!preload_thread.unseen_until_ns)
-        preload_thread.unseen_until_ns = now_ns + PRELOAD_STALE_NS;
-    return now_ns < preload_thread.unseen_until_ns;
-}
-
-/* ---- keys ---- */
-
-/* Inodes are the same on all hosts, loopback addresses in all network namespaces, too. 0: unknown.
- */
-static uint64_t hash_of_place(bool has_namespace)
-{
-    static uint64_t known[2];
-    uint64_t hash = __atomic_load_n(&known[has_namespace], __ATOMIC_RELAXED);
-    struct stat status;
-    char text[64];
-    ssize_t length = -1;
-    int fd;
-
-    if (hash)
-        return hash;
-    /* not open(2) and so on, where a thread may be cancelled */
-    fd =
-        (int)syscall(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        length = syscall(SYS_read, fd, text, sizeof(text));
-        (void)syscall(SYS_close, fd);
-    }
-    if (length <= 0 || (has_namespace && stat("/proc/self/ns/net", &status) < 0))
-        return 0;
-    hash = key_add(KEY_BEGIN, text, (size_t)length);
-    if (has_namespace)
-        hash = key_add(hash, (const char *)&status.st_ino, sizeof(status.st_ino));
-    __atomic_store_n(&known[has_namespace], hash, __ATOMIC_RELAXED);
-    return hash;
-}
-
-static bool is_loopback(const char *ip)
-{
-    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
-}
-
-/*
- * Has one host in the world this address? Neither those of private networks (RFC 1918, 4193, 6598),
- * which are the same in many, nor those for links, tests and examples.
- */
-static bool is_routable(const char *ip)
-{
-    static const struct {
-        uint32_t address;
-        unsigned bits;
-    } others[] = {
-        {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},  {0xa9fe0000, 16},
-        {0xac100000, 12}, {0xc0000000, 24}, {0xc0000200, 24}, {0xc0a80000, 16}, {0xc6120000, 15},
-        {0xc6336400, 24}, {0xcb007100, 24}, {0xe0000000, 3},
-    };
-    struct in6_addr six;
-    struct in_addr four;
-
-    if (inet_pton(AF_INET, ip, &four) != 1)
-        return inet_pton(AF_INET6, ip, &six) == 1 && (six.s6_addr[0] & 0xe0) == 0x20 &&
-               memcmp(&six, "\x20\x01\x0d\xb8", 4) != 0;
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-        if ((ntohl(four.s_addr) ^ others[i].address) >> (32 - others[i].bits) == 0)
-            return false;
-    }
-    return true;
-}
-
-static uint64_t key_at_this_place(bool has_namespace, const char *text, int length)
-{
-    const uint64_t hash = hash_of_place(has_namespace);
-
-    return hash ? key_add(hash, text, (size_t)length) : 0;
-}
-
-/* One that is not known is nobody else's. */
-static uint64_t place(void)
-{
-    const uint64_t hash = hash_of_place(true);
-
-    return key_finish(hash ? hash : ((uint64_t)getpid() << 40 ^ preload_now_ns()));
-}
-
-static uint64_t key_by_addresses(struct connection *connection)
-{
-    const char *ips[] = {connection->ip, connection->peer_ip};
-    const unsigned ports[] = {connection->port, connection->peer_port};
-    const int client = connection->role == ROLE_SERVER;
-    char text[2 * INET6_ADDRSTRLEN + 32];
-    const int length = snprintf(text, sizeof(text), "tcp %s:%u %s:%u ", ips[client], ports[client],
-                                ips[!client], ports[!client]);
-
-    if (is_loopback(connection->ip))
-        return key_at_this_place(true, text, length);
-    if (!is_routable(ips[0]) && !is_routable(ips[1]))
-        connection->place = place();
-    return key_add(KEY_BEGIN, text, (size_t)length);
-}
-
-static uint64_t key_by_inodes(const struct connection *connection, int fd)
-{
-    const int client = connection->role == ROLE_SERVER;
-    uint32_t inodes[2];
-    char text[32];
-    int length;
-
-    if (unix_peer(fd, &inodes[0], &inodes[1]) < 0)
-        return 0;
-    length = snprintf(text, sizeof(text), "unix %u %u ", inodes[client], inodes[!client]);
-    return key_at_this_place(false, text, length);
-}
-
-uint64_t connection_key(struct connection *connection, int fd)
-{
-    if (!connection->is_key_final && connection->is_whole) {
-        connection->key =
-            connection->is_unix ? key_by_inodes(connection, fd) : key_by_addresses(connection);
-        connection->is_key_final = true;
-    }
-    return connection->key;
+    if (!connection_unseen.until_ns)
+        connection_unseen.until_ns = now_ns + PRELOAD_STALE_NS;
+    return now_ns < connection_unseen.until_ns;
 }

@@ -12,9 +12,12 @@
 #define BLKIN_PRELOAD_CONNECTION_H
 
 #include "pool.h"
-#include "preload.h"
+#include "slot.h"
 
 #include <arpa/inet.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 enum role {
     ROLE_NONE,   /* not traced: neither side, or not a port of the configuration */
@@ -29,7 +32,7 @@ enum direction {
     DIRECTION_OUT,
 };
 
-struct interaction;
+struct interaction; /* interaction.h: here they are only kept, and begin as NULL */
 
 #define PASSING_MAX 4 /* threads that answer on one connection, each in the middle of it */
 
@@ -44,7 +47,7 @@ struct connection {
     uint64_t cookie;         /* of the socket; 0: the kernel has none */
     uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
     uint64_t place;          /* where this end is, if the key alone is no proof: see JOIN_TAG */
-    uintptr_t reader;        /* of what nobody looked at: the thread's preload_thread */
+    uintptr_t reader;        /* of what nobody looked at: the thread's connection_unseen */
     unsigned checked_by;     /* generation of the configuration that has set is_traced */
     uint32_t slots;          /* descriptors */
     uint32_t forks;          /* preload_forks when open and opener were set */
@@ -62,9 +65,6 @@ struct connection {
     char ip[INET6_ADDRSTRLEN], peer_ip[INET6_ADDRSTRLEN];
 } __attribute__((aligned(64)));
 
-/* Forks of this process since the first one: what was at hand then is the parent's. */
-extern uint32_t preload_forks;
-
 /* ---- descriptors come and go ---- */
 
 /* A new connection: accepted, or about to be connected. errno is kept. */
@@ -72,7 +72,11 @@ void connection_accepted(int fd);
 /* Returns false if it is none that could be traced. */
 bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length);
 
-/* All from first to last are about to be closed. For one: connection_forget() of preload.h. */
+/* A new descriptor, of open(2) say: what was known of one of this number is over. In a child of
+ * vfork(2), whose descriptors are its own, but whose memory is its parent's: nothing. */
+void connection_forget(int fd);
+
+/* All from first to last are about to be closed. */
 void connection_forget_range(unsigned first, unsigned last);
 
 /* Another process has it, too: how many bytes go by is not known any more. Its spans have no key.
@@ -84,11 +88,27 @@ void connection_duplicated(int from, int to);
 
 /* ---- use ---- */
 
+static inline uint64_t connection_add_bytes(uint64_t *bytes, size_t count)
+{
+    return __atomic_fetch_add(bytes, count, __ATOMIC_RELAXED);
+}
+
+/* Returns the direction of before. */
+static inline enum direction connection_turn(struct connection *connection,
+                                             enum direction direction)
+{
+    return (enum direction)__atomic_exchange_n(&connection->direction, (uint8_t)direction,
+                                               __ATOMIC_RELAXED);
+}
+
 /* A part of a request was read, and nobody looks. */
 void connection_read_unseen(struct connection *connection);
 
 /* Is there a request that the calling thread has read while nobody looked, and not answered? */
 bool connection_any_unseen(void);
+
+#define PRELOAD_STALE_NS \
+    UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
 
 /*
  * The connection of the slot, with a reference, or NULL. generation: 0, or that which it must have:
@@ -107,6 +127,8 @@ void connection_adopt(int fd);
  * addresses and names at the first time.
  */
 bool connection_is_traced(struct connection *connection, int fd);
+
+/* ---- keys: connection_key.c ---- */
 
 /* The hash that the key of an interaction begins with, or 0. */
 uint64_t connection_key(struct connection *connection, int fd);

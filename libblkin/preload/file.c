@@ -6,7 +6,10 @@
 #include "file.h"
 
 #include "cause.h"
-#include "pool.h"
+#include "config.h"
+#include "preload.h"
+#include "slot.h"
+#include "thread.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +26,7 @@ struct file {
     char path[FILE_PATH_BYTES + 1];
 };
 
-static struct pool files = {.size = (sizeof(struct file) + 15) / 16 * 16};
+static struct pool file_pool = {.size = (sizeof(struct file) + 15) / 16 * 16};
 
 enum { /* in a slot, where no struct file is */
        NOT_LOOKED_AT,
@@ -32,30 +35,30 @@ enum { /* in a slot, where no struct file is */
 };
 
 /* Kept for the slot's next file. */
-static struct file *memory_of(struct preload_slot *slot)
+static struct file *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
     void *taken;
 
     if (there)
         return there;
-    taken = pool_take(&files);
+    taken = pool_take(&file_pool);
     if (!taken || __atomic_compare_exchange_n(&slot->file_memory, &there, taken, false,
                                               __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return taken;
-    pool_give(&files, taken);
+    pool_give(&file_pool, taken);
     return there;
 }
 
 /* What the kernel makes up is none, and memory neither: LTTng has its buffers there. */
-static bool is_storage(const char *path)
+static bool file_is_storage(const char *path)
 {
     return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
            strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/shm/", 9) != 0;
 }
 
 /* Of a long one the end, which tells more. */
-static void keep_path(struct file *file, const char *path, size_t length)
+static void file_keep_path(struct file *file, const char *path, size_t length)
 {
     if (length <= FILE_PATH_BYTES)
         strcpy(file->path, path);
@@ -64,14 +67,14 @@ static void keep_path(struct file *file, const char *path, size_t length)
                        path + length - FILE_PATH_BYTES + 3);
 }
 
-static void decide(struct file *file, const char *path)
+static void file_decide(struct file *file, const char *path)
 {
     file->config = preload_config()->generation;
     file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), path)
-                                                 : is_storage(path);
+                                                 : file_is_storage(path);
 }
 
-static void read_path(struct file *file, int fd)
+static void file_read_path(struct file *file, int fd)
 {
     char link[32], target[1024];
     ssize_t length;
@@ -79,8 +82,8 @@ static void read_path(struct file *file, int fd)
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     length = readlink(link, target, sizeof(target) - 1);
     target[length > 0 ? length : 0] = '\0';
-    keep_path(file, target, strlen(target));
-    decide(file, target);
+    file_keep_path(file, target, strlen(target));
+    file_decide(file, target);
 }
 
 /*
@@ -94,10 +97,11 @@ void file_opened(int fd, const char *path)
     struct preload_slot *slot;
     struct file *file;
 
-    if (length == 0 || length > FILE_PATH_BYTES || !is_storage(path) || !preload_is_own_process())
+    if (length == 0 || length > FILE_PATH_BYTES || !file_is_storage(path) ||
+        !preload_is_own_process())
         return;
     slot = preload_slot_make(fd);
-    file = slot ? memory_of(slot) : NULL;
+    file = slot ? file_memory_of(slot) : NULL;
     if (!file)
         return;
     memcpy(file->path, path, length + 1);
@@ -105,7 +109,7 @@ void file_opened(int fd, const char *path)
 }
 
 /* What the slot is to have. Another thread that looks at the same time finds the same. */
-static uintptr_t look(struct preload_slot *slot, int fd, bool is_named)
+static uintptr_t file_look(struct preload_slot *slot, int fd, bool is_named)
 {
     struct stat status;
     struct file *file;
@@ -114,20 +118,20 @@ static uintptr_t look(struct preload_slot *slot, int fd, bool is_named)
         return NOT_LOOKED_AT;
     if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
         return NO_FILE;
-    file = memory_of(slot);
+    file = file_memory_of(slot);
     if (!file)
         return NOT_LOOKED_AT;
     file->device = status.st_dev;
     file->inode = status.st_ino;
     if (is_named)
-        decide(file, file->path);
+        file_decide(file, file->path);
     else
-        read_path(file, fd);
+        file_read_path(file, fd);
     return (uintptr_t)file;
 }
 
 /* NULL: not a file. */
-static struct file *find(int fd)
+static struct file *file_find(int fd)
 {
     struct preload_slot *slot = preload_slot(fd);
     uintptr_t known;
@@ -136,7 +140,7 @@ static struct file *find(int fd)
         return NULL;
     known = __atomic_load_n(&slot->file, __ATOMIC_ACQUIRE);
     if (known == NOT_LOOKED_AT || known == NAMED) {
-        known = look(slot, fd, known == NAMED);
+        known = file_look(slot, fd, known == NAMED);
         __atomic_store_n(&slot->file, known, __ATOMIC_RELEASE);
     }
     return known <= NAMED ? NULL : (struct file *)known;
@@ -146,9 +150,9 @@ static struct file *find(int fd)
  * The same, and if need be it is looked at again: before a call that waits for the disk it costs
  * nothing to see if the descriptor was closed behind our back and is another one.
  */
-static struct file *find_surely(int fd)
+static struct file *file_find_surely(int fd)
 {
-    struct file *file = find(fd);
+    struct file *file = file_find(fd);
     struct preload_slot *slot = preload_slot(fd);
     struct stat status;
 
@@ -157,21 +161,19 @@ static struct file *find_surely(int fd)
         return file;
     preload_count(PRELOAD_REPLACED);
     __atomic_store_n(&slot->file, NOT_LOOKED_AT, __ATOMIC_RELEASE);
-    return find(fd);
+    return file_find(fd);
 }
 
-static bool is_wanted(struct file *file, int fd)
+static bool file_is_wanted(struct file *file, int fd)
 {
     if (file->config != preload_config()->generation)
-        read_path(file, fd);
+        file_read_path(file, fd);
     return file->is_wanted;
 }
 
-/* ---- sums ---- */
+/* ---- kinds of calls ---- */
 
-static __thread struct file_sums sums __attribute__((tls_model("initial-exec")));
-
-static enum file_kind kind_of(const char *name)
+static enum file_kind file_kind_of(const char *name)
 {
     if (strstr(name, "sync"))
         return FILE_SYNC;
@@ -180,67 +182,10 @@ static enum file_kind kind_of(const char *name)
                : FILE_WRITE;
 }
 
-static void add(const char *name, ssize_t result, uint64_t ns)
-{
-    const enum file_kind kind = kind_of(name);
-
-    if (preload_sharers() > 1) {
-        sums.shared.calls++;
-        sums.shared.syncs += kind == FILE_SYNC;
-        sums.shared.ns += ns;
-    } else {
-        sums.own[kind].calls++;
-        sums.own[kind].bytes += result > 0 && kind != FILE_SYNC ? (uint64_t)result : 0;
-        sums.own[kind].ns += ns;
-    }
-}
-
-void file_interaction_begins(struct file_totals *totals)
-{
-    totals->at_begin = totals->at_answer = sums;
-}
-
-void file_interaction_answers(struct file_totals *totals)
-{
-    totals->at_answer = sums;
-}
-
-static void tag(struct blkin_span *span, const char *key, uint64_t value)
-{
-    if (value)
-        blkin_span_tag_uint64(span, key, value);
-}
-
-/* Less than one is told as one: it was there. */
-static void tag_us(struct blkin_span *span, const char *key, uint64_t ns)
-{
-    tag(span, key, ns && ns < 1000 ? 1 : ns / 1000);
-}
-
-void file_interaction_ends(struct blkin_span *span, const struct file_totals *totals)
-{
-    static const struct {
-        const char *calls, *bytes, *us;
-    } keys[FILE_KINDS] = {{"file.reads", "file.read_bytes", "file.read_us"},
-                          {"file.writes", "file.written_bytes", "file.write_us"},
-                          {"file.syncs", NULL, "file.sync_us"}};
-    const struct file_sums *first = &totals->at_begin, *last = &totals->at_answer;
-
-    for (int i = 0; i < FILE_KINDS; i++) {
-        tag(span, keys[i].calls, last->own[i].calls - first->own[i].calls);
-        tag(span, keys[i].bytes, /* of syncs none */
-            last->own[i].bytes - first->own[i].bytes);
-        tag_us(span, keys[i].us, last->own[i].ns - first->own[i].ns);
-    }
-    tag(span, "file.shared_calls", last->shared.calls - first->shared.calls);
-    tag(span, "file.shared_syncs", last->shared.syncs - first->shared.syncs);
-    tag_us(span, "file.shared_us", last->shared.ns - first->shared.ns);
-}
-
 /* ---- spans ---- */
 
 /* strerror(3) may read the language's file. */
-static void tag_error(struct blkin_span *span, int error)
+static void file_tag_error(struct blkin_span *span, int error)
 {
     static const struct {
         int number;
@@ -258,14 +203,14 @@ static void tag_error(struct blkin_span *span, int error)
     blkin_span_error(span, text);
 }
 
-static void tag_result(struct blkin_span *span, int64_t result, int64_t offset, int error)
+static void file_tag_result(struct blkin_span *span, int64_t result, int64_t offset, int error)
 {
     if (offset >= 0)
         blkin_span_tag_int64(span, "offset", offset);
     if (result > 0)
         blkin_span_tag_int64(span, "bytes", result);
     if (result < 0)
-        tag_error(span, error);
+        file_tag_error(span, error);
 }
 
 /* ---- spans that are recorded later ---- */
@@ -277,17 +222,42 @@ static void tag_result(struct blkin_span *span, int64_t result, int64_t offset, 
  */
 #define LONG_NS 1000000
 
+/*
+ * A call whose span is recorded once the request has its answer. Filled by its thread;
+ * recorded by that, or at the end of the process by another one.
+ */
+struct file_later {
+    uint8_t state;
+    uint8_t how;               /* its cause */
+    int error;                 /* if result is less than 0 */
+    struct interaction *cause; /* referenced */
+    const char *name;
+    uint64_t start_ns, end_ns;
+    int64_t result, offset;
+    char path[FILE_PATH_BYTES + 1];
+};
+
+#define FILE_LATER_MAX 2
+
+struct file_thread {
+    struct pool_item item;
+    struct file_later later[FILE_LATER_MAX]; /* the end of the process looks at them, too */
+};
+
+static struct pool file_threads = {.size = (sizeof(struct file_thread) + 15) / 16 * 16};
+__thread struct file_thread *file_thread __attribute__((tls_model("initial-exec")));
+
 enum { LATER_NONE, LATER_FULL, LATER_TAKEN };
 
 /* Its cause is looked for now; the program may leave the call by longjmp(3), and never end it. */
-static bool is_for_later(struct file_call *call)
+static bool file_is_for_later(struct file_call *call)
 {
     struct cause cause;
 
-    if (preload_thread.round || !preload_thread.thread || preload_config()->least_ns)
+    if (interaction_thread.round || !interaction_thread.worker || preload_config()->least_ns)
         return false;
     cause = cause_of_file_call();
-    if (!cause.interaction || !cause_is_plain(&cause.interaction->span))
+    if (!cause.interaction || !interaction_is_plain(&cause.interaction->span))
         return false;
     cause.interaction->has_called = true;
     call->cause = pool_name_of(&cause.interaction->item);
@@ -295,41 +265,51 @@ static bool is_for_later(struct file_call *call)
     return true;
 }
 
-static void record_later(const struct file_later *later)
+static void file_record_one(const struct file_later *later)
 {
     const struct cause cause = {later->how, later->cause};
     struct blkin_span span;
 
     cause_begin_at(&span, later->name, cause, later->start_ns);
     blkin_span_tag_string(&span, "file.path", later->path);
-    tag_result(&span, later->result, later->offset, later->error);
+    file_tag_result(&span, later->result, later->offset, later->error);
     blkin_span_end_at(&span, later->end_ns);
 }
 
-static struct file_later *find_later(struct thread *thread)
+/* NULL: there is no room. */
+static struct file_later *file_find_later(void)
 {
+    struct file_thread *own = file_thread;
+
+    if (!own) {
+        own = pool_take(&file_threads);
+        if (!own)
+            return NULL;
+        for (unsigned i = 0; i < FILE_LATER_MAX; i++)
+            __atomic_store_n(&own->later[i].state, LATER_NONE, __ATOMIC_RELEASE);
+        file_thread = own;
+    }
     for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (__atomic_load_n(&thread->later[i].state, __ATOMIC_ACQUIRE) == LATER_NONE)
-            return &thread->later[i];
+        if (__atomic_load_n(&own->later[i].state, __ATOMIC_ACQUIRE) == LATER_NONE)
+            return &own->later[i];
     }
     return NULL;
 }
 
-static void end_later(const struct file_call *call, uint64_t ns, int64_t result, int64_t offset,
-                      int error)
+static void file_end_later(const struct file_call *call, uint64_t ns, int64_t result,
+                           int64_t offset, int error)
 {
-    struct thread *thread = preload_thread.thread;
-    struct interaction *cause = thread ? interaction_find(call->cause) : NULL;
+    struct interaction *cause = interaction_find(call->cause);
     struct file_later *later;
     struct file_later now;
 
-    if (!thread || !cause) { /* ended by a signal handler's calls, within this one */
+    if (!cause) { /* ended by a signal handler's calls, within this one */
         preload_count(PRELOAD_FILE_NOBODYS);
         return;
     }
-    later = ns < LONG_NS ? find_later(thread) : NULL;
+    later = ns < LONG_NS ? file_find_later() : NULL;
     if (!later) {
-        file_record_later(thread->later);
+        file_record_later();
         later = &now;
     }
     later->how = call->how;
@@ -342,7 +322,7 @@ static void end_later(const struct file_call *call, uint64_t ns, int64_t result,
     later->error = error;
     strcpy(later->path, call->path);
     if (later == &now) {
-        record_later(later);
+        file_record_one(later);
         interaction_let_go(cause);
     } else {
         __atomic_store_n(&later->state, LATER_FULL, __ATOMIC_RELEASE);
@@ -350,24 +330,16 @@ static void end_later(const struct file_call *call, uint64_t ns, int64_t result,
     preload_count(PRELOAD_FILE_CALLS);
 }
 
-bool file_is_any_later(const struct file_later *later)
-{
-    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (__atomic_load_n(&later[i].state, __ATOMIC_RELAXED) != LATER_NONE)
-            return true;
-    }
-    return false;
-}
-
-static bool take_later(struct file_later *later)
+static bool file_take_later(struct file_later *later)
 {
     uint8_t full = LATER_FULL;
 
-    return __atomic_compare_exchange_n(&later->state, &full, LATER_TAKEN, false, __ATOMIC_ACQUIRE,
+    return __atomic_load_n(&later->state, __ATOMIC_RELAXED) == LATER_FULL &&
+           __atomic_compare_exchange_n(&later->state, &full, LATER_TAKEN, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
 }
 
-static void free_later(struct file_later *later)
+static void file_free_later(struct file_later *later)
 {
     struct interaction *cause = later->cause;
 
@@ -375,45 +347,81 @@ static void free_later(struct file_later *later)
     interaction_let_go(cause);
 }
 
-void file_record_later(struct file_later *later)
+static void file_record_all_later(void *object)
 {
+    struct file_thread *thread = object;
+
     for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (!take_later(&later[i]))
+        if (!file_take_later(&thread->later[i]))
             continue;
-        record_later(&later[i]);
-        free_later(&later[i]);
+        file_record_one(&thread->later[i]);
+        file_free_later(&thread->later[i]);
     }
 }
 
-void file_drop_later(struct file_later *later)
+void file_record_later_slow(void)
 {
-    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (take_later(&later[i]))
-            free_later(&later[i]);
+    file_record_all_later(file_thread);
+}
+
+void file_record_all(void)
+{
+    pool_for_each(&file_threads, file_record_all_later);
+}
+
+bool file_is_any_later(void)
+{
+    for (unsigned i = 0; file_thread && i < FILE_LATER_MAX; i++) {
+        if (__atomic_load_n(&file_thread->later[i].state, __ATOMIC_RELAXED) != LATER_NONE)
+            return true;
     }
+    return false;
+}
+
+void file_drop_later(void)
+{
+    for (unsigned i = 0; file_thread && i < FILE_LATER_MAX; i++) {
+        if (file_take_later(&file_thread->later[i]))
+            file_free_later(&file_thread->later[i]);
+    }
+}
+
+void file_drop_thread(void)
+{
+    struct file_thread *thread = file_thread;
+
+    file_thread = NULL;
+    if (thread && pool_let_go(&thread->item))
+        pool_give(&file_threads, thread);
+}
+
+void file_forget_all(void)
+{
+    pool_forget(&file_threads);
+    file_thread = NULL;
 }
 
 /* ---- calls ---- */
 
 /* Is it a span, is it added up, or is it nobody's? */
-static bool begin(struct file_call *call, const struct file *file)
+static bool file_begin(struct file_call *call, const struct file *file)
 {
     const uint8_t calls = preload_config()->file_calls;
 
     call->is_span =
-        calls == PRELOAD_FILES_EACH || (calls == PRELOAD_FILES_AUTO && preload_sharers() <= 1);
-    call->is_later = call->is_span && is_for_later(call);
+        calls == PRELOAD_FILES_EACH || (calls == PRELOAD_FILES_AUTO && cause_sharers() <= 1);
+    call->is_later = call->is_span && file_is_for_later(call);
     if (call->is_later) {
         strcpy(call->path, file->path);
         return true;
     }
     if (call->is_span) {
-        if (preload_begin_child(&call->span, call->name, strlen(call->name), BLKIN_INTERNAL) !=
+        if (cause_begin_child(&call->span, call->name, strlen(call->name), BLKIN_INTERNAL) !=
             PRELOAD_NO_CAUSE) {
             blkin_span_tag_string(&call->span, "file.path", file->path);
             return true;
         }
-    } else if (preload_thread.work) {
+    } else if (interaction_thread.work) {
         return true;
     }
     preload_count(PRELOAD_FILE_NOBODYS);
@@ -430,22 +438,22 @@ bool file_call_begin(struct file_call *call, int fd, const char *name)
         return false;
     saved_errno = preload_enter();
     call->name = name;
-    file = kind_of(name) == FILE_SYNC ? find_surely(fd) : find(fd);
-    is_ours = file && is_wanted(file, fd) && begin(call, file);
+    file = file_kind_of(name) == FILE_SYNC ? file_find_surely(fd) : file_find(fd);
+    is_ours = file && file_is_wanted(file, fd) && file_begin(call, file);
     call->start_ns = is_ours ? preload_now_ns() : 0;
     preload_leave(saved_errno);
     return is_ours;
 }
 
 /* It ends now, not at a time that was taken before: only so its usage is known. */
-static void end_span(struct blkin_span *span, ssize_t result, int64_t offset, int error)
+static void file_end_span(struct blkin_span *span, ssize_t result, int64_t offset, int error)
 {
-    tag_result(span, result, offset, error);
+    file_tag_result(span, result, offset, error);
     blkin_span_end(span);
     preload_count(PRELOAD_FILE_CALLS);
 }
 
-static void drop_span(struct file_call *call)
+static void file_drop_span(struct file_call *call)
 {
     if (!call->is_later)
         blkin_span_drop(&call->span);
@@ -459,17 +467,18 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
     if (result < 0 && (saved_errno == EAGAIN || saved_errno == EINTR)) {
         /* nothing was done, as by sendfile(2) to a socket that takes no more; it is tried again */
         if (call->is_span)
-            drop_span(call);
+            file_drop_span(call);
     } else if (call->is_later) {
-        end_later(call, ns, result, offset, saved_errno);
+        file_end_later(call, ns, result, offset, saved_errno);
     } else if (call->is_span && ns >= preload_config()->least_ns) {
-        end_span(&call->span, result, offset, saved_errno);
+        file_end_span(&call->span, result, offset, saved_errno);
     } else {
         if (call->is_span) {
-            drop_span(call);
+            file_drop_span(call);
             preload_count(PRELOAD_SHORT);
         }
-        add(call->name, result, ns);
+        file_sums_add(file_kind_of(call->name), result > 0 ? (size_t)result : 0, ns,
+                      cause_sharers() > 1);
     }
     preload_leave(saved_errno);
 }

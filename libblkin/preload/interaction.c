@@ -1,115 +1,300 @@
 /*
- * Interactions: what the wrappers tell.
+ * Interactions: their references, their begin, their end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "interaction_parts.h"
+#include "key.h"
+#include "libblkin/span/span.h"
+#include "preload.h"
+#include "thread.h"
+#include "tracepoints/format/join.h"
 
-void interaction_before_read(struct connection *connection)
+#include <string.h>
+
+__thread struct interaction_thread interaction_thread __attribute__((tls_model("initial-exec")));
+
+static struct pool interaction_pool = {.size = sizeof(struct interaction)};
+static struct pool interaction_workers = {.size = sizeof(struct worker)};
+
+/* ---- workers ---- */
+
+struct worker *interaction_worker(void)
 {
-    struct thread *thread = preload_thread.thread;
-    struct interaction *interaction;
+    struct worker *worker = interaction_thread.worker;
 
-    if (!thread)
-        return;
-    file_record_later(thread->later);
-    if (connection->role != ROLE_SERVER)
-        return;
-    if (preload_thread.round == 0)
-        interaction_finish_held(thread, UINT64_MAX);
-    interaction = interaction_own(connection);
-    if (!interaction)
-        return;
-    if (interaction_is_whole(interaction))
-        interaction_finish(interaction);
-    interaction_let_go(interaction);
+    if (__builtin_expect(worker != NULL, 1))
+        return worker;
+    worker = thread_follow() ? pool_take(&interaction_workers) : NULL;
+    if (!worker)
+        return NULL;
+    memset((char *)worker + sizeof(worker->item), 0, sizeof(*worker) - sizeof(worker->item));
+    interaction_thread.worker = worker;
+    return worker;
 }
 
-void interaction_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
+void interaction_drop_worker(void)
 {
-    if (connection->role == ROLE_CLIENT)
-        called_has_read(connection, fd, count);
+    struct worker *worker = interaction_thread.worker;
+
+    interaction_thread.worker = NULL;
+    if (worker && pool_let_go(&worker->item))
+        pool_give(&interaction_workers, worker);
+}
+
+/* ---- references ---- */
+
+static void interaction_end_forgotten(struct interaction *interaction);
+
+void interaction_hold(struct interaction *interaction)
+{
+    pool_hold(&interaction->item);
+}
+
+void interaction_let_go(struct interaction *interaction)
+{
+    if (!pool_let_go(&interaction->item))
+        return;
+    interaction_end_forgotten(interaction);
+    if (interaction->owner)
+        interaction_let_go(interaction->owner);
+    if (interaction->likely)
+        interaction_let_go(interaction->likely);
+    connection_let_go(interaction->connection);
+    pool_give(&interaction_pool, interaction);
+}
+
+struct interaction *interaction_find(pool_name name)
+{
+    return pool_find(&interaction_pool, name);
+}
+
+struct interaction *interaction_requested(uint32_t index, bool *is_there)
+{
+    struct interaction *interaction = pool_at(&interaction_pool, index);
+
+    *is_there = interaction != NULL;
+    if (!interaction || interaction_phase(interaction) != PHASE_REQUEST ||
+        !pool_try(&interaction->item, pool_generation(&interaction->item)))
+        return NULL;
+    if (interaction_phase(interaction) == PHASE_REQUEST)
+        return interaction;
+    interaction_let_go(interaction);
+    return NULL;
+}
+
+void interaction_clear(struct interaction **place, struct interaction *interaction)
+{
+    struct interaction *expected = interaction;
+
+    if (__atomic_compare_exchange_n(place, &expected, NULL, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED))
+        interaction_let_go(interaction);
+}
+
+/* In a child of fork(2), what was at hand is the parent's. */
+static void interaction_check_forks(struct connection *connection)
+{
+    if (__builtin_expect(connection->forks == preload_forks, 1))
+        return;
+    connection->open = connection->opener = NULL;
+    memset(connection->passing, 0, sizeof(connection->passing));
+    if (connection->direction == DIRECTION_IN)
+        connection->direction = DIRECTION_UNSEEN;
+    connection->forks = preload_forks;
+}
+
+struct interaction *interaction_in(struct interaction *const *place)
+{
+    struct interaction *there;
+
+    while ((there = __atomic_load_n(place, __ATOMIC_ACQUIRE))) {
+        if (!pool_try(&there->item, pool_generation(&there->item)))
+            continue; /* another thread has ended it just now */
+        if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == there)
+            return there;
+        interaction_let_go(there);
+    }
+    return NULL;
+}
+
+struct interaction *interaction_at_hand(struct connection *connection)
+{
+    interaction_check_forks(connection);
+    return interaction_in(&connection->open);
+}
+
+/* ---- the begin ---- */
+
+struct interaction *interaction_make(struct connection *connection, struct worker *worker,
+                                     uint64_t offset, uint64_t now_ns)
+{
+    struct interaction *interaction = worker ? pool_take(&interaction_pool) : NULL;
+
+    if (!interaction) {
+        preload_count(PRELOAD_NO_MEMORY);
+        return NULL;
+    }
+    memset((char *)interaction + sizeof(interaction->item), 0,
+           offsetof(struct interaction, span) - sizeof(interaction->item));
+    pool_hold(&connection->item);
+    interaction->connection = connection;
+    interaction->worker = worker;
+    interaction->offset = offset;
+    interaction->span.state_ = 0;
+    interaction->start_ns = interaction->last_ns = now_ns;
+    return interaction;
+}
+
+bool interaction_put_at_hand(struct interaction *interaction)
+{
+    struct interaction *none = NULL;
+
+    interaction_hold(interaction);
+    if (__atomic_compare_exchange_n(&interaction->connection->open, &none, interaction, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return true;
+    interaction_let_go(interaction);
+    return false;
+}
+
+void interaction_set_endpoints(struct interaction *interaction)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_endpoint own = {
+        .ip = connection->ip, .port = (int16_t)connection->port, .name = preload_service_name()};
+    struct blkin_endpoint peer = {
+        .ip = connection->peer_ip, .port = (int16_t)connection->peer_port, .name = ""};
+
+    if (connection->is_unix || !blkin_span_is_recorded(&interaction->span))
+        return;
+    blkin_span_set_service(&interaction->span, &own);
+    blkin_span_set_remote(&interaction->span, &peer);
+}
+
+void interaction_add_head(struct interaction *interaction, struct bytes head)
+{
+    const unsigned wanted =
+        preload_config()->payload > PREFIX_KEPT ? preload_config()->payload : PREFIX_KEPT;
+    size_t room = wanted > interaction->head_length ? wanted - interaction->head_length : 0;
+
+    if (!head.first || !room)
+        return;
+    if (head.length < room)
+        room = head.length;
+    memcpy(interaction->head + interaction->head_length, head.first, room);
+    /* other threads compare the bytes before that */
+    __atomic_store_n(&interaction->head_length, (uint8_t)(interaction->head_length + room),
+                     __ATOMIC_RELEASE);
+}
+
+/* ---- the end ---- */
+
+bool interaction_end_once(struct interaction *interaction)
+{
+    return __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) != PHASE_OVER;
+}
+
+void interaction_stop_waiting(struct interaction *interaction)
+{
+    if (interaction->owner)
+        (void)__atomic_sub_fetch(&interaction->owner->calls, 1, __ATOMIC_ACQ_REL);
+}
+
+bool interaction_is_plain(const struct blkin_span *span)
+{
+    return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
+}
+
+static void interaction_tag(struct interaction *interaction)
+{
+    const struct connection *connection = interaction->connection;
+    struct blkin_span *span = &interaction->span;
+    char key[32];
+
+    if (connection->role == ROLE_SERVER && interaction_is_plain(span))
+        interaction_set_endpoints(interaction); /* not on the way to the answer */
+    if (connection->key) {
+        key_digits(key, key_of(connection->key, interaction->offset));
+        key_digits(key + 16, connection->place);
+        blkin_span_tag_string_n(span, JOIN_TAG, key, connection->place ? 32 : 16);
+    } else {
+        preload_count(PRELOAD_KEYLESS);
+    }
+    blkin_span_tag_uint64(span, "request.bytes", interaction->requested);
+    blkin_span_tag_uint64(span, "response.bytes", interaction->answered);
+    if (preload_config()->payload)
+        blkin_span_tag_string_n(span, "payload", interaction->head,
+                                interaction->head_length < preload_config()->payload
+                                    ? interaction->head_length
+                                    : preload_config()->payload);
+}
+
+void interaction_record(struct interaction *interaction)
+{
+    const uint64_t last_ns = __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED);
+    const bool is_server = interaction->connection->role == ROLE_SERVER;
+
+    preload_count(is_server ? PRELOAD_SERVED : PRELOAD_CALLED);
+    if (!blkin_span_is_recorded(&interaction->span))
+        return;
+    if (last_ns - interaction->start_ns < preload_config()->least_ns) {
+        preload_count(PRELOAD_SHORT);
+        blkin_span_drop(&interaction->span);
+        return;
+    }
+    interaction_tag(interaction);
+    if (is_server)
+        file_sums_tag(&interaction->span, &interaction->files);
+    blkin_span_end_at(&interaction->span, last_ns);
+}
+
+/*
+ * Without an answer there is no interaction: a farewell, or a client that has given up. But what a
+ * request has caused needs it.
+ */
+void interaction_discard(struct interaction *interaction)
+{
+    const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
+
+    if (before == PHASE_OVER || before == PHASE_NEW)
+        return;
+    if (before == PHASE_REQUEST)
+        interaction_stop_waiting(interaction);
+    preload_count(PRELOAD_UNANSWERED);
+    if (interaction->has_called && blkin_is_on()) {
+        blkin_span_tag_bool(&interaction->span, "blkin.unanswered", 1);
+        interaction_tag(interaction);
+        blkin_span_end(&interaction->span);
+    } else {
+        blkin_span_drop(&interaction->span);
+    }
+}
+
+/* Nobody can answer it any more: what has its answer is whole. */
+static void interaction_end_forgotten(struct interaction *interaction)
+{
+    if (interaction_phase(interaction) == PHASE_ANSWERED && interaction_end_once(interaction))
+        interaction_record(interaction);
     else
-        served_has_read(connection, fd, head, count);
+        interaction_discard(interaction);
 }
 
-void interaction_has_read_end(struct connection *connection)
-{
-    struct interaction *interaction = interaction_own(connection);
+/* ---- all ---- */
 
-    if (!interaction)
-        return;
-    if (interaction_is_whole(interaction))
-        interaction_finish(interaction);
-    interaction_let_go(interaction);
+void interaction_for_each_worker(void (*look)(void *worker))
+{
+    pool_for_each(&interaction_workers, look);
 }
 
-void interaction_stops_sending(struct connection *connection)
+void interaction_forget_all(void)
 {
-    struct interaction *interaction = interaction_own(connection);
+    const struct blkin_span *current = blkin_current();
+    const struct interaction *work = interaction_thread.work, *lent = interaction_thread.lent;
 
-    if (!interaction)
-        return;
-    if (connection->role == ROLE_SERVER && interaction_phase(interaction) == PHASE_ANSWERED)
-        interaction_finish(interaction);
-    interaction_let_go(interaction);
-}
-
-pool_name interaction_before_write(struct connection *connection, int fd)
-{
-    if (connection->role != ROLE_CLIENT)
-        return served_before_write(connection);
-    called_before_write(connection, fd);
-    return 0;
-}
-
-void interaction_has_written(struct connection *connection, pool_name written, struct bytes head,
-                             size_t count, size_t wanted)
-{
-    if (connection->role == ROLE_CLIENT)
-        called_has_written(connection, head, count);
-    else
-        served_has_written(connection, written, count, wanted);
-}
-
-void interaction_has_written_last(pool_name written, size_t count, size_t wanted)
-{
-    struct interaction *interaction = interaction_find(written);
-
-    if (!interaction)
-        return;
-    served_has_written(interaction->connection, written, count, wanted);
-    interaction_let_go(interaction);
-}
-
-/* Whose answer is being sent is recorded by who sends it: the peer may have closed at its last
- * byte. */
-void interaction_connection_ends(struct connection *connection)
-{
-    struct interaction *interaction = interaction_at_hand(connection);
-
-    called_forget_opener(connection);
-    served_end_passing(connection);
-    if (!interaction)
-        return;
-    if (__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST))
-        served_pass(connection, interaction);
-    else if (interaction_phase(interaction) == PHASE_ANSWERED)
-        interaction_finish(interaction);
-    else
-        interaction_give_up(interaction);
-    interaction_let_go(interaction);
-}
-
-void interaction_abandon(struct connection *connection)
-{
-    struct interaction *interaction = interaction_at_hand(connection);
-
-    if (preload_thread.thread)
-        file_drop_later(preload_thread.thread->later);
-    served_drop_passing(connection);
-    if (!interaction)
-        return;
-    interaction_give_up(interaction);
-    interaction_let_go(interaction);
+    if (current && ((work && current == &work->span) || (lent && current == &lent->span)))
+        (void)blkin_set_current(NULL);
+    interaction_thread = (struct interaction_thread){0};
+    pool_forget(&interaction_pool);
+    pool_forget(&interaction_workers);
 }

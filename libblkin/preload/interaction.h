@@ -15,12 +15,16 @@
 #ifndef BLKIN_PRELOAD_INTERACTION_H
 #define BLKIN_PRELOAD_INTERACTION_H
 
+#include "config.h"
 #include "connection.h"
-#include "file.h"
-#include "thread.h"
+#include "file_sums.h"
+#include "pool.h"
 
 #define HOLD_NS     UINT64_C(50000000)
 #define PREFIX_KEPT 39 /* bytes of a request that are compared */
+
+#define OPEN_MAX 512
+#define HELD_MAX 512 /* a power of two */
 
 enum phase {
     PHASE_NEW,      /* a client's, nothing of which is sent: its span is not begun */
@@ -34,7 +38,7 @@ struct interaction {
     struct connection *connection; /* referenced */
     struct interaction *owner;     /* of a client's: what has certainly caused it; referenced */
     struct interaction *likely;    /* or perhaps; referenced */
-    struct thread *thread;         /* that has begun it; only to be compared */
+    struct worker *worker;         /* of the thread that has begun it; only to be compared */
     uint32_t writers;              /* threads that are sending the answer just now */
     uint32_t calls;                /* that it has made and that are not answered */
     uint32_t open_at;              /* where in the thread's list, plus 1; 0: it is not */
@@ -54,7 +58,38 @@ struct interaction {
     struct blkin_span span;
 } __attribute__((aligned(64)));
 
-/* ---- what the wrappers tell: between preload_enter() and preload_leave() ---- */
+/* What a thread that has had an interaction keeps of them. */
+struct worker {
+    struct pool_item item;
+
+    /*
+     * The interactions that this thread has taken and that are neither answered nor waiting for the
+     * answer to a call of their own: what may have caused its next call. Referenced. Changed by
+     * interaction_open.c.
+     */
+    struct interaction *open[OPEN_MAX];
+    unsigned open_count;
+    bool has_overflowed; /* some found no room since open was empty: nothing is certain */
+
+    /*
+     * The answered ones, which are held until they are certainly over, the eldest first. Other
+     * threads look at them, too. Changed by interaction_held.c.
+     */
+    pool_name held[HELD_MAX];
+    uint64_t held_until[HELD_MAX];
+    uint32_t held_first, held_end;
+} __attribute__((aligned(64)));
+
+/* The calling thread's. */
+struct interaction_thread {
+    struct interaction *work; /* the one that this thread works for, or NULL; referenced */
+    struct interaction *lent; /* was current when the program set a span of its own; referenced */
+    struct worker *worker;    /* NULL: it has had no interaction */
+    uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
+};
+
+extern __thread struct interaction_thread interaction_thread
+    __attribute__((tls_model("initial-exec")));
 
 /* The first bytes of what is sent or was received; NULL: not known, as with sendfile(2). */
 struct bytes {
@@ -62,30 +97,104 @@ struct bytes {
     size_t length;
 };
 
-/* A thread is about to read: what was answered is over. */
-void interaction_before_read(struct connection *connection);
-void interaction_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
-/* The peer has closed its side, or the connection. */
-void interaction_has_read_end(struct connection *connection);
+/* ---- their life: interaction.c ---- */
+
+/* The calling thread's, made at the first call; NULL: no memory. */
+struct worker *interaction_worker(void);
+
+/* With a reference; NULL: that one is gone. */
+struct interaction *interaction_find(pool_name name);
+
+/* Of all threads', the one of this index, with a reference; NULL: it is no request that waits for
+ * its answer. is_there: there may be one of the next index. */
+struct interaction *interaction_requested(uint32_t index, bool *is_there);
+
+void interaction_hold(struct interaction *interaction);
+void interaction_let_go(struct interaction *interaction);
+
+/* What is in a place of the connection's, with a reference, or NULL. */
+struct interaction *interaction_in(struct interaction *const *place);
+/* The interaction at hand on the connection, with a reference, or NULL. */
+struct interaction *interaction_at_hand(struct connection *connection);
+
+/* One with a reference, whose span is not begun. */
+struct interaction *interaction_make(struct connection *connection, struct worker *worker,
+                                     uint64_t offset, uint64_t now_ns);
+/* Becomes the one at hand, with another reference. False if another thread's is that. */
+bool interaction_put_at_hand(struct interaction *interaction);
+void interaction_set_endpoints(struct interaction *interaction);
+void interaction_add_head(struct interaction *interaction, struct bytes head);
+
+/* All there is of the span is what its end records: not what it uses, nor what happens as it does.
+ */
+bool interaction_is_plain(const struct blkin_span *span);
+
+/* It does not wait for its answer any more. Only once, by who has changed its phase. */
+void interaction_stop_waiting(struct interaction *interaction);
+
+/* Takes the reference out of a place, if it is still there. */
+void interaction_clear(struct interaction **place, struct interaction *interaction);
+
+/* In a child of fork(2). */
+void interaction_forget_all(void);
+
+static inline bool interaction_is_partial(const struct interaction *interaction)
+{
+    return __atomic_load_n(&interaction->is_partial, __ATOMIC_RELAXED);
+}
+
+static inline uint8_t interaction_phase(const struct interaction *interaction)
+{
+    return __atomic_load_n(&interaction->phase, __ATOMIC_ACQUIRE);
+}
+
+/* ---- the open ones of the calling thread, whose worker is given: interaction_open.c ---- */
+
+void interaction_opens(struct worker *worker, struct interaction *interaction);
+void interaction_closes(struct worker *worker, struct interaction *interaction);
+
+/* Those that another thread has answered, or that are over, are not open any more. */
+void interaction_tidy(struct worker *worker);
+
+/* A handler has left this code at any place by siglongjmp(3): what is lost of the list stays so,
+ * and nothing is certain until all others are answered. */
+void interaction_after_jump(void);
+
+/* ---- what a thread works for: interaction_work.c ---- */
 
 /*
- * A client's request is known before it is sent, as another thread may read the answer; and what a
- * server answers, as another thread may read the next request. Returns what has_written is given.
+ * The calling thread's on this connection, with a reference: the one that it works for, else one
+ * that it has taken and still has to answer, else the one at hand.
  */
-pool_name interaction_before_write(struct connection *connection, int fd);
-/* Of wanted bytes count were written; 0 if the call has failed. */
-void interaction_has_written(struct connection *connection, pool_name written, struct bytes head,
-                             size_t count, size_t wanted);
-/* The same, but another thread has closed the connection meanwhile. */
-void interaction_has_written_last(pool_name written, size_t count, size_t wanted);
-/* No more will be written. */
-void interaction_stops_sending(struct connection *connection);
+struct interaction *interaction_own(struct connection *connection);
 
-/* A connection is being made for the request that certainly has caused this, if there is one. */
-void interaction_connects(struct connection *connection);
+/* One thread works for an interaction. The program's own current span stays what it is. */
+void interaction_work_for(struct interaction *interaction);
+void interaction_stop_work(void);
 
-/* The last descriptor is closed, or was behind our back. */
-void interaction_connection_ends(struct connection *connection);
+/* ---- the end: interaction_end.c ---- */
+
+/* No longer the one at hand, the thread's work or open. The caller has a reference. */
+void interaction_detach(struct interaction *interaction);
+/* Records an answered one. The caller has a reference. */
+void interaction_finish(struct interaction *interaction);
+/* There will be no answer. */
+void interaction_give_up(struct interaction *interaction);
+
+/* ---- held: interaction_held.c ---- */
+
+/* A part of the answer: it is held from the first one on. */
+void interaction_add_answer(struct interaction *interaction, size_t count);
+
+/* Ends those that are over at now_ns; UINT64_MAX: all whose response is complete so far. */
+void interaction_finish_held(struct worker *worker, uint64_t now_ns);
+
+/* Is all of the answer sent, and told of by who has sent it? */
+static inline bool interaction_is_whole(const struct interaction *interaction)
+{
+    return !__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST) &&
+           interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction);
+}
 
 /* The thread is about to wait for a new connection. */
 void interaction_waits(void);
@@ -99,36 +208,12 @@ void interaction_is_idle(void);
 
 /* Records all that is answered: the process ends; the thread does. */
 void interaction_flush_all(void);
-void interaction_thread_ends(struct thread *thread);
+void interaction_thread_ends(void);
+/* The thread has ended, or will have none of what it has. */
+void interaction_drop_worker(void);
 
-/* In a child of fork(2). */
-void interaction_forget_all(void);
-
-/* While tracing is off: an interaction at hand cannot be told any more. */
-void interaction_abandon(struct connection *connection);
-/* And all that this thread, which has had some, works for and holds. */
+/* While tracing is off: all that this thread, which has had some, works for and holds is given up.
+ */
 void interaction_drop_held(void);
-
-/* ---- within this library ---- */
-
-/* With a reference; NULL: that one is gone. */
-struct interaction *interaction_find(pool_name name);
-
-/* Of all threads', the one of this index, with a reference; NULL: it is no request that waits for
- * its answer. is_there: there may be one of the next index. */
-struct interaction *interaction_requested(uint32_t index, bool *is_there);
-
-void interaction_hold(struct interaction *interaction);
-void interaction_let_go(struct interaction *interaction);
-
-static inline bool interaction_is_partial(const struct interaction *interaction)
-{
-    return __atomic_load_n(&interaction->is_partial, __ATOMIC_RELAXED);
-}
-
-static inline uint8_t interaction_phase(const struct interaction *interaction)
-{
-    return __atomic_load_n(&interaction->phase, __ATOMIC_ACQUIRE);
-}
 
 #endif

@@ -120,6 +120,19 @@ void *pool_find(struct pool *pool, pool_name name)
     return item && pool_try(item, (uint32_t)(name >> 32)) ? item : NULL;
 }
 
+void pool_for_each(struct pool *pool, void (*look)(void *object))
+{
+    struct pool_item *item;
+
+    for (uint32_t index = 0; (item = pool_at(pool, index)); index++) {
+        if (!pool_try(item, pool_generation(item)))
+            continue;
+        look(item);
+        if (pool_let_go(item))
+            pool_give(pool, item);
+    }
+}
+
 /* Their generations go on, so that names of before name nothing. */
 void pool_forget(struct pool *pool)
 {

@@ -68,6 +68,9 @@ void pool_give(struct pool *pool, void *object);
 /* The object of this index, used or not; NULL: none was ever taken. */
 void *pool_at(struct pool *pool, uint32_t index);
 
+/* Calls a function for each object that somebody has: with a reference meanwhile. */
+void pool_for_each(struct pool *pool, void (*look)(void *object));
+
 /* In a child of fork(2): all objects are free. */
 void pool_forget(struct pool *pool);
 

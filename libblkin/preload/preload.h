@@ -2,8 +2,25 @@
  * libblkin-preload.so: requests of programs that nobody instrumented, seen by their calls of libc.
  *
  * A wrapper looks its descriptor up, calls the real function (real.h), and tells what has happened
- * to interaction.h (sockets) or file.h (files). This is what the parts share: is anything wanted,
- * the guard against ourselves, what the calling thread works for.
+ * to message.h (sockets) or file.h (files). This is what the parts share: is anything wanted, the
+ * guard against ourselves, which process this is.
+ *
+ * Each file uses only files that stand before it here:
+ *   config    which programs, ports and files are traced; real: the functions of libc
+ *   preload   this file
+ *   pool      objects without locks
+ *   thread    each thread's random numbers, counts and end
+ *   slot      the table of descriptors
+ *   connection
+ *   interaction  a request with its answer, and what its thread holds; file_sums: its file calls
+ *   cause     which request has caused a call
+ *   served    the messages of a connection that was accepted; called: of one that was made
+ *   message   what the wrappers tell of sockets
+ *   file      what the wrappers tell of files
+ *   server, filter   when LTTng is loaded, and where nothing may be done
+ *   start     the begin and end of the process
+ *   wrap_*    the functions that the program calls
+ * A lower file tells an upper one by struct preload_hooks.
  *
  * Every wrapper keeps to this:
  * - errno is what the real function has left, and the real function is called once, with the
@@ -32,28 +49,15 @@
 
 /* ---- the calling thread ---- */
 
-struct interaction;
-
 struct preload_thread {
-    bool is_inside;           /* the code of this library, or what it calls, runs */
-    const void *inside_at;    /* the frame that it was entered in */
-    struct interaction *work; /* the one that this thread works for, or NULL; referenced */
-    struct thread *thread;    /* all else, once there was an interaction: thread.h */
-    uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
-    uint32_t unseen_at; /* connections before this one have no unseen request of this thread */
-    uint64_t unseen_until_ns; /* when the other ones are stale; 0: not known yet */
+    bool is_inside;        /* the code of this library, or what it calls, runs */
+    const void *inside_at; /* the frame that it was entered in */
 };
-
-#define PRELOAD_STALE_NS \
-    UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
-/* A seccomp filter may be there: filter.c. Never false again. */
+/* A seccomp filter may be there: filter.h. Never false again. */
 extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
-
-/* Once, before main(), after the configuration. */
-void preload_filter_init(void);
 
 /*
  * A signal handler may leave a call by siglongjmp(3): the end of the call never comes. Is that so
@@ -116,111 +120,41 @@ static inline uint64_t preload_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* ---- what a call is caused by ---- */
-
-enum preload_cause {
-    PRELOAD_NO_CAUSE,      /* no request is known: a trace of its own */
-    PRELOAD_BY_PROGRAM,    /* the program's own current span (it uses libblkin) */
-    PRELOAD_BY_OWNER,      /* the connection was opened for that request */
-    PRELOAD_BY_BEING_ONLY, /* the only one that it can be */
-    PRELOAD_BY_PREFIX,     /* the request is sent on: the same first bytes */
-    PRELOAD_BY_GUESS,
-};
-
-/*
- * Begins a span of what the thread does now for the request that it works for: below it and tagged
- * with "blkin.cause", or, if that is a guess only and guesses are not linked, as a trace of its own
- * with "blkin.guess". Returns how it was found; PRELOAD_NO_CAUSE: no span was begun.
- */
-enum preload_cause preload_begin_child(struct blkin_span *span, const char *name, size_t length,
-                                       enum blkin_kind kind);
-
-/* How many requests this thread has taken and not answered: what it does may be for all of them. */
-unsigned preload_sharers(void);
-
-/* ---- descriptors ---- */
-
-/* What else than a connection's pointer is in a slot. */
-enum preload_kind {
-    PRELOAD_UNKNOWN,   /* not looked at yet, or closed */
-    PRELOAD_NO_SOCKET, /* a file, a pipe, whatever */
-    PRELOAD_OTHER,     /* a socket of no interest */
-};
-
-/* One per descriptor; made at the first need, never freed, all zeros at first. */
-struct preload_slot {
-    uintptr_t connection; /* a preload_kind, or a pointer: connection.h */
-    uintptr_t file;       /* file.h's own; 0 again once the descriptor is closed or replaced */
-    void *file_memory;    /* file.h's own; stays */
-};
-
-/* The slot, or NULL if there is none yet. Any number may come. */
-struct preload_slot *preload_slot(int fd);
-
-/* The same, made if need be; NULL if there is no memory or fd is no descriptor. */
-struct preload_slot *preload_slot_make(int fd);
-
-/* True for one that the wrappers of sockets take; false: file.h may have it. */
-static inline bool preload_is_socket(const struct preload_slot *slot)
-{
-    return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
-}
-
-/* Is there anything to forget when the descriptor is closed? */
-static inline bool preload_is_known(const struct preload_slot *slot)
-{
-    return slot && (__atomic_load_n(&slot->connection, __ATOMIC_RELAXED) |
-                    __atomic_load_n(&slot->file, __ATOMIC_RELAXED));
-}
-
-/* A new descriptor, of open(2) say: what was known of one of this number is over. In a child of
- * vfork(2), whose descriptors are its own, but whose memory is its parent's: nothing. */
-void connection_forget(int fd);
-
 /* ---- the process ---- */
+
+/* Notes which process this is: at the start, and in a child of fork(2). */
+void preload_note_process(void);
 
 /* False in a child of vfork(2), whose descriptors are not those of this memory. */
 bool preload_is_own_process(void);
 
-/* True from listen(2) on until LTTng is loaded. */
-extern bool preload_is_new_server;
+/* Forks of this process since the first one: what was at hand then is the parent's. */
+extern uint32_t preload_forks;
 
-void preload_begin_server(void);
+/* ---- what a lower file tells an upper one ---- */
 
-/* Before LTTng is loaded there: what the address space grows by from now on is not the program's.
+struct connection;
+
+/*
+ * The files of this folder use each other in one direction only. Where a file has to tell one that
+ * uses it, it calls one of these. start.c has the only table; until it is there, nobody is told.
  */
-void preload_limit_begin(void);
-
-/* Before the calls in which servers wait for connections and requests. */
-static inline void preload_before_wait(void)
-{
-    if (__builtin_expect(preload_is_new_server, 0) && !preload_is_off())
-        preload_begin_server();
-}
-
-/* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
-
-enum preload_count {
-    PRELOAD_SERVED,       /* interactions where accepted */
-    PRELOAD_CALLED,       /* where connected */
-    PRELOAD_FILE_CALLS,   /* spans of file calls */
-    PRELOAD_FILE_NOBODYS, /* that were for no request: no span */
-    PRELOAD_UNANSWERED,   /* a request whose connection was closed without an answer: no span */
-    PRELOAD_UNASKED,      /* messages that no request came before, such as greetings: no span */
-    PRELOAD_LATE,         /* writes that came after their interaction was recorded */
-    PRELOAD_SHORT,        /* less than min-us: no span */
-    PRELOAD_OWNED,        /* causes of client interactions */
-    PRELOAD_ONLY,
-    PRELOAD_BY_CONTENT,
-    PRELOAD_GUESSED,
-    PRELOAD_CAUSELESS,
-    PRELOAD_KEYLESS,   /* interactions without blkin.join: the offset or the peer is not known */
-    PRELOAD_REPLACED,  /* descriptors that were closed behind our back */
-    PRELOAD_NO_MEMORY, /* interactions that were not traced for want of memory */
-    PRELOAD_COUNTS
+struct preload_hooks {
+    void (*forked)(void);       /* in the child: what was at hand is the parent's */
+    void (*jumped)(void);       /* this thread has left the code of this library by siglongjmp(3) */
+    void (*thread_ends)(void);  /* the calling one; see thread_follow() */
+    void (*process_ends)(void); /* at exit(3) */
+    void (*connection_ends)(struct connection *connection); /* its last descriptor is closed */
 };
 
-/* Adds to the thread's count; any thread. */
-void preload_count(enum preload_count what);
+extern __attribute__((visibility("hidden"))) const struct preload_hooks *preload_hooks_in_force;
+
+static inline const struct preload_hooks *preload_hooks(void)
+{
+    return __atomic_load_n(&preload_hooks_in_force, __ATOMIC_ACQUIRE);
+}
+
+/* Once, before main(). */
+void preload_set_hooks(const struct preload_hooks *hooks);
 
 #endif

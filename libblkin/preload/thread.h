@@ -1,56 +1,47 @@
 /*
- * What is kept for each thread that has had an interaction.
+ * Threads: random numbers, counts, and their end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_PRELOAD_THREAD_H
 #define BLKIN_PRELOAD_THREAD_H
 
-#include "file.h"
-#include "pool.h"
-#include "preload.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-#define OPEN_MAX 512
-#define HELD_MAX 512 /* a power of two */
+/*
+ * From now on the end of the calling thread is told (preload.h), and so is the process's. False: no
+ * memory.
+ */
+bool thread_follow(void);
 
-struct thread {
-    struct pool_item item;
+/* 64 random bits for a thread that is followed, of splitmix64: not for secrets. */
+uint64_t thread_random(void);
 
-    /*
-     * The interactions that this thread has taken and that are neither answered nor waiting for the
-     * answer to a call of their own: what may have caused its next call. Referenced.
-     */
-    struct interaction *open[OPEN_MAX];
-    unsigned open_count;
-    bool has_overflowed; /* some found no room since open was empty: nothing is certain */
+/* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
-    /*
-     * The answered ones, which are held until they are certainly over, the eldest first. Other
-     * threads look at them, too.
-     */
-    pool_name held[HELD_MAX];
-    uint64_t held_until[HELD_MAX];
-    uint32_t held_first, held_end;
+enum preload_count {
+    PRELOAD_SERVED,       /* interactions where accepted */
+    PRELOAD_CALLED,       /* where connected */
+    PRELOAD_FILE_CALLS,   /* spans of file calls */
+    PRELOAD_FILE_NOBODYS, /* that were for no request: no span */
+    PRELOAD_UNANSWERED,   /* a request whose connection was closed without an answer: no span */
+    PRELOAD_UNASKED,      /* messages that no request came before, such as greetings: no span */
+    PRELOAD_LATE,         /* writes that came after their interaction was recorded */
+    PRELOAD_SHORT,        /* less than min-us: no span */
+    PRELOAD_OWNED,        /* causes of client interactions */
+    PRELOAD_ONLY,
+    PRELOAD_BY_CONTENT,
+    PRELOAD_GUESSED,
+    PRELOAD_CAUSELESS,
+    PRELOAD_KEYLESS,   /* interactions without blkin.join: the offset or the peer is not known */
+    PRELOAD_REPLACED,  /* descriptors that were closed behind our back */
+    PRELOAD_NO_MEMORY, /* interactions that were not traced for want of memory */
+    PRELOAD_COUNTS
+};
 
-    pool_name
-        writing; /* an interaction's answer just now; cancelled in it, the thread never says so */
-    const void *writing_at; /* the frame of that */
-
-    struct file_later later[FILE_LATER_MAX]; /* the end of the process looks at them, too */
-
-    struct interaction *lent; /* was current when the program set a span of its own; referenced */
-    uint64_t random;          /* the state of thread_random() */
-    uint64_t counts[PRELOAD_COUNTS];
-} __attribute__((aligned(64)));
-
-/* The calling thread's, made at the first call; NULL: no memory. */
-struct thread *thread_get(void);
-
-/* 64 random bits, of splitmix64: not for secrets. */
-uint64_t thread_random(struct thread *thread);
-
-/* Calls a function for every thread of the process that has had an interaction, and still runs. */
-void thread_for_each(void (*look)(struct thread *thread));
+/* Adds to the thread's count; any thread. */
+void preload_count(enum preload_count what);
 
 /* Prints the account if BLKIN_DEBUG is set. */
 void thread_print_counts(void);

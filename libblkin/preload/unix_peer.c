@@ -6,6 +6,8 @@
  */
 #include "unix_peer.h"
 
+#include "real.h"
+
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -17,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int ask(int netlink, uint32_t inode)
+static int unix_peer_ask(int netlink, uint32_t inode)
 {
     struct {
         struct nlmsghdr header;
@@ -33,20 +35,21 @@ static int ask(int netlink, uint32_t inode)
                     .udiag_cookie = {UINT32_MAX, UINT32_MAX}},
     };
 
-    return syscall(SYS_sendto, netlink, &question, sizeof(question), MSG_DONTWAIT, NULL, 0) < 0
+    return real()->syscall(SYS_sendto, netlink, &question, sizeof(question), MSG_DONTWAIT, NULL,
+                           0) < 0
                ? -errno
                : 0;
 }
 
 /* The kernel has put the answer there when send(2) returns: there is nothing to wait for. */
-static int read_answer(int netlink, uint32_t *peer)
+static int unix_peer_read(int netlink, uint32_t *peer)
 {
     union {
         struct nlmsghdr header;
         char bytes[1024];
     } answer;
-    const ssize_t length = syscall(SYS_recvfrom, netlink, &answer, sizeof(answer),
-                                   MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
+    const ssize_t length = real()->syscall(SYS_recvfrom, netlink, &answer, sizeof(answer),
+                                           MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
     const size_t head = NLMSG_LENGTH(sizeof(struct unix_diag_msg));
     const struct rtattr *attribute;
     int left;
@@ -76,12 +79,13 @@ int unix_peer(int fd, uint32_t *inode, uint32_t *peer)
     if (fstat(fd, &status) < 0)
         return -errno;
     *inode = (uint32_t)status.st_ino;
-    netlink = (int)syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    netlink =
+        (int)real()->syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (netlink < 0)
         return -errno;
-    result = ask(netlink, *inode);
+    result = unix_peer_ask(netlink, *inode);
     if (result == 0)
-        result = read_answer(netlink, peer);
-    syscall(SYS_close, netlink);
+        result = unix_peer_read(netlink, peer);
+    real()->syscall(SYS_close, netlink);
     return result;
 }

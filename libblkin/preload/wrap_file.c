@@ -7,7 +7,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "config.h"
+#include "connection.h"
 #include "file.h"
+#include "preload.h"
+#include "real.h"
 
 #include <stdarg.h>
 
@@ -155,7 +159,7 @@ PRELOAD_PUBLIC int sync_file_range(int fd, off64_t offset, off64_t length, unsig
 /* ---- opening and closing: what was known of a descriptor of this number is over ---- */
 
 /* Also where nothing is recorded: that may begin at any time. */
-static void forget(int fd)
+static void wrap_file_forget(int fd)
 {
     int saved_errno;
 
@@ -167,11 +171,11 @@ static void forget(int fd)
 }
 
 /* It was closed behind our back if anything is known of it. */
-static int opened(int fd, const char *path)
+static int wrap_file_opened(int fd, const char *path)
 {
     int saved_errno;
 
-    forget(fd);
+    wrap_file_forget(fd);
     if (fd < 0 || !preload_is_on() || preload_config()->file_calls == PRELOAD_FILES_OFF)
         return fd;
     saved_errno = preload_enter();
@@ -181,96 +185,96 @@ static int opened(int fd, const char *path)
 }
 
 /* The mode, which only some calls have. */
-static mode_t mode_of(int flags, va_list rest)
+static mode_t wrap_file_mode_of(int flags, va_list rest)
 {
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(rest, mode_t) : 0;
 }
 
-#define READ_MODE                \
-    va_list rest;                \
-    mode_t mode;                 \
-                                 \
-    va_start(rest, flags);       \
-    mode = mode_of(flags, rest); \
+#define READ_MODE                          \
+    va_list rest;                          \
+    mode_t mode;                           \
+                                           \
+    va_start(rest, flags);                 \
+    mode = wrap_file_mode_of(flags, rest); \
     va_end(rest)
 
 PRELOAD_PUBLIC int open(const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->open(path, flags, mode), path);
+    return wrap_file_opened(real()->open(path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int open64(const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->open64(path, flags, mode), path);
+    return wrap_file_opened(real()->open64(path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int openat(int folder, const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->openat(folder, path, flags, mode), path);
+    return wrap_file_opened(real()->openat(folder, path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int openat64(int folder, const char *path, int flags, ...)
 {
     READ_MODE;
-    return opened(real()->openat64(folder, path, flags, mode), path);
+    return wrap_file_opened(real()->openat64(folder, path, flags, mode), path);
 }
 
 PRELOAD_PUBLIC int __open_2(const char *path, int flags)
 {
-    return opened(real()->__open_2(path, flags), path);
+    return wrap_file_opened(real()->__open_2(path, flags), path);
 }
 
 PRELOAD_PUBLIC int __open64_2(const char *path, int flags)
 {
-    return opened(real()->__open64_2(path, flags), path);
+    return wrap_file_opened(real()->__open64_2(path, flags), path);
 }
 
 PRELOAD_PUBLIC int __openat_2(int folder, const char *path, int flags)
 {
-    return opened(real()->__openat_2(folder, path, flags), path);
+    return wrap_file_opened(real()->__openat_2(folder, path, flags), path);
 }
 
 PRELOAD_PUBLIC int __openat64_2(int folder, const char *path, int flags)
 {
-    return opened(real()->__openat64_2(folder, path, flags), path);
+    return wrap_file_opened(real()->__openat64_2(folder, path, flags), path);
 }
 
 PRELOAD_PUBLIC int creat(const char *path, mode_t mode)
 {
-    return opened(real()->creat(path, mode), path);
+    return wrap_file_opened(real()->creat(path, mode), path);
 }
 
 PRELOAD_PUBLIC int creat64(const char *path, mode_t mode)
 {
-    return opened(real()->creat64(path, mode), path);
+    return wrap_file_opened(real()->creat64(path, mode), path);
 }
 
 /* These close by a function of libc's own. fileno(3) fails for a stream without a descriptor. */
-static void forget_stream(FILE *stream)
+static void wrap_file_forget_stream(FILE *stream)
 {
     const int saved_errno = errno;
 
-    forget(fileno(stream));
+    wrap_file_forget(fileno(stream));
     errno = saved_errno;
 }
 
 PRELOAD_PUBLIC int fclose(FILE *stream)
 {
-    forget_stream(stream);
+    wrap_file_forget_stream(stream);
     return real()->fclose(stream);
 }
 
 PRELOAD_PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
-    forget_stream(stream);
+    wrap_file_forget_stream(stream);
     return real()->freopen(path, mode, stream);
 }
 
 PRELOAD_PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
 {
-    forget_stream(stream);
+    wrap_file_forget_stream(stream);
     return real()->freopen64(path, mode, stream);
 }

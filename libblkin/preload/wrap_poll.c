@@ -6,7 +6,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "config.h"
+#include "file.h"
 #include "interaction.h"
+#include "preload.h"
+#include "real.h"
+#include "server.h"
 
 #include <string.h>
 #include <sys/uio.h>
@@ -19,22 +24,24 @@ static const struct timespec hold_time = {.tv_nsec = HOLD_NS};
  * Before a wait: for one descriptor, a thread may wait in the middle of a request; for more, it
  * waits for its next one. Returns true if it is to be split.
  */
-static bool waits(bool for_many)
+static bool poll_waits(bool for_many)
 {
     bool holds;
     int saved_errno;
 
-    preload_before_wait();
+    server_before_wait();
     if (preload_is_off())
         return false;
-    if (!preload_thread.thread) {
-        preload_thread.round += for_many;
+    if (!interaction_thread.worker) {
+        interaction_thread.round += for_many;
         return false;
     }
     saved_errno = preload_enter();
     if (blkin_is_on() && preload_config()->is_traced) {
+        file_record_later();
         holds = interaction_waits_for_events(for_many);
     } else {
+        file_drop_later();
         interaction_drop_held();
         holds = false;
     }
@@ -42,7 +49,7 @@ static bool waits(bool for_many)
     return holds;
 }
 
-static void is_idle(void)
+static void poll_is_idle(void)
 {
     const int saved_errno = preload_enter();
 
@@ -52,25 +59,25 @@ static void is_idle(void)
 
 /* ---- times ---- */
 
-static inline bool is_long_ms(int timeout)
+static inline bool poll_is_long_ms(int timeout)
 {
     return timeout < 0 || timeout > HOLD_MS;
 }
 
-static inline int rest_ms(int timeout)
+static inline int poll_rest_ms(int timeout)
 {
     return timeout < 0 ? timeout : timeout - HOLD_MS;
 }
 
 /* False for what is no time, too: that is for the real function to find out. */
-static bool is_long(const struct timespec *timeout)
+static bool poll_is_long(const struct timespec *timeout)
 {
     return !timeout ||
            (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000 &&
             (timeout->tv_sec > 0 || timeout->tv_nsec > hold_time.tv_nsec));
 }
 
-static struct timespec rest_of(const struct timespec *timeout)
+static struct timespec poll_rest_of(const struct timespec *timeout)
 {
     struct timespec rest = *timeout;
 
@@ -83,13 +90,13 @@ static struct timespec rest_of(const struct timespec *timeout)
 }
 
 /* What the program points at is looked at only if the wait is split. */
-#define REST(timeout) ((timeout) ? (const struct timespec[]){rest_of(timeout)} : NULL)
+#define REST(timeout) ((timeout) ? (const struct timespec[]){poll_rest_of(timeout)} : NULL)
 
 /*
  * Copies from an address of the program's that libc hands to the kernel unread: the kernel is asked
  * here, too, so that a bad address is an error and no signal.
  */
-static bool copy_from_program(void *to, const void *from, size_t size)
+static bool poll_copy_from_program(void *to, const void *from, size_t size)
 {
     const struct iovec target = {to, size}, source = {(void *)(uintptr_t)from, size};
     const int saved_errno = errno;
@@ -110,23 +117,25 @@ static bool copy_from_program(void *to, const void *from, size_t size)
                                                      \
             if (result != 0)                         \
                 return result;                       \
-            is_idle();                               \
+            poll_is_idle();                          \
             return call_for_rest;                    \
         }                                            \
     } while (0)
 
 PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int timeout)
 {
-    WAIT(waits(true) && is_long_ms(timeout), real()->epoll_wait(fd, events, size, HOLD_MS),
-         real()->epoll_wait(fd, events, size, rest_ms(timeout)));
+    WAIT(poll_waits(true) && poll_is_long_ms(timeout),
+         real()->epoll_wait(fd, events, size, HOLD_MS),
+         real()->epoll_wait(fd, events, size, poll_rest_ms(timeout)));
     return real()->epoll_wait(fd, events, size, timeout);
 }
 
 PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int timeout,
                                const sigset_t *mask)
 {
-    WAIT(waits(true) && is_long_ms(timeout), real()->epoll_pwait(fd, events, size, HOLD_MS, mask),
-         real()->epoll_pwait(fd, events, size, rest_ms(timeout), mask));
+    WAIT(poll_waits(true) && poll_is_long_ms(timeout),
+         real()->epoll_pwait(fd, events, size, HOLD_MS, mask),
+         real()->epoll_pwait(fd, events, size, poll_rest_ms(timeout), mask));
     return real()->epoll_pwait(fd, events, size, timeout, mask);
 }
 
@@ -140,33 +149,37 @@ PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
         errno = ENOSYS;
         return -1;
     }
-    is_split = waits(true) && (!timeout || copy_from_program(&copy, timeout, sizeof(copy)));
+    is_split =
+        poll_waits(true) && (!timeout || poll_copy_from_program(&copy, timeout, sizeof(copy)));
     if (is_split && timeout)
-        is_split = is_long(&copy);
+        is_split = poll_is_long(&copy);
     WAIT(is_split, real()->epoll_pwait2(fd, events, size, &hold_time, mask),
          real()->epoll_pwait2(fd, events, size,
-                              timeout ? (const struct timespec[]){rest_of(&copy)} : NULL, mask));
+                              timeout ? (const struct timespec[]){poll_rest_of(&copy)} : NULL,
+                              mask));
     return real()->epoll_pwait2(fd, events, size, timeout, mask);
 }
 
 PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    WAIT(waits(count > 1) && is_long_ms(timeout), real()->poll(fds, count, HOLD_MS),
-         real()->poll(fds, count, rest_ms(timeout)));
+    WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout), real()->poll(fds, count, HOLD_MS),
+         real()->poll(fds, count, poll_rest_ms(timeout)));
     return real()->poll(fds, count, timeout);
 }
 
 PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
-    WAIT(waits(count > 1) && is_long_ms(timeout), real()->__poll_chk(fds, count, HOLD_MS, room),
-         real()->__poll_chk(fds, count, rest_ms(timeout), room));
+    WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout),
+         real()->__poll_chk(fds, count, HOLD_MS, room),
+         real()->__poll_chk(fds, count, poll_rest_ms(timeout), room));
     return real()->__poll_chk(fds, count, timeout, room);
 }
 
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask)
 {
-    WAIT(waits(count > 1) && is_long(timeout), real()->ppoll(fds, count, &hold_time, mask),
+    WAIT(poll_waits(count > 1) && poll_is_long(timeout),
+         real()->ppoll(fds, count, &hold_time, mask),
          real()->ppoll(fds, count, REST(timeout), mask));
     return real()->ppoll(fds, count, timeout, mask);
 }
@@ -174,7 +187,7 @@ PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                                const sigset_t *mask, size_t room)
 {
-    WAIT(waits(count > 1) && is_long(timeout),
+    WAIT(poll_waits(count > 1) && poll_is_long(timeout),
          real()->__ppoll_chk(fds, count, &hold_time, mask, room),
          real()->__ppoll_chk(fds, count, REST(timeout), mask, room));
     return real()->__ppoll_chk(fds, count, timeout, mask, room);
@@ -189,8 +202,8 @@ struct sets {
 };
 
 /* False for sets that are larger than the type or cannot be read: then the wait is not split. */
-static bool keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
-                      fd_set *failed)
+static bool poll_keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
+                           fd_set *failed)
 {
     fd_set *const at[3] = {readable, writable, failed};
 
@@ -199,13 +212,13 @@ static bool keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *wr
     sets->size = ((size_t)count + NFDBITS - 1) / NFDBITS * sizeof(fd_mask);
     for (int i = 0; i < 3; i++) {
         sets->at[i] = at[i];
-        if (at[i] && !copy_from_program(&sets->asked[i], at[i], sets->size))
+        if (at[i] && !poll_copy_from_program(&sets->asked[i], at[i], sets->size))
             return false;
     }
     return true;
 }
 
-static void ask_again(const struct sets *sets)
+static void poll_ask_again(const struct sets *sets)
 {
     for (int i = 0; i < 3; i++) {
         if (sets->at[i])
@@ -214,7 +227,7 @@ static void ask_again(const struct sets *sets)
 }
 
 /* select(2) takes from the timeout what it has waited. */
-static void take_time(struct timeval *timeout, suseconds_t waited_us)
+static void poll_take_time(struct timeval *timeout, suseconds_t waited_us)
 {
     if (!timeout)
         return;
@@ -225,8 +238,8 @@ static void take_time(struct timeval *timeout, suseconds_t waited_us)
     }
 }
 
-/* As is_long(): false for negative ones, which are errors. More than 10^6 us are valid. */
-static bool is_long_timeval(const struct timeval *timeout)
+/* As poll_is_long(): false for negative ones, which are errors. More than 10^6 us are valid. */
+static bool poll_is_long_timeval(const struct timeval *timeout)
 {
     return timeout->tv_sec >= 0 && timeout->tv_usec >= 0 &&
            (timeout->tv_sec > 0 || timeout->tv_usec > (suseconds_t)(HOLD_NS / 1000));
@@ -240,15 +253,15 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
     struct sets sets;
     int result;
 
-    if (!waits(true) || (timeout && !is_long_timeval(timeout)) ||
-        !keep_sets(&sets, count, readable, writable, failed))
+    if (!poll_waits(true) || (timeout && !poll_is_long_timeval(timeout)) ||
+        !poll_keep_sets(&sets, count, readable, writable, failed))
         return real()->select(count, readable, writable, failed, timeout);
     result = real()->select(count, readable, writable, failed, &hold);
-    take_time(timeout, hold_us - hold.tv_usec);
+    poll_take_time(timeout, hold_us - hold.tv_usec);
     if (result != 0)
         return result;
-    is_idle();
-    ask_again(&sets);
+    poll_is_idle();
+    poll_ask_again(&sets);
     return real()->select(count, readable, writable, failed, timeout);
 }
 
@@ -257,10 +270,11 @@ PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set
 {
     struct sets sets;
 
-    if (!waits(true) || !is_long(timeout) || !keep_sets(&sets, count, readable, writable, failed))
+    if (!poll_waits(true) || !poll_is_long(timeout) ||
+        !poll_keep_sets(&sets, count, readable, writable, failed))
         return real()->pselect(count, readable, writable, failed, timeout, mask);
     WAIT(true, real()->pselect(count, readable, writable, failed, &hold_time, mask),
-         (ask_again(&sets),
+         (poll_ask_again(&sets),
           real()->pselect(count, readable, writable, failed, REST(timeout), mask)));
     return -1; /* not reached */
 }

@@ -5,7 +5,8 @@
  */
 #include "check.h"
 #include "libblkin/preload/cause.h"
-#include "libblkin/preload/interaction_parts.h"
+#include "libblkin/preload/interaction.h"
+#include "libblkin/preload/preload.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,12 +26,13 @@ static struct bytes bytes(const char *text)
 /* A request that this thread has taken now, begun so long ago. */
 static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 {
-    struct interaction *request = interaction_make(&server, thread_get(), 0, preload_now_ns());
+    struct interaction *request =
+        interaction_make(&server, interaction_worker(), 0, preload_now_ns());
 
     request->phase = PHASE_REQUEST;
     request->start_ns -= age_ns;
     interaction_add_head(request, bytes(text));
-    cause_opens(preload_thread.thread, request);
+    interaction_opens(interaction_thread.worker, request);
     return request;
 }
 
@@ -42,8 +44,8 @@ static struct interaction *request(const char *text)
 static void is_over(struct interaction *interaction)
 {
     __atomic_store_n(&interaction->phase, PHASE_OVER, __ATOMIC_RELEASE);
-    cause_closes(preload_thread.thread, interaction);
-    if (preload_thread.work == interaction)
+    interaction_closes(interaction_thread.worker, interaction);
+    if (interaction_thread.work == interaction)
         interaction_stop_work();
     interaction_let_go(interaction);
 }
@@ -52,7 +54,7 @@ static void is_over(struct interaction *interaction)
 static void waits(struct interaction *interaction)
 {
     interaction->calls++;
-    cause_closes(preload_thread.thread, interaction);
+    interaction_closes(interaction_thread.worker, interaction);
 }
 
 static void wait_for_events(void)
@@ -73,9 +75,9 @@ static bool is_caused(const char *head, enum preload_cause how, const struct int
 /* Nothing of one test is left to the next. */
 static void begin(void)
 {
-    CHECK(!preload_thread.thread || preload_thread.thread->open_count == 0);
-    CHECK(preload_thread.work == NULL && blkin_current() == NULL);
-    preload_thread.round = 1;
+    CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);
+    CHECK(interaction_thread.work == NULL && blkin_current() == NULL);
+    interaction_thread.round = 1;
 }
 
 static void test_none(void)
@@ -83,10 +85,10 @@ static void test_none(void)
     struct interaction *one;
 
     begin();
-    CHECK(preload_thread.thread == NULL);
+    CHECK(interaction_thread.worker == NULL);
     CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL) && cause_of_connect() == NULL);
-    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && preload_sharers() == 0);
-    CHECK(thread_get() != NULL);
+    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && cause_sharers() == 0);
+    CHECK(interaction_worker() != NULL);
     CHECK(is_caused("get", PRELOAD_NO_CAUSE, NULL) && cause_of_connect() == NULL);
     one = request("get");
     is_over(one);
@@ -140,7 +142,7 @@ static void test_rounds(void)
 
     one = request("get a");
     wait_for_events();
-    cause_opens(preload_thread.thread, one); /* heard of again */
+    interaction_opens(interaction_thread.worker, one); /* heard of again */
     CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
 }
@@ -239,7 +241,7 @@ static void test_answered_elsewhere(void)
     one = request("a");
     two = request("b");
     one->phase = PHASE_ANSWERED;
-    CHECK(is_caused("a", PRELOAD_BY_BEING_ONLY, two) && preload_thread.thread->open_count == 1);
+    CHECK(is_caused("a", PRELOAD_BY_BEING_ONLY, two) && interaction_thread.worker->open_count == 1);
     is_over(one);
     is_over(two);
 }
@@ -247,7 +249,7 @@ static void test_answered_elsewhere(void)
 static void test_overflow(void)
 {
     static struct interaction *all[OPEN_MAX + 1];
-    struct thread *thread = preload_thread.thread;
+    struct worker *worker = interaction_thread.worker;
     char text[32];
 
     begin();
@@ -255,13 +257,13 @@ static void test_overflow(void)
         snprintf(text, sizeof(text), "number %05d", i);
         all[i] = request(text);
     }
-    CHECK(thread->has_overflowed && thread->open_count == OPEN_MAX);
+    CHECK(worker->has_overflowed && worker->open_count == OPEN_MAX);
     CHECK(is_caused("number 00007", PRELOAD_BY_GUESS, all[7])); /* it may be the one without room */
     for (int i = 1; i <= OPEN_MAX; i++)
         is_over(all[i]);
     CHECK(is_caused("x", PRELOAD_BY_GUESS, all[0]));
     is_over(all[0]);
-    CHECK(!thread->has_overflowed && thread->open_count == 0);
+    CHECK(!worker->has_overflowed && worker->open_count == 0);
 }
 
 static void test_program(void)
@@ -302,12 +304,12 @@ static void test_files(void)
     CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE);
     interaction_work_for(one);
     cause = cause_of_file_call();
-    CHECK(cause.how == PRELOAD_BY_BEING_ONLY && cause.interaction == one && preload_sharers() == 1);
+    CHECK(cause.how == PRELOAD_BY_BEING_ONLY && cause.interaction == one && cause_sharers() == 1);
     two = request("b");
     cause = cause_of_file_call();
-    CHECK(cause.how == PRELOAD_BY_GUESS && cause.interaction == one && preload_sharers() == 2);
+    CHECK(cause.how == PRELOAD_BY_GUESS && cause.interaction == one && cause_sharers() == 2);
     is_over(one);
-    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && preload_sharers() == 0);
+    CHECK(cause_of_file_call().how == PRELOAD_NO_CAUSE && cause_sharers() == 0);
     is_over(two);
 }
 
@@ -345,7 +347,8 @@ static struct connection accepted = {.item = {.word = UINT64_C(1) << 32 | 100000
 /* A request that another thread has taken, and hands on. */
 static void *take_elsewhere(void *text)
 {
-    struct interaction *taken = interaction_make(&accepted, thread_get(), 0, preload_now_ns());
+    struct interaction *taken =
+        interaction_make(&accepted, interaction_worker(), 0, preload_now_ns());
 
     interaction_add_head(taken, bytes(text));
     __atomic_store_n(&taken->phase, PHASE_REQUEST, __ATOMIC_RELEASE);

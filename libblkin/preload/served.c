@@ -3,11 +3,19 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "cause.h"
-#include "interaction_parts.h"
+#include "served.h"
+
+#include "preload.h"
+#include "thread.h"
 #include "tracepoints/format/join.h"
 
 static bool has_served;
+
+/* An answer that the calling thread sends just now; cancelled in it, the thread never says so. */
+static __thread struct {
+    pool_name name;
+    const void *at; /* the frame of that */
+} served_writing __attribute__((tls_model("initial-exec")));
 
 bool served_any(void)
 {
@@ -15,34 +23,34 @@ bool served_any(void)
 }
 
 /* Who may find its client's half says so by the trace's id: see join.h. */
-static void begin_trace(struct interaction *interaction, bool has_key)
+static void served_begin_trace(struct interaction *interaction, bool has_key)
 {
     const struct connection *connection = interaction->connection;
     struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH, .flags = BLKIN_CONTEXT_RANDOM};
 
     if (has_key)
-        root.trace_id = thread_random(interaction->thread);
+        root.trace_id = thread_random();
     blkin_span_begin_remote_n(&interaction->span, connection->name, connection->name_length,
                               BLKIN_SERVER, has_key ? &root : NULL);
 }
 
-static struct interaction *begin_served(struct connection *connection, int fd, uint64_t offset)
+static struct interaction *served_begin(struct connection *connection, int fd, uint64_t offset)
 {
     const uint64_t now_ns = preload_now_ns();
-    struct thread *thread = thread_get();
+    struct worker *worker = interaction_worker();
     struct interaction *interaction;
 
     preload_config_refresh(now_ns);
     if (!connection_is_traced(connection, fd) || connection->role != ROLE_SERVER)
         return NULL;
-    interaction = interaction_make(connection, thread, offset, now_ns);
+    interaction = interaction_make(connection, worker, offset, now_ns);
     if (!interaction)
         return NULL;
-    begin_trace(interaction, connection_key(connection, fd) != 0);
+    served_begin_trace(interaction, connection_key(connection, fd) != 0);
     blkin_span_set_start(&interaction->span, now_ns);
-    if (!cause_is_plain(&interaction->span))
+    if (!interaction_is_plain(&interaction->span))
         interaction_set_endpoints(interaction);
-    file_interaction_begins(&interaction->files);
+    file_sums_begin(&interaction->files);
     if (!served_any())
         __atomic_store_n(&has_served, true, __ATOMIC_RELAXED);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
@@ -51,7 +59,8 @@ static struct interaction *begin_served(struct connection *connection, int fd, u
 }
 
 /* Is a part of the answer still to come? */
-static bool is_being_sent(const struct connection *connection, const struct interaction *answered)
+static bool served_is_being_sent(const struct connection *connection,
+                                 const struct interaction *answered)
 {
     if (__atomic_load_n(&answered->writers, __ATOMIC_SEQ_CST))
         return true;
@@ -61,9 +70,9 @@ static bool is_being_sent(const struct connection *connection, const struct inte
 
 /* Records it if its answer was being sent while the next request came, and is. The caller has a
  * reference. */
-static void passed(struct connection *connection, struct interaction *answered)
+static void served_passed(struct connection *connection, struct interaction *answered)
 {
-    if (is_being_sent(connection, answered))
+    if (served_is_being_sent(connection, answered))
         return;
     for (unsigned i = 0; i < PASSING_MAX; i++) {
         if (__atomic_load_n(&connection->passing[i], __ATOMIC_SEQ_CST) != answered)
@@ -77,7 +86,7 @@ static void passed(struct connection *connection, struct interaction *answered)
 }
 
 /* False: there is no room. */
-static bool put_passing(struct connection *connection, struct interaction *answered)
+static bool served_put_passing(struct connection *connection, struct interaction *answered)
 {
     interaction_hold(answered);
     for (unsigned i = 0; i < PASSING_MAX; i++) {
@@ -93,8 +102,8 @@ static bool put_passing(struct connection *connection, struct interaction *answe
 
 void served_pass(struct connection *connection, struct interaction *answered)
 {
-    (void)put_passing(connection, answered);
-    passed(connection, answered); /* meanwhile */
+    (void)served_put_passing(connection, answered);
+    served_passed(connection, answered); /* meanwhile */
     interaction_detach(answered);
 }
 
@@ -104,10 +113,10 @@ void served_pass(struct connection *connection, struct interaction *answered)
  * thread that comes to read from the connection: it runs beside the request, on the CPU that the
  * client needs for the answer.)
  */
-static void is_over(struct connection *connection, struct interaction *answered)
+static void served_is_over(struct connection *connection, struct interaction *answered)
 {
-    if (!preload_thread.round && answered->thread != preload_thread.thread &&
-        put_passing(connection, answered))
+    if (!interaction_thread.round && answered->worker != interaction_thread.worker &&
+        served_put_passing(connection, answered))
         interaction_detach(answered);
     else
         interaction_finish(answered);
@@ -120,7 +129,7 @@ void served_end_passing(struct connection *connection)
 
         if (!answered)
             continue;
-        passed(connection, answered);
+        served_passed(connection, answered);
         interaction_let_go(answered);
     }
 }
@@ -132,7 +141,7 @@ void served_drop_passing(struct connection *connection)
 
         if (!answered)
             continue;
-        if (!is_being_sent(connection, answered)) {
+        if (!served_is_being_sent(connection, answered)) {
             interaction_give_up(answered);
             interaction_clear(&connection->passing[i], answered);
         }
@@ -141,14 +150,14 @@ void served_drop_passing(struct connection *connection)
 }
 
 /* Is another thread in the middle of its answer? */
-static bool is_answered_now(const struct interaction *own)
+static bool served_is_answered_now(const struct interaction *own)
 {
     if (interaction_phase(own) == PHASE_OVER)
         return false;
     if (__atomic_load_n(&own->writers, __ATOMIC_ACQUIRE))
         return true;
     return interaction_phase(own) == PHASE_ANSWERED && interaction_is_partial(own) &&
-           own != preload_thread.work && __atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE);
+           own != interaction_thread.work && __atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -156,24 +165,24 @@ static bool is_answered_now(const struct interaction *own)
  * and works for is not that: this one is read beside it, and certainly a new one, as after an
  * answer.
  */
-static struct interaction *goes_on_with(struct connection *connection, bool *is_new)
+static struct interaction *served_goes_on_with(struct connection *connection, bool *is_new)
 {
     struct interaction *own = interaction_own(connection);
 
     *is_new = false;
     if (!own)
         return NULL;
-    if (is_answered_now(own)) {
+    if (served_is_answered_now(own)) {
         served_pass(connection, own);
         *is_new = true;
     } else if (interaction_phase(own) == PHASE_REQUEST) {
-        if (own->thread == preload_thread.thread || own == preload_thread.work ||
+        if (own->worker == interaction_thread.worker || own == interaction_thread.work ||
             !__atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE))
             return own;
         *is_new = true;
     } else {
         if (interaction_phase(own) == PHASE_ANSWERED)
-            is_over(connection, own);
+            served_is_over(connection, own);
         *is_new = true;
     }
     interaction_let_go(own);
@@ -181,8 +190,8 @@ static struct interaction *goes_on_with(struct connection *connection, bool *is_
 }
 
 /* The descriptor has turned out to be another connection's, which nobody has told us of. */
-static void received_by_another(const struct connection *connection, int fd, struct bytes head,
-                                size_t count)
+static void served_received_by_another(const struct connection *connection, int fd,
+                                       struct bytes head, size_t count)
 {
     struct connection *another = connection_of(preload_slot(fd), 0);
 
@@ -195,25 +204,25 @@ static void received_by_another(const struct connection *connection, int fd, str
 
 void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
 {
-    const enum direction before = turn(connection, DIRECTION_IN);
-    const uint64_t offset = add_bytes(&connection->received, count);
+    const enum direction before = connection_turn(connection, DIRECTION_IN);
+    const uint64_t offset = connection_add_bytes(&connection->received, count);
     bool is_new;
-    struct interaction *interaction = goes_on_with(connection, &is_new);
+    struct interaction *interaction = served_goes_on_with(connection, &is_new);
 
     if (!interaction && (is_new || before != DIRECTION_UNSEEN)) {
-        interaction = begin_served(connection, fd, offset);
+        interaction = served_begin(connection, fd, offset);
         if (!interaction)
-            received_by_another(connection, fd, head, count);
+            served_received_by_another(connection, fd, head, count);
     }
     if (!interaction) {
-        (void)turn(connection, DIRECTION_UNSEEN);
+        (void)connection_turn(connection, DIRECTION_UNSEEN);
         return;
     }
     interaction_add_head(interaction, head);
-    add_bytes(&interaction->requested, count);
+    connection_add_bytes(&interaction->requested, count);
     interaction_work_for(interaction);
-    if (preload_thread.thread)
-        cause_opens(preload_thread.thread, interaction);
+    if (interaction_thread.worker)
+        interaction_opens(interaction_thread.worker, interaction);
     interaction_let_go(interaction);
 }
 
@@ -221,65 +230,63 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
  * What this thread has used for it is settled once it has answered: another thread may be who
  * records it, and cannot read this one's meters. What is sent after that counts, too.
  */
-static void settle_usage(const struct interaction *interaction)
+static void served_settle_usage(const struct interaction *interaction)
 {
     if (blkin_current() == &interaction->span)
         (void)blkin_set_current(NULL);
 }
 
-static void resume_usage(struct interaction *interaction)
+static void served_resume_usage(struct interaction *interaction)
 {
-    if (preload_thread.work == interaction && !blkin_current())
+    if (interaction_thread.work == interaction && !blkin_current())
         (void)blkin_set_current(&interaction->span);
 }
 
 /* What this thread has read was taken for answered, and what it sends now is no answer to what
  * another thread has read since. */
-static bool is_late(const struct interaction *interaction)
+static bool served_is_late(const struct interaction *interaction)
 {
-    const struct interaction *work = preload_thread.work;
+    const struct interaction *work = interaction_thread.work;
 
     return interaction != work && work && work->connection == interaction->connection &&
-           work->thread == preload_thread.thread && interaction->thread != preload_thread.thread &&
+           work->worker == interaction_thread.worker &&
+           interaction->worker != interaction_thread.worker &&
            __atomic_load_n(&interaction->is_worked_for, __ATOMIC_ACQUIRE);
 }
 
 pool_name served_before_write(struct connection *connection)
 {
     struct interaction *interaction = interaction_own(connection);
-    struct thread *thread;
     pool_name name;
 
     if (!interaction)
         return 0;
-    thread = thread_get();
-    if (!thread || is_late(interaction)) {
+    if (!interaction_worker() || served_is_late(interaction)) {
         interaction_let_go(interaction);
         return 0;
     }
     name = pool_name_of(&interaction->item);
-    if (thread->writing && preload_was_left(thread->writing_at, __builtin_frame_address(0))) {
-        interaction_has_written_last(thread->writing, 0, 1);
-        thread->writing = 0;
-    }
-    if (!thread->writing) { /* else this is a signal handler */
-        thread->writing_at = __builtin_frame_address(0);
-        thread->writing = name;
+    if (served_writing.name && preload_was_left(served_writing.at, __builtin_frame_address(0)))
+        served_end_abandoned();
+    if (!served_writing.name) { /* else this is a signal handler */
+        served_writing.at = __builtin_frame_address(0);
+        served_writing.name = name;
     }
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
-    resume_usage(interaction);
+    served_resume_usage(interaction);
     interaction_let_go(interaction);
     return name;
 }
 
-void served_has_written(struct connection *connection, pool_name written, size_t count,
+bool served_has_written(struct connection *connection, pool_name written, size_t count,
                         size_t wanted)
 {
     struct interaction *interaction = interaction_find(written);
+    const bool is_all = count && count == wanted;
 
     if (count) {
-        (void)turn(connection, DIRECTION_OUT);
-        add_bytes(&connection->sent, count);
+        (void)connection_turn(connection, DIRECTION_OUT);
+        connection_add_bytes(&connection->sent, count);
     }
     if (!interaction || interaction_phase(interaction) == PHASE_OVER) {
         if (count)
@@ -289,21 +296,45 @@ void served_has_written(struct connection *connection, pool_name written, size_t
         __atomic_store_n(&interaction->is_partial, count < wanted, __ATOMIC_RELAXED);
         if (count)
             interaction_add_answer(interaction, count);
-        if (count && count == wanted)
-            settle_usage(interaction);
+        if (is_all)
+            served_settle_usage(interaction);
     }
     if (!interaction)
-        return;
-    if (preload_thread.thread && preload_thread.thread->writing == written)
-        preload_thread.thread->writing = 0;
+        return false;
+    if (served_writing.name == written)
+        served_writing.name = 0;
     /* answered before that, for who reads the next request */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
-    if (count && count == wanted) {
+    if (is_all)
         served_end_passing(connection);
-        if (preload_thread.thread)
-            file_record_later(preload_thread.thread->later);
-    } else {
-        passed(connection, interaction);
-    }
+    else
+        served_passed(connection, interaction);
     interaction_let_go(interaction);
+    return is_all;
+}
+
+bool served_has_written_last(pool_name written, size_t count, size_t wanted)
+{
+    struct interaction *interaction = interaction_find(written);
+    bool is_all;
+
+    if (!interaction)
+        return false;
+    is_all = served_has_written(interaction->connection, written, count, wanted);
+    interaction_let_go(interaction);
+    return is_all;
+}
+
+void served_end_abandoned(void)
+{
+    const pool_name writing = served_writing.name;
+
+    served_writing.name = 0;
+    if (writing)
+        (void)served_has_written_last(writing, 0, 1);
+}
+
+void served_forget_all(void)
+{
+    served_writing.name = 0;
 }

@@ -11,35 +11,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "thread.h"
+#include "preload.h"
+#include "real.h"
+#include "server.h"
 
-#include <stdlib.h>
 #include <sys/resource.h>
 
-static rlim_t size_before_lttng; /* 0: LTTng was not loaded by a server's wait */
-
-/* In bytes, by calls that ld.so has made before; 0: cannot be seen, as in a root folder of its own.
- */
-static rlim_t address_space(void)
-{
-    char text[64];
-    const int fd = real()->open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd < 0 ? -1 : real()->read(fd, text, sizeof(text) - 1);
-
-    if (fd >= 0)
-        (void)real()->close(fd);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
-    return strtoul(text, NULL, 10) * (rlim_t)getpagesize();
-}
-
-void preload_limit_begin(void)
-{
-    size_before_lttng = address_space();
-}
-
-static void widen(rlim_t *limit, rlim_t growth, rlim_t most)
+static void limit_widen(rlim_t *limit, rlim_t growth, rlim_t most)
 {
     if (*limit == RLIM_INFINITY || *limit > most)
         return;
@@ -48,22 +26,22 @@ static void widen(rlim_t *limit, rlim_t growth, rlim_t most)
 
 /* Returns the limit to be set: the program's own, or a wider one in *wide. */
 __attribute__((unused)) static const struct rlimit *
-wide_enough(int resource, const struct rlimit *asked, struct rlimit *wide)
+limit_wide_enough(int resource, const struct rlimit *asked, struct rlimit *wide)
 {
     struct rlimit now;
-    rlim_t size;
+    rlim_t growth;
     int saved_errno;
 
     if (resource == RLIMIT_NPROC && asked)
-        preload_before_wait();
-    if (resource != RLIMIT_AS || !asked || size_before_lttng == 0 || preload_is_off())
+        server_before_wait();
+    if (resource != RLIMIT_AS || !asked || preload_is_off())
         return asked;
     saved_errno = preload_enter();
-    size = address_space();
-    if (size > size_before_lttng && getrlimit(RLIMIT_AS, &now) == 0) {
+    growth = server_growth();
+    if (growth && getrlimit(RLIMIT_AS, &now) == 0) {
         *wide = *asked;
-        widen(&wide->rlim_cur, size - size_before_lttng, now.rlim_max);
-        widen(&wide->rlim_max, size - size_before_lttng, now.rlim_max);
+        limit_widen(&wide->rlim_cur, growth, now.rlim_max);
+        limit_widen(&wide->rlim_max, growth, now.rlim_max);
         asked = wide;
     }
     preload_leave(saved_errno);
@@ -85,7 +63,7 @@ PRELOAD_PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *
 {
     struct rlimit wide;
 
-    return real()->setrlimit(resource, wide_enough((int)resource, limit, &wide));
+    return real()->setrlimit(resource, limit_wide_enough((int)resource, limit, &wide));
 }
 
 PRELOAD_PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
@@ -94,7 +72,7 @@ PRELOAD_PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const str
     struct rlimit wide;
 
     if (pid == 0 || pid == getpid())
-        limit = wide_enough((int)resource, limit, &wide);
+        limit = limit_wide_enough((int)resource, limit, &wide);
     return real()->prlimit(pid, resource, limit, old);
 }
 

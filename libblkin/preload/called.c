@@ -3,10 +3,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "cause.h"
-#include "interaction_parts.h"
+#include "called.h"
 
-static void count_cause(enum preload_cause how)
+#include "cause.h"
+#include "preload.h"
+#include "served.h"
+#include "thread.h"
+
+static void called_count_cause(enum preload_cause how)
 {
     static const enum preload_count counts[] = {
         [PRELOAD_NO_CAUSE] = PRELOAD_CAUSELESS,   [PRELOAD_BY_PROGRAM] = PRELOAD_OWNED,
@@ -18,10 +22,10 @@ static void count_cause(enum preload_cause how)
 }
 
 /* A certain cause waits for the answer from now on. */
-static void set_cause(struct interaction *interaction, struct cause cause)
+static void called_set_cause(struct interaction *interaction, struct cause cause)
 {
     interaction->cause = (uint8_t)cause.how;
-    count_cause(cause.how);
+    called_count_cause(cause.how);
     if (!cause.interaction)
         return;
     cause.interaction->has_called = true;
@@ -32,8 +36,8 @@ static void set_cause(struct interaction *interaction, struct cause cause)
     }
     interaction->owner = cause.interaction;
     (void)__atomic_add_fetch(&cause.interaction->calls, 1, __ATOMIC_ACQ_REL);
-    if (preload_thread.thread)
-        cause_closes(preload_thread.thread, cause.interaction);
+    if (interaction_thread.worker)
+        interaction_closes(interaction_thread.worker, cause.interaction);
 }
 
 void called_forget_opener(struct connection *connection)
@@ -47,7 +51,7 @@ void called_forget_opener(struct connection *connection)
 }
 
 /* What is answered is over; true if there is a request that is not. */
-static bool request_goes_on(struct connection *connection)
+static bool called_goes_on(struct connection *connection)
 {
     struct interaction *interaction = interaction_at_hand(connection);
     bool goes_on;
@@ -57,7 +61,8 @@ static bool request_goes_on(struct connection *connection)
     if (interaction_phase(interaction) == PHASE_ANSWERED)
         interaction_finish(interaction);
     if (interaction_phase(interaction) == PHASE_NEW)
-        interaction->thread = thread_get(); /* a first write that has failed is tried again */
+        interaction->worker =
+            interaction_worker(); /* a first write that has failed is tried again */
     goes_on = interaction_phase(interaction) < PHASE_ANSWERED;
     interaction_let_go(interaction);
     return goes_on;
@@ -68,7 +73,7 @@ void called_before_write(struct connection *connection, int fd)
     struct interaction *interaction;
     uint64_t now_ns;
 
-    if (request_goes_on(connection) ||
+    if (called_goes_on(connection) ||
         /* the middle of a message that began while nobody looked */
         __atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == DIRECTION_OUT)
         return;
@@ -76,7 +81,7 @@ void called_before_write(struct connection *connection, int fd)
     preload_config_refresh(now_ns);
     if (!connection_is_traced(connection, fd) || connection->role != ROLE_CLIENT)
         return;
-    interaction = interaction_make(connection, thread_get(),
+    interaction = interaction_make(connection, interaction_worker(),
                                    __atomic_load_n(&connection->sent, __ATOMIC_RELAXED), now_ns);
     if (!interaction)
         return;
@@ -85,7 +90,7 @@ void called_before_write(struct connection *connection, int fd)
 }
 
 /* The first bytes are sent: its span, and what has caused it. */
-static void begin_called(struct interaction *interaction, struct bytes head)
+static void called_begin(struct interaction *interaction, struct bytes head)
 {
     struct connection *connection = interaction->connection;
     struct cause cause = cause_of_call(connection, head);
@@ -98,7 +103,7 @@ static void begin_called(struct interaction *interaction, struct bytes head)
     cause_begin(&interaction->span, connection->name, connection->name_length, BLKIN_CLIENT, cause);
     blkin_span_set_start(&interaction->span, interaction->start_ns);
     interaction_set_endpoints(interaction);
-    set_cause(interaction, cause);
+    called_set_cause(interaction, cause);
     if (elsewhere)
         interaction_let_go(elsewhere);
     called_forget_opener(connection);
@@ -119,15 +124,16 @@ void called_has_written(struct connection *connection, struct bytes head, size_t
 
     if (!count)
         return;
-    (void)turn(connection, DIRECTION_OUT);
-    add_bytes(&connection->sent, count);
+    (void)connection_turn(connection, DIRECTION_OUT);
+    connection_add_bytes(&connection->sent, count);
     interaction = interaction_at_hand(connection);
     if (!interaction)
         return;
-    if (interaction_phase(interaction) == PHASE_NEW && interaction->thread == preload_thread.thread)
-        begin_called(interaction, head);
+    if (interaction_phase(interaction) == PHASE_NEW &&
+        interaction->worker == interaction_thread.worker)
+        called_begin(interaction, head);
     interaction_add_head(interaction, head);
-    add_bytes(&interaction->requested, count);
+    connection_add_bytes(&interaction->requested, count);
     interaction_let_go(interaction);
 }
 
@@ -136,35 +142,36 @@ void called_has_written(struct connection *connection, struct bytes head, size_t
  * one of its own to answer and another thread has taken that one: of threads that share a
  * connection to the next server, one reads what all of them wait for.
  */
-static bool has_read_for(const struct interaction *owner)
+static bool called_has_read_for(const struct interaction *owner)
 {
-    const struct interaction *work = preload_thread.work;
+    const struct interaction *work = interaction_thread.work;
 
     return !work || interaction_phase(work) != PHASE_REQUEST ||
-           work->thread != preload_thread.thread || owner->thread == preload_thread.thread;
+           work->worker != interaction_thread.worker || owner->worker == interaction_thread.worker;
 }
 
 void called_has_read(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = interaction_at_hand(connection);
 
-    (void)turn(connection, DIRECTION_IN);
-    add_bytes(&connection->received, count);
+    (void)connection_turn(connection, DIRECTION_IN);
+    connection_add_bytes(&connection->received, count);
     if (!interaction) {
         preload_count(connection->sent ? PRELOAD_LATE : PRELOAD_UNASKED);
         return;
     }
     interaction_add_answer(interaction, count);
     (void)connection_key(connection, fd);
-    if (interaction->owner && has_read_for(interaction->owner)) {
+    if (interaction->owner && called_has_read_for(interaction->owner)) {
         interaction_work_for(interaction->owner);
-        if (preload_thread.thread && !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
-            cause_opens(preload_thread.thread, interaction->owner);
+        if (interaction_thread.worker &&
+            !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
+            interaction_opens(interaction_thread.worker, interaction->owner);
     }
     interaction_let_go(interaction);
 }
 
-void interaction_connects(struct connection *connection)
+static void called_set_opener(struct connection *connection)
 {
     struct interaction *cause = cause_of_connect();
 
@@ -172,6 +179,17 @@ void interaction_connects(struct connection *connection)
         return;
     interaction_hold(cause);
     (void)__atomic_add_fetch(&cause->calls, 1, __ATOMIC_ACQ_REL);
-    cause_closes(preload_thread.thread, cause);
+    interaction_closes(interaction_thread.worker, cause);
     connection->opener = cause;
+}
+
+void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
+{
+    struct connection *connection;
+
+    if (!connection_connecting(fd, address, length) || !is_on ||
+        !(connection = connection_of(preload_slot(fd), 0)))
+        return;
+    called_set_opener(connection);
+    connection_let_go(connection);
 }

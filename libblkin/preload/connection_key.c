@@ -1,0 +1,133 @@
+/*
+ * The keys of connections: what both ends know, hashed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "connection.h"
+#include "key.h"
+#include "preload.h"
+#include "unix_peer.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Inodes are the same on all hosts, loopback addresses in all network namespaces, too. 0: unknown.
+ */
+static uint64_t connection_hash_of_place(bool has_namespace)
+{
+    static uint64_t known[2];
+    uint64_t hash = __atomic_load_n(&known[has_namespace], __ATOMIC_RELAXED);
+    struct stat status;
+    char text[64];
+    ssize_t length = -1;
+    int fd;
+
+    if (hash)
+        return hash;
+    /* not open(2) and so on, where a thread may be cancelled */
+    fd = (int)real()->syscall(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
+                              O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = real()->syscall(SYS_read, fd, text, sizeof(text));
+        (void)real()->syscall(SYS_close, fd);
+    }
+    if (length <= 0 || (has_namespace && stat("/proc/self/ns/net", &status) < 0))
+        return 0;
+    hash = key_add(KEY_BEGIN, text, (size_t)length);
+    if (has_namespace)
+        hash = key_add(hash, (const char *)&status.st_ino, sizeof(status.st_ino));
+    __atomic_store_n(&known[has_namespace], hash, __ATOMIC_RELAXED);
+    return hash;
+}
+
+static bool connection_is_loopback(const char *ip)
+{
+    return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
+}
+
+/*
+ * Has one host in the world this address? Neither those of private networks (RFC 1918, 4193, 6598),
+ * which are the same in many, nor those for links, tests and examples.
+ */
+static bool connection_is_routable(const char *ip)
+{
+    static const struct {
+        uint32_t address;
+        unsigned bits;
+    } others[] = {
+        {0x00000000, 8},  {0x0a000000, 8},  {0x64400000, 10}, {0x7f000000, 8},  {0xa9fe0000, 16},
+        {0xac100000, 12}, {0xc0000000, 24}, {0xc0000200, 24}, {0xc0a80000, 16}, {0xc6120000, 15},
+        {0xc6336400, 24}, {0xcb007100, 24}, {0xe0000000, 3},
+    };
+    struct in6_addr six;
+    struct in_addr four;
+
+    if (inet_pton(AF_INET, ip, &four) != 1)
+        return inet_pton(AF_INET6, ip, &six) == 1 && (six.s6_addr[0] & 0xe0) == 0x20 &&
+               memcmp(&six, "\x20\x01\x0d\xb8", 4) != 0;
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        if ((ntohl(four.s_addr) ^ others[i].address) >> (32 - others[i].bits) == 0)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t connection_key_at_this_place(bool has_namespace, const char *text, int length)
+{
+    const uint64_t hash = connection_hash_of_place(has_namespace);
+
+    return hash ? key_add(hash, text, (size_t)length) : 0;
+}
+
+/* One that is not known is nobody else's. */
+static uint64_t connection_place(void)
+{
+    const uint64_t hash = connection_hash_of_place(true);
+
+    return key_finish(hash ? hash : ((uint64_t)getpid() << 40 ^ preload_now_ns()));
+}
+
+static uint64_t connection_key_by_addresses(struct connection *connection)
+{
+    const char *ips[] = {connection->ip, connection->peer_ip};
+    const unsigned ports[] = {connection->port, connection->peer_port};
+    const int client = connection->role == ROLE_SERVER;
+    char text[2 * INET6_ADDRSTRLEN + 32];
+    const int length = snprintf(text, sizeof(text), "tcp %s:%u %s:%u ", ips[client], ports[client],
+                                ips[!client], ports[!client]);
+
+    if (connection_is_loopback(connection->ip))
+        return connection_key_at_this_place(true, text, length);
+    if (!connection_is_routable(ips[0]) && !connection_is_routable(ips[1]))
+        connection->place = connection_place();
+    return key_add(KEY_BEGIN, text, (size_t)length);
+}
+
+static uint64_t connection_key_by_inodes(const struct connection *connection, int fd)
+{
+    const int client = connection->role == ROLE_SERVER;
+    uint32_t inodes[2];
+    char text[32];
+    int length;
+
+    if (unix_peer(fd, &inodes[0], &inodes[1]) < 0)
+        return 0;
+    length = snprintf(text, sizeof(text), "unix %u %u ", inodes[client], inodes[!client]);
+    return connection_key_at_this_place(false, text, length);
+}
+
+uint64_t connection_key(struct connection *connection, int fd)
+{
+    if (!connection->is_key_final && connection->is_whole) {
+        connection->key = connection->is_unix ? connection_key_by_inodes(connection, fd)
+                                              : connection_key_by_addresses(connection);
+        connection->is_key_final = true;
+    }
+    return connection->key;
+}

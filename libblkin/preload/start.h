@@ -1,0 +1,12 @@
+/*
+ * The begin and the end of the process.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PRELOAD_START_H
+#define BLKIN_PRELOAD_START_H
+
+/* Records all that is answered or put off, of all threads: the process ends, or must be quiet. */
+void start_flush_all(void);
+
+#endif

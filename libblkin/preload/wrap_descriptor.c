@@ -1,0 +1,259 @@
+/*
+ * Wrappers of the calls by which descriptors come and go, and of the end of the process.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "called.h"
+#include "file.h"
+#include "libblkin/process/loader.h"
+#include "message.h"
+#include "preload.h"
+#include "real.h"
+#include "server.h"
+#include "slot.h"
+#include "start.h"
+#include "thread.h"
+
+#include <limits.h>
+#include <linux/close_range.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+static int descriptor_accepted(int fd)
+{
+    if (fd >= 0 && !preload_is_off()) {
+        const int saved_errno = preload_enter();
+
+        connection_accepted(fd);
+        preload_leave(saved_errno);
+    }
+    return fd;
+}
+
+static void descriptor_waits(void)
+{
+    server_before_wait();
+    if (interaction_thread.worker && preload_is_on()) {
+        const int saved_errno = preload_enter();
+
+        file_record_later();
+        interaction_waits();
+        preload_leave(saved_errno);
+    }
+}
+
+PRELOAD_PUBLIC int listen(int fd, int length)
+{
+    const int result = real()->listen(fd, length);
+
+    if (result == 0)
+        server_listens();
+    return result;
+}
+
+PRELOAD_PUBLIC int accept(int fd, struct sockaddr *address, socklen_t *length)
+{
+    descriptor_waits();
+    return descriptor_accepted(real()->accept(fd, address, length));
+}
+
+PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+    descriptor_waits();
+    return descriptor_accepted(real()->accept4(fd, address, length, flags));
+}
+
+/* Told afterwards, when the kernel has found that the address is one. */
+PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    const int result = real()->connect(fd, address, length);
+
+    if ((result == 0 || errno == EINPROGRESS || errno == EINTR) && !preload_is_off()) {
+        const bool is_on = preload_is_on();
+        const int saved_errno = preload_enter();
+
+        called_connects(fd, address, length, is_on);
+        preload_leave(saved_errno);
+    }
+    return result;
+}
+
+/* What is known of descriptors that the kernel has given out is that of others, long closed. */
+static void descriptor_is_new(int fd)
+{
+    if (fd >= 0 && !preload_is_off()) {
+        const int saved_errno = preload_enter();
+
+        connection_forget(fd);
+        preload_leave(saved_errno);
+    }
+}
+
+PRELOAD_PUBLIC int socket(int domain, int type, int protocol)
+{
+    const int fd = real()->socket(domain, type, protocol);
+
+    descriptor_is_new(fd);
+    return fd;
+}
+
+PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
+{
+    const int result = real()->socketpair(domain, type, protocol, fds);
+
+    if (result == 0) {
+        descriptor_is_new(fds[0]);
+        descriptor_is_new(fds[1]);
+    }
+    return result;
+}
+
+/* Before the real call: after it, the number may be another thread's. */
+static void descriptor_closes(int fd)
+{
+    if (preload_is_known(preload_slot(fd)))
+        descriptor_is_new(fd);
+}
+
+/* LTTng's is none of the program's: as if there were no such number. */
+PRELOAD_PUBLIC int close(int fd)
+{
+    if (fd >= 0 && blkin_lttng_descriptor_((unsigned)fd, (unsigned)fd) >= 0) {
+        errno = EBADF;
+        return -1;
+    }
+    descriptor_closes(fd);
+    return real()->close(fd);
+}
+
+static void descriptor_closes_range(unsigned first, unsigned last)
+{
+    int saved_errno;
+
+    if (preload_is_off() || first > last || !preload_is_own_process())
+        return;
+    saved_errno = preload_enter();
+    connection_forget_range(first, last);
+    preload_leave(saved_errno);
+}
+
+/* All but LTTng's, which an exec closes anyway. */
+static int descriptor_close_around(unsigned first, unsigned last, int flags)
+{
+    int lttngs;
+
+    if (flags & CLOSE_RANGE_CLOEXEC)
+        return real()->close_range(first, last, flags);
+    for (; (lttngs = blkin_lttng_descriptor_(first, last)) >= 0; first = (unsigned)lttngs + 1) {
+        if ((unsigned)lttngs > first) {
+            if (real()->close_range(first, (unsigned)lttngs - 1, flags) < 0)
+                return -1;
+            flags = 0; /* CLOSE_RANGE_UNSHARE is done */
+        }
+        if ((unsigned)lttngs == last)
+            return 0;
+    }
+    return real()->close_range(first, last, flags);
+}
+
+PRELOAD_PUBLIC int close_range(unsigned first, unsigned last, int flags)
+{
+    if (!real()->close_range) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (!(flags & (CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE)))
+        descriptor_closes_range(first, last);
+    return descriptor_close_around(first, last, flags);
+}
+
+PRELOAD_PUBLIC void closefrom(int first)
+{
+    descriptor_closes_range(first > 0 ? (unsigned)first : 0, INT_MAX);
+    if (real()->close_range &&
+        descriptor_close_around(first > 0 ? (unsigned)first : 0, UINT_MAX, 0) == 0)
+        return;
+    if (real()->closefrom)
+        real()->closefrom(first);
+}
+
+static int descriptor_duplicated(int from, int to)
+{
+    if (to >= 0 && to != from && !preload_is_off() &&
+        (preload_is_known(preload_slot(from)) || preload_is_known(preload_slot(to))) &&
+        preload_is_own_process()) {
+        const int saved_errno = preload_enter();
+
+        connection_duplicated(from, to);
+        preload_leave(saved_errno);
+    }
+    return to;
+}
+
+PRELOAD_PUBLIC int dup(int fd)
+{
+    return descriptor_duplicated(fd, real()->dup(fd));
+}
+
+PRELOAD_PUBLIC int dup2(int from, int to)
+{
+    return descriptor_duplicated(from, real()->dup2(from, to));
+}
+
+PRELOAD_PUBLIC int dup3(int from, int to, int flags)
+{
+    return descriptor_duplicated(from, real()->dup3(from, to, flags));
+}
+
+/* The third argument is a number or a pointer, and may be missing: passed on as it came. */
+#define FCNTL(function)                                       \
+    PRELOAD_PUBLIC int function(int fd, int command, ...)     \
+    {                                                         \
+        va_list arguments;                                    \
+        void *argument;                                       \
+        int result;                                           \
+                                                              \
+        va_start(arguments, command);                         \
+        argument = va_arg(arguments, void *);                 \
+        va_end(arguments);                                    \
+        result = real()->function(fd, command, argument);     \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
+            (void)descriptor_duplicated(fd, result);          \
+        return result;                                        \
+    }
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+/* Nothing more is sent: a response is complete. */
+PRELOAD_PUBLIC int shutdown(int fd, int how)
+{
+    if (preload_is_on() && how != SHUT_RD) {
+        struct connection *connection = connection_of(preload_slot(fd), 0);
+
+        if (connection) {
+            const int saved_errno = preload_enter();
+
+            message_stops_sending(connection);
+            preload_leave(saved_errno);
+            connection_let_go(connection);
+        }
+    }
+    return real()->shutdown(fd, how);
+}
+
+/* Not exit(3), which calls thread_at_exit() of thread.c. */
+PRELOAD_PUBLIC void _exit(int status)
+{
+    if (interaction_thread.worker && !preload_is_off() && preload_is_own_process()) {
+        (void)preload_enter();
+        start_flush_all();
+        thread_print_counts();
+    }
+    real()->_exit(status);
+    __builtin_unreachable();
+}
+
+PRELOAD_PUBLIC void _Exit(int status)
+{
+    _exit(status);
+}

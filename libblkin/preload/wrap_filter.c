@@ -1,0 +1,110 @@
+/*
+ * Wrappers of the calls that install a seccomp filter, and of those that LTTng makes at the end.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "preload.h"
+#include "real.h"
+#include "start.h"
+
+#include <dlfcn.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* LTTng's provider asks at exit(3). */
+PRELOAD_PUBLIC bool blkin_preload_is_filtered(void);
+bool blkin_preload_is_filtered(void)
+{
+    return preload_is_filtered;
+}
+
+static bool filter_has_parents_threads;
+
+/*
+ * At exit(3), by LTTng's provider in a child that has not registered: what LTTng takes for its
+ * threads are its parent's. True: they will not be cancelled.
+ */
+PRELOAD_PUBLIC bool blkin_preload_spare_threads(void);
+bool blkin_preload_spare_threads(void)
+{
+    __atomic_store_n(&filter_has_parents_threads, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* What is held is recorded while that is still allowed. */
+static void filter_expect(void)
+{
+    int saved_errno;
+
+    if (preload_is_off())
+        return;
+    saved_errno = preload_enter();
+    start_flush_all();
+    __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
+    preload_leave(saved_errno);
+}
+
+PRELOAD_PUBLIC int prctl(int option, ...)
+{
+    unsigned long argument[4];
+    va_list arguments;
+
+    va_start(arguments, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    if (option == PR_SET_SECCOMP)
+        filter_expect();
+    return real()->prctl(option, argument[0], argument[1], argument[2], argument[3]);
+}
+
+/* ld.so tells without a system call. */
+static bool filter_is_code_of_lttng(const void *caller)
+{
+    Dl_info info;
+
+    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/liblttng-ust");
+}
+
+/*
+ * Is this the end of LTTng at exit(3), under a filter that came after LTTng? It cancels LTTng's
+ * threads and waits for readers by membarrier(2), calls that filters rarely allow. The process ends
+ * anyway, and nobody reads.
+ */
+static bool filter_is_end_of_lttng(const void *caller)
+{
+    return preload_is_filtered && filter_is_code_of_lttng(caller);
+}
+
+PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
+{
+    const bool is_spared =
+        preload_is_filtered || __atomic_load_n(&filter_has_parents_threads, __ATOMIC_ACQUIRE);
+
+    if (is_spared && filter_is_code_of_lttng(__builtin_return_address(0)))
+        return 0;
+    return real()->pthread_cancel(thread);
+}
+
+/* seccomp(2) has no function of libc's. */
+PRELOAD_PUBLIC long syscall(long number, ...)
+{
+    long argument[6];
+    va_list arguments;
+
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (number == SYS_seccomp && argument[0] != SECCOMP_GET_ACTION_AVAIL &&
+        argument[0] != SECCOMP_GET_NOTIF_SIZES)
+        filter_expect();
+    if (number == SYS_membarrier && filter_is_end_of_lttng(__builtin_return_address(0)))
+        return 0;
+    return real()->syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                           argument[5]);
+}
