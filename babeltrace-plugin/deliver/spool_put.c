@@ -1,0 +1,278 @@
+/*
+ * The spool: batches are put in, with room made for them, and stored on disk.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "spool_parts.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "spool_time.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SYNC_MS 1000
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static void spool_drop_oldest(struct spool *spool)
+{
+    struct segment *segment = spool->segments.first;
+
+    spool->counts.outcome[OUTCOME_DROPPED] += segment->spans;
+    spool_leave(spool, segment, segment->spans, true);
+    segment->spans = 0;
+    spool_remove_segment(spool, segment);
+}
+
+/* Also while nothing is sent. What somebody has is tried on. */
+static void spool_expire_old(struct spool *spool)
+{
+    struct segment *segment = spool->segments.first;
+
+    while (segment && segment != spool->writing && spool_is_too_old(spool, segment->newest_ms)) {
+        struct segment *next = segment->next;
+
+        if (segment->spans) {
+            spool->counts.expired += segment->spans;
+            spool_leave(spool, segment, segment->spans, true);
+            segment->spans = 0;
+            spool_remove_segment(spool, segment);
+        }
+        segment = next;
+    }
+}
+
+static bool spool_make_room(struct spool *spool, uint64_t size, bool may_drop, struct error *error)
+{
+    const uint64_t most = (uint64_t)spool->options.bytes;
+
+    spool_expire_old(spool);
+    while (may_drop && size <= most && spool->segments.bytes + size > most && spool->segments.first)
+        spool_drop_oldest(spool);
+    if (spool->segments.bytes + size <= most)
+        return true;
+    error_set(error, "the spool \"%s\" is full: it has the %lld bytes of spool-bytes",
+              spool->options.folder, (long long)most);
+    return false;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void spool_set_write_error(const struct spool *spool, int cause, struct error *error)
+{
+    error_set(error, "the spool \"%s\" cannot be written: %s", spool->options.folder,
+              strerror(cause));
+}
+
+/* The file to append to, busy from now on. */
+static struct segment *spool_begin_write(struct spool *spool, uint64_t size, bool may_drop,
+                                         struct error *error)
+{
+    struct segment *segment = NULL;
+
+    pthread_mutex_lock(&spool->lock);
+    if (spool_make_room(spool, size, may_drop, error)) {
+        segment = spool->writing;
+        if (!segment)
+            segment = spool->writing = segments_add(&spool->segments);
+        if (!segment) {
+            spool->counts.errors++;
+            spool_set_write_error(spool, errno, error);
+        }
+    }
+    if (segment)
+        segment->is_busy = true;
+    spool_reap_and_unlock(spool);
+    return segment;
+}
+
+static bool spool_write_all(int fd, struct iovec *pieces, int count, uint64_t at)
+{
+    while (count) {
+        ssize_t written = pwritev(fd, pieces, count, (off_t)at);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            if (written == 0)
+                errno = EIO;
+            return false;
+        }
+        at += (uint64_t)written;
+        while (count && (size_t)written >= pieces->iov_len) {
+            written -= (ssize_t)pieces->iov_len;
+            pieces++;
+            count--;
+        }
+        if (count) {
+            pieces->iov_base = (char *)pieces->iov_base + written;
+            pieces->iov_len -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+static bool spool_write_record(const struct spool *spool, struct segment *segment,
+                               struct record_writing *writing, uint32_t spans)
+{
+    struct iovec pieces[] = {
+        {&writing->head, sizeof(writing->head)},
+        {writing->starts, spans * sizeof(*writing->starts)},
+        {(char *)(uintptr_t)writing->text.data, writing->text.length},
+    };
+
+    return (spool->options.fsync == SPOOL_FSYNC_NEVER || segment_name(&spool->segments, segment)) &&
+           spool_write_all(segment->fd, pieces, 3, segment->size) &&
+           (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
+}
+
+/* From now on senders see it. */
+static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
+                          struct batch *batch, uint32_t spans)
+{
+    segment->size += size;
+    segment->spans += spans;
+    segment->newest_ms = boot_time_ms() + spool->time_offset_ms;
+    spool->segments.bytes += size;
+    spool->counts.spans += spans;
+    spool->counts.waiting += spans;
+    if (!spool->reading)
+        spool->reading = segment;
+    segment->is_dirty = spool->options.fsync == SPOOL_FSYNC_SECOND;
+    if (spool->sync_due_ms == CLOCK_NEVER && segment->is_dirty)
+        spool->sync_due_ms = clock_ms() + SYNC_MS;
+    if (segment->size >= spool->segment_bytes) {
+        spool->writing = NULL;
+        spool_close_idle(spool, segment);
+    }
+    outbox_settle(spool->outbox, batch, OUTCOME_SPOOLED, spans);
+    spool_set_way(spool);
+    pthread_cond_broadcast(&spool->changed);
+}
+
+/* What is torn by a full disk is cut off; where that fails too, a next file is begun. */
+static void spool_give_up_write(struct spool *spool, struct segment *segment)
+{
+    const bool is_cut = ftruncate(segment->fd, (off_t)segment->size) == 0;
+
+    pthread_mutex_lock(&spool->lock);
+    spool->counts.errors++;
+    segment->is_busy = false;
+    if (!is_cut)
+        spool->writing = NULL;
+    if (spool_is_used_up(spool, segment))
+        spool_remove_segment(spool, segment);
+    spool_reap_and_unlock(spool);
+}
+
+static bool spool_append(struct spool *spool, struct record_writing *writing,
+                         const struct record_body *body, struct batch *batch, bool may_drop,
+                         struct error *error)
+{
+    const uint64_t size =
+        sizeof(writing->head) + body->spans * sizeof(uint32_t) + writing->text.length;
+    struct segment *segment = spool_begin_write(spool, size, may_drop, error);
+
+    if (!segment)
+        return false;
+    if (!spool_write_record(spool, segment, writing, body->spans)) {
+        spool_set_write_error(spool, errno, error);
+        spool_give_up_write(spool, segment);
+        return false;
+    }
+    pthread_mutex_lock(&spool->lock);
+    segment->is_busy = false;
+    spool_take_in(spool, segment, size, batch, body->spans);
+    pthread_mutex_unlock(&spool->lock);
+    return true;
+}
+
+bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
+               bool may_drop, struct error *error)
+{
+    struct record_writing writing;
+    bool done;
+
+    if (!record_prepare(&writing, body, boot_time_ms() + spool->time_offset_ms)) {
+        error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
+        return false;
+    }
+    pthread_mutex_lock(&spool->append_lock);
+    done = spool_append(spool, &writing, body, batch, may_drop, error);
+    pthread_mutex_unlock(&spool->append_lock);
+    record_release(&writing);
+    return done;
+}
+
+/* ---- storing on disk ------------------------------------------------------------------------- */
+
+int64_t spool_sync_due_ms(struct spool *spool)
+{
+    int64_t due_ms;
+
+    pthread_mutex_lock(&spool->lock);
+    due_ms = spool->sync_due_ms;
+    pthread_mutex_unlock(&spool->lock);
+    return due_ms;
+}
+
+/* A file that is dirty and not to be removed meanwhile. */
+static struct segment *spool_next_dirty(struct spool *spool)
+{
+    struct segment *segment;
+
+    pthread_mutex_lock(&spool->lock);
+    segment = spool->segments.first;
+    while (segment && !segment->is_dirty)
+        segment = segment->next;
+    if (segment) {
+        segment->is_dirty = false;
+        segment->in_flight++;
+    } else {
+        spool->sync_due_ms = CLOCK_NEVER;
+    }
+    pthread_mutex_unlock(&spool->lock);
+    return segment;
+}
+
+bool spool_sync(struct spool *spool, struct error *error)
+{
+    struct segment *segment;
+    bool is_well = true;
+
+    while ((segment = spool_next_dirty(spool))) {
+        const bool is_synced = fdatasync(segment->fd) == 0;
+
+        if (!is_synced) {
+            is_well = false;
+            error_set(error, "the spool \"%s\" cannot be stored: %s", spool->options.folder,
+                      strerror(errno));
+        }
+        pthread_mutex_lock(&spool->lock);
+        spool->counts.errors += !is_synced;
+        segment->is_unsure |= !is_synced; /* the kernel tells once, and forgets what it had */
+        spool_release_segment(spool, segment);
+        spool_reap_and_unlock(spool);
+    }
+    return is_well;
+}
+
+bool spool_is_stored(struct spool *spool, struct error *error)
+{
+    const struct segment *segment;
+
+    pthread_mutex_lock(&spool->lock);
+    segment = spool->segments.first;
+    while (segment && !segment->is_unsure)
+        segment = segment->next;
+    if (segment)
+        error_set(error,
+                  "of the %" PRIu64 " spans in the spool \"%s\" some may not be on disk: it could "
+                  "not be stored (fsync)",
+                  spool->counts.waiting, spool->options.folder);
+    pthread_mutex_unlock(&spool->lock);
+    return !segment;
+}
