@@ -20,7 +20,6 @@
  */
 #define JSON_STRING_MAX(length) ((length)*6 + 72)
 #define JSON_INTEGER_MAX        28
-#define JSON_HEX_MAX            16
 
 /* A literal, without its NUL. */
 #define JSON_PUT_LITERAL(at, literal) json_put_bytes((at), (literal), sizeof(literal) - 1)

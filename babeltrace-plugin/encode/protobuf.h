@@ -20,7 +20,6 @@
 #define PB_VARINT(number)  ((char)((number) << 3))
 #define PB_FIXED64(number) ((char)((number) << 3 | 1))
 #define PB_BYTES(number)   ((char)((number) << 3 | 2)) /* texts and messages, too */
-#define PB_FIXED32(number) ((char)((number) << 3 | 5))
 
 #define PB_VARINT_MAX 10
 

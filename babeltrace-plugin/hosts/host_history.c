@@ -59,7 +59,8 @@ static bool read_names(struct layout *layout)
     return layout->count > 0;
 }
 
-const struct layout *layouts_get(struct layouts *layouts, struct text names, bool *is_valid)
+/* NULL: they make no sense, or there is no room; *is_valid tells which. */
+static const struct layout *get_layout(struct layouts *layouts, struct text names, bool *is_valid)
 {
     struct layout *layout;
 
@@ -215,7 +216,7 @@ static bool use_names(struct history *history, struct layouts *layouts, struct t
 
     if (!names.length)
         return true;
-    layout = layouts_get(layouts, names, &is_valid);
+    layout = get_layout(layouts, names, &is_valid);
     if (!layout || layout->count != value_count) {
         *why = layout || !is_valid ? HISTORY_INVALID : HISTORY_NO_ROOM;
         return false;
@@ -381,7 +382,7 @@ void history_restore(struct history *history, struct layouts *layouts, struct st
     bool is_valid;
 
     if (names.length) {
-        history->layout = layouts_get(layouts, names, &is_valid);
+        history->layout = get_layout(layouts, names, &is_valid);
         if (!history->layout && is_valid)
             state_set_no_memory(reader);
         else if (!history->layout)

@@ -47,9 +47,6 @@ struct layouts {
 
 void layouts_free(struct layouts *layouts);
 
-/* NULL: they make no sense, or there is no room; *is_valid tells which. */
-const struct layout *layouts_get(struct layouts *layouts, struct text names, bool *is_valid);
-
 /* ---- samples --------------------------------------------------------------------------------- */
 
 struct sample {

@@ -235,16 +235,6 @@ int64_t histogram_quantile(const struct histogram *histogram, double q)
     return value < histogram->max ? value : histogram->max;
 }
 
-uint64_t histogram_count_up_to(const struct histogram *histogram, int64_t value)
-{
-    const int last = value > 0 ? slot_of(value) : NO_SLOT;
-    uint64_t count = value < 0 ? 0 : histogram->zeros;
-
-    for (int slot = next_slot(histogram, 0); slot <= last; slot = next_slot(histogram, slot + 1))
-        count += count_of(histogram, slot);
-    return count;
-}
-
 void histogram_halve(struct histogram *histogram)
 {
     uint64_t count = histogram->zeros /= 2;
@@ -310,9 +300,4 @@ bool histogram_add_bucket(struct histogram *histogram, int scale,
     buckets[slot % SUBBUCKETS] += bucket->count;
     histogram->count += bucket->count;
     return true;
-}
-
-double histogram_upper_bound(int scale, int32_t index)
-{
-    return exp2(ldexp((double)index + 1, -scale));
 }

@@ -40,9 +40,6 @@ bool histogram_merge(struct histogram *histogram, const struct histogram *other)
 /* The least value that at least the share q of all are not above; 0 if there are none. */
 int64_t histogram_quantile(const struct histogram *histogram, double q);
 
-/* How many values are not above this one, or are in its bucket. */
-uint64_t histogram_count_up_to(const struct histogram *histogram, int64_t value);
-
 /* Half of each bucket: so what is long ago counts less. */
 void histogram_halve(struct histogram *histogram);
 
@@ -72,8 +69,5 @@ bool histogram_next(const struct histogram *histogram, int scale, struct histogr
  */
 bool histogram_add_bucket(struct histogram *histogram, int scale,
                           const struct histogram_bucket *bucket);
-
-/* The greatest value of the bucket. */
-double histogram_upper_bound(int scale, int32_t index);
 
 #endif

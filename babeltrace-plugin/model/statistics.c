@@ -279,54 +279,6 @@ bool statistics_add_trace(struct statistics *statistics, const struct trace_mode
     return true;
 }
 
-/* ---- merging */
-
-static uint32_t same_name(const struct statistics *to, const struct statistics *from, uint32_t id)
-{
-    return to->names == from->names || id == NAMES_OTHER
-               ? id
-               : names_id(to->names, names_text(from->names, id));
-}
-
-static bool merge_row(struct statistics_row *row, const struct statistics_row *from)
-{
-    row->spans += from->spans;
-    row->errors += from->errors;
-    row->ever += from->ever;
-    return histogram_merge(&row->duration, &from->duration) &&
-           histogram_merge(&row->self, &from->self) && histogram_merge(&row->past, &from->past);
-}
-
-static bool merge_edge(struct statistics_edge *edge, const struct statistics_edge *from)
-{
-    edge->calls += from->calls;
-    edge->errors += from->errors;
-    return histogram_merge(&edge->duration, &from->duration);
-}
-
-bool statistics_merge(struct statistics *statistics, const struct statistics *from)
-{
-    for (size_t i = 0; i < from->rows.count; i++) {
-        const struct statistics_row *row = from->rows.items[i];
-        struct statistics_row *to =
-            statistics_row_of(statistics, same_name(statistics, from, row->service),
-                              same_name(statistics, from, row->name));
-
-        if (!to || !merge_row(to, row))
-            return false;
-    }
-    for (size_t i = 0; i < from->edges.count; i++) {
-        const struct statistics_edge *edge = from->edges.items[i];
-        struct statistics_edge *to =
-            statistics_edge_of(statistics, same_name(statistics, from, edge->caller),
-                               same_name(statistics, from, edge->callee));
-
-        if (!to || !merge_edge(to, edge))
-            return false;
-    }
-    return true;
-}
-
 /* ---- periods */
 
 void statistics_begin_period(struct statistics *statistics)

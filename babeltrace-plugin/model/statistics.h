@@ -49,7 +49,6 @@ void statistics_free(struct statistics *statistics);
 
 /* Out of memory: these return false, and only a part is added. */
 bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked);
-bool statistics_merge(struct statistics *statistics, const struct statistics *other);
 
 /* For who sees spans before their traces: count and duration now, the rest with the trace. */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);

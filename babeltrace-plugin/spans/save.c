@@ -11,7 +11,8 @@
 
 #define END_OF_LOG UINT64_C(255) /* in place of an entry's type */
 
-void span_save_log(const struct span *span, struct state_writer *writer)
+/* The name and the log of a span. */
+static void save_log(const struct span *span, struct state_writer *writer)
 {
     state_put_text(writer, span_name(span));
     SPAN_FOR_EACH_ENTRY(span, entry)
@@ -31,8 +32,8 @@ static bool is_entry(uint64_t type, struct text key, struct text value)
            (type != SPAN_LINK || (key.length == 0 && value.length == sizeof(struct span_link)));
 }
 
-/* What there is no room for says so: it had room before. */
-void span_restore_log(struct span *span, struct state_reader *reader)
+/* Into a span without a log. What there is no room for says so: it had room before. */
+static void restore_log(struct span *span, struct state_reader *reader)
 {
     const struct text name = state_get_text(reader);
     uint64_t type;
@@ -100,7 +101,7 @@ static void save_open(struct assembler *assembler, const struct open_span *open,
     state_put_signed(writer, open->pid);
     state_put_number(writer, open->events);
     state_put_number(writer, open->steps_given);
-    span_save_log(span, writer);
+    save_log(span, writer);
 }
 
 /* What finishes a span relies on. */
@@ -166,7 +167,7 @@ static void restore_open(struct assembler *assembler, struct queue *queue,
         return;
     }
     restore_fields(assembler, open, reader);
-    span_restore_log(&open->span, reader);
+    restore_log(&open->span, reader);
     if (state_is_good(reader) && open_spans_put(&assembler->open, open)) {
         queue_append(queue, open, open->last_event_ns);
         assembler->counts.open_bytes += sizeof(*open) + open->span.log_capacity;
@@ -277,7 +278,7 @@ void span_save(const struct span *span, struct assembler *assembler, struct stat
     state_put_number(writer, span->shared);
     state_put_signed(writer, span->start_ns);
     state_put_signed(writer, span->end_ns);
-    span_save_log(span, writer);
+    save_log(span, writer);
 }
 
 void span_restore(struct span *span, struct assembler *assembler, struct state_reader *reader)
@@ -293,7 +294,7 @@ void span_restore(struct span *span, struct assembler *assembler, struct state_r
     span->shared = state_get_bool(reader);
     span->start_ns = state_get_signed(reader);
     span->end_ns = state_get_signed(reader);
-    span_restore_log(span, reader);
+    restore_log(span, reader);
     if (!span->endpoint || !span->id || span->start_ns > span->end_ns)
         state_set_damaged(reader);
 }

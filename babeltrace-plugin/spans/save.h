@@ -25,10 +25,6 @@ void assembler_save(struct assembler *assembler, struct state_writer *writer);
  */
 void assembler_save_live(struct assembler *assembler, struct state_writer *writer);
 
-/* The name and the log of a span, for who saves one; and back, into one without a log. */
-void span_save_log(const struct span *span, struct state_writer *writer);
-void span_restore_log(struct span *span, struct state_reader *reader);
-
 /* All of a finished span that waits; and back, into one of all zeros, whose log is malloc's then.
  */
 void span_save(const struct span *span, struct assembler *assembler, struct state_writer *writer);

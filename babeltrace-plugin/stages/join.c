@@ -30,7 +30,8 @@ static void set_kind(struct join *join, struct group *group, enum queue_kind kin
     queue_up(join, kind, &group->queued);
 }
 
-struct queued *join_first_of(const struct join *join, enum queue_kind kind)
+/* NULL: there is none. */
+static struct queued *first_of(const struct join *join, enum queue_kind kind)
 {
     struct cds_list_head *first = join->queues[kind].next;
 
@@ -375,7 +376,7 @@ static void end_waits(struct join *join, enum queue_kind kind)
     const uint64_t wait_ns = (uint64_t)wait_of(join, kind);
     struct queued *first;
 
-    while ((first = join_first_of(join, kind)) &&
+    while ((first = first_of(join, kind)) &&
            (uint64_t)join->now_ns - (uint64_t)first->since_ns >= wait_ns)
         end_wait(join, kind, first);
 }
@@ -393,7 +394,7 @@ bool join_flush_some(struct join *join, unsigned traces)
     struct queued *first = NULL;
 
     for (enum queue_kind kind = SETTLING; kind <= OPEN; kind++) {
-        while ((first = join_first_of(join, kind)) && traces) {
+        while ((first = first_of(join, kind)) && traces) {
             end_wait(join, kind, first);
             traces--;
         }
@@ -411,7 +412,7 @@ static void make_room(struct join *join, size_t bytes)
         enum queue_kind kind = QUEUES;
 
         for (enum queue_kind i = 0; i < QUEUES; i++) {
-            struct queued *first = join_first_of(join, i);
+            struct queued *first = first_of(join, i);
 
             if (first && (!oldest || first->since_ns < oldest->since_ns)) {
                 oldest = first;
@@ -690,7 +691,7 @@ void join_free(struct join *join)
 
     if (!join)
         return;
-    while ((client = join_first_of(join, CLIENTS)))
+    while ((client = first_of(join, CLIENTS)))
         forget_client(join, cds_list_entry(&client->link, struct client, queued.link));
     table_destroy(&join->halves, NULL);
     table_destroy(&join->groups, free_group);

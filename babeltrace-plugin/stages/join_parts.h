@@ -84,9 +84,6 @@ static inline size_t kept_bytes(const struct kept_span *kept)
     return sizeof(*kept) + kept->span.log_capacity;
 }
 
-/* NULL: there is none. */
-struct queued *join_first_of(const struct join *join, enum queue_kind kind);
-
 struct group *join_find_group(const struct join *join, uint64_t id);
 
 /* In no queue yet. Returns NULL when out of memory. */

@@ -140,7 +140,11 @@ static void use_rows(struct choice *choice, const json_t *rows)
     }
 }
 
-bool feedback_use(struct choice *choice, const char *line, size_t length)
+/*
+ * Uses one line. Returns false, and changes nothing, if it is none of `blkin stat --json`; what it
+ * says of other services is passed over.
+ */
+static bool use_json(struct choice *choice, const char *line, size_t length)
 {
     json_t *json = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
     const json_t *rows = json_object_get(json, "rows");
@@ -152,7 +156,8 @@ bool feedback_use(struct choice *choice, const char *line, size_t length)
     return is_well;
 }
 
-void feedback_forget(struct choice *choice)
+/* Nothing is known from now on: requests go where the fewest are under way. */
+static void forget(struct choice *choice)
 {
     for (size_t i = 0; i < choice->count; i++)
         atomic_store(&choice->back[i].wait_ns, 0);
@@ -174,7 +179,7 @@ static void print_state(const struct choice *choice)
 
 static void use_line(const struct feedback *feedback, const char *line, size_t length)
 {
-    if (!feedback_use(feedback->choice, line, length))
+    if (!use_json(feedback->choice, line, length))
         fprintf(stderr, "dispatcher: a line of the feedback is none of \"blkin stat --json\"\n");
     else if (feedback->verbose)
         print_state(feedback->choice);
@@ -203,7 +208,7 @@ static ssize_t wait_and_read(const struct feedback *feedback, char *text, size_t
     ssize_t got;
 
     while (poll(&wait, 1, STALE_MS) == 0)
-        feedback_forget(feedback->choice);
+        forget(feedback->choice);
     do
         got = read(feedback->fd, text, room);
     while (got < 0 && errno == EINTR);
@@ -222,7 +227,7 @@ void *feedback_thread(void *arg)
         length = use_lines(feedback, text, length + (size_t)got);
     fprintf(stderr, "dispatcher: %s: requests go where the fewest are under way from now on\n",
             text && got <= 0 ? "the feedback has ended" : "a line of the feedback is too long");
-    feedback_forget(feedback->choice);
+    forget(feedback->choice);
     free(text);
     return NULL;
 }

@@ -8,17 +8,6 @@
 
 #include "choice.h"
 
-#include <stddef.h>
-
-/*
- * Uses one line. Returns false, and changes nothing, if it is none of `blkin stat --json`; what it
- * says of other services is passed over.
- */
-bool feedback_use(struct choice *choice, const char *line, size_t length);
-
-/* Nothing is known from now on: requests go where the fewest are under way. */
-void feedback_forget(struct choice *choice);
-
 struct feedback {
     struct choice *choice;
     int fd;

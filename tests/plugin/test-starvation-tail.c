@@ -16,7 +16,6 @@
 struct run {
     struct names *names;
     struct statistics *statistics;
-    struct statistics *sum;
     struct tail_rules *rules;
     struct open_traces *open;
     uint64_t out;
@@ -42,13 +41,11 @@ static bool begin(struct run *run)
     *run = (struct run){.names = names_new(1000, 1 << 20)};
     if (run->names)
         run->statistics = statistics_new(run->names);
-    if (run->names)
-        run->sum = statistics_new(run->names);
     run->rules = tail_rules_parse(text_of(rules), "F", &error);
     CHECK(run->rules || strcmp(error.text, "out of memory") == 0);
     run->open = open_traces_new(&(struct open_traces_options){
         .quiet = 10, .max_bytes = 20000, .max_spans = SPANS, .close = use, .context = run});
-    return run->statistics && run->sum && run->rules && run->open;
+    return run->statistics && run->rules && run->open;
 }
 
 static struct trace_span span_of(struct run *run, uint64_t number)
@@ -79,10 +76,8 @@ static void work(struct run *run)
 
         in += open_traces_add(run->open, 0, trace, &span, 10, (int64_t)number);
         open_traces_advance(run->open, (int64_t)number);
-        if (number % 500 == 0) {
-            (void)statistics_merge(run->sum, run->statistics);
+        if (number % 500 == 0)
             statistics_begin_period(run->statistics);
-        }
     }
     CHECK(!open_traces_close_some(run->open, UINT64_MAX));
     CHECK(run->out == in);
@@ -93,7 +88,6 @@ static void end(struct run *run)
 {
     open_traces_free(run->open);
     tail_rules_free(run->rules);
-    statistics_free(run->sum);
     statistics_free(run->statistics);
     names_free(run->names);
 }

@@ -82,7 +82,8 @@ bool tree_remove(const char *path)
     return cause == 0;
 }
 
-bool file_sync(const char *path)
+/* A file is on disk, or the names in a folder are. Returns false with errno set. */
+static bool file_sync(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const bool is_synced = fd >= 0 && fsync(fd) == 0;
@@ -92,7 +93,8 @@ bool file_sync(const char *path)
     return is_synced;
 }
 
-bool tree_sync(const char *path)
+/* All that is in it is on disk, and it too. Returns false with errno set. */
+static bool tree_sync(const char *path)
 {
     FTS *tree = open_tree(path);
     bool is_synced = tree != NULL;

@@ -23,10 +23,6 @@ uint64_t tree_bytes(const char *path);
 /* Returns false with errno set. What is not there is removed. */
 bool tree_remove(const char *path);
 
-/* All that is in it is on disk, and it too. Returns false with errno set. */
-bool tree_sync(const char *path);
-/* A file is on disk, or the names in a folder are. Returns false with errno set. */
-bool file_sync(const char *path);
 /* The name is on disk: the folder that it is in is synced. Returns false with errno set. */
 bool name_sync(const char *path);
 

@@ -63,7 +63,8 @@ void list_add(char *list, size_t size, const char *item)
                        (int)(size - length - 2), item);
 }
 
-bool is_well(const struct doctor *doctor, const char *id)
+/* Has it been looked at, and found not to be bad? */
+static bool is_well(const struct doctor *doctor, const char *id)
 {
     for (unsigned i = 0; i < *doctor->count; i++) {
         const struct finding *finding = &doctor->findings[i];

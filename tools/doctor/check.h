@@ -64,9 +64,6 @@ __attribute__((format(printf, 2, 3))) void mend(const struct doctor *doctor, con
 /* ", " and the item, as far as there is room. */
 void list_add(char *list, size_t size, const char *item);
 
-/* Has it been looked at, and found not to be bad? */
-bool is_well(const struct doctor *doctor, const char *id);
-
 /* Is it about this one? */
 bool is_about(const struct doctor *doctor, const char *section);
 

@@ -133,11 +133,3 @@ void markup_put(FILE *file, const char *text, size_t max)
     if (columns > max)
         fputs("…", file);
 }
-
-size_t markup_columns(const char *text, size_t max)
-{
-    size_t columns;
-
-    (void)cut_at(text, max, &columns);
-    return columns < max ? columns : max;
-}

@@ -15,7 +15,4 @@
  */
 void markup_put(FILE *file, const char *text, size_t max);
 
-/* The columns that it takes; wide characters take two. */
-size_t markup_columns(const char *text, size_t max);
-
 #endif

@@ -53,7 +53,8 @@ static const char *const file_names[FILES] = {
 
 /* ---- slots */
 
-void slots_of(enum host_kind kind, size_t *first, size_t *count)
+/* The slots that a kind may use. */
+static void slots_of(enum host_kind kind, size_t *first, size_t *count)
 {
     *first = 0;
     for (int i = 0; i < (int)kind; i++)

@@ -112,8 +112,6 @@ struct reading {
     void *context;
 };
 
-/* The slots that a kind may use. */
-void slots_of(enum host_kind kind, size_t *first, size_t *count);
 /* The instance's, found or new; NULL: not wanted, no room, or it was there before in this file. */
 struct slot *slot_find(struct reading *reading, struct piece name, bool matters);
 /* Of a group that has but one. */

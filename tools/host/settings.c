@@ -44,7 +44,9 @@ static bool refuse(enum host_kind kind, const char *text, struct error *error)
     return false;
 }
 
-bool host_settings_parse(enum host_kind kind, const char *text, struct host_wanted *wanted,
+/* What is not given in the text stays as it is. The names are the text's. Returns false with error
+ * set. */
+static bool read_setting(enum host_kind kind, const char *text, struct host_wanted *wanted,
                          struct error *error)
 {
     const size_t length = strcspn(text, " \t");
@@ -85,7 +87,7 @@ bool host_settings_check(const char *key, const char *text, struct error *error)
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         key_of(kind, known);
         if (strcmp(known, key) == 0)
-            return host_settings_parse(kind, text, &ignored, error);
+            return read_setting(kind, text, &ignored, error);
     }
     return true;
 }
@@ -103,7 +105,7 @@ bool host_settings_read(const struct config *config, struct host_config *host, s
 
         key_of(kind, key);
         text = config_text(config, key);
-        if (!text || host_settings_parse(kind, text, &host->wanted[kind], &why))
+        if (!text || read_setting(kind, text, &host->wanted[kind], &why))
             continue;
         error_set(error, "%.400s: %.600s", config_origin(config, key), why.text);
         return false;

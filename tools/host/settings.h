@@ -16,11 +16,6 @@
  */
 bool host_settings_check(const char *key, const char *text, struct error *error);
 
-/* What is not given in the text stays as it is. The names are the text's. Returns false with error
- * set. */
-bool host_settings_parse(enum host_kind kind, const char *text, struct host_wanted *wanted,
-                         struct error *error);
-
 /* The defaults, and what the configuration says; the names are its. Returns false with error set,
  * which names where the value is from. */
 bool host_settings_read(const struct config *config, struct host_config *host, struct error *error);

@@ -110,10 +110,3 @@ struct work_counts work_counts_since(const struct work_counts *now,
 {
     return combine(now, before, true);
 }
-
-bool work_counts_add_up(const struct work_counts *counts)
-{
-    return counts->spans_in + counts->spans_taken_over ==
-           counts->spans_counted + counts->spans_late + counts->spans_over + counts->spans_invalid +
-               counts->spans_handed_over + counts->spans_open;
-}

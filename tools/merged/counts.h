@@ -82,7 +82,4 @@ void work_counts_add(struct work_counts *counts, const struct work_counts *delta
 struct work_counts work_counts_since(const struct work_counts *now,
                                      const struct work_counts *before);
 
-/* Does the sum hold? Of one worker. */
-bool work_counts_add_up(const struct work_counts *counts);
-
 #endif

@@ -123,8 +123,6 @@ void asking_ask(struct agent *agent, struct request *request, const char *name, 
 /* What this host has of the requests; problem: why it has nothing, or NULL. */
 void asking_answer(struct agent *agent, const struct request *requests, int64_t held_from_ns,
                    const json_t *found, const char *problem);
-/* Why all of a time is not fetched for that host; NULL: it is. */
-const char *asking_refuses(const struct agent *agent, const char *host);
 void asking_found(void *agent, const struct kept_folder *folder, const json_t *found);
 /* Judges what can be judged; returns when to call it again. */
 int64_t asking_judge(struct agent *agent);

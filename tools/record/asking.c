@@ -315,7 +315,8 @@ void asking_found(void *context, const struct kept_folder *folder, const json_t 
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
 
-const char *asking_refuses(const struct agent *agent, const char *host)
+/* Why all of a time is not fetched for that host; NULL: it is. */
+static const char *refuses(const struct agent *agent, const char *host)
 {
     const char *from = config_text(agent->config, "keep-from");
 
@@ -346,7 +347,7 @@ static void take_request(struct agent *agent, const json_t *message)
     request->left_out = left; /* here: not what its own host has left out */
     request->came_mono_ns = clock_ns() - held_ns(message);
     if (request->last_ms > 0)
-        problem = asking_refuses(agent, request->host);
+        problem = refuses(agent, request->host);
     if (problem) {
         asking_answer(agent, request, 0, NULL, problem);
         requests_free(request);
@@ -555,9 +556,9 @@ static json_t *keep_last(struct agent *agent, const char *text, bool has_why)
     if (!request)
         return NULL;
     request->last_ms = ms;
-    if (asking_refuses(agent, agent->host)) {
+    if (refuses(agent, agent->host)) {
         requests_free(request);
-        return json_pack("{ss+}", "error", "this recorder ", asking_refuses(agent, agent->host));
+        return json_pack("{ss+}", "error", "this recorder ", refuses(agent, agent->host));
     }
     end += strspn(end, " ");
     if (has_why)

@@ -22,11 +22,6 @@ bool trace_id_read(const char *text, struct trace_id *id)
     return hex_read_trace(text_of(text), &id->high, &id->low);
 }
 
-bool span_id_read(const char *text, uint64_t *id)
-{
-    return hex_read(text_of(text), id);
-}
-
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 /* Where it is, or where it would be. */
@@ -52,7 +47,8 @@ bool ids_have(const struct ids *ids, uint64_t id)
     return at < ids->count && ids->list[at] == id;
 }
 
-bool ids_add(struct ids *ids, uint64_t id, size_t max)
+/* Returns false when out of memory, or if it has max already. */
+static bool add_id(struct ids *ids, uint64_t id, size_t max)
 {
     const size_t at = place_of(ids, id);
 
@@ -85,8 +81,8 @@ bool ids_add_all(struct ids *ids, const json_t *list, size_t max)
     {
         uint64_t id;
 
-        if (span_id_read(json_string_value(text), &id))
-            are_all &= ids_add(ids, id, max);
+        if (hex_read(text_of(json_string_value(text)), &id))
+            are_all &= add_id(ids, id, max);
     }
     return are_all;
 }

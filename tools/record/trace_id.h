@@ -29,9 +29,6 @@ void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT]);
 /* Of 1 to 32 hexadecimal digits, not all 0. */
 bool trace_id_read(const char *text, struct trace_id *id);
 
-/* Of 1 to 16. */
-bool span_id_read(const char *text, uint64_t *id);
-
 /* A set of span ids, in their order. */
 struct ids {
     uint64_t *list;
@@ -39,9 +36,8 @@ struct ids {
 };
 
 bool ids_have(const struct ids *ids, uint64_t id);
-/* Returns false when out of memory, or if it has max already. */
-bool ids_add(struct ids *ids, uint64_t id, size_t max);
-/* Those of a JSON array of texts, as above; what is no id is passed over. */
+/* Those of a JSON array of texts, of 1 to 16 hexadecimal digits; what is no id is passed over.
+ * Returns false when out of memory, or if there are more than max. */
 bool ids_add_all(struct ids *ids, const json_t *list, size_t max);
 void ids_free(struct ids *ids);
 
