@@ -17,7 +17,8 @@ struct samples {
     void (*gone)(void *context);
     void *context;
     uint64_t seed;
-    struct samples_counts counts;
+    uint64_t bytes;
+    uint64_t no_room;
     struct sample_series *buckets[BUCKETS];
 };
 
@@ -64,8 +65,7 @@ static void remove_at(struct samples *table, struct sample_series **place)
     if (table->gone)
         table->gone(table->context);
     *place = series->next;
-    table->counts.series--;
-    table->counts.bytes -= bytes_of_series(series);
+    table->bytes -= bytes_of_series(series);
     free(series);
 }
 
@@ -162,8 +162,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
         series->metrics[i].name = copy_text(&at, sample->metrics[i].name);
         series->metrics[i].unit = copy_text(&at, sample->metrics[i].unit);
     }
-    table->counts.series++;
-    table->counts.bytes += bytes_of_series(series);
+    table->bytes += bytes_of_series(series);
     return series;
 }
 
@@ -183,16 +182,13 @@ static void give_points(struct samples *table, const struct sample_series *serie
 
         if (!(series->present & series->before_present & UINT64_C(1) << i))
             continue;
-        if (metric->is_counter && series->values[i] < series->before[i]) {
-            table->counts.begun_anew++;
-            continue;
-        }
+        if (metric->is_counter && series->values[i] < series->before[i])
+            continue; /* it has begun anew: what was meanwhile is not known */
         point.metric = metric->name;
         point.unit = metric->unit;
         point.is_counter = metric->is_counter;
         point.value =
             metric->is_counter ? series->values[i] - series->before[i] : series->before[i];
-        table->counts.points++;
         table->point(table->context, &point);
     }
 }
@@ -222,29 +218,25 @@ bool samples_take(struct samples *table, const struct sample *sample)
     const uint64_t hash = hash_of(table, sample);
     struct sample_series **place = find(table, sample, hash);
 
-    table->counts.samples++;
     if (*place && !has_metrics(*place, sample)) { /* others: it begins anew */
         remove_at(table, place);
         place = find(table, sample, hash);
     }
-    if (*place && sample->time_ns <= (*place)->time_ns) {
-        table->counts.not_later++;
+    if (*place && sample->time_ns <= (*place)->time_ns)
         return true;
-    }
     if (!*place) {
         struct sample_series *series;
 
-        if (table->counts.bytes + bytes_of(sample) > table->max_bytes ||
+        if (table->bytes + bytes_of(sample) > table->max_bytes ||
             sample->count > SAMPLE_METRICS_MAX || sample->time_ns <= 0 || has_nul(sample->host) ||
             has_nul(sample->group) || has_nul(sample->instance)) {
-            table->counts.no_room++;
+            table->no_room++;
             return true;
         }
         series = new_series(table, sample, hash);
         if (!series)
             return false;
         *place = series;
-        table->counts.first++;
     }
     store(*place, sample);
     if ((*place)->before_ns)
@@ -280,7 +272,7 @@ const struct sample_series *samples_next(const struct samples *table,
     return series->next ? series->next : first_from(table, series->hash % BUCKETS + 1);
 }
 
-const struct samples_counts *samples_counts(const struct samples *table)
+uint64_t samples_no_room(const struct samples *table)
 {
-    return &table->counts;
+    return table->no_room;
 }

@@ -46,17 +46,6 @@ struct sample_series {
     struct sample_series *next;
 };
 
-struct samples_counts {
-    uint64_t samples;
-    uint64_t points;     /* that were given out */
-    uint64_t first;      /* samples that nothing was before */
-    uint64_t begun_anew; /* counters that became smaller: what was meanwhile is not known */
-    uint64_t not_later;  /* samples of no later time than the one before: left out */
-    uint64_t no_room;    /* samples of series beyond max_bytes, or without a right name */
-    uint64_t series;
-    uint64_t bytes;
-};
-
 /* Texts live until gone() is called. */
 typedef void samples_point_fn(void *context, const struct fleet_point *point);
 
@@ -82,6 +71,8 @@ const struct sample_series *samples_find(struct samples *table, struct text host
 const struct sample_series *samples_first(const struct samples *table);
 const struct sample_series *samples_next(const struct samples *table,
                                          const struct sample_series *series);
-const struct samples_counts *samples_counts(const struct samples *table);
+
+/* Samples of series beyond max_bytes, or without a right name: they were left out. */
+uint64_t samples_no_room(const struct samples *table);
 
 #endif

@@ -117,12 +117,13 @@ json_t *host_send_json(const struct host_send *send)
     if (!send || !send->sender)
         return NULL;
     counts = points_sender_counts(send->sender);
-    return json_pack("{sI, sI, sI, sI, sI, sI, sI, sI, sI}", "samples", (json_int_t)counts.samples,
-                     "points", (json_int_t)counts.points, "acknowledged",
-                     (json_int_t)counts.acknowledged, "failed", (json_int_t)counts.failed,
-                     "possibly_persisted", (json_int_t)counts.possibly_persisted, "dropped",
-                     (json_int_t)counts.dropped, "waiting", (json_int_t)counts.waiting, "messages",
-                     (json_int_t)counts.messages, "bytes", (json_int_t)counts.bytes);
+    return json_pack("{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}", "samples",
+                     (json_int_t)counts.samples, "points", (json_int_t)counts.points,
+                     "acknowledged", (json_int_t)counts.acknowledged, "failed",
+                     (json_int_t)counts.failed, "possibly_persisted",
+                     (json_int_t)counts.possibly_persisted, "dropped", (json_int_t)counts.dropped,
+                     "waiting", (json_int_t)counts.waiting, "messages", (json_int_t)counts.messages,
+                     "bytes", (json_int_t)counts.bytes, "no_room", (json_int_t)counts.no_room);
 }
 
 void host_send_close(struct host_send *send)

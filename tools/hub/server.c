@@ -121,7 +121,6 @@ static enum MHD_Result begin_request(struct server *server, struct MHD_Connectio
         return MHD_NO;
     request->server = server;
     request->connection = connection;
-    request->is_post = is_post;
     *place = request;
     return MHD_YES;
 }

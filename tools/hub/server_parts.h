@@ -65,7 +65,6 @@ struct gate {
 struct request {
     struct server *server;
     struct MHD_Connection *connection;
-    bool is_post;
     struct buffer body;
     bool is_too_long, is_too_much; /* for a body; for all bodies together */
     /* one that waits: */

@@ -190,12 +190,9 @@ void points_sender_take(struct points_sender *sender, const struct sample *sampl
 
 struct points_sender_counts points_sender_counts(const struct points_sender *sender)
 {
-    const struct samples_counts *series = samples_counts(sender->series);
     struct points_sender_counts counts = sender->counts;
 
-    counts.begun_anew = series->begun_anew;
-    counts.not_later = series->not_later;
-    counts.no_room = series->no_room;
+    counts.no_room = samples_no_room(sender->series);
     return counts;
 }
 

@@ -30,10 +30,8 @@ struct points_sender_counts {
     uint64_t waiting;
     uint64_t possibly_persisted; /* of failed: no answer came */
     uint64_t messages;
-    uint64_t bytes;      /* of these, before they are compressed */
-    uint64_t begun_anew; /* see samples.h, as the next two */
-    uint64_t not_later;
-    uint64_t no_room;
+    uint64_t bytes;   /* of these, before they are compressed */
+    uint64_t no_room; /* samples that were left out: see samples.h */
 };
 
 struct points_sender;
