@@ -106,29 +106,30 @@ struct blkin_span {
 
 /* ---- the process ---- */
 
-#ifndef BLKIN_DISABLE
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* The version of the library that is in use, as BLKIN_VERSION is that of the header. */
-BLKIN_PUBLIC unsigned blkin_version(void);
+BLKIN_API_ unsigned blkin_version(void) BLKIN_ELSE_(BLKIN_VERSION);
 
 /*
  * The service of all spans that do not say otherwise: its name, address and listening port.
  * Borrowed for as long as the process runs; NULL brings back the default, the program's name.
  * Any thread, but meant for the start of main(), beside blkin_init() of blkin_base.h.
  */
-BLKIN_PUBLIC void blkin_set_service(const struct blkin_endpoint *service);
+BLKIN_API_ void blkin_set_service(const struct blkin_endpoint *service) BLKIN_ELSE_();
 
 /*
  * A version to show in process events, such as "ceph-osd 19.2.0". Borrowed likewise.
  */
-BLKIN_PUBLIC void blkin_set_version(const char *version);
+BLKIN_API_ void blkin_set_version(const char *version) BLKIN_ELSE_();
 
 /*
  * Emits the event "blkin:process" if it is due: service, pid, version, wall clock and sampling.
  * Recorded spans do this by themselves once a second; a daemon that may be idle for long calls it
  * from a timer it has anyway, so that readers see time go on. Costs a few ns when not due.
  */
-BLKIN_PUBLIC void blkin_heartbeat(void);
+BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
 
 /* ---- sampling ---- */
 
@@ -142,7 +143,7 @@ BLKIN_PUBLIC void blkin_heartbeat(void);
  * the same at start, and a sampling file changes it from outside at any time: see doc/library.md.
  * Returns 0, or -EINVAL, and nothing changed, for another text.
  */
-BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
+BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
 /* ---- usage ---- */
 
@@ -156,7 +157,7 @@ BLKIN_PUBLIC int blkin_set_sampling(const char *policy);
  * of their own are left out. A span of which that is not known has no such tags. See
  * doc/library.md. Counts for spans that begin from now on. Returns 0, or -EINVAL for another level.
  */
-BLKIN_PUBLIC int blkin_set_usage(int level);
+BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
 /* ---- slow requests ---- */
 
@@ -168,9 +169,11 @@ BLKIN_PUBLIC int blkin_set_usage(int level);
  * environment variable BLKIN_SLOW sets the same at start, and a file changes it from outside at any
  * time: see doc/library.md. Returns 0, or -EINVAL, and nothing changed, for another text.
  */
-BLKIN_PUBLIC int blkin_set_slow(const char *rules);
+BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 
 /* ---- is anybody looking? ---- */
+
+#ifndef BLKIN_DISABLE
 
 BLKIN_PUBLIC extern const int *blkin_gate_; /* *blkin_gate_ is not 0: blkin:span is enabled */
 
@@ -185,73 +188,27 @@ static inline int blkin_is_on(void)
     return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- the current span of a thread, for layers that cannot pass one on ---- */
-
-/* Returns the calling thread's current span, or NULL. Async-signal-safe. */
-BLKIN_PUBLIC struct blkin_span *blkin_current(void);
-
-/*
- * Makes span (or NULL) the current one and returns the one before, to be put back later: the span
- * must not end its life while it is current. Async-signal-safe. BLKIN_CURRENT_SCOPE() does both.
- */
-BLKIN_PUBLIC struct blkin_span *blkin_set_current(struct blkin_span *span);
-
 #else /* BLKIN_DISABLE */
-
-static inline unsigned blkin_version(void)
-{
-    return BLKIN_VERSION;
-}
-
-static inline void blkin_set_service(const struct blkin_endpoint *service)
-{
-    (void)service;
-}
-
-static inline void blkin_set_version(const char *version)
-{
-    (void)version;
-}
-
-static inline void blkin_heartbeat(void)
-{
-}
-
-static inline int blkin_set_sampling(const char *policy)
-{
-    (void)policy;
-    return 0;
-}
-
-static inline int blkin_set_usage(int level)
-{
-    (void)level;
-    return 0;
-}
-
-static inline int blkin_set_slow(const char *rules)
-{
-    (void)rules;
-    return 0;
-}
 
 static inline int blkin_is_on(void)
 {
     return 0;
 }
 
-static inline struct blkin_span *blkin_current(void)
-{
-    return NULL;
-}
-
-static inline struct blkin_span *blkin_set_current(struct blkin_span *span)
-{
-    (void)span;
-    return NULL;
-}
-
 #endif /* BLKIN_DISABLE */
+
+/* ---- the current span of a thread, for layers that cannot pass one on ---- */
+
+/* Returns the calling thread's current span, or NULL. Async-signal-safe. */
+BLKIN_API_ struct blkin_span *blkin_current(void) BLKIN_ELSE_(NULL);
+
+/*
+ * Makes span (or NULL) the current one and returns the one before, to be put back later: the span
+ * must not end its life while it is current. Async-signal-safe. BLKIN_CURRENT_SCOPE() does both.
+ */
+BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_ELSE_(NULL);
+
+#pragma GCC diagnostic pop
 
 /* ---- implementation of the inline part: not for use ---- */
 
@@ -464,37 +421,22 @@ static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severit
         blkin_span_annotate_at_(span, severity, text, blkin_length_(text), time_ns);
 }
 
-#ifndef BLKIN_DISABLE
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /*
  * An annotation of severity BLKIN_INFO whose text printf(3) makes, if the span is recorded; what is
  * beyond 240 bytes is cut. The arguments are evaluated always: BLKIN_ANNOTATEF() does not. Not
  * async-signal-safe, as printf(3) is not.
  */
-BLKIN_PUBLIC __attribute__((format(printf, 2, 3))) void
-blkin_span_annotatef(struct blkin_span *span, const char *format, ...);
+BLKIN_API_ __attribute__((format(printf, 2, 3))) void blkin_span_annotatef(struct blkin_span *span,
+                                                                           const char *format, ...)
+    BLKIN_ELSE_();
 
-BLKIN_PUBLIC __attribute__((format(printf, 2, 0))) void
-blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments);
+BLKIN_API_ __attribute__((format(printf, 2, 0))) void
+blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments) BLKIN_ELSE_();
 
-#else /* BLKIN_DISABLE */
-
-static inline __attribute__((format(printf, 2, 3))) void
-blkin_span_annotatef(struct blkin_span *span, const char *format, ...)
-{
-    (void)span;
-    (void)format;
-}
-
-static inline __attribute__((format(printf, 2, 0))) void
-blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
-{
-    (void)span;
-    (void)format;
-    (void)arguments;
-}
-
-#endif /* BLKIN_DISABLE */
+#pragma GCC diagnostic pop
 
 /* ---- tags and links ---- */
 

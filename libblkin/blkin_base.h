@@ -43,7 +43,22 @@ struct blkin_endpoint {
     const char *name; /* service name, such as "osd.3" */
 };
 
+/*
+ * What a function of the library is declared with, and after its arguments what it returns with
+ * -DBLKIN_DISABLE, where it is an inline one. The struct is declared again so that a semicolon can
+ * follow the body.
+ */
 #ifndef BLKIN_DISABLE
+#define BLKIN_API_ BLKIN_PUBLIC
+#define BLKIN_ELSE_(value)
+#else
+#define BLKIN_API_ static inline
+#define BLKIN_ELSE_(value) \
+    {                      \
+        return value;      \
+    }                      \
+    struct blkin_endpoint
+#endif
 
 /*
  * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
@@ -51,27 +66,14 @@ struct blkin_endpoint {
  * pays for that at its first record. A child of fork(2) is registered at its first record, too, or
  * when it calls this. Always returns 0.
  */
-BLKIN_PUBLIC int blkin_init(void);
+BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 
 /*
  * Prepares the calling thread for recording: to be called where a signal handler records on a
  * thread whose first record it may be, for that one allocates memory. Needs no counterpart, costs
  * nothing when called again.
  */
-BLKIN_PUBLIC void blkin_init_thread(void);
-
-#else /* BLKIN_DISABLE */
-
-static inline int blkin_init(void)
-{
-    return 0;
-}
-
-static inline void blkin_init_thread(void)
-{
-}
-
-#endif /* BLKIN_DISABLE */
+BLKIN_API_ void blkin_init_thread(void) BLKIN_ELSE_();
 
 #ifdef __cplusplus
 }

@@ -51,11 +51,9 @@
 extern "C" {
 #endif
 
-#ifndef BLKIN_DISABLE
-#define BLKIN_CONTEXT_CALL_ BLKIN_PUBLIC
-#else
-#define BLKIN_CONTEXT_CALL_ static inline
-#endif
+/* -DBLKIN_DISABLE: see BLKIN_ELSE_() */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* Bits of blkin_context.flags. */
 #define BLKIN_CONTEXT_SAMPLED 1u  /* record the trace; implies DECIDED */
@@ -99,8 +97,8 @@ static inline int blkin_context_has_ids(const struct blkin_context *context)
  * SAMPLED as sent. The context has no tracestate yet.
  * Source: W3C Trace Context level 1, 3.2.2 and 3.2.4; level 2 for the random flag.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_from_traceparent(struct blkin_context *context,
-                                                       const char *text, size_t length);
+BLKIN_API_ int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
+                                              size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
  * To the value of a "traceparent" header, version 00, in buffer[BLKIN_TRACEPARENT_SIZE]. Returns
@@ -108,8 +106,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_from_traceparent(struct blkin_context *con
  * decision not made becomes "not sampled", as the specification asks. -EINVAL without ids.
  * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent(const struct blkin_context *context,
-                                                     char *buffer);
+BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
+    BLKIN_ELSE_(-EINVAL);
 
 #define BLKIN_TRACESTATE_SIZE 513   /* 512 characters, the least one should pass on, and the NUL */
 #define BLKIN_TRACESTATE_MAX  65535 /* bytes: what is longer is refused */
@@ -126,8 +124,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent(const struct blkin_context 
  * that level 1 does. A key that comes twice is no error here: both entries are passed on. Source:
  * W3C Trace Context level 2, 3.3.1.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_set_tracestate(struct blkin_context *context,
-                                                     const char *text, size_t length);
+BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
+                                            size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
  * To the value of a "tracestate" header, in buffer[size], size at least 1; BLKIN_TRACESTATE_SIZE is
@@ -139,8 +137,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_set_tracestate(struct blkin_context *conte
  * invalid tracestate by other means than blkin_context_set_tracestate() and this is noticed.
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate(const struct blkin_context *context,
-                                                    char *buffer, size_t size);
+BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
+                                           size_t size) BLKIN_ELSE_(-EINVAL);
 
 /* ---------------------------------------------------------------- B3 */
 
@@ -154,8 +152,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate(const struct blkin_context *
  * a new trace and obey the decision.
  * Source: openzipkin/b3-propagation README, "Single Header"; zeros for no parent as in Brave.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_from_b3(struct blkin_context *context, const char *text,
-                                              size_t length);
+BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *text, size_t length)
+    BLKIN_ELSE_(-EINVAL);
 
 /*
  * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
@@ -164,7 +162,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_from_b3(struct blkin_context *context, con
  * part.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer);
+BLKIN_API_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
+    BLKIN_ELSE_(-EINVAL);
 
 /* Borrowed text, not NUL-terminated. text NULL: the field did not come. */
 struct blkin_context_text {
@@ -198,16 +197,18 @@ struct blkin_context_b3_values {
  * and malformed, empty included.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_from_b3_fields(struct blkin_context *context,
-                                                     const struct blkin_context_b3_fields *fields);
+BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
+                                            const struct blkin_context_b3_fields *fields)
+    BLKIN_ELSE_(-EINVAL);
 
 /*
  * To the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled". Lost:
  * the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_b3_fields(const struct blkin_context *context,
-                                                   struct blkin_context_b3_values *values);
+BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
+                                          struct blkin_context_b3_values *values)
+    BLKIN_ELSE_(-EINVAL);
 
 /* ---------------------------------------------------------------- binary forms */
 
@@ -223,8 +224,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_to_b3_fields(const struct blkin_context *c
  * are ignored.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_from_opencensus(struct blkin_context *context,
-                                                      const void *data, size_t length);
+BLKIN_API_ int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
+                                             size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
  * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. Lost: the
@@ -232,8 +233,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_from_opencensus(struct blkin_context *cont
  * one not made. -EINVAL without ids.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_opencensus(const struct blkin_context *context,
-                                                    void *buffer);
+BLKIN_API_ int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer)
+    BLKIN_ELSE_(-EINVAL);
 
 struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
 
@@ -244,8 +245,9 @@ struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
  * packed may have any alignment.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_from_packed(struct blkin_context *context,
-                                                  const struct blkin_trace_info_packed *packed);
+BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
+                                         const struct blkin_trace_info_packed *packed)
+    BLKIN_ELSE_(-EINVAL);
 
 /*
  * To the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24 bytes
@@ -255,8 +257,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_from_packed(struct blkin_context *context,
  * context to be recorded has no span id or the low half of its trace id is 0.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_packed(const struct blkin_context *context,
-                                                struct blkin_trace_info_packed *packed);
+BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
+                                       struct blkin_trace_info_packed *packed) BLKIN_ELSE_(-EINVAL);
 
 /* ---------------------------------------------------------------- environment */
 
@@ -271,7 +273,7 @@ BLKIN_CONTEXT_CALL_ int blkin_context_to_packed(const struct blkin_context *cont
  * the environment meanwhile.
  * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_from_environment(struct blkin_context *context);
+BLKIN_API_ int blkin_context_from_environment(struct blkin_context *context) BLKIN_ELSE_(-ENOENT);
 
 /*
  * To "TRACEPARENT=<value>", in buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied environment
@@ -279,8 +281,8 @@ BLKIN_CONTEXT_CALL_ int blkin_context_from_environment(struct blkin_context *con
  * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent_variable(const struct blkin_context *context,
-                                                              char *buffer);
+BLKIN_API_ int blkin_context_to_traceparent_variable(const struct blkin_context *context,
+                                                     char *buffer) BLKIN_ELSE_(-EINVAL);
 
 /*
  * To "TRACESTATE=<value>", in buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is the
@@ -289,101 +291,10 @@ BLKIN_CONTEXT_CALL_ int blkin_context_to_traceparent_variable(const struct blkin
  * child's environment, for the one there belongs to another TRACEPARENT.
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
-BLKIN_CONTEXT_CALL_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,
-                                                             char *buffer, size_t size);
+BLKIN_API_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,
+                                                    char *buffer, size_t size) BLKIN_ELSE_(-EINVAL);
 
-#ifdef BLKIN_DISABLE
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-static inline int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
-                                                 size_t length)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
-                                               size_t length)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
-                                              size_t size)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_from_b3(struct blkin_context *context, const char *text,
-                                        size_t length)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_from_b3_fields(struct blkin_context *context,
-                                               const struct blkin_context_b3_fields *fields)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_b3_fields(const struct blkin_context *context,
-                                             struct blkin_context_b3_values *values)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
-                                                size_t length)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_from_packed(struct blkin_context *context,
-                                            const struct blkin_trace_info_packed *packed)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_packed(const struct blkin_context *context,
-                                          struct blkin_trace_info_packed *packed)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_from_environment(struct blkin_context *context)
-{
-    return -ENOENT;
-}
-
-static inline int blkin_context_to_traceparent_variable(const struct blkin_context *context,
-                                                        char *buffer)
-{
-    return -EINVAL;
-}
-
-static inline int blkin_context_to_tracestate_variable(const struct blkin_context *context,
-                                                       char *buffer, size_t size)
-{
-    return -EINVAL;
-}
 #pragma GCC diagnostic pop
-
-#endif /* BLKIN_DISABLE */
 
 #ifdef __cplusplus
 }
