@@ -21,7 +21,7 @@ sys.path[:0] = [SRC + "/tests/kafka", SRC + "/tests/otel"]
 import otlp  # noqa: E402
 from broker import ENVIRONMENT, JAVA, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 
-TRACES = ("packed", "steps", "two-hosts", "span-api")
+TRACES = ("packed", "steps", "two-hosts")
 SPANS = 20000  # of the driver, besides
 FIRST = 1000001  # id; traces of theirs are no others'
 START_MS = 1735732800000  # of its spans

@@ -179,7 +179,7 @@ def check_disk(trace):
 
 def main():
     found = [f"disk: {fault}" for fault in check_disk("two-hosts")]
-    found += [fault for trace in ("two-hosts", "span-api", "event-ids") for fault in check(trace)]
+    found += [fault for trace in ("two-hosts", "packed", "event-ids") for fault in check(trace)]
     found += check_only("two-hosts") + check_tail("two-hosts")
     print("\n".join(found))
     return 1 if found else 0
