@@ -369,9 +369,9 @@ void file_record_all(void)
     pool_for_each(&file_threads, file_record_all_later);
 }
 
-bool file_is_any_later(void)
+bool file_is_any_later_slow(void)
 {
-    for (unsigned i = 0; file_thread && i < FILE_LATER_MAX; i++) {
+    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
         if (__atomic_load_n(&file_thread->later[i].state, __ATOMIC_RELAXED) != LATER_NONE)
             return true;
     }

@@ -47,7 +47,12 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 /* NULL: it never had some. */
 extern __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec")));
 
-bool file_is_any_later(void);
+bool file_is_any_later_slow(void);
+
+static inline bool file_is_any_later(void)
+{
+    return file_thread && file_is_any_later_slow();
+}
 
 /* Records them. Before the thread waits or reads, and once it has sent an answer. */
 void file_record_later_slow(void);
