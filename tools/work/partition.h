@@ -18,6 +18,7 @@
 #include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/model/model.h"
 #include "babeltrace-plugin/model/names.h"
+#include "place.h"
 #include "tools/merged/counts.h"
 #include "tools/otlp/otlp_decode.h"
 
@@ -29,25 +30,6 @@
 
 /* Of a name; what is longer is cut. */
 #define WORK_NAME_MAX 1024U
-
-/* Where a worker stands; what it commits. */
-struct place {
-    int64_t watermark; /* the first message of the oldest open trace, or the next one */
-    int64_t read_back; /* <= watermark: what is to be read for the traces that are decided */
-    int64_t read_to;   /* >= watermark: the next message */
-    int64_t time_ms;   /* the log's time of the messages before read_to; 0: not known */
-};
-
-#define PLACE_TEXT_MAX 96
-
-/* All but the watermark, as the metadata of a commit; and back: what is no such text, or does not
- * fit the watermark, is taken for nothing to be read back. */
-void place_write(const struct place *place, char text[PLACE_TEXT_MAX]);
-struct place place_read(int64_t watermark, struct text text);
-
-/* Where to go on in a log that begins at `low` and lost what comes from `cut` on. What is before
- * the cut was read, so nothing is counted twice. */
-struct place place_cut(const struct place *place, int64_t low, int64_t cut);
 
 /* A message of the topic; the bytes are the caller's. */
 struct log_message {

@@ -1,0 +1,160 @@
+/*
+ * What the files of a partition share. What is needed for each span or trace is inline.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WORK_PARTITION_PARTS_H
+#define BLKIN_TOOLS_WORK_PARTITION_PARTS_H
+
+#include "partition.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+/* ---- memory of traces and spans -------------------------------------------------------------- */
+
+/* More free ones; none when out of memory. */
+void partition_add_traces(struct assembly *assembly);
+void partition_add_spans(struct assembly *assembly);
+
+static inline struct held_trace *partition_new_trace(struct assembly *assembly)
+{
+    struct held_trace *trace;
+
+    if (!assembly->free_traces)
+        partition_add_traces(assembly);
+    trace = assembly->free_traces;
+    if (trace) {
+        assembly->free_traces = trace->next;
+        assembly->counts->open_bytes += sizeof(*trace);
+    }
+    return trace;
+}
+
+static inline void partition_free_trace(struct assembly *assembly, struct held_trace *trace)
+{
+    trace->next = assembly->free_traces;
+    assembly->free_traces = trace;
+    assembly->counts->open_bytes -= sizeof(*trace);
+}
+
+static inline struct held_span *partition_new_span(struct assembly *assembly)
+{
+    struct held_span *span;
+
+    if (!assembly->free_spans)
+        partition_add_spans(assembly);
+    span = assembly->free_spans;
+    if (span) {
+        assembly->free_spans = span->next;
+        assembly->counts->open_bytes += sizeof(*span);
+    }
+    return span;
+}
+
+/* All at once. */
+static inline void partition_free_spans(struct assembly *assembly, struct held_trace *trace)
+{
+    if (!trace->first)
+        return;
+    trace->last->next = assembly->free_spans;
+    assembly->free_spans = trace->first;
+    assembly->counts->open_bytes -= trace->spans * sizeof(*trace->first);
+    trace->first = trace->last = NULL;
+}
+
+/* ---- the table: open addressing, at most half full ------------------------------------------- */
+
+struct table_place {
+    uint64_t hash; /* of the trace's id: so few traces are looked at */
+    struct held_trace *trace;
+};
+
+static inline uint64_t partition_hash(const struct partition *partition, uint64_t high,
+                                      uint64_t low)
+{
+    return hash_mix(low ^ hash_mix(high ^ partition->assembly->seed));
+}
+
+/* Where it is first looked for. */
+static inline struct table_place *partition_home_of(const struct partition *partition,
+                                                    uint64_t hash)
+{
+    return &partition->table[(uint32_t)hash & partition->table_mask];
+}
+
+static inline bool partition_has_ids(const struct held_trace *trace, uint64_t high, uint64_t low)
+{
+    return trace->low == low && trace->high == high;
+}
+
+/* Where it is, or would be. */
+static inline struct table_place *partition_find(const struct partition *partition, uint64_t hash,
+                                                 uint64_t high, uint64_t low)
+{
+    uint32_t i = (uint32_t)hash & partition->table_mask;
+
+    while (partition->table[i].trace && (partition->table[i].hash != hash ||
+                                         !partition_has_ids(partition->table[i].trace, high, low)))
+        i = (i + 1) & partition->table_mask;
+    return &partition->table[i];
+}
+
+/* So many places: a power of two. When out of memory the old table stays: returns false. */
+bool partition_set_table(struct partition *partition, uint32_t places);
+
+/* Closes the gap that the trace leaves. */
+void partition_remove_place(struct partition *partition, struct table_place *place);
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static inline void partition_append(struct held_traces *list, struct held_trace *trace)
+{
+    trace->next = NULL;
+    if (list->last)
+        list->last->next = trace;
+    else
+        list->first = trace;
+    list->last = trace;
+}
+
+static inline struct held_trace *partition_take_first(struct held_traces *list)
+{
+    struct held_trace *trace = list->first;
+
+    list->first = trace->next;
+    if (!list->first)
+        list->last = NULL;
+    return trace;
+}
+
+/* ---- traces that are closed ------------------------------------------------------------------ */
+
+/* For how long after its last span a closed trace is known. */
+static inline int64_t partition_memory_ms(const struct partition *partition)
+{
+    return 2 * partition->assembly->wait_ms;
+}
+
+static inline bool partition_is_remembered(const struct partition *partition,
+                                           const struct held_trace *trace, int64_t time_ms)
+{
+    return trace->last_ms + partition_memory_ms(partition) > time_ms;
+}
+
+/* Its spans are counted: the trace is only remembered from now on. */
+void partition_decide(struct partition *partition, struct held_trace *trace);
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static inline uint64_t partition_origins_bytes(const struct held_message *message)
+{
+    return message->origins_room * sizeof(*message->origins);
+}
+
+/* Frees the messages that no open trace needs any more. */
+void partition_release_messages(struct partition *partition);
+
+/* The log has the partition's time at this offset. */
+void partition_note_time(struct partition *partition, int64_t offset);
+
+#endif

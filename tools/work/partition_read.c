@@ -1,0 +1,356 @@
+/*
+ * Messages are read: their spans are held in the traces that they belong to.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "partition_parts.h"
+
+#include <stdlib.h>
+
+/*
+ * Traces are all over the memory: their places are fetched into the cache while the spans before
+ * are still at work, of so many spans at once.
+ */
+#define WAITING    32U
+#define CACHE_LINE 64
+
+struct waiting {
+    struct otlp_span span;
+    uint64_t hash;
+};
+
+struct reading {
+    struct partition *partition;
+    struct held_message *message;
+    struct text scope;
+    uint64_t origin_number;
+    uint32_t service;
+    bool is_back;             /* before the watermark: only to know which traces there were */
+    bool is_again;            /* the worker before has read it, too */
+    struct held_trace *trace; /* of the span before: mostly the next one's */
+    uint32_t count;
+    struct waiting waiting[WAITING];
+};
+
+/* ---- the trace of a span --------------------------------------------------------------------- */
+
+static struct held_trace *partition_begin_trace(const struct reading *reading,
+                                                struct table_place *place,
+                                                const struct waiting *waiting)
+{
+    struct partition *partition = reading->partition;
+    struct held_trace *trace = partition_new_trace(partition->assembly);
+
+    if (!trace)
+        return NULL;
+    *trace = (struct held_trace){
+        .high = waiting->span.trace_id_high,
+        .low = waiting->span.trace_id,
+        .first_offset = reading->message->offset,
+        .first_ms = partition->time_ms,
+    };
+    if (place->trace)
+        place->trace->is_forgotten = true;
+    else
+        partition->table_used++;
+    *place = (struct table_place){waiting->hash, trace};
+    if (reading->is_back) {
+        partition_decide(partition, trace);
+    } else {
+        partition_append(&partition->open_traces, trace);
+        partition->open++;
+        partition->assembly->counts->traces_open++;
+    }
+    return trace;
+}
+
+static struct held_trace *partition_find_trace(const struct reading *reading,
+                                               const struct waiting *waiting)
+{
+    const uint64_t high = waiting->span.trace_id_high, low = waiting->span.trace_id;
+    struct partition *partition = reading->partition;
+    struct table_place *place;
+
+    if (reading->trace && partition_has_ids(reading->trace, high, low))
+        return reading->trace;
+    if (2 * (partition->table_used + 1) > partition->table_mask &&
+        !partition_set_table(partition, 2 * (partition->table_mask + 1)) &&
+        partition->table_used >= partition->table_mask)
+        return NULL;
+    place = partition_find(partition, waiting->hash, high, low);
+    if (!place->trace || (place->trace->is_decided &&
+                          !partition_is_remembered(partition, place->trace, partition->time_ms)))
+        return partition_begin_trace(reading, place, waiting);
+    return place->trace;
+}
+
+/* ---- the origin of a span -------------------------------------------------------------------- */
+
+static uint32_t partition_name_id(const struct reading *reading, struct text name)
+{
+    if (name.length > WORK_NAME_MAX)
+        name.length = WORK_NAME_MAX;
+    return names_id(reading->partition->assembly->names, name);
+}
+
+/* Most spans are of the origin of the one before. */
+static bool partition_is_same_origin(const struct reading *reading,
+                                     const struct otlp_origin *origin)
+{
+    return origin->number == reading->origin_number &&
+           origin->scope.length == reading->scope.length &&
+           (origin->scope.data == reading->scope.data || text_equal(origin->scope, reading->scope));
+}
+
+static bool partition_take_origin(struct reading *reading, const struct otlp_origin *origin)
+{
+    struct held_message *message = reading->message;
+    struct held_origin *origins = message->origins;
+
+    if (origin->number != reading->origin_number)
+        reading->service = partition_name_id(reading, origin->service);
+    if (message->origins_count == message->origins_room) {
+        const uint32_t room = message->origins_room ? 2 * message->origins_room : 4;
+
+        origins = realloc(origins, room * sizeof(*origins));
+        if (!origins)
+            return false;
+        message->origins = origins;
+        message->origins_room = room;
+    }
+    origins[message->origins_count++] =
+        (struct held_origin){origin->resource, origin->scope, origin->service};
+    reading->origin_number = origin->number;
+    reading->scope = origin->scope;
+    return true;
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+/* Field by field, here and below: as one it becomes a loop, which takes longer than all of these.
+ */
+static void partition_describe(const struct reading *reading, const struct otlp_span *span,
+                               struct trace_span *described)
+{
+    described->id = span->id;
+    described->parent_id = span->parent_id;
+    described->start_ns = span->start_ns;
+    described->duration_ns = span->end_ns - span->start_ns;
+    described->service = reading->service;
+    described->name = partition_name_id(reading, span->name);
+    described->remote_service =
+        span->peer_service.length ? partition_name_id(reading, span->peer_service) : NAMES_NONE;
+    described->kind = (uint8_t)span->kind;
+    described->is_error = span->is_error;
+    described->is_shared = false;
+    described->of = NULL;
+}
+
+static void partition_hold(struct reading *reading, struct held_trace *trace,
+                           const struct otlp_span *span)
+{
+    struct assembly *assembly = reading->partition->assembly;
+    struct held_span *held = NULL;
+
+    if (trace->spans < TRACE_SPANS_MAX)
+        held = partition_new_span(assembly);
+    if (!held) {
+        trace->over++;
+        return;
+    }
+    partition_describe(reading, span, &held->span);
+    held->span.of = held;
+    held->next = NULL;
+    held->message = reading->message;
+    held->raw = span->raw.data;
+    held->raw_length = (uint32_t)span->raw.length;
+    held->origin = reading->message->origins_count - 1;
+    if (trace->last)
+        trace->last->next = held;
+    else
+        trace->first = held;
+    trace->last = held;
+    trace->spans++;
+}
+
+static void partition_count_in(const struct reading *reading)
+{
+    struct work_counts *counts = reading->partition->assembly->counts;
+
+    if (reading->is_again)
+        counts->spans_taken_over++;
+    else
+        counts->spans_in++;
+}
+
+/* Of a trace that is decided: counted before, or late. */
+static void partition_take_decided(const struct reading *reading, const struct held_trace *trace,
+                                   const struct otlp_span *span)
+{
+    struct assembly *assembly = reading->partition->assembly;
+    struct trace_span described;
+
+    if (reading->is_again && trace->first_offset < reading->partition->start.watermark) {
+        assembly->counts->spans_read_back++;
+        return;
+    }
+    partition_describe(reading, span, &described);
+    partition_count_in(reading);
+    assembly->counts->spans_late++;
+    assembly->late(assembly->context, &described);
+}
+
+static void partition_take_one(struct reading *reading, const struct waiting *waiting)
+{
+    struct held_trace *trace = partition_find_trace(reading, waiting);
+    const struct otlp_span *span = &waiting->span;
+
+    reading->trace = trace;
+    if (!trace) {
+        reading->partition->assembly->is_starved = true;
+        return;
+    }
+    trace->last_ms = reading->partition->time_ms;
+    if (trace->is_decided) {
+        partition_take_decided(reading, trace, span);
+        return;
+    }
+    partition_count_in(reading);
+    reading->partition->assembly->counts->spans_open++;
+    partition_hold(reading, trace, span);
+}
+
+static void partition_take_waiting(struct reading *reading)
+{
+    const struct partition *partition = reading->partition;
+
+    for (uint32_t i = 0; i < reading->count; i++) {
+        const struct held_trace *trace =
+            partition_home_of(partition, reading->waiting[i].hash)->trace;
+
+        __builtin_prefetch(trace, 1);
+        __builtin_prefetch((const char *)trace + CACHE_LINE, 1);
+    }
+    for (uint32_t i = 0; i < reading->count; i++) {
+        const struct held_trace *trace =
+            partition_home_of(partition, reading->waiting[i].hash)->trace;
+
+        if (trace)
+            __builtin_prefetch(trace->last, 1);
+    }
+    for (uint32_t i = 0; i < reading->count; i++)
+        partition_take_one(reading, &reading->waiting[i]);
+    reading->count = 0;
+}
+
+static void partition_take_span(void *context, const struct otlp_origin *origin,
+                                const struct otlp_span *span)
+{
+    struct reading *reading = context;
+    const struct partition *partition = reading->partition;
+    struct waiting *waiting;
+
+    if (!partition_is_same_origin(reading, origin)) {
+        partition_take_waiting(reading);
+        if (!partition_take_origin(reading, origin)) {
+            partition->assembly->is_starved = true;
+            return;
+        }
+    }
+    waiting = &reading->waiting[reading->count++];
+    waiting->span = *span;
+    waiting->hash = partition_hash(partition, span->trace_id_high, span->trace_id);
+    __builtin_prefetch(partition_home_of(partition, waiting->hash), 1);
+    if (reading->count == WAITING)
+        partition_take_waiting(reading);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void partition_count_message(const struct reading *reading,
+                                    const struct otlp_decoded *decoded)
+{
+    struct work_counts *counts = reading->partition->assembly->counts;
+
+    if (reading->is_again)
+        return;
+    counts->messages++;
+    counts->bytes += reading->message->length;
+    counts->spans_in += decoded->invalid;
+    counts->spans_invalid += decoded->invalid;
+    counts->messages_broken += decoded->is_broken;
+}
+
+/* What was read before was looked at before. */
+static void partition_count_gap(const struct partition *partition, int64_t offset)
+{
+    const int64_t expected =
+        partition->next > partition->start.read_to ? partition->next : partition->start.read_to;
+
+    if (offset > expected)
+        partition->assembly->counts->offsets_missing += (uint64_t)(offset - expected);
+}
+
+/* Theirs may be a part of something much larger. Returns NULL when out of memory. */
+static struct held_message *partition_copy_message(struct partition *partition,
+                                                   const struct log_message *message)
+{
+    struct held_message *copy = malloc(sizeof(*copy) + message->bytes.length);
+
+    if (!copy)
+        return NULL;
+    *copy = (struct held_message){.offset = message->offset, .length = message->bytes.length};
+    (void)text_copy(copy->bytes, message->bytes);
+    if (partition->last_message)
+        partition->last_message->next = copy;
+    else
+        partition->first_message = copy;
+    partition->last_message = copy;
+    partition->assembly->messages++;
+    partition->assembly->counts->open_bytes += copy->length;
+    return copy;
+}
+
+static void partition_decode(struct partition *partition, struct held_message *message)
+{
+    struct otlp_decoded decoded;
+    struct reading reading;
+
+    reading.partition = partition;
+    reading.message = message;
+    reading.scope = (struct text){"", 0};
+    reading.origin_number = 0;
+    reading.service = NAMES_NONE;
+    reading.is_back = message->offset < partition->start.watermark;
+    reading.is_again = message->offset < partition->start.read_to;
+    reading.trace = NULL;
+    reading.count = 0;
+    decoded =
+        otlp_decode((struct text){message->bytes, message->length}, partition_take_span, &reading);
+    partition_take_waiting(&reading);
+    partition_count_message(&reading, &decoded);
+    partition->assembly->counts->open_bytes += partition_origins_bytes(message);
+}
+
+void partition_read(struct partition *partition, const struct log_message *message)
+{
+    struct held_message *copy;
+
+    partition_count_gap(partition, message->offset);
+    if (message->time_ms > partition->time_ms)
+        partition->time_ms = message->time_ms;
+    else if (message->time_ms < partition->time_ms && message->offset >= partition->start.read_to)
+        partition->assembly->counts->messages_skewed++;
+    if (message->time_ms > partition->message_ms)
+        partition->message_ms = message->time_ms;
+    partition_note_time(partition, message->offset);
+    partition->next = message->offset; /* what is closed now began before it */
+    partition_pass(partition, partition->time_ms);
+    copy = partition_copy_message(partition, message);
+    partition->assembly->is_starved |= !copy;
+    if (copy)
+        partition_decode(partition, copy);
+    partition->next = message->offset + 1;
+    if (!partition->open_traces.first)
+        partition_release_messages(partition);
+}
