@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-/* the file itself: for size_limit(), which a buffer that grows in powers of two would hide */
+/* the file itself: for otlp_size_limit(), which a buffer that grows in powers of two would hide */
 #include "babeltrace-plugin/encode/otlp.c"
 
 /* inputs are chosen by what they reach in the encoder, not in here */
@@ -319,13 +319,13 @@ static void require_run(struct body *body, const struct encoder *encoder, const 
 static void encode_exactly(struct encoder *encoder, const struct given *given)
 {
     const struct resource resource = resource_of(&given->span);
-    const struct head *head = head_of((struct otlp *)encoder, &resource);
-    const size_t limit = size_limit(&given->span) + head->length;
+    const struct head *head = otlp_head_of((struct otlp *)encoder, &resource);
+    const size_t limit = otlp_size_limit(&given->span) + head->length;
     struct buffer buffer = {.data = malloc(limit), .capacity = limit, .limit = limit};
     struct buffer small = {.limit = limit - 1};
     bool cut = false;
 
-    REQUIRE(head->length <= head_size_limit(&resource));
+    REQUIRE(head->length <= otlp_head_size_limit(&resource));
     REQUIRE(encoder->encode(encoder, &buffer, &given->span, NULL, &cut));
     REQUIRE(buffer.length <= limit && buffer.capacity == limit && cut == given->cut);
     buffer_free(&buffer);

@@ -1,0 +1,112 @@
+/*
+ * Batches of spans that were encoded: framed as a request, and what a unit of them is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "otlp_parts.h"
+
+#include "json.h"
+
+#include <stdio.h>
+
+static bool otlp_begins_group(const char *unit)
+{
+    return *unit == OTLP_RESOURCE_SPANS;
+}
+
+/* Behind a length of one byte or two. */
+static char *otlp_skip(char *at)
+{
+    const unsigned low = (unsigned char)at[0], high = (unsigned char)at[1];
+
+    return low < 128 ? at + 1 + low : at + 2 + (low - 128 + (high << 7));
+}
+
+/* Of a unit that begins a group: where its ScopeSpans begin. */
+static char *otlp_scope_spans_of(char *unit)
+{
+    return otlp_skip(unit + 1 + PB_PADDED + 1);
+}
+
+static size_t otlp_head_length(char *unit)
+{
+    return (size_t)(otlp_skip(otlp_scope_spans_of(unit) + 1 + PB_PADDED + 1) - unit);
+}
+
+static void otlp_end_group(char *unit, const char *end)
+{
+    char *const spans = otlp_scope_spans_of(unit) + 1;
+
+    pb_put_padded(unit + 1, (uint32_t)(end - (unit + 1 + PB_PADDED)), PB_PADDED);
+    pb_put_padded(spans, (uint32_t)(end - (spans + PB_PADDED)), PB_PADDED);
+}
+
+/* There is room: what is before the unit are a head and a span of the same group at least. */
+static void otlp_begin_group(char *data, uint32_t *starts, uint32_t unit)
+{
+    uint32_t first = unit;
+    size_t length;
+
+    while (!otlp_begins_group(data + starts[first]))
+        first--;
+    if (first == unit)
+        return;
+    length = otlp_head_length(data + starts[first]);
+    memmove(data + starts[unit] - length, data + starts[first], length);
+    starts[unit] -= (uint32_t)length;
+}
+
+void otlp_frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length)
+{
+    uint32_t group = first;
+
+    otlp_begin_group(data, starts, first);
+    for (uint32_t i = first + 1; i < end; i++) {
+        if (!otlp_begins_group(data + starts[i]))
+            continue;
+        otlp_end_group(data + starts[group], data + starts[i]);
+        group = i;
+    }
+    otlp_end_group(data + starts[group], data + length);
+}
+
+struct text otlp_head_of_group(const char *data, const uint32_t *starts, uint32_t unit)
+{
+    const char *first = data + starts[unit];
+
+    if (otlp_begins_group(first))
+        return (struct text){NULL, 0};
+    while (!otlp_begins_group(first))
+        first = data + starts[--unit];
+    return (struct text){first, otlp_head_length((char *)(uintptr_t)first)};
+}
+
+/* The ids, which a span has first. */
+static const char *otlp_ids_of(struct text unit)
+{
+    const char *at = unit.data;
+
+    if (otlp_begins_group(at))
+        at += otlp_head_length((char *)(uintptr_t)at);
+    return at + 1 + (at[2] & 0x80 ? PB_PADDED : OTLP_SPAN_LENGTH) + 2;
+}
+
+void otlp_trace_of(struct text unit, uint64_t id[2])
+{
+    memcpy(id, otlp_ids_of(unit), 16);
+    id[0] = be64toh(id[0]);
+    id[1] = be64toh(id[1]);
+}
+
+void otlp_describe(struct text unit, char *line, size_t size)
+{
+    const char *const at = otlp_ids_of(unit);
+    uint64_t ids[3];
+    char digits[3 * 16];
+
+    memcpy(ids, at, 16);
+    memcpy(ids + 2, at + 16 + 2, 8);
+    for (int i = 0; i < 3; i++)
+        (void)json_put_hex(digits + 16 * i, be64toh(ids[i]));
+    snprintf(line, size, "trace %.32s, span %.16s", digits, digits + 32);
+}

@@ -1,0 +1,76 @@
+/*
+ * What the files of the OTLP encoder share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_OUTPUT_OTLP_PARTS_H
+#define BLKIN_OUTPUT_OTLP_PARTS_H
+
+#include "protobuf.h"
+#include "protocol.h"
+#include "resource.h"
+
+/* What comes first in a unit that begins a group, and in its ScopeSpans. */
+#define OTLP_RESOURCE_SPANS PB_BYTES(1)
+#define OTLP_SCOPE_SPANS    PB_BYTES(2)
+
+/* Of an attribute. */
+#define OTLP_KEY        PB_BYTES(1)
+#define OTLP_VALUE      PB_BYTES(2)
+#define OTLP_VALUE_TEXT PB_BYTES(1)
+
+#define OTLP_SPAN_LENGTH 2 /* bytes that are left free for it: more are rarely needed */
+
+/* ---- attributes ------------------------------------------------------------------------------ */
+
+/* An AnyValue in its field. */
+static inline char *otlp_put_text_value(char *at, struct text text, size_t limit, bool *cut)
+{
+    at[0] = OTLP_VALUE;
+    at[2] = OTLP_VALUE_TEXT;
+    return pb_end(at + 1, pb_put_text(at + 3, text, limit, cut));
+}
+
+/* One of a kind, of which no other has the key. pb_end(begin + 1, ...) ends it. */
+static inline char *otlp_begin_single(char *begin, char tag, struct text key)
+{
+    begin[0] = tag;
+    begin[2] = OTLP_KEY;
+    begin[3] = (char)key.length;
+    return text_copy(begin + 4, key);
+}
+
+/* ---- the head of a group: otlp_head.c -------------------------------------------------------- */
+
+/* The head of a group is made once for a resource and copied from then on. */
+struct head {
+    struct resource of; /* its texts are in data, behind the head */
+    uint64_t number;    /* of the group; 0: none is made */
+    char *data;
+    size_t length;
+    size_t capacity;
+    bool cut;
+};
+
+/* All but its number. Returns false when out of memory. */
+bool otlp_make_head(struct head *head, const struct resource *resource);
+
+/* No head of the resource is longer. */
+size_t otlp_head_size_limit(const struct resource *resource);
+
+/* ---- batches: otlp_batch.c ------------------------------------------------------------------- */
+
+/* See struct encoder. */
+void otlp_frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length);
+struct text otlp_head_of_group(const char *data, const uint32_t *starts, uint32_t unit);
+void otlp_trace_of(struct text unit, uint64_t id[2]);
+void otlp_describe(struct text unit, char *line, size_t size);
+
+/* ---- answers: otlp_answer.c ------------------------------------------------------------------ */
+
+/* See struct protocol. */
+struct rejection otlp_rejected(struct text answer);
+bool otlp_is_answer(long status, struct text type, struct text body);
+struct text otlp_reason(struct text answer);
+
+#endif
