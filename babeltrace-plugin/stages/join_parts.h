@@ -8,6 +8,7 @@
 
 #include "join.h"
 
+#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
 
 #include <urcu/list.h>
@@ -84,6 +85,9 @@ static inline size_t kept_bytes(const struct kept_span *kept)
     return sizeof(*kept) + kept->span.log_capacity;
 }
 
+/* NULL: there is none. */
+struct queued *join_first_of(const struct join *join, enum queue_kind kind);
+
 struct group *join_find_group(const struct join *join, uint64_t id);
 
 /* In no queue yet. Returns NULL when out of memory. */
@@ -94,5 +98,119 @@ void join_add_half(struct join *join, struct half *half);
 
 /* A list of spans, which are counted already. */
 void join_append(struct group *top, struct kept_span *first, struct kept_span *last);
+
+/* The last of its queue, from now on. */
+void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queued);
+void join_set_kind(struct join *join, struct group *group, enum queue_kind kind);
+
+static inline uint64_t join_hash_of_number(uint64_t seed, uint64_t number)
+{
+    return hash_mix(seed ^ number);
+}
+
+static inline struct group *join_topmost(struct group *group)
+{
+    struct group *top = group;
+
+    while (top->above)
+        top = top->above;
+    while (group->above) { /* the way will be shorter the next time */
+        struct group *above = group->above;
+
+        group->above = top;
+        group = above;
+    }
+    return top;
+}
+
+static inline void join_set_trace(struct span *span, uint64_t high, uint64_t low)
+{
+    span->trace_id_high = high;
+    span->trace_id = low;
+}
+
+/* Nothing is to be found for it: its spans are given out with the id that they have. */
+void join_decide_as_is(struct join *join, struct group *group);
+
+/* What has waited for longest goes. */
+void join_make_room(struct join *join, size_t bytes);
+
+void join_forget_client(struct join *join, struct client *client);
+
+/* ---- which halves fit which ------------------------------------------------------------------ */
+
+/* Of the same key, and the server's begins during the client's. Inline: asked for each span. */
+
+static inline bool join_is_before(int64_t a, int64_t b, int64_t skew_ns)
+{
+    return a <= b || (uint64_t)a - (uint64_t)b <= (uint64_t)skew_ns;
+}
+
+/*
+ * Its end tells nothing: a server that has to wait for a CPU after its last write may see that
+ * return long after the client has read what was written.
+ */
+static inline bool join_covers(const struct join *join, const struct half *client,
+                               const struct half *server)
+{
+    return join_is_before(client->start_ns, server->start_ns, join->options.skew_ns) &&
+           join_is_before(server->start_ns, client->end_ns, join->options.skew_ns);
+}
+
+/* Those of the half's key on the other side that fit it; to be asked with one by one. */
+struct search {
+    const struct join *join;
+    const struct half *half;
+    struct cds_hlist_node *next;
+    unsigned seen;
+};
+
+static inline struct search join_search(const struct join *join, const struct half *half)
+{
+    const uint64_t hash = join_hash_of_number(join->halves.seed, half->key);
+
+    return (struct search){join, half, table_bucket(&join->halves, hash)->next, 0};
+}
+
+static inline bool join_search_is_crowded(const struct search *search)
+{
+    return search->seen > JOIN_CANDIDATES_MAX;
+}
+
+/* NULL: there are no more, or it is crowded. */
+static inline struct half *join_search_next(struct search *search)
+{
+    const struct half *half = search->half;
+
+    while (search->next && !join_search_is_crowded(search)) {
+        struct half *other = cds_hlist_entry(search->next, struct half, in_table);
+
+        search->next = search->next->next;
+        if (other->key != half->key)
+            continue;
+        search->seen++;
+        if (other->is_client != half->is_client && !join_search_is_crowded(search) &&
+            (half->is_client ? join_covers(search->join, half, other)
+                             : join_covers(search->join, other, half)))
+            return other;
+    }
+    return NULL;
+}
+
+enum verdict { ALONE, PAIR, UNSURE };
+
+/* Is there one that fits it, and no other? *found is the first one; NULL: there is none. */
+static inline enum verdict join_search_all(const struct join *join, const struct half *half,
+                                           struct half **found)
+{
+    struct search search = join_search(join, half);
+    struct half *more;
+
+    *found = join_search_next(&search);
+    more = *found ? join_search_next(&search) : NULL;
+    if (join_search_is_crowded(&search) || more)
+        return UNSURE;
+    return *found ? PAIR : ALONE;
+}
 
 #endif

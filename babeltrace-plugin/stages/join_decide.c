@@ -1,0 +1,262 @@
+/*
+ * Joining: at the end of its wait a trace becomes part of the one that its root belongs to, or not.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "join_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* On the root of a trace that was joined: the id that it had before, as its program knows it. */
+#define JOINED_TAG "blkin.joined"
+
+/* ---- the client of a server ------------------------------------------------------------------ */
+
+/*
+ * Many networks have the same private addresses. In one place the same addresses are the same
+ * connection; of two places it has to show that as many bytes were sent as were received.
+ */
+static bool join_is_proven(const struct half *client, const struct half *server)
+{
+    return client->place == server->place ||
+           (client->place && server->place && client->sizes == server->sizes);
+}
+
+/* The only client's half that fits the server's, which in turn is the only one that fits it. */
+static enum verdict join_find_client(const struct join *join, const struct half *server,
+                                     struct half **client)
+{
+    const enum verdict verdict = join_search_all(join, server, client);
+    struct half *other;
+
+    if (verdict != PAIR)
+        return verdict;
+    return !(*client)->is_taken && join_is_proven(*client, server) &&
+                   join_search_all(join, *client, &other) == PAIR
+               ? PAIR
+               : UNSURE;
+}
+
+/* ---- the id of a trace ----------------------------------------------------------------------- */
+
+static void join_give_out(struct join *join, struct group *top, uint64_t high, uint64_t low)
+{
+    struct kept_span *kept = top->first, *next;
+
+    top->first = top->last = NULL;
+    for (; kept; kept = next) {
+        next = kept->next;
+        join->counts.spans_held--;
+        join->counts.held_bytes -= kept_bytes(kept);
+        join_set_trace(&kept->span, high, low);
+        join->deliver(join->context, &kept->span);
+        free(kept);
+    }
+}
+
+static void join_note_decided(struct group *group, uint64_t high, uint64_t low)
+{
+    group->above = NULL;
+    group->root = NULL;
+    group->final_high = high;
+    group->final_low = low;
+}
+
+/* The trace's id is known, and so is that of all that came below it. */
+static void join_decide(struct join *join, struct group *top, uint64_t high, uint64_t low)
+{
+    struct group *group, *next;
+
+    cds_list_for_each_entry_safe(group, next, &top->below, in_below)
+    {
+        cds_list_del(&group->in_below);
+        join_note_decided(group, high, low);
+        group->kind = DECIDED;
+        join_queue_up(join, DECIDED, &group->queued);
+    }
+    CDS_INIT_LIST_HEAD(&top->below);
+    join_note_decided(top, high, low);
+    join_set_kind(join, top, DECIDED);
+    join_give_out(join, top, high, low);
+}
+
+void join_decide_as_is(struct join *join, struct group *group)
+{
+    join_decide(join, group, JOIN_TRACE_HIGH, group->id);
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+/* There is room for it: what there is none for would have cut the span short. */
+static void join_tag_root(struct group *group)
+{
+    char value[33];
+
+    (void)snprintf(value, sizeof(value), "%016" PRIx64 "%016" PRIx64, JOIN_TRACE_HIGH, group->id);
+    (void)span_add(&group->root->span, SPAN_TAG_TEXT, text_of(JOINED_TAG), text_of(value), 0);
+}
+
+static void join_put_below(struct group *group, struct group *top)
+{
+    cds_list_del(&group->queued.link);
+    join_append(top, group->first, group->last);
+    group->first = group->last = NULL;
+    cds_list_splice(&group->below, &top->below);
+    CDS_INIT_LIST_HEAD(&group->below);
+    cds_list_add(&group->in_below, &top->below);
+    group->above = top;
+}
+
+/* The group of the client's trace, if that is one that is held or was. */
+static struct group *join_group_of(const struct join *join, const struct half *client)
+{
+    return client->trace_id_high == JOIN_TRACE_HIGH ? join_find_group(join, client->trace_id)
+                                                    : NULL;
+}
+
+/* Returns false if that would make a circle. */
+static bool join_to(struct join *join, struct group *group, struct half *client)
+{
+    struct group *above = join_group_of(join, client), *top = above ? join_topmost(above) : NULL;
+
+    if (top == group)
+        return false;
+    client->is_taken = true;
+    group->root->span.parent_id = client->span_id;
+    join_tag_root(group);
+    if (!top)
+        join_decide(join, group, client->trace_id_high, client->trace_id);
+    else if (top->kind == DECIDED)
+        join_decide(join, group, top->final_high, top->final_low);
+    else
+        join_put_below(group, top);
+    return true;
+}
+
+static void join_settle(struct join *join, struct group *group)
+{
+    struct half *client;
+    enum verdict verdict = join_find_client(join, &group->half, &client);
+
+    join->counts.waiting--;
+    if (verdict == PAIR && !join_to(join, group, client))
+        verdict = UNSURE;
+    switch (verdict) {
+    case PAIR:
+        join->counts.joined++;
+        return;
+    case UNSURE:
+        join->counts.ambiguous++;
+        break;
+    case ALONE:
+        join->counts.unjoined++;
+        group->is_unjoined = true;
+        break;
+    }
+    join_decide_as_is(join, group);
+}
+
+/* ---- the end of waiting ---------------------------------------------------------------------- */
+
+static int64_t join_wait_of(const struct join *join, enum queue_kind kind)
+{
+    if (kind == OPEN)
+        return join->options.root_wait_ns;
+    if (kind == SETTLING && join->options.wait_ns > JOIN_SETTLE_NS)
+        return JOIN_SETTLE_NS;
+    return join->options.wait_ns;
+}
+
+static void join_forget_group(struct join *join, struct group *group)
+{
+    cds_list_del(&group->queued.link);
+    table_remove(&join->groups, &group->in_table);
+    if (group->has_half)
+        table_remove(&join->halves, &group->half.in_table);
+    join->counts.held_bytes -= sizeof(*group);
+    free(group);
+}
+
+void join_forget_client(struct join *join, struct client *client)
+{
+    cds_list_del(&client->queued.link);
+    table_remove(&join->halves, &client->half.in_table);
+    join->counts.held_bytes -= sizeof(*client);
+    free(client);
+}
+
+static void join_end_wait(struct join *join, enum queue_kind kind, struct queued *queued)
+{
+    switch (kind) {
+    case SETTLING:
+    case WAITING:
+        join_settle(join, cds_list_entry(&queued->link, struct group, queued.link));
+        break;
+    case OPEN:
+        join->counts.rootless++;
+        join_decide_as_is(join, cds_list_entry(&queued->link, struct group, queued.link));
+        break;
+    case DECIDED:
+        join_forget_group(join, cds_list_entry(&queued->link, struct group, queued.link));
+        break;
+    default:
+        join_forget_client(join, cds_list_entry(&queued->link, struct client, queued.link));
+        break;
+    }
+}
+
+static void join_end_waits(struct join *join, enum queue_kind kind)
+{
+    const uint64_t wait_ns = (uint64_t)join_wait_of(join, kind);
+    struct queued *first;
+
+    while ((first = join_first_of(join, kind)) &&
+           (uint64_t)join->now_ns - (uint64_t)first->since_ns >= wait_ns)
+        join_end_wait(join, kind, first);
+}
+
+void join_advance(struct join *join, int64_t now_ns)
+{
+    if (now_ns > join->now_ns)
+        join->now_ns = now_ns;
+    for (enum queue_kind kind = 0; kind < QUEUES; kind++)
+        join_end_waits(join, kind);
+}
+
+bool join_flush_some(struct join *join, unsigned traces)
+{
+    struct queued *first = NULL;
+
+    for (enum queue_kind kind = SETTLING; kind <= OPEN; kind++) {
+        while ((first = join_first_of(join, kind)) && traces) {
+            join_end_wait(join, kind, first);
+            traces--;
+        }
+        if (first)
+            break;
+    }
+    return first != NULL;
+}
+
+void join_make_room(struct join *join, size_t bytes)
+{
+    while (join->counts.held_bytes + bytes > join->options.max_bytes) {
+        struct queued *oldest = NULL;
+        enum queue_kind kind = QUEUES;
+
+        for (enum queue_kind i = 0; i < QUEUES; i++) {
+            struct queued *first = join_first_of(join, i);
+
+            if (first && (!oldest || first->since_ns < oldest->since_ns)) {
+                oldest = first;
+                kind = i;
+            }
+        }
+        if (!oldest)
+            break;
+        join->counts.early += kind <= OPEN;
+        join_end_wait(join, kind, oldest);
+    }
+}
