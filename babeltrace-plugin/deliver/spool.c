@@ -14,10 +14,6 @@
 
 #define AWAY_FLUSH_MS 1000
 
-/*
- * Unlinks and closes files that are used up. The lock is held before and after, but not meanwhile:
- * a disk may take its time. Returns whether there were any.
- */
 bool spool_reap(struct spool *spool)
 {
     struct segment *segment;
