@@ -1,0 +1,154 @@
+/*
+ * What the readers have done: their accounts, added up, and as JSON.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "readers_parts.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- of one ---------------------------------------------------------------------------------- */
+
+static bool readers_read_stats(const struct reader *reader, struct reader_account *account)
+{
+    char path[READERS_PATH_SIZE];
+
+    return reader_account_read(readers_path_of(reader, "json", path), account);
+}
+
+void readers_read_account(struct reader *reader)
+{
+    struct reader_account account;
+
+    if (reader->child.pid && readers_read_stats(reader, &account) &&
+        account.pid == reader->child.pid)
+        reader->now = account;
+}
+
+/* Of one that is gone. Returns the spans that went with it. */
+uint64_t readers_close_account(struct reader *reader, pid_t pid)
+{
+    struct reader_account account;
+    uint64_t lost;
+
+    if (readers_read_stats(reader, &account) && account.pid == pid)
+        reader->now = account;
+    if (reader->is_attached || reader->now.counts.input.trace_time_ns)
+        reader->failures = 0; /* it has worked */
+    lost = counts_bury(&reader->now.counts);
+    if (reader->now.pid)
+        counts_follow(&reader->before, &reader->now.counts);
+    reader->now = (struct reader_account){.pid = 0};
+    return lost;
+}
+
+void readers_say_what_was_before(const struct reader *reader)
+{
+    struct reader_account account;
+
+    if (!readers_read_stats(reader, &account) || account.has_ended)
+        return;
+    say(BT_LOGGING_LEVEL_WARNING,
+        "%s/%s: the last reader, process %ld of an earlier run, was killed: %" PRIu64
+        " spans that waited for delivery are lost, and what was recorded since it last wrote its "
+        "account, %.1f s ago",
+        reader->host, reader->session, account.pid, account.counts.output.waiting,
+        (double)(wall_clock_ns() - account.events_ns) / 1e9);
+}
+
+/* Of the child that runs, and of those before it. */
+static struct counts readers_account_of(const struct reader *reader)
+{
+    struct counts sum = reader->before;
+
+    if (reader->now.pid)
+        counts_follow(&sum, &reader->now.counts);
+    return sum;
+}
+
+/* ---- of all ---------------------------------------------------------------------------------- */
+
+bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns)
+{
+    for (int i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &readers->readers[i];
+        const struct input_counts *input = &reader->now.counts.input;
+
+        if (!reader->is_used || !reader->is_own || reader->is_retired ||
+            reader->state != READER_RUNNING)
+            continue;
+        readers_read_account(reader);
+        if (input->trace_time_ns < trace_ns &&
+            (input->streams_open || reader->now.events_ns < wall_ns + READERS_STATS_MS * 2000000))
+            return false;
+    }
+    return true;
+}
+
+struct counts readers_counts(struct readers *readers)
+{
+    struct counts sum = readers->gone;
+
+    for (int i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &readers->readers[i];
+        struct counts of_reader;
+
+        if (!reader->is_used)
+            continue;
+        readers_read_account(reader);
+        of_reader = readers_account_of(reader);
+        counts_add(&sum, &of_reader);
+    }
+    return sum;
+}
+
+static json_t *readers_json_of(const struct reader *reader)
+{
+    static const char *const states[] = {"waiting", "reading", "ending", "ended"};
+    const struct counts sum = readers_account_of(reader);
+    char name[520];
+
+    (void)snprintf(name, sizeof(name), "%s/%s", reader->host, reader->session);
+    return json_pack(
+        "{ss%, ss, sb, sb, so, sI, sI, so, so}", "session", name, strlen(name), "state",
+        reader->state == READER_RUNNING && !reader->is_attached ? "no such session yet"
+                                                                : states[reader->state],
+        "own", reader->is_own, "attached", reader->is_attached, "since",
+        json_time(reader->since_ns), "pid", (json_int_t)reader->child.pid, "starts",
+        (json_int_t)reader->starts, "trace_time", json_time(reader->now.counts.input.trace_time_ns),
+        "counters", counts_json(&sum));
+}
+
+json_t *readers_json(struct readers *readers)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &readers->readers[i];
+
+        if (!reader->is_used)
+            continue;
+        readers_read_account(reader);
+        json_array_append_new(list, readers_json_of(reader));
+    }
+    return list;
+}
+
+json_t *readers_taps(struct readers *readers)
+{
+    json_t *list = json_array();
+    char path[READERS_PATH_SIZE];
+
+    for (int i = 0; i < READERS_MAX; i++) {
+        const struct reader *reader = &readers->readers[i];
+
+        if (reader->is_used && reader->state == READER_RUNNING)
+            json_array_append_new(list, json_string(readers_path_of(reader, "tap", path)));
+    }
+    return list;
+}

@@ -1,0 +1,162 @@
+/*
+ * Which sessions are followed: a reader for each of them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "readers_parts.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RETIRE_MS 3000
+
+/* Of what relayd tells, which anybody may have told it: a short name that is safe in a folder. */
+static void readers_set_file_name(struct reader *reader)
+{
+    uint32_t hash = 2166136261; /* FNV-1a: other sessions have other files */
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "%.15s-%.15s", reader->host, reader->session);
+    for (char *c = name; *c; c++) {
+        if (!strchr("-_.", *c) && !(*c >= '0' && *c <= '9') &&
+            !((*c | 0x20) >= 'a' && (*c | 0x20) <= 'z'))
+            *c = '_';
+    }
+    for (const char *c = reader->host; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    for (const char *c = reader->session; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    (void)snprintf(reader->file_name, sizeof(reader->file_name), "%s-%08x", name, hash);
+}
+
+static struct reader *readers_find(struct readers *readers, const char *host, const char *session)
+{
+    for (int i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &readers->readers[i];
+
+        if (reader->is_used && strcmp(reader->host, host) == 0 &&
+            strcmp(reader->session, session) == 0)
+            return reader;
+    }
+    return NULL;
+}
+
+static struct reader *readers_add(struct readers *readers, const char *host, const char *session)
+{
+    struct reader *reader = readers->readers;
+
+    while (reader < readers->readers + READERS_MAX && reader->is_used)
+        reader++;
+    if (reader == readers->readers + READERS_MAX) {
+        if (!readers->was_full)
+            say(BT_LOGGING_LEVEL_WARNING, "more than %d sessions to follow: %s/%s is not read",
+                READERS_MAX, host, session);
+        readers->was_full = true;
+        return NULL;
+    }
+    *reader = (struct reader){.readers = readers, .is_used = true};
+    (void)snprintf(reader->host, sizeof(reader->host), "%s", host);
+    (void)snprintf(reader->session, sizeof(reader->session), "%s", session);
+    (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%.160s/%.160s", host,
+                   session);
+    reader->lines.input.fd = -1;
+    reader->lines.dull = "events: "; /* its account: we add them up */
+    reader->timer.context = reader;
+    reader->child = (struct child){.ended = readers_child_ended, .context = reader};
+    reader->unread_since_ns = wall_clock_ns();
+    readers_set_file_name(reader);
+    readers_start_in(reader, 0);
+    return reader;
+}
+
+void readers_add_own(struct readers *readers, const char *host, const char *session)
+{
+    struct reader *reader = readers_find(readers, host, session);
+
+    if (!reader)
+        reader = readers_add(readers, host, session);
+    if (reader)
+        reader->is_own = true;
+}
+
+static bool readers_is_followed(const struct readers *readers, const struct listed_session *session)
+{
+    char name[520], globs[sizeof(readers->options.follow)];
+    char *rest = globs;
+    const char *glob;
+
+    if (strchr(session->host, '/') || strchr(session->name, '/') || !session->host[0])
+        return false;
+    (void)snprintf(name, sizeof(name), "%s/%s", session->host, session->name);
+    memcpy(globs, readers->options.follow, sizeof(globs));
+    while ((glob = strsep(&rest, ", ")) != NULL) {
+        if (*glob && fnmatch(glob, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void readers_note_attached(struct reader *reader, const struct listed_session *session)
+{
+    reader->is_listed = true;
+    if (reader->state == READER_ENDED && !reader->is_retired) /* it has come back meanwhile */
+        readers_start_in(reader, 0);
+    reader->is_attached = session->viewers > 0 && reader->state == READER_RUNNING;
+    if (!reader->is_attached || !reader->unread_since_ns)
+        return;
+    if (reader->starts > 1)
+        say(BT_LOGGING_LEVEL_WARNING, "%s/%s: is read again, after %.1f s", reader->host,
+            reader->session, (double)(wall_clock_ns() - reader->unread_since_ns) / 1e9);
+    else
+        say(BT_LOGGING_LEVEL_INFO, "%s/%s: is read", reader->host, reader->session);
+    reader->unread_since_ns = 0;
+}
+
+void readers_listed(struct readers *readers, const struct listing *listing)
+{
+    bool was_listed[READERS_MAX];
+
+    if (readers->is_ending)
+        return;
+    for (int i = 0; i < READERS_MAX; i++) {
+        was_listed[i] = readers->readers[i].is_listed;
+        readers->readers[i].is_listed = false;
+    }
+    for (int i = 0; i < listing->count; i++) {
+        const struct listed_session *session = &listing->sessions[i];
+        struct reader *reader = readers_find(readers, session->host, session->name);
+
+        if (!reader && readers_is_followed(readers, session))
+            reader = readers_add(readers, session->host, session->name);
+        if (reader)
+            readers_note_attached(reader, session);
+    }
+    for (int i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &readers->readers[i];
+
+        if (!reader->is_used || reader->is_listed || (reader->is_own && !reader->is_retired))
+            continue;
+        if (was_listed[i])
+            continue; /* next time, if it is still so */
+        readers_end_one(reader);
+        if (reader->state == READER_ENDED)
+            readers_forget(reader);
+    }
+}
+
+void readers_retire(struct readers *readers, const char *session)
+{
+    for (int i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &readers->readers[i];
+
+        if (!reader->is_used || !reader->is_own || strcmp(reader->session, session) != 0)
+            continue;
+        reader->is_retired = true;
+        reader->timer.due = readers_end_one;
+        timer_set(readers->loop, &reader->timer, RETIRE_MS);
+    }
+}
