@@ -183,7 +183,7 @@ static void give_points(struct samples *table, const struct sample_series *serie
         if (!(series->present & series->before_present & UINT64_C(1) << i))
             continue;
         if (metric->is_counter && series->values[i] < series->before[i])
-            continue; /* it has begun anew: what was meanwhile is not known */
+            continue; /* the counter was reset: nobody knows its growth since the last sample */
         point.metric = metric->name;
         point.unit = metric->unit;
         point.is_counter = metric->is_counter;

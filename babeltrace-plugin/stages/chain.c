@@ -38,7 +38,7 @@ void chain_free(struct chain *chain)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static void give(struct chain *chain, struct stage *stage, struct span *span)
+static void chain_give(struct chain *chain, struct stage *stage, struct span *span)
 {
     while (stage && stage->is_off)
         stage = stage->next;
@@ -54,7 +54,7 @@ static void give(struct chain *chain, struct stage *stage, struct span *span)
 void stage_pass(struct stage *stage, struct span *span)
 {
     stage->counts.out++;
-    give(stage->chain, stage->next, span);
+    chain_give(stage->chain, stage->next, span);
 }
 
 void stage_leave_out(struct stage *stage, enum stage_reason reason, uint64_t spans)
@@ -67,7 +67,7 @@ void chain_take(struct chain *chain, struct span *span, int64_t now_ns)
 {
     chain->now_ns = now_ns;
     chain->counts.in++;
-    give(chain, chain->first, span);
+    chain_give(chain, chain->first, span);
 }
 
 /* What one stage passes on is taken by the next before that one is told the time. */
@@ -80,7 +80,7 @@ void chain_advance(struct chain *chain, int64_t now_ns)
     }
 }
 
-static bool flush_some(struct chain *chain, unsigned most, bool only_off)
+static bool chain_flush_first(struct chain *chain, unsigned most, bool only_off)
 {
     for (struct stage *stage = chain->first; stage; stage = stage->next) {
         if (stage->kind->flush_some && (stage->is_off || !only_off) && stage->kind->held(stage)) {
@@ -93,12 +93,12 @@ static bool flush_some(struct chain *chain, unsigned most, bool only_off)
 
 bool chain_flush_some(struct chain *chain, unsigned most)
 {
-    return flush_some(chain, most, false);
+    return chain_flush_first(chain, most, false);
 }
 
 bool chain_flush_some_off(struct chain *chain, unsigned most)
 {
-    return flush_some(chain, most, true);
+    return chain_flush_first(chain, most, true);
 }
 
 /* ---- from one run to the next ---------------------------------------------------------------- */
@@ -130,7 +130,7 @@ void chain_save(const struct chain *chain, struct assembler *assembler, struct s
     }
 }
 
-static struct stage *find_stage(const struct chain *chain, struct text name)
+static struct stage *chain_find_stage(const struct chain *chain, struct text name)
 {
     for (struct stage *stage = chain->first; stage; stage = stage->next) {
         if (stage->kind->restore && text_equal(text_of(stage->kind->name), name))
@@ -147,7 +147,7 @@ void chain_restore(struct chain *chain, struct assembler *assembler, struct stat
     count = state_get_limited(reader, STAGES_MAX);
     while (count-- && state_is_good(reader)) {
         const struct text name = state_get_text(reader);
-        struct stage *stage = state_is_good(reader) ? find_stage(chain, name) : NULL;
+        struct stage *stage = state_is_good(reader) ? chain_find_stage(chain, name) : NULL;
 
         if (!stage) {
             state_set_damaged(reader);

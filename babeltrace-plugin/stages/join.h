@@ -3,7 +3,7 @@
  * spans pass through here behind the assembler.
  *
  * Both halves have a tag of the same key (tracepoints/format/join.h). The server's begins a trace
- * of its own, whose id is marked; all spans of such a trace are held until it is known whose it is.
+ * of its own, whose id is marked; all spans of such a trace are held until the client is known.
  * A client's span of the same key during which the server's began is its parent, and the trace gets
  * the client's trace id: if that one is held itself, when it is known whose that is, so that a
  * chain of programs becomes one trace, in which each span is renamed once. Where no client's half

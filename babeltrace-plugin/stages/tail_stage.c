@@ -27,7 +27,7 @@
 #ifndef DECIDED_PLACES
 #define DECIDED_PLACES (1U << 17)
 #endif
-#define PERIOD_NS    INT64_C(1000000000) /* after which what is usual is found out anew */
+#define PERIOD_NS    INT64_C(1000000000) /* how often the usual durations are computed again */
 #define FILE_LOOK_MS 1000
 #define VALUE_MAX    1024
 
@@ -49,19 +49,19 @@ struct tail_stage {
 
 /* ---- decided traces: the newer one takes the place of the older one */
 
-static uint64_t hash_of(uint64_t trace_id_high, uint64_t trace_id)
+static uint64_t tail_hash_of(uint64_t trace_id_high, uint64_t trace_id)
 {
     return hash_mix(hash_mix(trace_id) ^ trace_id_high);
 }
 
-static void remember(struct tail_stage *tail, uint64_t hash, bool is_kept)
+static void tail_remember(struct tail_stage *tail, uint64_t hash, bool is_kept)
 {
     tail->decided[hash >> 1 & (DECIDED_PLACES - 1)] = (hash & ~UINT64_C(1)) | is_kept;
 }
 
 enum decision { UNDECIDED, KEPT, SAMPLED_OUT };
 
-static enum decision decision_of(const struct tail_stage *tail, uint64_t hash)
+static enum decision tail_decision_of(const struct tail_stage *tail, uint64_t hash)
 {
     const uint64_t found = tail->decided[hash >> 1 & (DECIDED_PLACES - 1)];
 
@@ -73,7 +73,7 @@ static enum decision decision_of(const struct tail_stage *tail, uint64_t hash)
 /* ---- deciding */
 
 /* A glob wants a string; a value that is longer is looked at as far as that goes. */
-static bool value_fits(const struct span_entry *entry, const char *glob)
+static bool tail_value_fits(const struct span_entry *entry, const char *glob)
 {
     const struct text value = span_entry_value(entry);
     char text[VALUE_MAX];
@@ -87,7 +87,7 @@ static bool value_fits(const struct span_entry *entry, const char *glob)
     return fnmatch(glob, text, 0) == 0;
 }
 
-static const struct span_entry *find_tag(const struct span *span, struct text key)
+static const struct span_entry *tail_find_tag(const struct span *span, struct text key)
 {
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
@@ -100,10 +100,11 @@ static const struct span_entry *find_tag(const struct span *span, struct text ke
 
 static bool has_tag(void *context, const struct trace_span *span, struct text key, const char *glob)
 {
-    const struct span_entry *entry = find_tag(&((const struct kept_span *)span->of)->span, key);
+    const struct span_entry *entry =
+        tail_find_tag(&((const struct kept_span *)span->of)->span, key);
 
     (void)context;
-    return entry && value_fits(entry, glob);
+    return entry && tail_value_fits(entry, glob);
 }
 
 /* With the tag that says why. */
@@ -123,7 +124,7 @@ static void tail_pass_first(struct tail_stage *tail, struct span *span, const ch
     free(tagged.log);
 }
 
-static struct kept_span *kept_of(const struct trace_span *span)
+static struct kept_span *tail_kept_of(const struct trace_span *span)
 {
     return (struct kept_span *)(uintptr_t)span->of;
 }
@@ -132,7 +133,7 @@ static void tail_pass_trace(struct tail_stage *tail, const struct trace_model *m
                             uint32_t first, const char *why)
 {
     for (uint32_t i = 0; i < model->count; i++) {
-        struct kept_span *held = kept_of(&model->spans[i]);
+        struct kept_span *held = tail_kept_of(&model->spans[i]);
 
         if (i == first && *why)
             tail_pass_first(tail, &held->span, why);
@@ -141,7 +142,7 @@ static void tail_pass_trace(struct tail_stage *tail, const struct trace_model *m
     }
 }
 
-static const char *reason(struct tail_stage *tail, const struct closed_trace *closed)
+static const char *tail_reason(struct tail_stage *tail, const struct closed_trace *closed)
 {
     const struct tail_trace trace = {
         .model = closed->model,
@@ -160,13 +161,13 @@ static const char *reason(struct tail_stage *tail, const struct closed_trace *cl
     return why;
 }
 
-static void decide(void *context, const struct closed_trace *closed)
+static void tail_decide(void *context, const struct closed_trace *closed)
 {
     struct tail_stage *tail = context;
     const struct trace_model *model = closed->model;
-    const char *why = reason(tail, closed);
+    const char *why = tail_reason(tail, closed);
 
-    remember(tail, hash_of(closed->trace_id_high, closed->trace_id), why != NULL);
+    tail_remember(tail, tail_hash_of(closed->trace_id_high, closed->trace_id), why != NULL);
     tail->counts.traces_early += closed->is_early;
     if (why) {
         tail->counts.traces_kept++;
@@ -176,12 +177,12 @@ static void decide(void *context, const struct closed_trace *closed)
         stage_leave_out(&tail->stage, STAGE_SAMPLED_OUT, model->count);
     }
     for (uint32_t i = 0; i < model->count; i++)
-        free(kept_of(&model->spans[i]));
+        free(tail_kept_of(&model->spans[i]));
 }
 
 /* ---- holding */
 
-static struct trace_span for_model(struct tail_stage *tail, const struct span *span)
+static struct trace_span tail_for_model(struct tail_stage *tail, const struct span *span)
 {
     return (struct trace_span){
         .id = span->id,
@@ -192,15 +193,15 @@ static struct trace_span for_model(struct tail_stage *tail, const struct span *s
         .name = names_id(tail->names, span_name(span)),
         .remote_service = span->remote ? names_id(tail->names, span->remote->service) : NAMES_NONE,
         .kind = (uint8_t)span->kind,
-        .is_error = find_tag(span, text_of("error")) != NULL,
+        .is_error = tail_find_tag(span, text_of("error")) != NULL,
         .is_shared = span->shared,
     };
 }
 
 /* Returns false when out of memory. */
-static bool hold(struct tail_stage *tail, const struct span *span)
+static bool tail_hold(struct tail_stage *tail, const struct span *span)
 {
-    struct trace_span held_span = for_model(tail, span);
+    struct trace_span held_span = tail_for_model(tail, span);
     struct kept_span *held = span_keep(span, 0);
 
     if (!held)
@@ -213,7 +214,7 @@ static bool hold(struct tail_stage *tail, const struct span *span)
     return false;
 }
 
-static void begin_period(struct tail_stage *tail, int64_t now_ns)
+static void tail_begin_period(struct tail_stage *tail, int64_t now_ns)
 {
     if (now_ns < tail->period_end_ns)
         return;
@@ -222,11 +223,11 @@ static void begin_period(struct tail_stage *tail, int64_t now_ns)
     tail->period_end_ns = now_ns < INT64_MAX - PERIOD_NS ? now_ns + PERIOD_NS : INT64_MAX;
 }
 
-static void close_complete(struct tail_stage *tail)
+static void tail_close_complete(struct tail_stage *tail)
 {
     const int64_t now_ns = stage_now(&tail->stage);
 
-    begin_period(tail, now_ns);
+    tail_begin_period(tail, now_ns);
     open_traces_advance(tail->open, now_ns);
 }
 
@@ -238,12 +239,12 @@ static struct tail_stage *tail_of(const struct stage *stage)
 static void tail_stage_take(struct stage *stage, struct span *span)
 {
     struct tail_stage *tail = tail_of(stage);
-    const uint64_t hash = hash_of(span->trace_id_high, span->trace_id);
+    const uint64_t hash = tail_hash_of(span->trace_id_high, span->trace_id);
     enum decision decision;
 
-    close_complete(tail);
-    decision = decision_of(tail, hash);
-    if (decision == UNDECIDED && hold(tail, span))
+    tail_close_complete(tail);
+    decision = tail_decision_of(tail, hash);
+    if (decision == UNDECIDED && tail_hold(tail, span))
         return;
     tail->counts.spans_late += decision != UNDECIDED;
     tail->counts.spans_unheld += decision == UNDECIDED;
@@ -267,13 +268,13 @@ static uint64_t tail_stage_held(const struct stage *stage)
 
 /* ---- the file */
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
+static bool tail_is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void read_again(struct tail_stage *tail)
+static void tail_read_again(struct tail_stage *tail)
 {
     struct error message, error = {""};
     struct tail_rules *rules = tail_rules_read(tail->path, &error);
@@ -290,25 +291,25 @@ static void read_again(struct tail_stage *tail)
 }
 
 /* One that is gone may be about to be replaced. */
-static void look_after_file(struct tail_stage *tail)
+static void tail_look_after_file(struct tail_stage *tail)
 {
     struct stat file;
 
     if (clock_ms() < tail->next_look_ms)
         return;
     tail->next_look_ms = clock_ms() + FILE_LOOK_MS;
-    if (stat(tail->path, &file) < 0 || is_same_file(&file, &tail->file))
+    if (stat(tail->path, &file) < 0 || tail_is_same_file(&file, &tail->file))
         return;
     tail->file = file;
-    read_again(tail);
+    tail_read_again(tail);
 }
 
 static void tail_stage_advance(struct stage *stage)
 {
     struct tail_stage *tail = tail_of(stage);
 
-    close_complete(tail);
-    look_after_file(tail);
+    tail_close_complete(tail);
+    tail_look_after_file(tail);
 }
 
 /* ---- from one run to the next */
@@ -318,7 +319,7 @@ static void tail_stage_hand_over(struct stage *stage)
     tail_of(stage)->has_handed_over = true;
 }
 
-static void save_histogram(const struct histogram *histogram, struct state_writer *writer)
+static void tail_save_histogram(const struct histogram *histogram, struct state_writer *writer)
 {
     struct histogram_bucket bucket = {0};
     uint64_t sum, count = 0;
@@ -338,7 +339,7 @@ static void save_histogram(const struct histogram *histogram, struct state_write
     }
 }
 
-static void restore_histogram(struct histogram *histogram, struct state_reader *reader)
+static void tail_restore_histogram(struct histogram *histogram, struct state_reader *reader)
 {
     const uint64_t zeros = state_get_number(reader);
     const int64_t min = state_get_signed(reader), max = state_get_signed(reader);
@@ -361,7 +362,7 @@ static void restore_histogram(struct histogram *histogram, struct state_reader *
 }
 
 /* What the rules ask: how long spans of an operation took, and how many there were. */
-static void save_statistics(const struct tail_stage *tail, struct state_writer *writer)
+static void tail_save_statistics(const struct tail_stage *tail, struct state_writer *writer)
 {
     const size_t rows = statistics_rows(tail->statistics);
 
@@ -375,12 +376,12 @@ static void save_statistics(const struct tail_stage *tail, struct state_writer *
         state_put_number(writer, row->spans);
         state_put_number(writer, row->errors);
         state_put_number(writer, row->ever);
-        save_histogram(&row->duration, writer);
-        save_histogram(&row->past, writer);
+        tail_save_histogram(&row->duration, writer);
+        tail_save_histogram(&row->past, writer);
     }
 }
 
-static void restore_row(struct tail_stage *tail, struct state_reader *reader)
+static void tail_restore_row(struct tail_stage *tail, struct state_reader *reader)
 {
     const bool is_other = state_get_bool(reader);
     const struct text service = state_get_text(reader), name = state_get_text(reader);
@@ -397,8 +398,8 @@ static void restore_row(struct tail_stage *tail, struct state_reader *reader)
     row->ever = state_get_number(reader);
     histogram_clear(&row->duration);
     histogram_clear(&row->past);
-    restore_histogram(&row->duration, reader);
-    restore_histogram(&row->past, reader);
+    tail_restore_histogram(&row->duration, reader);
+    tail_restore_histogram(&row->past, reader);
 }
 
 struct saving {
@@ -406,8 +407,8 @@ struct saving {
     struct state_writer *writer;
 };
 
-static void save_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
-                       const struct trace_span *spans, uint32_t count)
+static void tail_save_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
+                            const struct trace_span *spans, uint32_t count)
 {
     const struct saving *saving = context;
 
@@ -415,11 +416,11 @@ static void save_trace(void *context, uint64_t trace_id_high, uint64_t trace_id,
     state_put_signed(saving->writer, last);
     state_put_number(saving->writer, count);
     for (uint32_t i = 0; i < count; i++)
-        span_save(&kept_of(&spans[i])->span, saving->assembler, saving->writer);
+        span_save(&tail_kept_of(&spans[i])->span, saving->assembler, saving->writer);
 }
 
-static void restore_span(struct tail_stage *tail, int64_t last, struct assembler *assembler,
-                         struct state_reader *reader)
+static void tail_restore_span(struct tail_stage *tail, int64_t last, struct assembler *assembler,
+                              struct state_reader *reader)
 {
     struct span span = {.log = NULL};
     struct trace_span held_span;
@@ -431,7 +432,7 @@ static void restore_span(struct tail_stage *tail, int64_t last, struct assembler
         return;
     }
     held = span_keep(&span, 0);
-    held_span = for_model(tail, &span);
+    held_span = tail_for_model(tail, &span);
     held_span.of = held;
     if (!held || !open_traces_put_back(tail->open, span.trace_id_high, span.trace_id, last,
                                        &held_span, sizeof(*held) + span.log_length)) {
@@ -449,7 +450,7 @@ static void tail_stage_save(const struct stage *stage, struct assembler *assembl
 
     state_put_signed(writer, tail->period_end_ns);
     state_put_signed(writer, open_traces_now(tail->open));
-    save_statistics(tail, writer);
+    tail_save_statistics(tail, writer);
     for (size_t i = 0; i < DECIDED_PLACES; i++)
         decided += tail->decided[i] != 0;
     state_put_number(writer, decided);
@@ -458,7 +459,7 @@ static void tail_stage_save(const struct stage *stage, struct assembler *assembl
             state_put_number(writer, tail->decided[i]);
     }
     state_put_number(writer, open_traces_counts(tail->open).open);
-    open_traces_each(tail->open, save_trace, &(struct saving){assembler, writer});
+    open_traces_each(tail->open, tail_save_trace, &(struct saving){assembler, writer});
 }
 
 static void tail_stage_restore(struct stage *stage, struct assembler *assembler,
@@ -472,12 +473,12 @@ static void tail_stage_restore(struct stage *stage, struct assembler *assembler,
     now_ns = state_get_signed(reader);
     count = state_get_limited(reader, STATISTICS_ROWS_MAX);
     while (count-- && state_is_good(reader))
-        restore_row(tail, reader);
+        tail_restore_row(tail, reader);
     count = state_get_limited(reader, DECIDED_PLACES);
     while (count-- && state_is_good(reader)) {
         const uint64_t decided = state_get_number(reader);
 
-        remember(tail, decided, decided & 1);
+        tail_remember(tail, decided, decided & 1);
     }
     count = state_get_number(reader);
     while (count-- && state_is_good(reader)) {
@@ -487,7 +488,7 @@ static void tail_stage_restore(struct stage *stage, struct assembler *assembler,
         if (last > now_ns)
             state_set_damaged(reader);
         while (spans-- && state_is_good(reader))
-            restore_span(tail, last, assembler, reader);
+            tail_restore_span(tail, last, assembler, reader);
     }
     if (state_is_good(reader))
         open_traces_set_now(tail->open, now_ns);
@@ -508,7 +509,7 @@ struct tail_counts tail_stage_counts(const struct stage *stage)
     return counts;
 }
 
-static bool read_rules(struct tail_stage *tail, struct error *error)
+static bool tail_read_rules(struct tail_stage *tail, struct error *error)
 {
     tail->path = strdup(tail->options.rules);
     if (!tail->path) {
@@ -520,11 +521,11 @@ static bool read_rules(struct tail_stage *tail, struct error *error)
     return tail->rules != NULL;
 }
 
-static bool set_up(struct tail_stage *tail, struct error *error)
+static bool tail_set_up(struct tail_stage *tail, struct error *error)
 {
     const struct tail_options *options = &tail->options;
 
-    if (options->rules && !read_rules(tail, error))
+    if (options->rules && !tail_read_rules(tail, error))
         return false;
     tail->names = names_new(NAMES_MAX, NAMES_BYTES);
     if (tail->names)
@@ -534,19 +535,19 @@ static bool set_up(struct tail_stage *tail, struct error *error)
             &(struct open_traces_options){.quiet = (uint64_t)options->wait_ms * 1000000,
                                           .max_bytes = (size_t)options->max_bytes,
                                           .max_spans = SPANS_MAX,
-                                          .close = decide,
+                                          .close = tail_decide,
                                           .context = tail});
     if (!tail->open)
         error_set(error, "out of memory");
     return tail->open != NULL;
 }
 
-static void free_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
-                       const struct trace_span *spans, uint32_t count)
+static void tail_free_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
+                            const struct trace_span *spans, uint32_t count)
 {
     (void)context, (void)trace_id_high, (void)trace_id, (void)last;
     for (uint32_t i = 0; i < count; i++)
-        free(kept_of(&spans[i]));
+        free(tail_kept_of(&spans[i]));
 }
 
 static void tail_stage_free(struct stage *stage)
@@ -554,7 +555,7 @@ static void tail_stage_free(struct stage *stage)
     struct tail_stage *tail = tail_of(stage);
 
     if (tail->open)
-        open_traces_each(tail->open, free_trace, NULL);
+        open_traces_each(tail->open, tail_free_trace, NULL);
     open_traces_free(tail->open);
     statistics_free(tail->statistics);
     names_free(tail->names);
@@ -586,7 +587,7 @@ struct stage *tail_stage_new(const struct tail_options *options, struct error *e
     tail->stage.kind = &tail_stage_kind;
     tail->stage.is_off = !options->rules;
     tail->options = *options;
-    if (set_up(tail, error))
+    if (tail_set_up(tail, error))
         return &tail->stage;
     tail_stage_free(&tail->stage);
     return NULL;

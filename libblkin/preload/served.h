@@ -26,7 +26,7 @@ bool served_has_written_last(pool_name written, size_t count, size_t wanted);
  * connection's end, before that thread can say that this was the last part.
  */
 void served_pass(struct connection *connection, struct interaction *answered);
-/* The connection has ended: no more is to come, but of who is sending just now. */
+/* The connection has ended: nothing more comes, except what a thread is sending at this moment. */
 void served_end_passing(struct connection *connection);
 /* Tracing is off. */
 void served_drop_passing(struct connection *connection);

@@ -92,7 +92,7 @@ static void look_at_target(pid_t pid, const char *target, struct place *place)
     if (strncmp(target, "socket:[", 8) == 0)
         look_at_socket(pid, target, place);
     else if (strncmp(target, "pipe:[", 6) == 0)
-        set(place, false, "the pipe that is its standard error: to who has started it", "");
+        set(place, false, "the pipe that is its standard error: its reader gets the lines", "");
     else if (strcmp(target, "/dev/null") == 0)
         set(place, true, "nowhere, as its standard error is /dev/null", "");
     else if (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0 ||

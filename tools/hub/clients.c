@@ -16,7 +16,7 @@
 
 #define ADDRESS_MAX 256 /* strangers of one address */
 #define IDLE_S      300 /* a known one may say nothing for so long */
-#define HOST_MAX    4   /* a recorder has two; one that is started anew, two more */
+#define HOST_MAX    4 /* a recorder has two; a recorder that is restarted has two more for a while */
 
 static void list_in(struct clients *list, struct client *client)
 {

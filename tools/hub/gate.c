@@ -11,6 +11,7 @@
  */
 #include "server_parts.h"
 
+#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,25 +38,16 @@
 static void queue_in(struct client_queue *queue, struct client *client)
 {
     client->queue = queue;
-    client->next_queued = NULL;
-    client->link = queue->end ? queue->end : &queue->first;
-    *client->link = client;
-    queue->end = &client->next_queued;
+    cds_list_add_tail(&client->in_queue, &queue->clients);
     queue->count++;
 }
 
 static void queue_out(struct client *client)
 {
-    struct client_queue *queue = client->queue;
-
-    if (!queue)
+    if (!client->queue)
         return;
-    *client->link = client->next_queued;
-    if (client->next_queued)
-        client->next_queued->link = client->link;
-    else
-        queue->end = client->link;
-    queue->count--;
+    cds_list_del(&client->in_queue);
+    client->queue->count--;
     client->queue = NULL;
 }
 
@@ -64,11 +55,10 @@ static void queue_out(struct client *client)
  * keeps an attacker from choosing such an address. */
 static size_t place_of(const struct server *server, const struct client *client)
 {
-    uint64_t hash = server->gate.seed;
+    uint64_t halves[2];
 
-    for (size_t i = 0; i < sizeof(client->address); i++)
-        hash = (hash ^ client->address.s6_addr[i]) * 0x100000001b3;
-    return (hash ^ hash >> 32) % GATE_PLACES;
+    memcpy(halves, &client->address, sizeof(halves));
+    return hash_mix(hash_mix(server->gate.seed ^ halves[0]) ^ halves[1]) % GATE_PLACES;
 }
 
 /* How many handshakes of the client's address are under way. */
@@ -193,11 +183,15 @@ static void admit(struct server *server, struct client *client)
 /* The one that waits longest, of an address without handshakes if there is one. */
 static struct client *next_ready(struct server *server)
 {
-    struct client *client = server->gate.ready.first;
+    struct client_queue *ready = &server->gate.ready;
+    struct client *client;
 
-    while (client && count_of(server, client))
-        client = client->next_queued;
-    return client ? client : server->gate.ready.first;
+    cds_list_for_each_entry(client, &ready->clients, in_queue)
+    {
+        if (!count_of(server, client))
+            return client;
+    }
+    return ready->count ? cds_list_first_entry(&ready->clients, struct client, in_queue) : NULL;
 }
 
 /* Is there a place for it? If not, the oldest handshake ends that has taken too long, or is one of
@@ -211,17 +205,21 @@ static bool make_place(struct server *server, const struct client *new)
 
     if (under_way->count < HANDSHAKE_MAX)
         return true;
-    for (client = under_way->first; client; client = next) {
-        next = client->next_queued;
+    cds_list_for_each_entry_safe(client, next, &under_way->clients, in_queue)
+    {
         if (client->has_shaken_hands)
             gate_leave(server, client);
     }
-    client = under_way->first;
-    while (client && now_ms - client->since_ms < HANDSHAKE_MS &&
-           !(is_first && count_of(server, client) > 1))
-        client = client->next_queued;
-    if (under_way->count >= HANDSHAKE_MAX && client)
-        clients_hang_up(server, client);
+    if (under_way->count < HANDSHAKE_MAX)
+        return true;
+    cds_list_for_each_entry(client, &under_way->clients, in_queue)
+    {
+        if (now_ms - client->since_ms >= HANDSHAKE_MS ||
+            (is_first && count_of(server, client) > 1)) {
+            clients_hang_up(server, client);
+            break;
+        }
+    }
     return under_way->count < HANDSHAKE_MAX;
 }
 
@@ -237,7 +235,7 @@ static void admit_some(void *context)
         if (has_place)
             admit(server, client);
     }
-    if (server->gate.ready.first)
+    if (server->gate.ready.count)
         timer_set(server->loop, &server->gate.again, has_place ? 0 : LOOK_MS);
     if (!is_crowded(server))
         end_rest(server);
@@ -263,7 +261,7 @@ static void said_something(void *context, short events)
             be_ready(server, client);
         }
     }
-    if (server->gate.ready.first)
+    if (server->gate.ready.count)
         timer_set(server->loop, &server->gate.again, 0);
 }
 
@@ -335,8 +333,9 @@ bool gate_open(struct server *server, int fd, unsigned most)
     gate->again = (struct timer){.due = admit_some, .context = server};
     if (gate->epoll.fd < 0)
         return false;
-    if (getrandom(&gate->seed, sizeof(gate->seed), 0) != (ssize_t)sizeof(gate->seed))
-        gate->seed = (uint64_t)clock_ns();
+    gate->seed = hash_seed(gate);
+    CDS_INIT_LIST_HEAD(&gate->ready.clients);
+    CDS_INIT_LIST_HEAD(&gate->under_way.clients);
     loop_watch(server->loop, &gate->listening);
     loop_watch(server->loop, &gate->epoll);
     return true;

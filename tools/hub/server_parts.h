@@ -12,6 +12,7 @@
 
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <urcu/list.h>
 
 #define BODY_MAX   MESSAGE_MAX
 #define STRANGER_S 10 /* a connection has so long to show who it is */
@@ -35,12 +36,12 @@ struct client {
     /* the gate's: */
     bool has_shaken_hands;
     struct client_queue *queue; /* NULL: none */
-    struct client *next_queued, **link;
+    struct cds_list_head in_queue;
 };
 
 /* The oldest one first. */
 struct client_queue {
-    struct client *first, **end;
+    struct cds_list_head clients;
     unsigned count;
 };
 

@@ -254,8 +254,9 @@ static void say_gap(const struct steps *steps, const struct keep_report *report)
     if (steps->recorded_ms && !is_used(steps, steps->recorded_place))
         say(BT_LOGGING_LEVEL_WARNING,
             "the session before was ended by somebody else, or has died: for up to %.1f s nothing "
-            "was recorded, until session %s was made. What is missing is counted (events_missing), "
-            "but for threads that have ended since",
+            "was recorded, until session %s was made. events_missing counts what is missing, "
+            "except "
+            "what threads recorded that have ended since",
             (double)(clock_ms() - steps->recorded_ms) / 1e3, report->session);
 }
 
