@@ -159,16 +159,28 @@ static void look_at_all(struct sink *sink)
     look_at_stages(sink);
 }
 
+/* Of a recorded trace that is read again the next run sees the same gaps, and counts them. */
+static const struct assembler_counts *core_counts(struct sink *sink)
+{
+    const struct assembler_counts *counts = assembler_counts(sink->assembler);
+
+    if (!sink->hold || sink->is_finishing)
+        return counts;
+    sink->core = *counts;
+    sink->core.events_missing = sink->core.metrics_missing = 0;
+    return &sink->core;
+}
+
 static void publish(struct sink *sink)
 {
     look_at_all(sink);
-    account_publish(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
+    account_publish(sink->account, &sink->input.counts, core_counts(sink));
 }
 
 static void publish_now(struct sink *sink)
 {
     look_at_all(sink);
-    account_publish_now(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
+    account_publish_now(sink->account, &sink->input.counts, core_counts(sink));
 }
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
@@ -180,6 +192,22 @@ static void flush(struct sink *sink)
         exporter_heed_interruption(sink->exporter);
     while (chain_flush_some(&sink->chain, FLUSH_STEP))
         exporter_heed_interruption(sink->exporter);
+}
+
+/* Of spans that the collector does not want, no further run would make it take one. */
+static bool is_settled(struct sink *sink)
+{
+    const struct exporter_counts out = exporter_counts(sink->exporter);
+    struct error error;
+
+    return !out.unsure && exporter_is_stored(sink->exporter, &error) &&
+           !out.outcome[OUTCOME_UNDELIVERED] && !out.outcome[OUTCOME_DROPPED] &&
+           !out.outcome[OUTCOME_NO_MEMORY];
+}
+
+static bool is_starved(const struct sink *sink)
+{
+    return sink->input.is_starved || assembler_is_starved(sink->assembler);
 }
 
 /*
@@ -200,11 +228,12 @@ static void end(struct sink *sink)
         publish_now(sink);
         if (!exporter_close(sink->exporter, &error))
             sink_say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
+        sink->is_finishing = sink->has_read_all && !is_starved(sink) && is_settled(sink);
     }
     if (sink->checkpoint)
         checkpoint_keep(sink->checkpoint, true);
     look_at_all(sink);
-    counts = account_end(sink->account, &sink->input.counts, assembler_counts(sink->assembler));
+    counts = account_end(sink->account, &sink->input.counts, core_counts(sink));
     print_summary(sink, &counts);
     if (!counts_add_up(&counts) || !chain_adds_up(&sink->chain))
         sink_say(sink, BT_LOGGING_LEVEL_ERROR,
@@ -231,24 +260,13 @@ static bool has_delivered(struct sink *sink)
     return !out.unsure && delivered == out.spans && is_stored;
 }
 
-/* Of spans that the collector does not want, no further run would make it take one. */
-static bool is_settled(struct sink *sink)
-{
-    const struct exporter_counts out = exporter_counts(sink->exporter);
-    struct error error;
-
-    return !out.unsure && exporter_is_stored(sink->exporter, &error) &&
-           !out.outcome[OUTCOME_UNDELIVERED] && !out.outcome[OUTCOME_DROPPED] &&
-           !out.outcome[OUTCOME_NO_MEMORY];
-}
-
 static bool finish_checkpoint(struct sink *sink)
 {
     struct error error;
 
     if (!sink->hold)
         return true;
-    if (sink->input.is_starved || assembler_is_starved(sink->assembler)) {
+    if (is_starved(sink)) {
         checkpoint_begin_anew(sink->checkpoint);
         sink_fail(sink->self, "there was no memory for all of the trace: run it again, and all of "
                               "it is sent");
@@ -302,6 +320,7 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
     has_told = tell_found(sink);
     publish_now(sink);
     exporter_flush(sink->exporter);
+    sink->has_read_all = true;
     end(sink);
     return has_told && finish_checkpoint(sink) && has_delivered(sink)
                ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END

@@ -31,6 +31,9 @@ struct sink {
     bool flushes;     /* no other trace follows: what is open at the end is given out */
     bt_logging_level log_level;
     bool has_signals;
+    bool has_read_all;            /* the trace, to its end */
+    bool is_finishing;            /* and no other run reads it again */
+    struct assembler_counts core; /* see core_counts() */
     bool ended;
 };
 

@@ -215,6 +215,20 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(run.counts["events_missing"], 5)
         self.assertEqual(run.counts["spans_duplicate"], 1)
 
+    def test_gaps_of_a_trace_that_is_read_again(self):
+        """Those that finish the trace count what is missing in it, and no other run does."""
+        thread = Thread(0x70, context=context(1, 2, "osd"))
+        events = [thread.span(10 * S, 1)]
+        thread.sequence += 40
+        events.append(thread.span(11 * S, 2))
+        folder = self.trace("a", [(events, 12 * S)])
+        with Collector(default=faulty_collector.status(503)) as collector:
+            run = Run(self, folder, "a", collector.url).end()
+        self.refuses(run, 1)
+        self.assertEqual((run.counts["spans_undelivered"], run.counts["events_missing"]), (2, 0))
+        spans, run = self.run_to_file(folder, "a")
+        self.assertEqual((len(spans), run.counts["events_missing"]), (2, 40))
+
     def test_time_out_in_a_later_trace(self):
         thread = Thread(0x70, context=context(1, 2, "osd"))
         begun = [thread.begin(10 * S, 7)]
