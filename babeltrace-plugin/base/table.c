@@ -22,15 +22,31 @@ bool table_init(struct table *table, table_hash_fn *hash_of)
     return table->buckets != NULL;
 }
 
+static struct cds_hlist_node *first_from(const struct table *table, size_t bucket)
+{
+    while (bucket <= table->mask && !table->buckets[bucket].next)
+        bucket++;
+    return bucket <= table->mask ? table->buckets[bucket].next : NULL;
+}
+
+struct cds_hlist_node *table_first(const struct table *table)
+{
+    return table->buckets ? first_from(table, 0) : NULL;
+}
+
+struct cds_hlist_node *table_next(const struct table *table, const struct cds_hlist_node *link)
+{
+    return link->next ? link->next
+                      : first_from(table, (table->hash_of(table->seed, link) & table->mask) + 1);
+}
+
 void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_node *link))
 {
-    for (size_t i = 0; free_linked && table->buckets && i <= table->mask; i++) {
-        struct cds_hlist_node *link = table->buckets[i].next, *next;
+    struct cds_hlist_node *link = free_linked ? table_first(table) : NULL, *next;
 
-        for (; link; link = next) {
-            next = link->next;
-            free_linked(link);
-        }
+    for (; link; link = next) {
+        next = table_next(table, link);
+        free_linked(link);
     }
     free(table->buckets);
 }

@@ -44,6 +44,17 @@ static inline struct cds_hlist_head *table_bucket(const struct table *table, uin
 /* hash is what hash_of() tells of the link. */
 void table_add(struct table *table, struct cds_hlist_node *link, uint64_t hash);
 
+/* All that is in it, in no order: the first one, and the one after another. NULL: there is none. */
+struct cds_hlist_node *table_first(const struct table *table);
+struct cds_hlist_node *table_next(const struct table *table, const struct cds_hlist_node *link);
+
+/* For all things in it, each of which may be removed. `member` is the link of a thing. */
+#define table_for_each(thing, table, member)                                           \
+    for (struct cds_hlist_node *link_ = table_first(table), *next_;                    \
+         link_ && (next_ = table_next(table, link_),                                   \
+                  thing = cds_hlist_entry(link_, __typeof__(*(thing)), member), true); \
+         link_ = next_)
+
 static inline void table_remove(struct table *table, struct cds_hlist_node *link)
 {
     cds_hlist_del(link);

@@ -11,7 +11,6 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
-#define PLACES        (4U * FLEET_ROWS_MAX) /* a power of two */
 #define NAMES_MAX     32768U
 #define NAMES_BYTES   (4U << 20)
 #define HOSTS_MAX     16384U
@@ -34,10 +33,8 @@ struct fleet {
     struct names *hosts;
     uint32_t masks[HOSTS_MAX]; /* by host: its groups, and IS_KNOWN */
     struct fleet_counts counts;
-    uint64_t seed;
-    size_t count;
-    struct fleet_row *rows[FLEET_ROWS_MAX];
-    uint32_t places[PLACES]; /* row and 1; 0: free */
+    struct table table;                     /* of rows */
+    struct fleet_row *rows[FLEET_ROWS_MAX]; /* as they came; table.count of them */
 };
 
 #define IS_KNOWN (UINT32_C(1) << 31)
@@ -133,6 +130,18 @@ static uint32_t groups_of(struct fleet *fleet, struct text host)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
+static uint64_t hash_of(uint64_t seed, uint32_t hosts, uint32_t metric, uint32_t instance)
+{
+    return hash_mix(hash_mix(seed ^ ((uint64_t)hosts << 32 | metric)) ^ instance);
+}
+
+static uint64_t hash_of_row(uint64_t seed, const struct cds_hlist_node *link)
+{
+    const struct fleet_row *row = cds_hlist_entry(link, struct fleet_row, in_table);
+
+    return hash_of(seed, row->hosts, row->metric, row->instance);
+}
+
 struct fleet *fleet_new(const char *groups, struct error *error)
 {
     struct fleet *fleet = calloc(1, sizeof(*fleet));
@@ -140,10 +149,10 @@ struct fleet *fleet_new(const char *groups, struct error *error)
     error_set(error, "out of memory");
     if (!fleet)
         return NULL;
-    fleet->seed = hash_seed(fleet);
     fleet->names = names_new(NAMES_MAX, NAMES_BYTES);
     fleet->hosts = names_new(HOSTS_MAX, HOSTS_BYTES);
-    if (fleet->names && fleet->hosts && read_groups(fleet, groups, error))
+    if (table_init(&fleet->table, hash_of_row) && fleet->names && fleet->hosts &&
+        read_groups(fleet, groups, error))
         return fleet;
     fleet_free(fleet);
     return NULL;
@@ -153,8 +162,9 @@ void fleet_free(struct fleet *fleet)
 {
     if (!fleet)
         return;
-    for (size_t i = 0; i < fleet->count; i++)
+    for (size_t i = 0; i < fleet->table.count; i++)
         free(fleet->rows[i]);
+    table_destroy(&fleet->table, NULL);
     names_free(fleet->names);
     names_free(fleet->hosts);
     free(fleet->text);
@@ -163,7 +173,7 @@ void fleet_free(struct fleet *fleet)
 
 void fleet_begin_period(struct fleet *fleet)
 {
-    for (size_t i = 0; i < fleet->count; i++) {
+    for (size_t i = 0; i < fleet->table.count; i++) {
         struct fleet_row *row = fleet->rows[i];
 
         if (row->samples)
@@ -174,49 +184,44 @@ void fleet_begin_period(struct fleet *fleet)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Where it is, or would be. */
-static uint32_t *place_of(const struct fleet *fleet, uint32_t hosts, uint32_t metric,
-                          uint32_t instance)
+static struct fleet_row *find(const struct fleet *fleet, uint32_t hosts, uint32_t metric,
+                              uint32_t instance)
 {
-    const uint64_t hash =
-        hash_mix(hash_mix(fleet->seed ^ ((uint64_t)hosts << 32 | metric)) ^ instance);
+    const uint64_t hash = hash_of(fleet->table.seed, hosts, metric, instance);
+    struct fleet_row *row;
 
-    for (uint32_t i = (uint32_t)hash % PLACES;; i = (i + 1) % PLACES) {
-        const struct fleet_row *row;
-
-        if (!fleet->places[i])
-            return (uint32_t *)(uintptr_t)&fleet->places[i];
-        row = fleet->rows[fleet->places[i] - 1];
+    cds_hlist_for_each_entry_2(row, table_bucket(&fleet->table, hash), in_table)
+    {
         if (row->hosts == hosts && row->metric == metric && row->instance == instance)
-            return (uint32_t *)(uintptr_t)&fleet->places[i];
+            return row;
     }
+    return NULL;
 }
 
 /* Of names without room there is one row for all: that of "others" thrice. */
 static struct fleet_row *row_of(struct fleet *fleet, uint32_t hosts, uint32_t metric,
                                 uint32_t instance)
 {
-    uint32_t *place;
+    struct fleet_row *row;
 
     if (hosts == NAMES_OTHER || metric == NAMES_OTHER || instance == NAMES_OTHER)
         hosts = metric = instance = NAMES_OTHER;
-    place = place_of(fleet, hosts, metric, instance);
-    if (!*place && fleet->count >= FLEET_ROWS_MAX - 1) {
+    row = find(fleet, hosts, metric, instance);
+    if (!row && fleet->table.count >= FLEET_ROWS_MAX - 1) {
         hosts = metric = instance = NAMES_OTHER;
-        place = place_of(fleet, hosts, metric, instance);
+        row = find(fleet, hosts, metric, instance);
     }
-    if (!*place) {
-        struct fleet_row *row = calloc(1, sizeof(*row));
-
-        if (!row)
-            return NULL;
-        row->hosts = hosts;
-        row->metric = metric;
-        row->instance = instance;
-        fleet->rows[fleet->count++] = row;
-        *place = (uint32_t)fleet->count;
-    }
-    return fleet->rows[*place - 1];
+    if (row)
+        return row;
+    row = calloc(1, sizeof(*row));
+    if (!row)
+        return NULL;
+    row->hosts = hosts;
+    row->metric = metric;
+    row->instance = instance;
+    fleet->rows[fleet->table.count] = row;
+    table_add(&fleet->table, &row->in_table, hash_of(fleet->table.seed, hosts, metric, instance));
+    return row;
 }
 
 static struct text cut(struct text text)
@@ -238,9 +243,7 @@ struct fleet_row *fleet_row_of(struct fleet *fleet, struct text hosts, struct te
 const struct fleet_row *fleet_find(const struct fleet *fleet, uint32_t hosts, struct text metric,
                                    uint32_t instance)
 {
-    const uint32_t *place = place_of(fleet, hosts, names_id(fleet->names, metric), instance);
-
-    return *place ? fleet->rows[*place - 1] : NULL;
+    return find(fleet, hosts, names_id(fleet->names, metric), instance);
 }
 
 void fleet_set_unit(struct fleet *fleet, struct fleet_row *row, struct text unit, bool is_counter)
@@ -251,7 +254,7 @@ void fleet_set_unit(struct fleet *fleet, struct fleet_row *row, struct text unit
 
 size_t fleet_rows(const struct fleet *fleet)
 {
-    return fleet->count;
+    return fleet->table.count;
 }
 
 const struct fleet_row *fleet_row(const struct fleet *fleet, size_t i)

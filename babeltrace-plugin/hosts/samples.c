@@ -9,31 +9,46 @@
 
 #include <stdlib.h>
 
-#define BUCKETS 4096U /* a power of two */
-
 struct samples {
     uint64_t max_bytes;
     samples_point_fn *point;
     void (*gone)(void *context);
     void *context;
-    uint64_t seed;
     uint64_t bytes;
     uint64_t no_room;
-    struct sample_series *buckets[BUCKETS];
+    struct table series;
 };
+
+static uint64_t hash_of(uint64_t seed, struct text host, struct text group, struct text instance)
+{
+    return hash_text(hash_text(hash_text(seed, host), group), instance);
+}
+
+static struct sample_series *series_of(const struct cds_hlist_node *link)
+{
+    return cds_hlist_entry(link, struct sample_series, in_table);
+}
+
+static uint64_t hash_of_series(uint64_t seed, const struct cds_hlist_node *link)
+{
+    const struct sample_series *series = series_of(link);
+
+    return hash_of(seed, text_of(series->host), text_of(series->group), text_of(series->instance));
+}
 
 struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*gone)(void *),
                             void *context)
 {
     struct samples *table = calloc(1, sizeof(*table));
 
-    if (!table)
+    if (!table || !table_init(&table->series, hash_of_series)) {
+        free(table);
         return NULL;
+    }
     table->max_bytes = max_bytes;
     table->point = point;
     table->gone = gone;
     table->context = context;
-    table->seed = hash_seed(table);
     return table;
 }
 
@@ -58,54 +73,50 @@ static size_t bytes_of_series(const struct sample_series *series)
     return bytes_of(&sample);
 }
 
-static void remove_at(struct samples *table, struct sample_series **place)
+static void remove_series(struct samples *table, struct sample_series *series)
 {
-    struct sample_series *series = *place;
-
     if (table->gone)
         table->gone(table->context);
-    *place = series->next;
+    table_remove(&table->series, &series->in_table);
     table->bytes -= bytes_of_series(series);
     free(series);
 }
 
 void samples_forget(struct samples *table, int64_t before_ns)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct sample_series **place = &table->buckets[i]; *place;) {
-            if ((*place)->time_ns < before_ns)
-                remove_at(table, place);
-            else
-                place = &(*place)->next;
-        }
+    struct sample_series *series;
+
+    table_for_each(series, &table->series, in_table)
+    {
+        if (series->time_ns < before_ns)
+            remove_series(table, series);
     }
 }
 
 void samples_free(struct samples *table)
 {
-    if (table)
-        samples_forget(table, INT64_MAX);
+    if (!table)
+        return;
+    samples_forget(table, INT64_MAX);
+    table_destroy(&table->series, NULL);
     free(table);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct samples *table, const struct sample *sample)
+static struct sample_series *find(const struct samples *table, struct text host, struct text group,
+                                  struct text instance)
 {
-    return hash_text(hash_text(hash_text(table->seed, sample->host), sample->group),
-                     sample->instance);
-}
+    const uint64_t hash = hash_of(table->series.seed, host, group, instance);
+    struct sample_series *series;
 
-static struct sample_series **find(struct samples *table, const struct sample *sample,
-                                   uint64_t hash)
-{
-    struct sample_series **place = &table->buckets[hash % BUCKETS];
-
-    while (*place && ((*place)->hash != hash || !text_is(sample->host, (*place)->host) ||
-                      !text_is(sample->group, (*place)->group) ||
-                      !text_is(sample->instance, (*place)->instance)))
-        place = &(*place)->next;
-    return place;
+    cds_hlist_for_each_entry_2(series, table_bucket(&table->series, hash), in_table)
+    {
+        if (text_is(host, series->host) && text_is(group, series->group) &&
+            text_is(instance, series->instance))
+            return series;
+    }
+    return NULL;
 }
 
 static bool has_metrics(const struct sample_series *series, const struct sample *sample)
@@ -140,8 +151,7 @@ static struct text copy_text(char **at, struct text text)
 }
 
 /* One block of memory: itself, its numbers, its metrics, its texts. */
-static struct sample_series *new_series(struct samples *table, const struct sample *sample,
-                                        uint64_t hash)
+static struct sample_series *new_series(struct samples *table, const struct sample *sample)
 {
     const size_t bytes = bytes_of(sample);
     struct sample_series *series = malloc(bytes);
@@ -149,7 +159,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
 
     if (!series)
         return NULL;
-    *series = (struct sample_series){.hash = hash, .count = sample->count};
+    *series = (struct sample_series){.count = sample->count};
     series->values = (uint64_t *)(series + 1);
     series->before = series->values + sample->count;
     series->metrics = (struct sample_metric *)(series->before + sample->count);
@@ -162,6 +172,8 @@ static struct sample_series *new_series(struct samples *table, const struct samp
         series->metrics[i].name = copy_text(&at, sample->metrics[i].name);
         series->metrics[i].unit = copy_text(&at, sample->metrics[i].unit);
     }
+    table_add(&table->series, &series->in_table,
+              hash_of(table->series.seed, sample->host, sample->group, sample->instance));
     table->bytes += bytes_of_series(series);
     return series;
 }
@@ -215,32 +227,29 @@ static bool has_nul(struct text text)
 
 bool samples_take(struct samples *table, const struct sample *sample)
 {
-    const uint64_t hash = hash_of(table, sample);
-    struct sample_series **place = find(table, sample, hash);
+    struct sample_series *series = find(table, sample->host, sample->group, sample->instance);
 
-    if (*place && !has_metrics(*place, sample)) { /* others: it begins anew */
-        remove_at(table, place);
-        place = find(table, sample, hash);
+    if (series && !has_metrics(series, sample)) { /* others: it begins anew */
+        remove_series(table, series);
+        series = NULL;
     }
-    if (*place && sample->time_ns <= (*place)->time_ns)
+    if (series && sample->time_ns <= series->time_ns) {
         return true;
-    if (!*place) {
-        struct sample_series *series;
-
+    }
+    if (!series) {
         if (table->bytes + bytes_of(sample) > table->max_bytes ||
             sample->count > SAMPLE_METRICS_MAX || sample->time_ns <= 0 || has_nul(sample->host) ||
             has_nul(sample->group) || has_nul(sample->instance)) {
             table->no_room++;
             return true;
         }
-        series = new_series(table, sample, hash);
+        series = new_series(table, sample);
         if (!series)
             return false;
-        *place = series;
     }
-    store(*place, sample);
-    if ((*place)->before_ns)
-        give_points(table, *place);
+    store(series, sample);
+    if (series->before_ns)
+        give_points(table, series);
     return true;
 }
 
@@ -249,27 +258,22 @@ bool samples_take(struct samples *table, const struct sample *sample)
 const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
                                          struct text instance)
 {
-    const struct sample sample = {.host = host, .group = group, .instance = instance};
-
-    return *find(table, &sample, hash_of(table, &sample));
-}
-
-static const struct sample_series *first_from(const struct samples *table, size_t i)
-{
-    while (i < BUCKETS && !table->buckets[i])
-        i++;
-    return i < BUCKETS ? table->buckets[i] : NULL;
+    return find(table, host, group, instance);
 }
 
 const struct sample_series *samples_first(const struct samples *table)
 {
-    return first_from(table, 0);
+    const struct cds_hlist_node *first = table_first(&table->series);
+
+    return first ? series_of(first) : NULL;
 }
 
 const struct sample_series *samples_next(const struct samples *table,
                                          const struct sample_series *series)
 {
-    return series->next ? series->next : first_from(table, series->hash % BUCKETS + 1);
+    const struct cds_hlist_node *next = table_next(&table->series, &series->in_table);
+
+    return next ? series_of(next) : NULL;
 }
 
 uint64_t samples_no_room(const struct samples *table)

@@ -7,6 +7,7 @@
 #ifndef BLKIN_ANALYSIS_SAMPLES_H
 #define BLKIN_ANALYSIS_SAMPLES_H
 
+#include "babeltrace-plugin/base/table.h"
 #include "fleet.h"
 
 #define SAMPLE_METRICS_MAX 64 /* of a group: as many bits as `present` has */
@@ -42,8 +43,7 @@ struct sample_series {
     uint64_t *before;  /* of the one before that */
     int64_t before_ns; /* 0: there is none */
     uint64_t before_present;
-    uint64_t hash; /* the table's, as is next */
-    struct sample_series *next;
+    struct cds_hlist_node in_table;
 };
 
 /* Texts live until gone() is called. */

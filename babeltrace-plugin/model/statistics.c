@@ -6,6 +6,7 @@
 #include "statistics.h"
 
 #include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
 #include "calls.h"
 
 #include <stdlib.h>
@@ -14,30 +15,28 @@
 
 _Static_assert(STATISTICS_ROWS_MAX == STATISTICS_EDGES_MAX, "one limit does for both");
 #define ITEMS_MAX STATISTICS_ROWS_MAX
-#define PLACES    (4U * ITEMS_MAX) /* a power of two */
 
 struct pair {
     uint32_t first;
     uint32_t second;
 };
 
-/* Open addressing; never more than a quarter full. An item is allocated, and begins with its pair.
- */
-struct table {
-    size_t count;
-    void *items[ITEMS_MAX];
-    struct place {
-        struct pair pair;
-        uint32_t item; /* and 1; 0: free */
-    } places[PLACES];
+/* Stands before a row or an edge, in one block of memory. */
+struct head {
+    struct cds_hlist_node in_table;
+    struct pair pair;
+};
+
+struct items {
+    struct table table;
+    void *list[ITEMS_MAX]; /* as they came; table.count of them */
 };
 
 struct statistics {
     struct names *names;
-    uint64_t seed;
     uint64_t period;
-    struct table rows;
-    struct table edges;
+    struct items rows;
+    struct items edges;
 };
 
 _Static_assert(offsetof(struct statistics_row, service) == offsetof(struct pair, first) &&
@@ -46,6 +45,16 @@ _Static_assert(offsetof(struct statistics_row, service) == offsetof(struct pair,
                    offsetof(struct statistics_edge, callee) == offsetof(struct pair, second),
                "they begin with their pair");
 
+static uint64_t hash_of(uint64_t seed, struct pair pair)
+{
+    return hash_mix(seed ^ ((uint64_t)pair.first << 32 | pair.second));
+}
+
+static uint64_t hash_of_head(uint64_t seed, const struct cds_hlist_node *link)
+{
+    return hash_of(seed, cds_hlist_entry(link, struct head, in_table)->pair);
+}
+
 struct statistics *statistics_new(struct names *names)
 {
     struct statistics *statistics = calloc(1, sizeof(*statistics));
@@ -53,21 +62,11 @@ struct statistics *statistics_new(struct names *names)
     if (!statistics)
         return NULL;
     statistics->names = names;
-    statistics->seed = hash_seed(statistics);
-    return statistics;
-}
-
-/* Where the pair is, or would be. */
-static struct place *place_of(const struct statistics *statistics, const struct table *table,
-                              struct pair pair)
-{
-    const uint64_t hash = hash_mix(statistics->seed ^ ((uint64_t)pair.first << 32 | pair.second));
-    uint32_t i = (uint32_t)hash % PLACES;
-
-    while (table->places[i].item && (table->places[i].pair.first != pair.first ||
-                                     table->places[i].pair.second != pair.second))
-        i = (i + 1) % PLACES;
-    return (struct place *)(uintptr_t)&table->places[i];
+    if (table_init(&statistics->rows.table, hash_of_head) &&
+        table_init(&statistics->edges.table, hash_of_head))
+        return statistics;
+    statistics_free(statistics);
+    return NULL;
 }
 
 static void clear_row(struct statistics_row *row)
@@ -83,31 +82,28 @@ static void clear_edge(struct statistics_edge *edge)
     edge->calls = edge->errors = 0;
 }
 
-/* From the last one on: those before were found without it. */
-static void clear_table(const struct statistics *statistics, struct table *table)
+static void free_items(struct items *items)
 {
-    while (table->count) {
-        void *item = table->items[--table->count];
-        struct pair pair;
+    while (items->table.count) {
+        struct head *head = (struct head *)items->list[items->table.count - 1] - 1;
 
-        memcpy(&pair, item, sizeof(pair));
-        place_of(statistics, table, pair)->item = 0;
-        free(item);
+        table_remove(&items->table, &head->in_table);
+        free(head);
     }
 }
 
 void statistics_clear(struct statistics *statistics)
 {
-    for (size_t i = 0; i < statistics->rows.count; i++) {
-        struct statistics_row *row = statistics->rows.items[i];
+    for (size_t i = 0; i < statistics->rows.table.count; i++) {
+        struct statistics_row *row = statistics->rows.list[i];
 
         clear_row(row);
         histogram_clear(&row->past);
     }
-    for (size_t i = 0; i < statistics->edges.count; i++)
-        clear_edge(statistics->edges.items[i]);
-    clear_table(statistics, &statistics->rows);
-    clear_table(statistics, &statistics->edges);
+    for (size_t i = 0; i < statistics->edges.table.count; i++)
+        clear_edge(statistics->edges.list[i]);
+    free_items(&statistics->rows);
+    free_items(&statistics->edges);
     statistics->period++;
 }
 
@@ -116,6 +112,8 @@ void statistics_free(struct statistics *statistics)
     if (!statistics)
         return;
     statistics_clear(statistics);
+    table_destroy(&statistics->rows.table, NULL);
+    table_destroy(&statistics->edges.table, NULL);
     free(statistics);
 }
 
@@ -123,45 +121,58 @@ void statistics_free(struct statistics *statistics)
 
 static const struct pair other = {NAMES_OTHER, NAMES_OTHER};
 
-static void *find(const struct statistics *statistics, const struct table *table, struct pair pair)
+static void *find_pair(const struct items *items, struct pair pair)
 {
-    const struct place *place = place_of(statistics, table, pair);
+    const uint64_t hash = hash_of(items->table.seed, pair);
+    struct head *head;
 
-    if (!place->item && table->count >= ITEMS_MAX - 1)
-        place = place_of(statistics, table, other);
-    return place->item ? table->items[place->item - 1] : NULL;
+    cds_hlist_for_each_entry_2(head, table_bucket(&items->table, hash), in_table)
+    {
+        if (head->pair.first == pair.first && head->pair.second == pair.second)
+            return head + 1;
+    }
+    return NULL;
+}
+
+static bool are_full(const struct items *items)
+{
+    return items->table.count >= ITEMS_MAX - 1;
+}
+
+static void *find(const struct items *items, struct pair pair)
+{
+    void *item = find_pair(items, pair);
+
+    return item || !are_full(items) ? item : find_pair(items, other);
 }
 
 /* The last one is for all others. Returns NULL when out of memory. */
-static void *find_or_add(const struct statistics *statistics, struct table *table, size_t size,
-                         struct pair pair)
+static void *find_or_add(struct items *items, size_t size, struct pair pair)
 {
-    struct place *place = place_of(statistics, table, pair);
-    void *item;
+    void *item = find(items, pair);
+    struct head *head;
 
-    if (!place->item && table->count >= ITEMS_MAX - 1) {
-        pair = other;
-        place = place_of(statistics, table, pair);
-    }
-    if (place->item)
-        return table->items[place->item - 1];
-    item = calloc(1, size);
-    if (!item)
+    if (item)
+        return item;
+    head = calloc(1, sizeof(*head) + size);
+    if (!head)
         return NULL;
-    memcpy(item, &pair, sizeof(pair));
-    table->items[table->count++] = item;
-    *place = (struct place){pair, (uint32_t)table->count};
+    head->pair = are_full(items) ? other : pair;
+    item = head + 1;
+    memcpy(item, &head->pair, sizeof(head->pair));
+    items->list[items->table.count] = item;
+    table_add(&items->table, &head->in_table, hash_of(items->table.seed, head->pair));
     return item;
 }
 
 struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t service,
                                          uint32_t name)
 {
-    const size_t count = statistics->rows.count;
-    struct statistics_row *row = find_or_add(
-        statistics, &statistics->rows, sizeof(struct statistics_row), (struct pair){service, name});
+    const size_t count = statistics->rows.table.count;
+    struct statistics_row *row =
+        find_or_add(&statistics->rows, sizeof(struct statistics_row), (struct pair){service, name});
 
-    if (statistics->rows.count != count)
+    if (statistics->rows.table.count != count)
         row->index = (uint32_t)count;
     return row;
 }
@@ -169,13 +180,13 @@ struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t
 const struct statistics_row *statistics_find_row(const struct statistics *statistics,
                                                  uint32_t service, uint32_t name)
 {
-    return find(statistics, &statistics->rows, (struct pair){service, name});
+    return find(&statistics->rows, (struct pair){service, name});
 }
 
 struct statistics_edge *statistics_edge_of(struct statistics *statistics, uint32_t caller,
                                            uint32_t callee)
 {
-    return find_or_add(statistics, &statistics->edges, sizeof(struct statistics_edge),
+    return find_or_add(&statistics->edges, sizeof(struct statistics_edge),
                        (struct pair){caller, callee});
 }
 
@@ -283,16 +294,16 @@ bool statistics_add_trace(struct statistics *statistics, const struct trace_mode
 
 void statistics_begin_period(struct statistics *statistics)
 {
-    for (size_t i = 0; i < statistics->rows.count; i++) {
-        struct statistics_row *row = statistics->rows.items[i];
+    for (size_t i = 0; i < statistics->rows.table.count; i++) {
+        struct statistics_row *row = statistics->rows.list[i];
 
         (void)histogram_merge(&row->past, &row->duration);
         while (row->past.count > PAST_MAX)
             histogram_halve(&row->past);
         clear_row(row);
     }
-    for (size_t i = 0; i < statistics->edges.count; i++)
-        clear_edge(statistics->edges.items[i]);
+    for (size_t i = 0; i < statistics->edges.table.count; i++)
+        clear_edge(statistics->edges.list[i]);
     statistics->period++;
 }
 
@@ -305,22 +316,22 @@ uint64_t statistics_period(const struct statistics *statistics)
 
 size_t statistics_rows(const struct statistics *statistics)
 {
-    return statistics->rows.count;
+    return statistics->rows.table.count;
 }
 
 const struct statistics_row *statistics_row(const struct statistics *statistics, size_t i)
 {
-    return statistics->rows.items[i];
+    return statistics->rows.list[i];
 }
 
 size_t statistics_edges(const struct statistics *statistics)
 {
-    return statistics->edges.count;
+    return statistics->edges.table.count;
 }
 
 const struct statistics_edge *statistics_edge(const struct statistics *statistics, size_t i)
 {
-    return statistics->edges.items[i];
+    return statistics->edges.list[i];
 }
 
 const struct names *statistics_names(const struct statistics *statistics)

@@ -196,12 +196,10 @@ void sources_save(const struct source_table *table, int64_t since_ns, struct sta
 {
     struct source *source;
 
-    for (size_t i = 0; i <= table->sources.mask; i++) {
-        cds_hlist_for_each_entry_2(source, &table->sources.buckets[i], in_table)
-        {
-            if (source->saved_in != writer->serial && is_of_use(source, since_ns))
-                source_save(table, source, writer);
-        }
+    table_for_each(source, &table->sources, in_table)
+    {
+        if (source->saved_in != writer->serial && is_of_use(source, since_ns))
+            source_save(table, source, writer);
     }
     state_put_number(writer, NONE);
 }

@@ -5,6 +5,7 @@
  */
 #include "board.h"
 
+#include "babeltrace-plugin/base/hash.h"
 #include "tools/base/say.h"
 
 #include <inttypes.h>
@@ -18,38 +19,35 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct host **bucket_of(struct board *board, const char *name)
+static uint64_t hash_of_host(uint64_t seed, const struct cds_hlist_node *link)
 {
-    uint64_t hash = 0xcbf29ce484222325;
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
-    return &board->hosts[(hash ^ hash >> 32) % BOARD_BUCKETS];
+    return hash_text(seed, text_of(cds_hlist_entry(link, struct host, in_table)->name));
 }
 
 static struct host *find_host(struct board *board, const char *name, int64_t now_ms)
 {
-    struct host *host = *bucket_of(board, name);
+    const uint64_t hash = hash_text(board->hosts.seed, text_of(name));
+    struct host *host;
 
-    while (host && strcmp(host->name, name) != 0)
-        host = host->next;
-    if (host)
-        host->used_ms = now_ms;
-    return host;
+    cds_hlist_for_each_entry_2(host, table_bucket(&board->hosts, hash), in_table)
+    {
+        if (strcmp(host->name, name) == 0) {
+            host->used_ms = now_ms;
+            return host;
+        }
+    }
+    return NULL;
 }
 
 static struct host *add_host(struct board *board, const char *name, int64_t now_ms)
 {
-    struct host **bucket = bucket_of(board, name);
     struct host *host = calloc(1, sizeof(*host));
 
     if (!host)
         return NULL;
     (void)snprintf(host->name, sizeof(host->name), "%s", name);
     host->seen_ms = host->used_ms = now_ms;
-    host->next = *bucket;
-    *bucket = host;
-    board->host_count++;
+    table_add(&board->hosts, &host->in_table, hash_text(board->hosts.seed, text_of(name)));
     return host;
 }
 
@@ -57,7 +55,7 @@ struct host *board_host(struct board *board, const char *name, int64_t now_ms)
 {
     struct host *host = find_host(board, name, now_ms);
 
-    if (!host && board->host_count - board->named_count < BOARD_HOSTS_MAX)
+    if (!host && board->hosts.count - board->named_count < BOARD_HOSTS_MAX)
         host = add_host(board, name, now_ms);
     if (host && host->is_named) {
         host->is_named = false;
@@ -117,14 +115,11 @@ static void add_counts(struct host_counts *sum, const struct host_counts *counts
         to[i] += from[i];
 }
 
-static void forget_host(struct board *board, struct host **at)
+static void forget_host(struct board *board, struct host *host)
 {
-    struct host *host = *at;
-
-    *at = host->next;
+    table_remove(&board->hosts, &host->in_table);
     add_counts(&board->gone, &host->counts);
     set_there(board, host, false);
-    board->host_count--;
     board->named_count -= host->is_named;
     free(host);
 }
@@ -139,21 +134,16 @@ static bool is_over(const struct host *host, int64_t now_ms)
 
 static void look_at_hosts(struct board *board, int64_t now_ms)
 {
-    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
-        struct host **at = &board->hosts[i];
+    struct host *host;
 
-        while (*at) {
-            struct host *host = *at;
-
-            if (host->waiting)
-                host->seen_ms = now_ms;
-            if (now_ms - host->seen_ms > HOST_GRACE_MS)
-                set_there(board, host, false);
-            if (is_over(host, now_ms))
-                forget_host(board, at);
-            else
-                at = &host->next;
-        }
+    table_for_each(host, &board->hosts, in_table)
+    {
+        if (host->waiting)
+            host->seen_ms = now_ms;
+        if (now_ms - host->seen_ms > HOST_GRACE_MS)
+            set_there(board, host, false);
+        if (is_over(host, now_ms))
+            forget_host(board, host);
     }
 }
 
@@ -180,11 +170,12 @@ static void free_text(struct board *board, struct message *message)
 
 static void count_missed(struct board *board, const struct message *message)
 {
-    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
-        for (struct host *host = board->hosts[i]; host; host = host->next) {
-            if (host->was_here && host->has < message->number && is_for(message, host))
-                host->counts.missed++;
-        }
+    struct host *host;
+
+    table_for_each(host, &board->hosts, in_table)
+    {
+        if (host->was_here && host->has < message->number && is_for(message, host))
+            host->counts.missed++;
     }
 }
 
@@ -392,15 +383,16 @@ uint64_t board_print(const struct board *board, const struct host *host, size_t 
 /* It looks at all hosts, and is asked for with each answer: it may be a little old. */
 uint64_t board_settled(struct board *board, int64_t now_ms)
 {
+    const struct host *host;
+
     if (now_ms - board->settled_ms < SETTLED_MS)
         return board->settled;
     board->settled_ms = now_ms;
     board->settled = board->next - 1;
-    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
-        for (const struct host *host = board->hosts[i]; host; host = host->next) {
-            if (host->is_there && host->has < board->settled)
-                board->settled = host->has;
-        }
+    table_for_each(host, &board->hosts, in_table)
+    {
+        if (host->is_there && host->has < board->settled)
+            board->settled = host->has;
     }
     return board->settled;
 }
@@ -426,18 +418,21 @@ bool board_open(struct board *board, int64_t traces_per_s, int64_t now_ms)
         boot = (uint64_t)wall_clock_ns();
     (void)snprintf(board->boot, sizeof(board->boot), "%016" PRIx64, boot);
     board->ring = calloc(board->room, sizeof(*board->ring));
-    return board->ring != NULL;
+    return table_init(&board->hosts, hash_of_host) && board->ring;
 }
 
 void board_close(struct board *board)
 {
+    struct host *host;
+
     for (uint64_t n = board->oldest; n < board->next; n++)
         free_text(board, message_at(board, n));
     free(board->ring);
     seen_clear(&board->posts);
     cap_close(&board->cap);
-    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
-        while (board->hosts[i])
-            forget_host(board, &board->hosts[i]);
+    table_for_each(host, &board->hosts, in_table)
+    {
+        forget_host(board, host);
     }
+    table_destroy(&board->hosts, NULL);
 }

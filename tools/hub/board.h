@@ -10,6 +10,7 @@
 #define BLKIN_TOOLS_BOARD_H
 
 #include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/base/table.h"
 #include "cap.h"
 #include "tools/exchange/message.h"
 #include "tools/exchange/seen.h"
@@ -61,7 +62,7 @@ struct host {
     int64_t used_ms;               /* when board_host() was asked for it last */
     int64_t since_ns;              /* since when it is there, or not; of the wall clock */
     struct host_counts counts;
-    struct host *next;
+    struct cds_hlist_node in_table;
 };
 
 /* It has asked or posted: it is not only a name that others use. */
@@ -79,8 +80,6 @@ struct message {
     size_t length;
 };
 
-#define BOARD_BUCKETS 4096
-
 struct board {
     char boot[17];        /* of this run of the hub */
     struct message *ring; /* of `room` places, a power of 2: message N is at N % room */
@@ -89,8 +88,8 @@ struct board {
     size_t bytes;
     struct seen posts; /* doubles */
     struct cap cap;
-    struct host *hosts[BOARD_BUCKETS];
-    size_t host_count, there_count, named_count;
+    struct table hosts;
+    size_t there_count, named_count;
     uint64_t settled; /* as of settled_ms, see board_settled() */
     int64_t settled_ms;
     uint64_t hosts_version;  /* another one whenever others are there */

@@ -71,16 +71,16 @@ struct host *messages_host(struct server *server, struct MHD_Connection *connect
 
 static void print_hosts(struct printer *printer, const struct board *board)
 {
+    const struct host *host;
     const char *comma = "";
 
     print_string(printer, ",\"hosts\":[");
-    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
-        for (const struct host *host = board->hosts[i]; host; host = host->next) {
-            if (!host->is_there)
-                continue;
-            print(printer, "%s\"%s\"", comma, host->name); /* a name has nothing to escape */
-            comma = ",";
-        }
+    table_for_each(host, &board->hosts, in_table)
+    {
+        if (!host->is_there)
+            continue;
+        print(printer, "%s\"%s\"", comma, host->name); /* a name has nothing to escape */
+        comma = ",";
     }
     print_string(printer, "]");
 }

@@ -39,11 +39,6 @@ static uint64_t count_of(const struct host_counts *counts, size_t i)
     return *(const uint64_t *)((const char *)counts + metrics[i].offset);
 }
 
-/* f() for each host that was here. */
-#define FOR_HOSTS(board, host)                 \
-    for (size_t b = 0; b < BOARD_BUCKETS; b++) \
-        for (const struct host *host = (board)->hosts[b]; host; host = host->next)
-
 /* ---- status ---------------------------------------------------------------------------------- */
 
 static json_t *counts_json(const struct host_counts *counts)
@@ -69,8 +64,9 @@ json_t *hub_json(const struct board *board, const struct server *server, const c
 {
     const struct server_counts *counts = server_counts(server);
     json_t *hosts = json_object();
+    const struct host *host;
 
-    FOR_HOSTS(board, host)
+    table_for_each(host, &board->hosts, in_table)
     {
         if (host_is_shown(host))
             (void)json_object_set_new(hosts, host->name, host_json(host));
@@ -104,11 +100,12 @@ static void print_one(struct printer *printer, const char *name, const char *kin
 
 static void print_metric(struct printer *printer, const struct board *board, size_t i)
 {
+    const struct host *host;
     char name[64];
 
     (void)snprintf(name, sizeof(name), "host_%s_total", metrics[i].name);
     print_head(printer, name, "counter", metrics[i].help);
-    FOR_HOSTS(board, host)
+    table_for_each(host, &board->hosts, in_table)
     {
         if (host_is_shown(host))
             print(printer, "blkin_hub_%s{host=\"%s\"} %" PRIu64 "\n", name, host->name,

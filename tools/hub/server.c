@@ -36,12 +36,12 @@ static json_t *host_json(const struct host *host)
 static json_t *hosts_json(const struct board *board)
 {
     json_t *hosts = json_array();
+    const struct host *host;
 
-    for (size_t i = 0; i < BOARD_BUCKETS; i++) {
-        for (const struct host *host = board->hosts[i]; host; host = host->next) {
-            if (host_is_shown(host))
-                (void)json_array_append_new(hosts, host_json(host));
-        }
+    table_for_each(host, &board->hosts, in_table)
+    {
+        if (host_is_shown(host))
+            (void)json_array_append_new(hosts, host_json(host));
     }
     return json_pack("{ss, so}", "boot", board->boot, "hosts", hosts);
 }

@@ -5,6 +5,7 @@
  */
 #include "fetched.h"
 
+#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <inttypes.h>
@@ -12,34 +13,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS    1024
 #define TRACES_MAX 2048
 #define IDS_MAX    4096
 #define AGE_NS     INT64_C(600000000000)
 #define WINDOWS    64
 
 struct fetched {
-    struct fetched_trace *buckets[BUCKETS];
-    size_t count;
+    struct table traces;
     int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
     struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
     size_t window_count;
 };
 
-static struct fetched_trace **bucket(const struct fetched *fetched, struct trace_id id)
+/* By the lower half: it is all that the original's events know. */
+static uint64_t hash_of(uint64_t seed, struct trace_id id)
 {
-    const uint64_t hash = id.low * UINT64_C(0x9e3779b97f4a7c15);
+    return hash_mix(seed ^ id.low);
+}
 
-    return (struct fetched_trace **)(uintptr_t)&fetched->buckets[hash >> 54];
+static struct fetched_trace *trace_of(const struct cds_hlist_node *link)
+{
+    return cds_hlist_entry(link, struct fetched_trace, in_table);
+}
+
+static uint64_t hash_of_trace(uint64_t seed, const struct cds_hlist_node *link)
+{
+    return hash_of(seed, trace_of(link)->id);
 }
 
 struct fetched *fetched_new(void)
 {
-    return calloc(1, sizeof(struct fetched));
+    struct fetched *fetched = calloc(1, sizeof(*fetched));
+
+    if (fetched && table_init(&fetched->traces, hash_of_trace))
+        return fetched;
+    free(fetched);
+    return NULL;
 }
 
-static void free_trace(struct fetched_trace *trace)
+static void free_trace(struct cds_hlist_node *link)
 {
+    struct fetched_trace *trace = trace_of(link);
+
     ids_free(&trace->have);
     ids_free(&trace->want);
     free(trace);
@@ -47,23 +62,20 @@ static void free_trace(struct fetched_trace *trace)
 
 void fetched_free(struct fetched *fetched)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        while (fetched->buckets[i]) {
-            struct fetched_trace *next = fetched->buckets[i]->next;
-
-            free_trace(fetched->buckets[i]);
-            fetched->buckets[i] = next;
-        }
-    }
+    table_destroy(&fetched->traces, free_trace);
     free(fetched);
 }
 
 void fetched_each(const struct fetched *fetched,
                   void (*call)(void *context, struct fetched_trace *trace), void *context)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next)
-            call(context, trace);
+    struct fetched_trace *trace;
+
+    table_for_each(trace, &fetched->traces, in_table)
+
+    {
+
+        call(context, trace);
     }
 }
 
@@ -71,39 +83,38 @@ void fetched_each(const struct fetched *fetched,
 
 struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_id id)
 {
-    struct fetched_trace *trace = *bucket(fetched, id);
+    const uint64_t hash = hash_of(fetched->traces.seed, id);
+    struct fetched_trace *trace;
 
-    while (trace && !trace_id_equal(trace->id, id))
-        trace = trace->next;
-    return trace;
+    cds_hlist_for_each_entry_2(trace, table_bucket(&fetched->traces, hash), in_table)
+    {
+        if (trace_id_equal(trace->id, id))
+            return trace;
+    }
+    return NULL;
 }
 
 /* Those that are older than that, and not open. */
 static void forget(struct fetched *fetched, int64_t before_mono_ns)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        struct fetched_trace **at = &fetched->buckets[i];
+    struct fetched_trace *trace;
 
-        while (*at) {
-            struct fetched_trace *trace = *at;
-
-            if (trace->is_open || trace->until_mono_ns >= before_mono_ns) {
-                at = &trace->next;
-                continue;
-            }
-            if (trace->until_mono_ns > fetched->forgotten_mono_ns)
-                fetched->forgotten_mono_ns = trace->until_mono_ns;
-            *at = trace->next;
-            free_trace(trace);
-            fetched->count--;
-        }
+    table_for_each(trace, &fetched->traces, in_table)
+    {
+        if (trace->is_open || trace->until_mono_ns >= before_mono_ns)
+            continue;
+        if (trace->until_mono_ns > fetched->forgotten_mono_ns)
+            fetched->forgotten_mono_ns = trace->until_mono_ns;
+        table_remove(&fetched->traces, &trace->in_table);
+        free_trace(&trace->in_table);
     }
 }
 
 /* Younger and younger ones, until there is room. */
 static void make_room(struct fetched *fetched)
 {
-    for (int64_t age_ns = AGE_NS; fetched->count >= TRACES_MAX && age_ns > 1000000000; age_ns /= 2)
+    for (int64_t age_ns = AGE_NS; fetched->traces.count >= TRACES_MAX && age_ns > 1000000000;
+         age_ns /= 2)
         forget(fetched, clock_ns() - age_ns);
 }
 
@@ -114,13 +125,11 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     if (trace)
         return trace;
     make_room(fetched);
-    trace = fetched->count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
+    trace = fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
     if (!trace)
         return NULL;
     trace->id = id;
-    trace->next = *bucket(fetched, id);
-    *bucket(fetched, id) = trace;
-    fetched->count++;
+    table_add(&fetched->traces, &trace->in_table, hash_of(fetched->traces.seed, id));
     return trace;
 }
 
@@ -223,9 +232,13 @@ json_t *fetched_json(const struct fetched_trace *trace)
 
 void fetched_ring_is_new(struct fetched *fetched)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next)
-            trace->until_ns = 0;
+    struct fetched_trace *trace;
+
+    table_for_each(trace, &fetched->traces, in_table)
+
+    {
+
+        trace->until_ns = 0;
     }
     fetched->window_count = 0;
 }
@@ -265,19 +278,19 @@ static bool print_trace(FILE *file, const struct fetched_trace *trace)
 /* Trace by trace: as one piece of JSON they would take some MB, each time. */
 static bool print_all(FILE *file, const struct fetched *fetched)
 {
+    const struct fetched_trace *trace;
     const char *comma = "";
     char boot[64];
 
     read_boot_id(boot);
     (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
                   fetched->forgotten_mono_ns);
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (const struct fetched_trace *trace = fetched->buckets[i]; trace; trace = trace->next) {
-            (void)fprintf(file, "%s\n", comma);
-            if (!print_trace(file, trace))
-                return false;
-            comma = ",";
-        }
+    table_for_each(trace, &fetched->traces, in_table)
+    {
+        (void)fprintf(file, "%s\n", comma);
+        if (!print_trace(file, trace))
+            return false;
+        comma = ",";
     }
     (void)fputs("], \"windows\": [", file);
     for (size_t i = 0; i < fetched->window_count; i++)

@@ -9,6 +9,7 @@
 #define BLKIN_TOOLS_FETCHED_H
 
 #include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/base/table.h"
 #include "trace_id.h"
 
 #include <jansson.h>
@@ -24,7 +25,7 @@ struct fetched_trace {
     uint64_t spans;
     bool is_cut;
     struct ids have, want;
-    struct fetched_trace *next; /* in its bucket, the newest first */
+    struct cds_hlist_node in_table;
 };
 
 struct fetched;
