@@ -158,12 +158,16 @@ static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, voi
         judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
 }
 
-static void log_nothing(const rd_kafka_t *handle, int level, const char *facility, const char *text)
+/* Nothing, unless the options have "debug". */
+static void log_if_asked(const rd_kafka_t *handle, int level, const char *facility,
+                         const char *text)
 {
-    (void)handle;
-    (void)level;
-    (void)facility;
-    (void)text;
+    const rd_kafka_conf_t *conf = rd_kafka_conf((rd_kafka_t *)(uintptr_t)handle);
+    char debug[8];
+    size_t size = sizeof(debug);
+
+    if (rd_kafka_conf_get(conf, "debug", debug, &size) != RD_KAFKA_CONF_OK || debug[0])
+        rd_kafka_log_print(handle, level, facility, text);
 }
 
 /* ---- the handle ------------------------------------------------------------------------------ */
@@ -174,42 +178,6 @@ static const char *const reserved[] = {
     "request.required.acks", "enable.idempotence",         "enable.gapless.guarantee",
     "transactional.id",      "message.timeout.ms",         "delivery.timeout.ms",
     "message.max.bytes",     "queue.buffering.max.kbytes", NULL};
-
-static rd_kafka_conf_t *make_conf(struct kafka_transport *kafka, struct error *error)
-{
-    static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
-                                         [COMPRESSION_NONE] = "none",
-                                         [COMPRESSION_GZIP] = "gzip",
-                                         [COMPRESSION_ZSTD] = "zstd"};
-    const char *const table[][2] = {
-        {"client.id", "blkin"},
-        {"acks", "all"},
-        {"enable.idempotence", "true"},
-        {"message.timeout.ms", kafka->timeout_ms},
-        {"message.max.bytes", "1000000"},
-        {"queue.buffering.max.kbytes", "1048576"}, /* whole batches, never more than one */
-        {"linger.ms", "20"},                       /* kafka_await() ends it */
-        {"compression.codec", codecs[kafka->compression]},
-        {"reconnect.backoff.max.ms", "1000"},
-        {"socket.keepalive.enable", "true"},
-    };
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char debug[8];
-    size_t size = sizeof(debug);
-
-    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), URL_NAME, error) ||
-        !kafka_conf_set_url(conf, &kafka->url, URL_NAME, FILE_NAME, reserved, error) ||
-        !kafka_conf_set_file(conf, kafka->file, FILE_NAME, reserved, error)) {
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    rd_kafka_conf_set_opaque(conf, kafka);
-    rd_kafka_conf_set_error_cb(conf, has_error);
-    rd_kafka_conf_set_dr_msg_cb(conf, delivered);
-    if (rd_kafka_conf_get(conf, "debug", debug, &size) == RD_KAFKA_CONF_OK && !debug[0])
-        rd_kafka_conf_set_log_cb(conf, log_nothing);
-    return conf;
-}
 
 static void close_handle(struct kafka_transport *kafka)
 {
@@ -228,18 +196,39 @@ static void close_handle(struct kafka_transport *kafka)
 /* Its threads are those of this process: nothing of it survives a fork. */
 static bool open_handle(struct kafka_transport *kafka, struct error *error)
 {
-    rd_kafka_conf_t *conf = make_conf(kafka, error);
-    rd_kafka_t *handle;
-    char cause[256];
+    static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
+                                         [COMPRESSION_NONE] = "none",
+                                         [COMPRESSION_GZIP] = "gzip",
+                                         [COMPRESSION_ZSTD] = "zstd"};
+    const char *const settings[][2] = {
+        {"client.id", "blkin"},
+        {"acks", "all"},
+        {"enable.idempotence", "true"},
+        {"message.timeout.ms", kafka->timeout_ms},
+        {"message.max.bytes", "1000000"},
+        {"queue.buffering.max.kbytes", "1048576"}, /* whole batches, never more than one */
+        {"linger.ms", "20"},                       /* kafka_await() ends it */
+        {"compression.codec", codecs[kafka->compression]},
+        {"reconnect.backoff.max.ms", "1000"},
+        {"socket.keepalive.enable", "true"},
+    };
+    const struct kafka_setup setup = {
+        .url = &kafka->url,
+        .name = URL_NAME,
+        .file_name = FILE_NAME,
+        .file = kafka->file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = kafka,
+        .error = has_error,
+        .delivered = delivered,
+        .log = log_if_asked,
+    };
+    rd_kafka_t *handle = kafka_open(RD_KAFKA_PRODUCER, &setup, error);
 
-    if (!conf)
+    if (!handle)
         return false;
-    handle = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
-    if (!handle) {
-        rd_kafka_conf_destroy(conf);
-        error_set(error, "%s, or %s: %s", URL_NAME, FILE_NAME, cause);
-        return false;
-    }
     kafka->topic = rd_kafka_topic_new(handle, kafka->url.topic, NULL);
     if (!kafka->topic) {
         error_set(error, "%s: %s", kafka->shown, rd_kafka_err2str(rd_kafka_last_error()));

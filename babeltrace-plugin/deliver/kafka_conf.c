@@ -22,16 +22,6 @@ static bool set(rd_kafka_conf_t *conf, const char *key, const char *value, const
     return false;
 }
 
-bool kafka_conf_set(rd_kafka_conf_t *conf, const char *const table[][2], size_t count,
-                    const char *name, struct error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!set(conf, table[i][0], table[i][1], name, error))
-            return false;
-    }
-    return true;
-}
-
 /* ---- what a user gives ----------------------------------------------------------------------- */
 
 static bool is_among(const char *key, const char *const keys[])
@@ -58,10 +48,10 @@ static char *split(char *line)
     return value + 1;
 }
 
-static bool set_free(rd_kafka_conf_t *conf, const char *key, const char *value, const char *name,
-                     const char *const reserved[], struct error *error)
+static bool set_free(rd_kafka_conf_t *conf, const struct kafka_setup *setup, const char *key,
+                     const char *value, const char *name, struct error *error)
 {
-    if (is_among(key, reserved)) {
+    if (is_among(key, setup->reserved)) {
         error_set(error, "%s: %s: what is promised about delivery depends on it, so it is not free",
                   name, key);
         return false;
@@ -69,33 +59,32 @@ static bool set_free(rd_kafka_conf_t *conf, const char *key, const char *value, 
     return set(conf, key, value, name, error);
 }
 
-bool kafka_conf_set_url(rd_kafka_conf_t *conf, const struct kafka_url *url, const char *name,
-                        const char *file_name, const char *const reserved[], struct error *error)
+static bool set_url(rd_kafka_conf_t *conf, const struct kafka_setup *setup, struct error *error)
 {
-    char options[sizeof(url->options)], *value, *rest = NULL;
+    char options[sizeof(setup->url->options)], *value, *rest = NULL;
 
-    if (!set(conf, "bootstrap.servers", url->brokers, name, error))
+    if (!set(conf, "bootstrap.servers", setup->url->brokers, setup->name, error))
         return false;
-    memcpy(options, url->options, sizeof(options));
+    memcpy(options, setup->url->options, sizeof(options));
     for (char *key = strtok_r(options, "&", &rest); key; key = strtok_r(NULL, "&", &rest)) {
         value = split(key);
         if (!value) {
-            error_set(error, "%s: expected OPTION=VALUE after the '?'", name);
+            error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->name);
             return false;
         }
         if (is_secret(key)) {
-            error_set(error, "%s: %s: all users of this machine can see it: give it in %s", name,
-                      key, file_name);
+            error_set(error, "%s: %s: all users of this machine can see it: give it in %s",
+                      setup->name, key, setup->file_name);
             return false;
         }
-        if (!set_free(conf, key, value, name, reserved, error))
+        if (!set_free(conf, setup, key, value, setup->name, error))
             return false;
     }
     return true;
 }
 
-static bool set_line(rd_kafka_conf_t *conf, char *line, const char *path, const char *name,
-                     const char *const reserved[], struct error *error)
+static bool set_line(rd_kafka_conf_t *conf, const struct kafka_setup *setup, char *line,
+                     struct error *error)
 {
     char *value;
 
@@ -104,14 +93,14 @@ static bool set_line(rd_kafka_conf_t *conf, char *line, const char *path, const 
         return true;
     value = split(line);
     if (value)
-        return set_free(conf, line, value, name, reserved, error);
-    error_set(error, "%s \"%s\": expected lines of key=value", name, path);
+        return set_free(conf, setup, line, value, setup->file_name, error);
+    error_set(error, "%s \"%s\": expected lines of key=value", setup->file_name, setup->file);
     return false;
 }
 
-bool kafka_conf_set_file(rd_kafka_conf_t *conf, const char *path, const char *name,
-                         const char *const reserved[], struct error *error)
+static bool set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup, struct error *error)
 {
+    const char *const path = setup->file, *const name = setup->file_name;
     FILE *file = path && *path ? fopen(path, "re") : NULL;
     bool is_right = true;
     struct stat status;
@@ -129,10 +118,51 @@ bool kafka_conf_set_file(rd_kafka_conf_t *conf, const char *path, const char *na
         is_right = false;
     }
     while (is_right && fgets(line, sizeof(line), file))
-        is_right = set_line(conf, line, path, name, reserved, error);
+        is_right = set_line(conf, setup, line, error);
     explicit_bzero(line, sizeof(line));
     (void)fclose(file);
     return is_right;
+}
+
+/* ---- the client ------------------------------------------------------------------------------ */
+
+static bool set_all(rd_kafka_conf_t *conf, const struct kafka_setup *setup, struct error *error)
+{
+    for (size_t i = 0; i < setup->count; i++) {
+        if (!set(conf, setup->settings[i][0], setup->settings[i][1], setup->name, error))
+            return false;
+    }
+    return (!setup->is_log_polled || set(conf, "log.queue", "true", setup->name, error)) &&
+           set_url(conf, setup, error) && set_file(conf, setup, error);
+}
+
+rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, struct error *error)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *handle;
+    char cause[256];
+
+    if (!set_all(conf, setup, error)) {
+        rd_kafka_conf_destroy(conf);
+        return NULL;
+    }
+    rd_kafka_conf_set_opaque(conf, setup->context);
+    if (setup->error)
+        rd_kafka_conf_set_error_cb(conf, setup->error);
+    if (setup->delivered)
+        rd_kafka_conf_set_dr_msg_cb(conf, setup->delivered);
+    if (setup->rebalance)
+        rd_kafka_conf_set_rebalance_cb(conf, setup->rebalance);
+    if (setup->log)
+        rd_kafka_conf_set_log_cb(conf, setup->log);
+    handle = rd_kafka_new(type, conf, cause, sizeof(cause));
+    if (!handle) {
+        rd_kafka_conf_destroy(conf);
+        error_set(error, "%s, or %s: %s", setup->name, setup->file_name, cause);
+    } else if (setup->is_log_polled) {
+        (void)rd_kafka_set_log_queue(handle, NULL);
+    }
+    return handle;
 }
 
 /* ---- what went wrong ------------------------------------------------------------------------- */

@@ -14,24 +14,34 @@
 #include <librdkafka/rdkafka.h>
 #include <stddef.h>
 
-/* All return false with error set. name is what a message calls the URL, and the file. */
-
-bool kafka_conf_set(rd_kafka_conf_t *conf, const char *const table[][2], size_t count,
-                    const char *name, struct error *error);
+struct kafka_setup {
+    const struct kafka_url *url; /* the brokers, and options */
+    const char *name;            /* what a message calls the URL, */
+    const char *file_name;       /* and the file */
+    /*
+     * Lines `key=value`, as of librdkafka's own tools; it may hold passwords, so nobody but its
+     * owner may read it. NULL or "": there is none.
+     */
+    const char *file;
+    /* Options that the URL and the file may not have: they would break what the program promises.
+     * Ends in NULL; NULL: all are free. */
+    const char *const *reserved;
+    const char *const (*settings)[2]; /* the program's: names and values */
+    size_t count;
+    void *context; /* for the callbacks, each of which may be NULL */
+    void (*error)(rd_kafka_t *handle, int code, const char *reason, void *context);
+    void (*delivered)(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context);
+    void (*rebalance)(rd_kafka_t *handle, rd_kafka_resp_err_t code,
+                      rd_kafka_topic_partition_list_t *list, void *context);
+    void (*log)(const rd_kafka_t *handle, int level, const char *facility, const char *text);
+    bool is_log_polled; /* log() is called by rd_kafka_poll(), not in a thread of librdkafka */
+};
 
 /*
- * The brokers, and the options. Those that are secret are refused, as all users of this machine see
- * them, and those that would break what the program promises (reserved, ends in NULL).
+ * A client of librdkafka. Secret options in the URL are refused, as all users of this machine see
+ * them. NULL with error set.
  */
-bool kafka_conf_set_url(rd_kafka_conf_t *conf, const struct kafka_url *url, const char *name,
-                        const char *file_name, const char *const reserved[], struct error *error);
-
-/*
- * Lines `key=value` of the file at path, as of librdkafka's own tools; it may hold passwords, so
- * nobody but its owner may read it. NULL or "": there is none.
- */
-bool kafka_conf_set_file(rd_kafka_conf_t *conf, const char *path, const char *name,
-                         const char *const reserved[], struct error *error);
+rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, struct error *error);
 
 /*
  * A message about an error of a broker, a topic or a connection: where it was, librdkafka's own

@@ -340,24 +340,18 @@ static void check_host_messages(const struct kafka *kafka)
 
 static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
 {
-    static const char *const table[][2] = {
+    static const char *const settings[][2] = {
         {"client.id", "blkin-doctor"}, {"enable.partition.eof", "true"}, {"log_level", "0"}};
-    static const char *const none[] = {NULL};
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char cause[256];
+    const struct kafka_setup setup = {
+        .url = &kafka->url,
+        .name = "input",
+        .file_name = "kafka-file",
+        .file = config_text(kafka->doctor->config, "kafka-file"),
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+    };
 
-    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), "input", error) ||
-        !kafka_conf_set_url(conf, &kafka->url, "input", "kafka-file", none, error) ||
-        !kafka_conf_set_file(conf, config_text(kafka->doctor->config, "kafka-file"), "kafka-file",
-                             none, error)) {
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    kafka->client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, cause, sizeof(cause));
-    if (!kafka->client) {
-        error_set(error, "%s", cause);
-        rd_kafka_conf_destroy(conf);
-    }
+    kafka->client = kafka_open(RD_KAFKA_CONSUMER, &setup, error);
     return kafka->client;
 }
 

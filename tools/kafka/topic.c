@@ -343,30 +343,6 @@ int topic_fd(const struct topic *topic)
 static const char *const reserved[] = {"isolation.level", "enable.partition.eof",
                                        "auto.offset.reset", NULL};
 
-static rd_kafka_conf_t *make_conf(struct topic *topic, struct error *error)
-{
-    const struct topic_options *options = &topic->options;
-    const char *const table[][2] = {
-        {"client.id", options->client_id},       {"fetch.wait.max.ms", options->fetch_wait_ms},
-        {"isolation.level", "read_committed"},   {"enable.partition.eof", "true"},
-        {"auto.offset.reset", "error"}, /* so that a gap is known */
-        {"queued.max.messages.kbytes", "16384"}, {"reconnect.backoff.max.ms", "2000"},
-        {"socket.keepalive.enable", "true"},     {"log.queue", "true"},
-    };
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-
-    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), options->parameter, error) ||
-        !kafka_conf_set_url(conf, &topic->url, options->parameter, FILE_NAME, reserved, error) ||
-        !kafka_conf_set_file(conf, options->kafka_file, FILE_NAME, reserved, error)) {
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    rd_kafka_conf_set_opaque(conf, topic);
-    rd_kafka_conf_set_error_cb(conf, has_error);
-    rd_kafka_conf_set_log_cb(conf, kafka_log_line);
-    return conf;
-}
-
 static void watch(const struct topic *topic, rd_kafka_queue_t *queue)
 {
     static const uint64_t one = 1;
@@ -376,20 +352,32 @@ static void watch(const struct topic *topic, rd_kafka_queue_t *queue)
 
 static bool set_up(struct topic *topic, struct error *error)
 {
-    rd_kafka_conf_t *conf = make_conf(topic, error);
+    const struct topic_options *options = &topic->options;
+    const char *const settings[][2] = {
+        {"client.id", options->client_id},       {"fetch.wait.max.ms", options->fetch_wait_ms},
+        {"isolation.level", "read_committed"},   {"enable.partition.eof", "true"},
+        {"auto.offset.reset", "error"}, /* so that a gap is known */
+        {"queued.max.messages.kbytes", "16384"}, {"reconnect.backoff.max.ms", "2000"},
+        {"socket.keepalive.enable", "true"},
+    };
+    const struct kafka_setup setup = {
+        .url = &topic->url,
+        .name = options->parameter,
+        .file_name = FILE_NAME,
+        .file = options->kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = topic,
+        .error = has_error,
+        .log = kafka_log_line,
+        .is_log_polled = true,
+    };
     rd_kafka_queue_t *own;
-    char cause[256];
 
-    if (!conf)
+    topic->consumer = kafka_open(RD_KAFKA_CONSUMER, &setup, error);
+    if (!topic->consumer)
         return false;
-    topic->consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, cause, sizeof(cause));
-    if (!topic->consumer) {
-        rd_kafka_conf_destroy(conf);
-        error_set(error, FILE_NAME ": %s", cause);
-        return false;
-    }
-    (void)rd_kafka_set_log_queue(topic->consumer,
-                                 NULL); /* kafka_log_line() is called in our thread */
     topic->topic = rd_kafka_topic_new(topic->consumer, topic->name, NULL);
     topic->messages = rd_kafka_queue_new(topic->consumer);
     if (!topic->topic || !topic->messages) {

@@ -208,7 +208,7 @@ static void log_line(const rd_kafka_t *handle, int level, const char *facility, 
         sender->options.report(sender->options.context, text);
 }
 
-static rd_kafka_conf_t *make_conf(struct points_sender *sender, struct error *error)
+static bool open_producer(struct points_sender *sender, struct error *error)
 {
     static const char *const settings[][2] = {
         {"enable.idempotence", "true"},
@@ -220,39 +220,26 @@ static rd_kafka_conf_t *make_conf(struct points_sender *sender, struct error *er
         {"reconnect.backoff.max.ms", "5000"},
         {"topic.metadata.refresh.interval.ms", "600000"},
         {"log.connection.close", "false"},
-        {"log.queue", "true"},
         {"client.id", "blkin-host"},
     };
     static const char *const reserved[] = {"enable.idempotence", "acks", NULL};
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    const struct kafka_setup setup = {
+        .url = &sender->url,
+        .name = "host-endpoint",
+        .file_name = FILE_NAME,
+        .file = sender->options.kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = sender,
+        .delivered = delivered,
+        .log = log_line,
+        .is_log_polled = true,
+    };
 
-    if (!kafka_conf_set(conf, settings, sizeof(settings) / sizeof(settings[0]), "host-endpoint",
-                        error) ||
-        !kafka_conf_set_url(conf, &sender->url, "host-endpoint", FILE_NAME, reserved, error) ||
-        !kafka_conf_set_file(conf, sender->options.kafka_file, FILE_NAME, reserved, error)) {
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    rd_kafka_conf_set_opaque(conf, sender);
-    rd_kafka_conf_set_dr_msg_cb(conf, delivered);
-    rd_kafka_conf_set_log_cb(conf, log_line);
-    return conf;
-}
-
-static bool open_producer(struct points_sender *sender, struct error *error)
-{
-    rd_kafka_conf_t *conf = make_conf(sender, error);
-    char cause[256];
-
-    if (!conf)
+    sender->producer = kafka_open(RD_KAFKA_PRODUCER, &setup, error);
+    if (!sender->producer)
         return false;
-    sender->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
-    if (!sender->producer) {
-        rd_kafka_conf_destroy(conf);
-        error_set(error, "host-endpoint: %s", cause);
-        return false;
-    }
-    (void)rd_kafka_set_log_queue(sender->producer, NULL); /* log_line() is called in our thread */
     sender->topic = rd_kafka_topic_new(sender->producer, sender->url.topic, NULL);
     if (!sender->topic)
         error_set(error, "host-endpoint: %s", rd_kafka_err2str(rd_kafka_last_error()));

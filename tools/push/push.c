@@ -244,31 +244,26 @@ static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, voi
 static rd_kafka_t *open_producer(const struct push *push, struct delivery *delivery,
                                  struct error *error)
 {
-    static const char *const table[][2] = {
+    static const char *const settings[][2] = {
         {"enable.idempotence", "true"}, /* and acks=all: kept by all brokers that should have it */
         {"message.timeout.ms", DELIVER_MS},
         {"client.id", "blkin-config"},
         {"log_level", "0"},
     };
     static const char *const reserved[] = {"enable.idempotence", "acks", NULL};
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_t *producer;
-    char cause[256];
+    const struct kafka_setup setup = {
+        .url = &push->parsed,
+        .name = KEY,
+        .file_name = FILE_KEY,
+        .file = push->kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = delivery,
+        .delivered = delivered,
+    };
 
-    if (!kafka_conf_set(conf, table, sizeof(table) / sizeof(table[0]), KEY, error) ||
-        !kafka_conf_set_url(conf, &push->parsed, KEY, FILE_KEY, reserved, error) ||
-        !kafka_conf_set_file(conf, push->kafka_file, FILE_KEY, reserved, error)) {
-        rd_kafka_conf_destroy(conf);
-        return NULL;
-    }
-    rd_kafka_conf_set_opaque(conf, delivery);
-    rd_kafka_conf_set_dr_msg_cb(conf, delivered);
-    producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
-    if (!producer) {
-        rd_kafka_conf_destroy(conf);
-        error_set(error, FILE_KEY ": %s", cause);
-    }
-    return producer;
+    return kafka_open(RD_KAFKA_PRODUCER, &setup, error);
 }
 
 /* bytes NULL: removes what has the key. */

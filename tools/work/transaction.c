@@ -249,37 +249,6 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
         say(BT_LOGGING_LEVEL_INFO, "%s", reason);
 }
 
-static const char *const settings[][2] = {
-    {"enable.idempotence", "true"},
-    {"compression.codec", "lz4"},
-    {"linger.ms", "5"},
-    {"message.max.bytes", "1000000"},
-    {"transaction.timeout.ms", "10000"},
-    {"reconnect.backoff.max.ms", "2000"},
-    {"client.id", "blkin-work"},
-};
-
-static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
-{
-    static const char *const reserved[] = {"transactional.id", "enable.idempotence", "acks", NULL};
-    const char *text[1][2] = {{"transactional.id", worker->instance}};
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-
-    if (kafka_conf_set(conf, settings, sizeof(settings) / sizeof(settings[0]), "input", error) &&
-        kafka_conf_set(conf, text, 1, "instance", error) &&
-        kafka_conf_set_url(conf, &worker->input, "input", "kafka-file", reserved, error) &&
-        kafka_conf_set_file(conf, worker->params.exporter.transport.kafka_file, "kafka-file",
-                            reserved, error)) {
-        rd_kafka_conf_set_opaque(conf, worker);
-        rd_kafka_conf_set_dr_msg_cb(conf, delivered);
-        rd_kafka_conf_set_error_cb(conf, has_error);
-        rd_kafka_conf_set_log_cb(conf, kafka_log_line);
-        return conf;
-    }
-    rd_kafka_conf_destroy(conf);
-    return NULL;
-}
-
 /* Waits for the brokers until there are any, or until it is to end. */
 static bool init(struct worker *worker)
 {
@@ -308,18 +277,31 @@ static bool init(struct worker *worker)
 
 bool transactions_open(struct worker *worker, struct error *error)
 {
-    rd_kafka_conf_t *conf = make_conf(worker, error);
-    char cause[256];
+    static const char *const reserved[] = {"transactional.id", "enable.idempotence", "acks", NULL};
+    const char *const settings[][2] = {
+        {"transactional.id", worker->instance}, {"enable.idempotence", "true"},
+        {"compression.codec", "lz4"},           {"linger.ms", "5"},
+        {"message.max.bytes", "1000000"},       {"transaction.timeout.ms", "10000"},
+        {"reconnect.backoff.max.ms", "2000"},   {"client.id", "blkin-work"},
+    };
+    const struct kafka_setup setup = {
+        .url = &worker->input,
+        .name = "input",
+        .file_name = "kafka-file",
+        .file = worker->params.exporter.transport.kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = worker,
+        .error = has_error,
+        .delivered = delivered,
+        .log = kafka_log_line,
+    };
 
     worker->leaving = rd_kafka_topic_partition_list_new(LIST_ROOM);
-    if (!conf)
+    worker->producer = kafka_open(RD_KAFKA_PRODUCER, &setup, error);
+    if (!worker->producer)
         return false;
-    worker->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
-    if (!worker->producer) {
-        rd_kafka_conf_destroy(conf);
-        error_set(error, "input: %s", cause);
-        return false;
-    }
     if (*worker->deltas_name)
         worker->deltas = rd_kafka_topic_new(worker->producer, worker->deltas_name, NULL);
     error_set(error, "%s", "");

@@ -191,9 +191,18 @@ static void consumer_error(rd_kafka_t *handle, int code, const char *reason, voi
     }
 }
 
-static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
+static bool open_consumer(struct worker *worker, struct error *error)
 {
-    static const char *const settings[][2] = {
+    /* the producer's options may be in the same file */
+    static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
+                                           "partition.assignment.strategy", NULL};
+    /*
+     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
+     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
+     * It would also keep its partitions for session.timeout.ms when it ends in good order.
+     */
+    const char *const settings[][2] = {
+        {"group.id", worker->group},
         {"enable.auto.commit", "false"},
         {"enable.auto.offset.store", "false"},
         {"auto.offset.reset", "earliest"},
@@ -207,45 +216,23 @@ static rd_kafka_conf_t *make_conf(struct worker *worker, struct error *error)
         {"reconnect.backoff.max.ms", "2000"},
         {"client.id", "blkin-work"},
     };
-    /* the producer's options may be in the same file */
-    static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
-                                           "partition.assignment.strategy", NULL};
-    /*
-     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
-     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
-     * It would also keep its partitions for session.timeout.ms when it ends in good order.
-     */
-    const char *names[1][2] = {{"group.id", worker->group}};
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    const struct kafka_setup setup = {
+        .url = &worker->input,
+        .name = "input",
+        .file_name = "kafka-file",
+        .file = worker->params.exporter.transport.kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = worker,
+        .error = consumer_error,
+        .rebalance = rebalance,
+        .log = kafka_log_line,
+    };
 
-    if (kafka_conf_set(conf, settings, sizeof(settings) / sizeof(settings[0]), "input", error) &&
-        kafka_conf_set(conf, names, 1, "group", error) &&
-        kafka_conf_set_url(conf, &worker->input, "input", "kafka-file", reserved, error) &&
-        kafka_conf_set_file(conf, worker->params.exporter.transport.kafka_file, "kafka-file",
-                            reserved, error)) {
-        rd_kafka_conf_set_opaque(conf, worker);
-        rd_kafka_conf_set_rebalance_cb(conf, rebalance);
-        rd_kafka_conf_set_error_cb(conf, consumer_error);
-        rd_kafka_conf_set_log_cb(conf, kafka_log_line);
-        return conf;
-    }
-    rd_kafka_conf_destroy(conf);
-    return NULL;
-}
-
-static bool open_consumer(struct worker *worker, struct error *error)
-{
-    rd_kafka_conf_t *conf = make_conf(worker, error);
-    char cause[256];
-
-    if (!conf)
+    worker->consumer = kafka_open(RD_KAFKA_CONSUMER, &setup, error);
+    if (!worker->consumer)
         return false;
-    worker->consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, cause, sizeof(cause));
-    if (!worker->consumer) {
-        rd_kafka_conf_destroy(conf);
-        error_set(error, "input: %s", cause);
-        return false;
-    }
     (void)rd_kafka_poll_set_consumer(worker->consumer);
     return true;
 }
