@@ -4,11 +4,12 @@
 
 .PHONY: man
 man: $(BUILD)/man/made ## make the man pages: of the command, the headers and each function
-$(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile
+$(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile mk/install.mk $(tool)
 	@rm -rf $(@D)
 	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(headers)
 	@for page in $(man_pages); do \
-		sed 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' $$page >$(@D)/$${page##*/}; done
+		sed -e 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' \
+			-e "s|^@KEYS \([a-z]*\)@|'$(tool)' config table \1|e" $$page >$(@D)/$${page##*/}; done
 	@touch $@
 
 install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR

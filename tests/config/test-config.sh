@@ -211,8 +211,22 @@ for section in live rotate; do
     done
     diff "$work/example.$section" "$file.$section" || wrong "packaging/blkin.conf (>) has other defaults than there are (<)"
 done
-while read -r key _ section _; do
-    [[ $(blkin config keys | sed -n "/^endpoint /q; s/^$key .*/own/p") != own ]] ||
-        grep -qF ".B ${key//-/\\-}" "$SRC/tools/config/blkin.conf.5" || wrong "blkin.conf.5 does not have $key"
+
+# ---- the page: each key once, with its text, default, and when a change takes effect
+
+page=$SRC/tools/config/blkin.conf.5
+for section in $(sed -n 's/^@KEYS \(.*\)@$/\1/p' "$page"); do
+    blkin config table "$section" || wrong "blkin config table $section fails"
+done >"$work/table"
+sed -n '/^\.TP$/{n;s/^\.B //p}' "$work/table" | sed 's/\\-/-/g' | sort | diff - <(sort "$work/keys") ||
+    wrong "blkin.conf.5 (<) has other keys than there are (>)"
+while read -r key default section effect expected; do
+    entry=$(grep -FxA3 ".B ${key//-/\\-}" "$work/table")
+    text=$(sed -n 2p <<<"$entry") facts=$(sed -n '4{s/\\-/-/g;p}' <<<"$entry")
+    [[ $text == [A-Za-z[]*[.\)] ]] || wrong "blkin.conf.5 does not say what $key means: $text"
+    [ "$default" = - ] && default='' || default="; default: $default"
+    [ "$facts" = "($expected$default; takes effect: $effect)" ] || wrong "blkin.conf.5 has of $key: $facts"
+    [ "$section" = - ] || blkin config table "${section//[][]/}" | grep -qFx ".B ${key//-/\\-}" ||
+        wrong "blkin.conf.5 has $key in another section than $section"
 done < <(blkin config keys)
 exit "$status"

@@ -110,10 +110,11 @@ static int show(int argc, char *argv[])
     return status;
 }
 
+static const char *const times[] = {
+    [KEY_AT_ONCE] = "reload", [KEY_AT_START] = "restart", [KEY_IN_SESSION] = "session"};
+
 static int list_keys(void)
 {
-    static const char *const times[] = {
-        [KEY_AT_ONCE] = "reload", [KEY_AT_START] = "restart", [KEY_IN_SESSION] = "session"};
     char expected[128], value[128], section[32];
 
     for (int key = 0; key_rule(key); key++) {
@@ -124,6 +125,53 @@ static int list_keys(void)
         (void)snprintf(section, sizeof(section), "[%s]", key_section(key_only_section(key)));
         printf("%-20s %-34s %-8s %-8s %s\n", rule->name, *value ? value : "-",
                key_only_section(key) ? section : "-", times[key_when(key)], expected);
+    }
+    return 0;
+}
+
+/* In roff, pages such as blkin-host(1) in bold. */
+static void print_roff(const char *text)
+{
+    while (*text) {
+        const size_t name = strspn(text, "abcdefghijklmnopqrstuvwxyz-.");
+        const bool is_page = name && text[name] == '(' && strchr("15", text[name + 1]);
+        const char *const end = text + (name ? name : 1);
+
+        fputs(is_page ? "\\fB" : "", stdout);
+        for (; text < end; text++) {
+            fputs(*text == '-' || *text == '\\' ? "\\" : "", stdout);
+            putchar(*text == '\\' ? 'e' : *text);
+        }
+        fputs(is_page ? "\\fP" : "", stdout);
+    }
+}
+
+/* The keys of a section as blkin.conf(5) has them: for the Makefile, which puts them in. */
+static int print_table(const char *section)
+{
+    const bool is_sinks = strcmp(section, "sink") == 0;
+    const int only = strcmp(section, "all") == 0 ? 0 : key_find_section(section);
+    char expected[128], value[128];
+
+    for (int key = 0; key_rule(key); key++) {
+        const struct param_rule *rule = key_rule(key);
+        const char *text = key_text(rule->name);
+
+        if (key_is_sinks(key) != is_sinks || (!is_sinks && key_only_section(key) != only))
+            continue;
+        if (!text) {
+            fprintf(stderr, "blkin config table: no text of \"%s\"\n", rule->name);
+            return 1;
+        }
+        key_expected(rule, expected, sizeof(expected));
+        key_default(rule, value, sizeof(value));
+        fputs(".TP\n.B ", stdout);
+        print_roff(rule->name);
+        putchar('\n');
+        print_roff(text);
+        printf("\n.br\n(%s%s", expected, *value ? "; default: " : "");
+        print_roff(value);
+        printf("; takes effect: %s)\n", times[key_when(key)]);
     }
     return 0;
 }
@@ -144,6 +192,8 @@ int config_command(int argc, char *argv[])
         return show(argc - 1, argv + 1);
     if (strcmp(command, "keys") == 0 && argc == 2)
         return list_keys();
+    if (strcmp(command, "table") == 0 && argc == 3)
+        return print_table(argv[2]);
     if (strcmp(command, "push") == 0)
         return config_push(argc - 1, argv + 1, usage);
     fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);

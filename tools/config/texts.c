@@ -1,0 +1,299 @@
+/*
+ * What each key means: the text of its entry in blkin.conf(5).
+ *
+ * A page of another section is named as "blkin-host(1)"; other than that it is plain text.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "keys.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const char *const texts[][2] = {
+    {"session",
+     "The name of the LTTng session that the service makes, or takes over if it is there."},
+    {"events",
+     "The events to record, separated by commas; * stands for any text."},
+    {"filter",
+     "LTTng's filter expression for the events, see lttng-enable-event(1). It does not apply "
+     "to blkin:metric."},
+    {"host",
+     "yes: one of the services that run here also records what this host does, see "
+     "blkin-host(1)."},
+    {"subbuf-bytes",
+     "The size of one of LTTng's sub-buffers."},
+    {"subbuf-count",
+     "The number of sub-buffers of each CPU, and of each user (live) or process (rotate)."},
+    {"runtime-dir",
+     "The folder of sockets and statistics of running services. The default is "
+     "/run/blkin/service if that can be written, else $XDG_RUNTIME_DIR/blkin, else "
+     "STATE-DIR/run."},
+    {"state-dir",
+     "The folder of what must survive a restart. The default is /var/lib/blkin if that can be "
+     "written, else $XDG_STATE_HOME/blkin, else ~/.local/state/blkin."},
+    {"log-level",
+     "The least important messages that go to the standard error."},
+    {"hub-ca-file",
+     "Certificates (PEM). A recorder accepts a hub that one of them has signed. A hub accepts "
+     "recorders that one of them has signed; it then asks each recorder for a certificate "
+     "whose subjectAltName has DNS: and the host's name."},
+    {"hub-cert-file",
+     "The service's own certificate (PEM). It makes the hub speak HTTPS."},
+    {"hub-key-file",
+     "The private key (PEM) of hub-cert-file."},
+    {"live-timer-us",
+     "How often LTTng hands over the events of its sub-buffers, even if they are not full."},
+    {"retry-us",
+     "How long the reader waits when a session has no new events."},
+    {"relayd",
+     "The relay daemon: own, or HOST[:PORT] of one that runs. PORT is the port for viewers."},
+    {"relayd-address",
+     "The address where the own relay daemon listens."},
+    {"relayd-control-port",
+     "The port of the own relay daemon for commands of session daemons."},
+    {"relayd-data-port",
+     "The port of the own relay daemon for events of session daemons."},
+    {"relayd-live-port",
+     "The port of the own relay daemon for viewers."},
+    {"expose-relayd",
+     "yes: relayd-address may be an address that other hosts reach. The relay daemon "
+     "authenticates nobody."},
+    {"follow",
+     "The sessions to read: patterns of HOST/SESSION, separated by commas. The default is "
+     "*/SESSION."},
+    {"rotate-ms",
+     "How long a chunk of the recording is."},
+    {"rotate-bytes",
+     "A chunk also ends when it has so many bytes; 0: it ends by time only."},
+    {"output",
+     "The folder of chunks until their spans are delivered. The default is STATE-DIR/rotate."},
+    {"max-disk-bytes",
+     "The most bytes of chunks on the disk; 0: as much as the file system has, less 5 % or 1 "
+     "GiB. Beyond that the oldest chunk is deleted unread: its spans are lost, counted, and an "
+     "error in blkin-status(1)."},
+    {"shm-path",
+     "The folder of LTTng's buffers: they can be read from there when LTTng's daemons die. "
+     "none: LTTng's own place, which is lost then. The default is /dev/shm/blkin-rotate-UID."},
+    {"record-session",
+     "The LTTng session with the last seconds of all spans. The session of the alarm has the "
+     "same name and -alarm."},
+    {"memory-bytes",
+     "The memory of the session, for each user whose programs are recorded, on all CPUs; 0: 64 "
+     "MiB per CPU, which is the least."},
+    {"seconds",
+     "How many seconds the session must hold. The recorder makes its memory larger until it "
+     "does, up to memory-bytes; 0: any number."},
+    {"alarm-poll-ms",
+     "How often the recorder looks for slow spans."},
+    {"linger-ms",
+     "How long the recorder waits after an alarm for spans of the trace that end later."},
+    {"snapshot-interval-ms",
+     "The time between two snapshots. A snapshot serves all traces that are wanted by then."},
+    {"snapshot-traces",
+     "The most traces of one snapshot; more are dropped, and counted."},
+    {"kept-max-bytes",
+     "The most bytes of snapshots on the disk; beyond that the oldest is deleted, and counted."},
+    {"answer-timeout-ms",
+     "How long the recorder waits for other hosts before it calls a trace incomplete."},
+    {"keep-from",
+     "Who may have this host send all of its last seconds, by blkin keep --last or a filter of "
+     "blkin host: hub (recorders of other hosts, and this host), local (this host), or none. "
+     "Slow traces are sent in any case."},
+    {"keep-minute-bytes",
+     "The most bytes of the last seconds that are sent for such requests in a minute. A "
+     "request beyond that is told so."},
+    {"hub",
+     "Where the recorders of all hosts meet: http://HOST:PORT or https://HOST:PORT of blkin "
+     "hub, or kafka://BROKER[:PORT],.../TOPIC if BlkKin was built with librdkafka. Not set: "
+     "this host is alone."},
+    {"hub-token-file",
+     "The file with the token of this host, one line. Only its owner may read it."},
+    {"hub-kafka-file",
+     "The file with settings of librdkafka for kafka://, such as TLS and SASL: lines of "
+     "key=value. Only its owner may read it."},
+    {"hub-listen",
+     "The address and port of the hub."},
+    {"hub-tokens-file",
+     "The file with a line \"HOST TOKEN\" for each host. Only its owner may read it."},
+    {"hub-traces-per-s",
+     "The most traces a second that all recorders together may ask for; more are dropped, and "
+     "counted. Of blkin hub, and of blkin record with kafka://."},
+    {"expose-hub",
+     "yes: the hub may listen without tokens and certificates at an address that other hosts "
+     "reach. Everybody there can speak for any host."},
+    {"input",
+     "The topic of traces: kafka://BROKER[:PORT][,BROKER[:PORT]]/TOPIC[?OPTION=VALUE&...]; the "
+     "options are librdkafka's. The root uses the brokers. Secrets and TLS are in kafka-file."},
+    {"host-input",
+     "The topic, on the same brokers, to which host-endpoint sends metrics of hosts. The "
+     "worker adds them up over host-groups. If it is the topic of input, the worker reads "
+     "nothing else. Not set: none."},
+    {"group",
+     "The consumer group. Its workers share the partitions of the topic."},
+    {"instance",
+     "The name of the worker. It must stay the same over restarts, and belong to no other "
+     "worker: then the worker gets its partitions back without a rebalance. Not set: a new "
+     "name at each start."},
+    {"wait-ms",
+     "How long after its first span a trace is closed, by the time of the topic. Later spans "
+     "are counted as late."},
+    {"commit-ms",
+     "How often the worker commits its counts, the kept traces and its place in the topic."},
+    {"deltas",
+     "The topic, on the same brokers, of the counts: workers write it, the root reads it. "
+     "Empty: none."},
+    {"otlp-metrics",
+     "A collector to which the root sends OTLP metrics by HTTP: http://HOST:4318/v1/metrics. "
+     "TLS and credentials are those of the sink."},
+    {"cpu",
+     "The times of all CPUs; with each, also of each CPU."},
+    {"memory",
+     "Memory that is available, dirty, or being written back."},
+    {"pressure",
+     "Pressure stall information: time that tasks lost to waiting for CPU, memory and I/O."},
+    {"run-queue",
+     "Threads that run or wait for a CPU."},
+    {"disk",
+     "Disks and partitions, by name. Not set: those that have done something."},
+    {"network",
+     "Network interfaces, by name."},
+    {"tcp",
+     "Segments and retransmits of TCP."},
+    {"process",
+     "Processes: NAME, pid:NUMBER, unit:NAME.service, separated by commas."},
+    {"cgroup",
+     "Control groups: paths below the root of cgroups."},
+    {"host-filters",
+     "Which samples are recorded, and when the recorder keeps its last seconds: see "
+     "blkin-host(1)."},
+    {"host-root",
+     "The folder that has proc and sys of the host, if that is not /, as in a container."},
+    {"host-endpoint",
+     "A topic of Kafka that gets the metrics of this host: kafka://BROKER[,BROKER]/TOPIC. "
+     "Secrets are in kafka-file. Empty: none."},
+    {"host-send-ms",
+     "A message to host-endpoint has the samples of so long."},
+    {"host-listen",
+     "[ADDRESS:]PORT of a page of this host for Prometheus. Empty: none."},
+    {"config-topic",
+     "A topic of Kafka, kafka://BROKER[,BROKER]/TOPIC, whose lines win over the file's. blkin "
+     "config push writes it, see blkin-config(1). Secrets are in kafka-file. Empty: none."},
+    {"endpoint",
+     "The collector: http(s)://HOST[:PORT][/PATH], kafka://BROKER/TOPIC, or file:PATH for a "
+     "file. The default is the one of the format, on this host."},
+    {"format",
+     "zipkin (JSON v2), otlp (OTLP/HTTP with protobuf), or auto: the one that the path of the "
+     "endpoint tells, else zipkin."},
+    {"idle-timeout-ms",
+     "A span of the original API that no annotation ends is sent so long after its last event, "
+     "by the time of the trace."},
+    {"end-timeout-ms",
+     "A span of the original API with one of closing-annotations is sent so long after its "
+     "last event."},
+    {"open-timeout-ms",
+     "A streamed span without its end is sent so long after its begin, marked incomplete."},
+    {"max-open-spans",
+     "The most spans under assembly. Beyond that the oldest are sent early, marked."},
+    {"max-open-bytes",
+     "The most memory of spans under assembly. Beyond that the oldest are sent early, marked."},
+    {"batch-spans",
+     "The most spans of one request."},
+    {"batch-bytes",
+     "The most bytes of one request, before compression."},
+    {"batch-timeout-ms",
+     "How long a request waits for more spans."},
+    {"queue-bytes",
+     "The most memory of spans that are not delivered yet."},
+    {"requests",
+     "The number of requests at once, for a collector that is far away."},
+    {"on-full",
+     "What happens when queue-bytes are used up: block the reader, drop-oldest, or auto (block "
+     "for a recorded trace, drop-oldest for a live one)."},
+    {"request-timeout-ms",
+     "How long a request may take."},
+    {"retry-timeout-ms",
+     "How long one batch is tried. A conversion that blocks then ends with an error. One that "
+     "drops goes on, and gives up only spans that a working collector does not accept."},
+    {"flush-timeout-ms",
+     "How long spans are delivered after an interruption."},
+    {"spool",
+     "The folder in which spans wait that the collector does not accept now, also for the next "
+     "start. Not set: they wait in memory only (queue-bytes)."},
+    {"spool-bytes",
+     "The most bytes of the spool. A live session beyond that drops the oldest."},
+    {"spool-age-ms",
+     "Spans that wait longer in the spool are dropped."},
+    {"spool-fsync",
+     "When spooled spans are on the disk itself: second (within one), batch (before a batch "
+     "counts as spooled), or never (when the kernel likes)."},
+    {"spool-senders",
+     "The number of requests at once that empty the spool."},
+    {"require-collector",
+     "no: start even if no collector answers."},
+    {"compression",
+     "The compression of requests: gzip, zstd, none, or auto (gzip unless the collector is on "
+     "this host)."},
+    {"kafka-file",
+     "The file with settings of librdkafka for kafka://, such as TLS and users: lines of "
+     "key=value. Only its owner may read it."},
+    {"tls-ca",
+     "Certificates (PEM): the collector's must be signed by one of them. Not set: by one that "
+     "the system trusts."},
+    {"tls-cert",
+     "The own certificate (PEM), for a collector that asks for one."},
+    {"tls-key",
+     "The private key (PEM) of tls-cert."},
+    {"bearer-token-file",
+     "The file with a token for the collector, sent as \"Authorization: Bearer\"."},
+    {"bearer-token-env",
+     "The variable of the environment with such a token."},
+    {"basic-auth-file",
+     "The file with USER:PASSWORD for the collector."},
+    {"basic-auth-env",
+     "The variable of the environment with USER:PASSWORD."},
+    {"tail-sampling",
+     "The file with rules, one a line, of which traces are sent: error, gateway:read > 20ms, * "
+     "> p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. It is read again when it changes. "
+     "Not set: all traces are sent."},
+    {"tail-wait-ms",
+     "How long after its last span a trace counts as whole, by the time of the trace."},
+    {"tail-max-bytes",
+     "The most bytes of spans that wait for the rest of their trace."},
+    {"join-wait-ms",
+     "How long the server's half of a request waits for the client's half, by the time of the "
+     "trace, so that both become one trace; 0: they are not joined. Of programs under "
+     "libblkin-preload.so."},
+    {"join-max-bytes",
+     "The most bytes of halves that wait."},
+    {"join-skew-us",
+     "How much the clocks of two hosts may differ for that."},
+    {"host-groups",
+     "Groups of hosts whose metrics are added up, by patterns of host names: "
+     "NAME=GLOB,GLOB;NAME=GLOB."},
+    {"host-min-ms",
+     "Spans that take so long or longer are tagged with what their host did meanwhile; 0: all "
+     "spans, -1: none."},
+    {"stats-file",
+     "A file that gets the counters, as JSON."},
+    {"stats-period-ms",
+     "How often stats-file is written."},
+    {"prometheus-listen",
+     "[ADDRESS:]PORT of a page of the counters for Prometheus. The default ADDRESS is "
+     "127.0.0.1."},
+    {"clock-correction",
+     "no: times stay as in the trace, even where the clock of the host was set meanwhile."},
+    {"closing-annotations",
+     "The annotations that end a span of the original API, separated by commas. Not set: "
+     "cr,ss."},
+};
+/* clang-format on */
+
+const char *key_text(const char *name)
+{
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (strcmp(texts[i][0], name) == 0)
+            return texts[i][1];
+    }
+    return NULL;
+}
