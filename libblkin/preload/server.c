@@ -14,16 +14,23 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-bool server_is_new;
+#define LOAD_MS 1000 /* the most that is waited for another thread that loads it */
+
+int server_state;
+
+/* Returns false if it is not `from`, or another thread was faster. */
+static bool server_turn(int from, int to)
+{
+    return __atomic_compare_exchange_n(&server_state, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
 
 void server_listens(void)
 {
-    static bool was_new;
-
-    if (!__atomic_exchange_n(&was_new, true, __ATOMIC_ACQ_REL))
-        __atomic_store_n(&server_is_new, true, __ATOMIC_RELEASE);
+    (void)server_turn(SERVER_NONE, SERVER_NEW);
 }
 
 /* ---- the address space ---- */
@@ -55,25 +62,32 @@ rlim_t server_growth(void)
 
 /* ---- the begin ---- */
 
-static bool server_begins;
-
 /* LTTng's provider asks when it is loaded: no client waits. */
 PRELOAD_PUBLIC bool blkin_preload_begins_server(void);
 bool blkin_preload_begins_server(void)
 {
-    return __atomic_load_n(&server_begins, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&server_state, __ATOMIC_ACQUIRE) == SERVER_LOADS;
 }
 
 void server_begin(void)
 {
     const int saved_errno = preload_enter();
 
-    if (__atomic_exchange_n(&server_is_new, false, __ATOMIC_ACQ_REL) &&
-        preload_config()->is_traced) {
-        server_size_before = server_size();
-        __atomic_store_n(&server_begins, true, __ATOMIC_RELEASE);
-        blkin_heartbeat();
-        __atomic_store_n(&server_begins, false, __ATOMIC_RELEASE);
+    if (server_turn(SERVER_NEW, SERVER_LOADS)) {
+        if (preload_config()->is_traced) {
+            server_size_before = server_size();
+            blkin_heartbeat();
+        }
+        __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
     }
     preload_leave(saved_errno);
+}
+
+void server_await_load(void)
+{
+    const struct timespec pause = {0, 1000000};
+
+    /* bounded: nobody goes on loading in a child that was forked meanwhile */
+    for (int i = 0; i < LOAD_MS && blkin_preload_begins_server(); i++)
+        (void)nanosleep(&pause, NULL);
 }

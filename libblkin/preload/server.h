@@ -10,8 +10,13 @@
 
 #include <sys/resource.h>
 
-/* True from listen(2) on until LTTng is loaded. */
-extern bool server_is_new;
+extern int server_state;
+enum {
+    SERVER_NONE,
+    SERVER_NEW,   /* the program listens: its next wait loads LTTng */
+    SERVER_LOADS, /* some thread does */
+    SERVER_HAS_LOADED,
+};
 
 /* The program listens for connections. */
 void server_listens(void);
@@ -21,9 +26,12 @@ void server_begin(void);
 /* Before the calls in which servers wait for connections and requests. */
 static inline void server_before_wait(void)
 {
-    if (__builtin_expect(server_is_new, 0) && !preload_is_off())
+    if (__builtin_expect(server_state == SERVER_NEW, 0) && !preload_is_off())
         server_begin();
 }
+
+/* Returns when no other thread loads LTTng, or after a second: for a call that would hinder it. */
+void server_await_load(void);
 
 /* What the address space has grown by since LTTng was loaded there; 0: it was not, or not at all.
  */

@@ -32,8 +32,10 @@ limit_wide_enough(int resource, const struct rlimit *asked, struct rlimit *wide)
     rlim_t growth;
     int saved_errno;
 
-    if (resource == RLIMIT_NPROC && asked)
+    if (resource == RLIMIT_NPROC && asked && !preload_is_off()) {
         server_before_wait();
+        server_await_load(); /* each of haproxy's threads sets the limit, at the same time */
+    }
     if (resource != RLIMIT_AS || !asked || preload_is_off())
         return asked;
     saved_errno = preload_enter();

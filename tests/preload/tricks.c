@@ -7,6 +7,7 @@
  */
 #include "wire.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -561,11 +562,13 @@ static void leave_call(int number)
     siglongjmp(before_call, 1);
 }
 
-static void ring_every_us(int us)
+/* Once: signals that came again and again could nest, as siglongjmp() lets them in before it leaves
+ * the handler's stack. 0: no more. */
+static void ring_in_us(int us)
 {
-    const struct itimerval often = {.it_interval.tv_usec = us, .it_value.tv_usec = us};
+    const struct itimerval once = {.it_value.tv_usec = us};
 
-    if (setitimer(ITIMER_REAL, &often, NULL) < 0)
+    if (setitimer(ITIMER_REAL, &once, NULL) < 0)
         fail("setitimer");
 }
 
@@ -580,11 +583,11 @@ static void make_calls(int fd)
 
     if (sigsetjmp(before_call, 1))
         jumps++;
+    ring_in_us(jumps < JUMPS ? 20 : 0);
     while (jumps < JUMPS) {
         if (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || poll(polled, 2, 0) != 0)
             fail("nothing is to be read");
     }
-    ring_every_us(0);
 }
 
 /* An answer, not a byte of which goes; the timer ends that. */
@@ -597,11 +600,10 @@ static void begin_answer(int fd)
         fail("request");
     fill(fd);
     if (sigsetjmp(before_call, 1) == 0) {
-        ring_every_us(20000);
+        ring_in_us(20000);
         give_all(0, fd, much, sizeof(much));
         fail("not left");
     }
-    ring_every_us(0);
 }
 
 /* 3 requests, between which a signal handler leaves calls by siglongjmp(3): the first one is told
@@ -627,7 +629,6 @@ static void jumping(void)
         if (poll(polled, 2, 200) != 0)
             fail("nothing is to be read");
         if (i == 0) {
-            ring_every_us(20);
             make_calls(theirs[1]);
         } else if (i == 1) {
             line_write(line, next_id(), 0, OUT);
@@ -862,23 +863,58 @@ static void results(void)
     SHOW(close(fd));
 }
 
-/* A server that allows itself no further threads, as haproxy 3: LTTng is loaded before. */
-static void limiting(void)
+static int count_lines(const char *path, const char *word)
+{
+    char line[512];
+    FILE *file = fopen(path, "r");
+    int count = 0;
+
+    if (!file)
+        fail(path);
+    while (fgets(line, sizeof(line), file))
+        count += strstr(line, word) != NULL;
+    fclose(file);
+    return count;
+}
+
+#define LIMITERS 4
+static pthread_barrier_t limiters;
+
+static void *limit_threads(void *unused)
 {
     struct rlimit limit;
-    char line[512];
-    FILE *maps;
-    bool has_lttng = false;
+    int tasks = 0;
+    DIR *folder;
 
+    pthread_barrier_wait(&limiters);
     if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
         fail("RLIMIT_NPROC");
-    if (!getenv("LD_PRELOAD") || !(maps = fopen("/proc/self/maps", "r")))
-        return;
-    while (fgets(line, sizeof(line), maps))
-        has_lttng |= strstr(line, "/libblkin-lttng.so") != NULL;
-    fclose(maps);
-    if (!has_lttng)
+    if (!getenv("LD_PRELOAD"))
+        return unused;
+    if (count_lines("/proc/self/maps", "/libblkin-lttng.so") == 0)
         fail("LTTng was not loaded before the limit on threads");
+    if (!(folder = opendir("/proc/self/task")))
+        fail("tasks");
+    while (readdir(folder))
+        tasks++;
+    closedir(folder);
+    if (tasks < 2 + LIMITERS + 1 + 2) /* "." and "..", ours, main's, LTTng's */
+        fail("LTTng's threads were not there before the limit on threads");
+    pthread_barrier_wait(&limiters); /* all have counted */
+    return unused;
+}
+
+/* A server that allows itself no further threads, as haproxy 3, each of whose threads sets that
+ * limit: LTTng is loaded before the first does. */
+static void limiting(void)
+{
+    pthread_t threads[LIMITERS];
+
+    pthread_barrier_init(&limiters, NULL, LIMITERS);
+    for (int i = 0; i < LIMITERS; i++)
+        pthread_create(&threads[i], NULL, limit_threads, NULL);
+    for (int i = 0; i < LIMITERS; i++)
+        pthread_join(threads[i], NULL);
 }
 
 static void need_descriptors(int count)
