@@ -16,8 +16,11 @@
  * Fills in what the text has: for blkin:span and blkin:begin (EVENT_SPAN and EVENT_BEGIN)
  * trace_id_high, span_id, sequence, thread, dropped, the moment as age_ns, ip, port and the log;
  * for the others span_id, sequence, thread, the moment, and of EVENT_TAG the log. Returns false for
- * anything that is not such a text of this kind of event.
+ * anything that is not such a text of this kind of event, in the version that is known here.
  */
 bool packed_read(struct event *event, struct text packed);
+
+/* Of the format that it is of, as far as it tells; 0: it tells none. */
+unsigned packed_version(struct text packed);
 
 #endif

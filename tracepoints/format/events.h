@@ -10,6 +10,9 @@
  * only what people filter by and look at; all else is in one text, "packed": a head of fixed
  * length, then what has any length. It is of printable characters, so that every reader shows it.
  *
+ * doc/format.md tells the same to who writes a reader or a writer, to the byte, and what may be
+ * added without a new version. Whatever is changed here is changed there, and in tests/format.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_EVENTS_H
@@ -22,23 +25,25 @@
  * Numbers in packed texts: a digit is '0' plus its value, the least digit comes first. Those here
  * are of base 64 ('0' to 'o'), but for the numbers that are said to be of base 16 ('0' to '?').
  *
- * blkin:span and blkin:begin: the head has five words of 48 bits in 8 digits each, then 64 bits in
- * 11 digits:
+ * Every packed text begins with the version of the format, one digit, and the thread in ten:
+ *
+ *   version        BLKIN_FORMAT_VERSION; a reader refuses what is newer
+ *   thread         60 random bits, not 0: number of the recording thread
+ *
+ * In blkin:span and blkin:begin the head goes on with five words of 48 bits in 8 digits each:
  *
  *   word 1         trace_id_high, its lower 48 bits
  *   word 2         its upper 16 bits; sequence: 32 bits
  *   word 3         span_id, its lower 48 bits
  *   word 4         its upper 16 bits; sampled: 20 bits; dropped: 12 bits
  *   word 5         monotonic: the lower 48 bits
- *   thread         64 bits
  *
  *   trace_id_high  the upper half of the trace id
- *   sequence       of this thread's events: a gap is a loss
+ *   sequence       of this thread's events, those that stream and the others: a gap is a loss
  *   sampled        share of the traces that is recorded, in millionths; 0: not known
  *   dropped        annotations, tags, links and steps that found no room
  *   monotonic      what the event tells of, a span's end or its begin, as CLOCK_MONOTONIC has it
  *                  in ns: it comes before the event by the difference to the event's time
- *   thread         random number of the recording thread
  *
  * The tail is that of the span's endpoint: its ip, then the port in 3 digits and the length of ip
  * in 2.
@@ -63,6 +68,9 @@
  *                                       link: high and low half of a trace id, span id, of base 16
  *   r PPPPPPPPPPPPPPPP II NN ip name    the remote endpoint: port of base 16, lengths of ip, name
  *
+ * A kind of record that is added later is a letter, LL, and L bytes, so that a reader that does not
+ * know the letter passes over it.
+ *
  * Steps are nested like brackets, and each is a span: what stands between its two records is its
  * own, its parent is the step around it or the event's span, its id is that of step_id.h. Those
  * that are still open at the end of the log ended only with the span.
@@ -85,13 +93,15 @@ struct blkin_span_event {
 #define BLKIN_SPAN_REMOTE 2 /* the parent is in another process */
 #define BLKIN_SPAN_ERROR  4 /* the span, or a step of it, has a tag "error" */
 #define BLKIN_SPAN_STEP   8 /* a step that found no room in the log of its span */
+#define BLKIN_SPAN_STREAMED \
+    16 /* the span, and so its steps, are recorded as streaming events too */
 
 /*
  * blkin:begin, as it happens: the span, or step, began at monotonic.
  * Strings: name, packed, service.
  *
- * The streaming events are a stream of their own, of whose thread number the lowest bit is set: a
- * session that has only the others sees no gap.
+ * The streaming events have a sequence of their own in each thread: a session that has only the
+ * others sees no gap.
  */
 struct blkin_begin_event {
     uint64_t trace_id;
@@ -104,8 +114,8 @@ struct blkin_begin_event {
  * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span that blkin:begin has announced.
  * Strings: packed; of annotation after it: text.
  *
- * The head has three words and the thread: span_id, its lower 48 bits; its upper 16 bits and
- * sequence; monotonic. After it, blkin:tag has one record of those above but for annotations and
+ * The head goes on with three words: span_id, its lower 48 bits; its upper 16 bits and sequence;
+ * monotonic. After it, blkin:tag has one record of those above but for annotations and
  * steps, or one of
  *
  *   e PPPPPPPPPPPPPPPP II NN ip name    the span's own endpoint
@@ -138,11 +148,16 @@ struct blkin_slow_event {
 
 #define BLKIN_SLOW_MARK UINT64_C(0x31776f6c736b6c62) /* "blkslow1" in little endian's order */
 
-/* Bytes of the heads, of the thread at their ends, and of a tail without its ip. */
+#define BLKIN_FORMAT_VERSION 1
+
+/* Bytes of the heads, of the version and the thread that they begin with, and of a tail without its
+ * ip. */
 #define BLKIN_HEAD_SIZE        51
 #define BLKIN_DETAIL_HEAD_SIZE 35
 #define BLKIN_THREAD_SIZE      11
 #define BLKIN_TAIL_SIZE        5
+
+#define BLKIN_THREAD_BITS 60
 
 #define BLKIN_DROPPED_MAX 0xfff
 
