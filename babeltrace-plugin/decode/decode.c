@@ -9,7 +9,6 @@
 #include "decode.h"
 
 #include "babeltrace-plugin/spans/packed.h"
-#include "tracepoints/format/events.h"
 
 #include <stdlib.h>
 
@@ -569,8 +568,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
         event->flags &= 0xff;
         packed = event->log;
         if (!packed_read(event, packed))
-            return packed_version(packed) > BLKIN_FORMAT_VERSION ? DECODED_NEWER
-                                                                 : DECODED_UNREADABLE;
+            return packed_newer(packed) ? DECODED_NEWER : DECODED_UNREADABLE;
     }
     if (plan->moment_bits)
         event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);

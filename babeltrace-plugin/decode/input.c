@@ -6,7 +6,6 @@
 #include "input.h"
 
 #include "babeltrace-plugin/spans/packed.h"
-#include "tracepoints/format/events.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,11 +43,10 @@ static void say_newer(const struct input *input, const bt_event *bt_event)
         return;
     snprintf(message, sizeof(message),
              "event \"%s\" of process \"%.*s\" (pid %" PRId64 ") on host \"%.*s\" is of format %u, "
-             "and this program reads formats up to %d: upgrade BlkKin where events are read; "
-             "further such events are only counted",
+             "which this program does not know: upgrade BlkKin where events are read; further "
+             "such events are only counted",
              bt_event_class_get_name(bt_event_borrow_class_const(bt_event)), shown(process),
-             process.data, event->origin.pid, shown(host), host.data, packed_version(event->log),
-             BLKIN_FORMAT_VERSION);
+             process.data, event->origin.pid, shown(host), host.data, packed_newer(event->log));
     input->warn(input->context, message);
 }
 

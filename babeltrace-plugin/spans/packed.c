@@ -72,11 +72,11 @@ static bool read_detail(struct event *event, struct text packed)
     return event->kind == EVENT_TAG || event->log.length == 0;
 }
 
-unsigned packed_version(struct text packed)
+unsigned packed_newer(struct text packed)
 {
     const unsigned version = packed.length ? (unsigned char)packed.data[0] - (unsigned)'0' : 0;
 
-    return version < 64 ? version : 0;
+    return version > BLKIN_FORMAT_VERSION && version < 64 ? version : 0;
 }
 
 bool packed_read(struct event *event, struct text packed)

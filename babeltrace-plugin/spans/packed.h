@@ -20,7 +20,7 @@
  */
 bool packed_read(struct event *event, struct text packed);
 
-/* Of the format that it is of, as far as it tells; 0: it tells none. */
-unsigned packed_version(struct text packed);
+/* The version of the format, where it is newer than the one that is known here; else 0. */
+unsigned packed_newer(struct text packed);
 
 #endif
