@@ -1,6 +1,5 @@
 /*
- * The text "packed" of the span API's events, in the form that tracepoints/format/events.h
- * describes.
+ * The text "packed" of the span API's events, in the form that doc/format.md describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -150,7 +150,7 @@ static bool apply_detail(struct assembler *assembler, struct open_span *open,
         return true;
     }
     assembler->counts.log_errors += log.length != 0; /* more than one */
-    /* what is in neither form of the span: see events.h */
+    /* what is in neither form of the span */
     if (record.type == 'u' && record.bits <= BLKIN_DROPPED_MAX &&
         text_is(record.key, "blkin.dropped"))
         assembler->counts.log_errors += record.bits;

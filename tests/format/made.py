@@ -88,11 +88,10 @@ class Made:
         for _ in range(self.chance.choice((0, 3, 10, 30, 60 if self.is_one_in(8) else 5))):
             made = self.chance.randrange(6)
             if made == 0 or dive == 12 and made < 4:
-                if self.is_one_in(10):
-                    number += self.chance.randrange(0 if self.is_one_in(10) else 2, 1000)
+                number += 1
+                if self.is_one_in(10):  # seldom one that was given already
+                    number += self.chance.randrange(-1, 1000 if self.is_one_in(2) else 20)
                     parts.append(writer.step_number(number))
-                else:
-                    number += 1
                 parts.append(writer.begin_step(self.text()[:127], self.chance.randrange(32 if self.is_one_in(9) else 5),
                                                self.time()))
                 depth += 1
@@ -161,7 +160,9 @@ class Made:
             else:
                 log = self.remark()
                 if self.is_one_in(8):
-                    log = writer.number_tag(b"U", b"blkin.dropped", self.chance.randrange(5000))
+                    log = self.chance.choice((
+                        writer.number_tag(b"U", b"blkin.dropped", self.chance.randrange(5000)),
+                        writer.moved_start(self.chance.randrange(-20 * MS, 20 * MS))))
                 if self.is_one_in(16):
                     log += self.remark()
                 self.detail(ids, "tag", log)
@@ -186,7 +187,10 @@ class Made:
                     steps()
                 log = (self.tag() + writer.begin_step(step_name, 1, self.time()) + self.remark() +
                        (writer.end_step(self.time()) if self.is_one_in(2) else b"") + self.remark())
-            self.span(ids, parent_id, flags | reader.STREAMED, self.text(), log, *place, self.chance.randrange(100 * MS))
+            if self.is_one_in(4):
+                log += self.log(False)
+            self.span(ids, parent_id, (flags ^ (0x300 if self.is_one_in(8) else 0)) | reader.STREAMED, self.text(), log,
+                      *place, self.chance.randrange(100 * MS))
 
         self.one_streamed(ids, parent_id, flags, self.chance.choice((lambda: None, steps, steps_and_whole)))
 

@@ -1,4 +1,4 @@
-"""The events of libblkin as babeltrace2 prints them, with what their packed texts begin with: see events.h.
+"""The events of libblkin as babeltrace2 prints them, with what their packed texts begin with: see doc/format.md.
 
 As a program: packed.py EVENTS FIELD... prints these fields of each line, with tabs between them.
 

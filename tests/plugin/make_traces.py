@@ -39,7 +39,7 @@ def zipkin(span, service, name="write", ip="10.0.0.1", port=6800, trace_id=1, pa
             "trace_id": trace_id, "span_id": span, "parent_span_id": parent, **more}
 
 
-# ---- provider blkin: the span API's (tracepoints/format/events.h) ----
+# ---- provider blkin: the span API's (doc/format.md) ----
 
 SEVERITIES = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
 BLKIN = {
