@@ -97,7 +97,9 @@ struct blkin_slow_event {
     uint32_t dropped; /* spans that the rule `why` fits and its cap has held back, since its last */
 } __attribute__((packed));
 
-#define BLKIN_SLOW_MARK UINT64_C(0x31776f6c736b6c62) /* "blkslow1" in little endian's order */
+/* "blkslow1" in little endian's order. Its digit is the version of all that follows it. */
+#define BLKIN_SLOW_MARK    UINT64_C(0x31776f6c736b6c62)
+#define BLKIN_SLOW_VERSION '1'
 
 /* blkin:process, once a second while the process records. Strings: service, version, sampling. */
 struct blkin_process_event {
