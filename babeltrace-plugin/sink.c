@@ -149,7 +149,7 @@ static void look_at_checkpoint(struct sink *sink)
     /* what is held is counted where it is used, in this run or the next */
     if (sink->hold)
         sink->input.counts.events = sink->input.counts.foreign + sink->input.counts.unreadable +
-                                    sink->input.counts.alarms +
+                                    sink->input.counts.newer + sink->input.counts.alarms +
                                     assembler_counts(sink->assembler)->events;
 }
 

@@ -136,6 +136,7 @@ static void begin_otherwise(struct blkin_span *span)
                                      .flags = inside->event.flags,
                                      .kind = inside->event.kind,
                                  });
+        inside->event.flags |= BLKIN_SPAN_STREAMED;
     }
 }
 

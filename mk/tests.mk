@@ -84,3 +84,9 @@ $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
+# a sink that prints what the C reader makes of a trace
+format_sink := $(BUILD)/tests/format/spans.so
+$(call obj,tests/format/spans.c): flags = $(internal) $(call pkg_cflags,$(plugin_pkgs))
+$(format_sink): $(call obj,tests/format/spans.c) $(plugin_archives)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)

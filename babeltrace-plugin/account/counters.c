@@ -23,6 +23,8 @@ const struct counter counters[] = {
      "Events of other providers, passed over."},
     {"events_unreadable", COUNTER, SECTION_EVENTS, "unreadable", AT(input.unreadable),
      "Events of ours whose fields or time are not as they should be."},
+    {"events_newer", COUNTER, SECTION_EVENTS, "newer", AT(input.newer),
+     "Events in a newer version of the format: what reads them is to be upgraded."},
     {"events_invalid", COUNTER, SECTION_EVENTS, "invalid", AT(core.events_invalid),
      "Events without trace id or span id."},
     {"events_no_room", COUNTER, SECTION_EVENTS, "no room", AT(core.events_no_room),
@@ -286,7 +288,7 @@ bool counts_add_up(const struct counts *counts)
 }
 
 /* Most have nothing to join, no spool, no Kafka, no run before, least of all one that was killed,
- * and no alarms or metrics, and want all traces. */
+ * and no alarms, metrics or newer programs, and want all traces. */
 static bool is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
@@ -295,7 +297,8 @@ static bool is_rare(const struct counter *counter, const struct counts *counts)
         counter->offset == AT(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
         counter->offset == AT(core.events_metric) || counter->offset == AT(core.metrics_missing) ||
-        counter->offset == AT(input.alarms) || counter->offset == AT(input.unwanted))
+        counter->offset == AT(input.newer) || counter->offset == AT(input.alarms) ||
+        counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
     if (counter->section == SECTION_JOINS)
         return counts->input.join.halves == 0;

@@ -30,6 +30,7 @@ struct input_counts {
     uint64_t events;
     uint64_t foreign;
     uint64_t unreadable;
+    uint64_t newer;             /* of a newer version of the format */
     uint64_t alarms;            /* blkin:slow: what watches a program reads them */
     uint64_t unwanted;          /* of traces that only-traces does not name */
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */

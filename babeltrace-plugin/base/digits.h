@@ -1,5 +1,5 @@
 /*
- * Reading the numbers of packed texts and logs: tracepoints/format/events.h tells their form.
+ * Reading the numbers of packed texts and logs: doc/format.md tells their form.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

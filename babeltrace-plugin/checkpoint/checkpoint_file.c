@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define VERSION  3
+#define VERSION  4
 #define SLOT_AT  512
 #define SLOTS    2
 #define STATE_AT 1536

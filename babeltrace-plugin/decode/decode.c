@@ -540,6 +540,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
     const bt_clock_snapshot *now;
     const bt_field *payload;
+    struct text packed;
 
     if (!plan)
         return DECODED_NO_MEMORY;
@@ -565,8 +566,9 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     if (plan->is_packed) {
         event->span_kind = event->flags >> 8;
         event->flags &= 0xff;
-        if (!packed_read(event, event->log))
-            return DECODED_UNREADABLE;
+        packed = event->log;
+        if (!packed_read(event, packed))
+            return packed_newer(packed) ? DECODED_NEWER : DECODED_UNREADABLE;
     }
     if (plan->moment_bits)
         event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);

@@ -20,6 +20,7 @@ enum decoded {
     DECODED_ALARM,      /* blkin:slow: ours, and about no span */
     DECODED_UNWANTED,   /* of a trace, or a time, that only does not name */
     DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
+    DECODED_NEWER,      /* ours, of a version of the format that is not known yet */
     DECODED_NO_MEMORY,
 };
 

@@ -5,6 +5,9 @@
  */
 #include "input.h"
 
+#include "babeltrace-plugin/spans/packed.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Once: a program with another provider of this name may write millions. */
@@ -19,6 +22,31 @@ static void say_unreadable(const struct input *input, const bt_event *bt_event)
         "event \"%s\" is unreadable: a field is missing or not as BlkKin's provider writes it, "
         "or the trace has no clock; further such events are only counted",
         bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
+    input->warn(input->context, message);
+}
+
+#define SHOWN_MAX 64
+
+static int shown(struct text text)
+{
+    return text.length < SHOWN_MAX ? (int)text.length : SHOWN_MAX;
+}
+
+/* Once, too. The text of the event is where its log would be. */
+static void say_newer(const struct input *input, const bt_event *bt_event)
+{
+    const struct event *event = &input->event;
+    const struct text process = event->origin.process, host = event->origin.host;
+    char message[512];
+
+    if (input->counts.newer)
+        return;
+    snprintf(message, sizeof(message),
+             "event \"%s\" of process \"%.*s\" (pid %" PRId64 ") on host \"%.*s\" is of format %u, "
+             "which this program does not know: upgrade BlkKin where events are read; further "
+             "such events are only counted",
+             bt_event_class_get_name(bt_event_borrow_class_const(bt_event)), shown(process),
+             process.data, event->origin.pid, shown(host), host.data, packed_newer(event->log));
     input->warn(input->context, message);
 }
 
@@ -38,6 +66,10 @@ static void pass_over(struct input *input, const bt_event *bt_event, enum decode
     case DECODED_UNREADABLE:
         say_unreadable(input, bt_event);
         input->counts.unreadable++;
+        break;
+    case DECODED_NEWER:
+        say_newer(input, bt_event);
+        input->counts.newer++;
         break;
     default:
         input->is_starved = true;

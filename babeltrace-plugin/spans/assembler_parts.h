@@ -26,7 +26,6 @@ struct assembler {
     bool has_offsets;  /* any clock that is off */
     bool has_losses;   /* any that LTTng tells of, from anywhere */
     bool has_gaps;     /* any in sequence numbers */
-    bool has_streamed; /* any streamed span */
     bool has_original; /* any event of the original's */
     int64_t now_ns;
     int64_t read_ns; /* until then an earlier run has read this session; INT64_MIN: none has */

@@ -18,7 +18,7 @@ enum event_kind {
     EVENT_TIMESTAMP,      /* zipkin:timestamp: value is the annotation */
     EVENT_KEYVAL_TEXT,    /* zipkin:keyval_string, and zipkin:keyval of the oldest library */
     EVENT_KEYVAL_INTEGER, /* zipkin:keyval_integer */
-    /* those of the span API: tracepoints/format/events.h tells what is in them */
+    /* those of the span API: doc/format.md tells what is in them */
     EVENT_SPAN,       /* blkin:span: all of a span */
     EVENT_BEGIN,      /* blkin:begin */
     EVENT_ANNOTATION, /* blkin:annotation_*: value is the annotation */

@@ -176,6 +176,17 @@ static const char *read_link(const char *at, size_t length, struct log_record *r
     return at + LINK_SIZE;
 }
 
+/* Of a kind that a newer libblkin writes: all begin with their length. */
+static const char *read_unknown(char type, const char *at, size_t length)
+{
+    const bool is_letter = (type >= 'A' && type <= 'Z') || (type >= 'a' && type <= 'z');
+    size_t body;
+
+    if (!is_letter || length < NAME_HEAD || !read_length(at, &body) || length - NAME_HEAD < body)
+        return NULL;
+    return at + NAME_HEAD + body;
+}
+
 bool log_next(struct text *log, struct log_record *record)
 {
     const char *const at = log->data + 1;
@@ -236,7 +247,8 @@ bool log_next(struct text *log, struct log_record *record)
         end = read_start(at, length, record);
         break;
     default:
-        break;
+        record->type = '?';
+        end = read_unknown(log->data[0], at, length);
     }
     if (!end)
         return false;

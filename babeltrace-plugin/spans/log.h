@@ -1,6 +1,5 @@
 /*
- * The log of a blkin:span or blkin:tag event, in the form that tracepoints/format/events.h
- * describes.
+ * The log of a blkin:span or blkin:tag event, in the form that doc/format.md describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,8 +13,8 @@
 
 /* Members that the type does not have are not set. */
 struct log_record {
-    char type;         /* as in events.h, but that an annotation is 'a', whatever its severity,
-                          and a number's tag is of a small letter */
+    char type;         /* as in format.md, but that an annotation is 'a', whatever its severity,
+                          and a number's tag is of a small letter, and '?' one that is not known */
     int64_t offset_ns; /* of 'a', '(' and ')': from the span's start, or from where 'T' says; of
                           't': to before where it was */
     uint64_t bits;     /* of 'i', 'u', 'd' and 'b'; of '(': its kind; of '#': the number */

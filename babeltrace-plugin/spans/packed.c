@@ -25,42 +25,58 @@ static inline bool read_tail(struct event *event, struct text rest)
     return event->kind == EVENT_SPAN || event->log.length == 0;
 }
 
+/* The version and the thread. Another version is wrong. */
+static inline uint64_t read_thread(const char *at, uint64_t *wrong)
+{
+    const uint64_t low = digits_word(at + 1, wrong);
+
+    *wrong |= (uint64_t)(*at ^ ('0' + BLKIN_FORMAT_VERSION));
+    return (uint64_t)digits_two(at + 9, wrong) << 48 | low;
+}
+
 static bool read_whole(struct event *event, struct text packed)
 {
-    const char *const at = packed.data;
-    uint64_t wrong = 0, moment, low, high;
+    const char *const at = packed.data + BLKIN_THREAD_SIZE;
+    uint64_t wrong = 0, low, high;
 
     if (packed.length < BLKIN_HEAD_SIZE + BLKIN_TAIL_SIZE)
         return false;
+    event->thread = read_thread(packed.data, &wrong);
     digits_two_words(at, &low, &high, &wrong);
     event->trace_id_high = high << 48 | low;
     event->sequence = high >> 16;
     digits_two_words(at + 16, &low, &high, &wrong);
     event->span_id = high << 48 | low;
     event->dropped = high >> 36;
-    digits_two_words(at + 32, &moment, &low, &wrong);
-    event->age_ns = (int64_t)moment;
-    high = digits_last(at + 51, 3, &wrong);
-    wrong |= high >> 16;
-    event->thread = high << 48 | low;
-    return !wrong &&
-           read_tail(event, (struct text){at + BLKIN_HEAD_SIZE, packed.length - BLKIN_HEAD_SIZE});
+    event->age_ns = (int64_t)digits_word(at + 32, &wrong);
+    return !wrong && read_tail(event, (struct text){packed.data + BLKIN_HEAD_SIZE,
+                                                    packed.length - BLKIN_HEAD_SIZE});
 }
 
 static bool read_detail(struct event *event, struct text packed)
 {
-    const char *const at = packed.data;
+    const char *const at = packed.data + BLKIN_THREAD_SIZE;
     uint64_t wrong = 0, low, high;
 
     if (packed.length < BLKIN_DETAIL_HEAD_SIZE)
         return false;
+    event->thread = read_thread(packed.data, &wrong);
     digits_two_words(at, &low, &high, &wrong);
     event->span_id = high << 48 | low;
     event->sequence = high >> 16;
     event->age_ns = (int64_t)digits_word(at + 16, &wrong);
-    event->thread = digits_long(at + 24, &wrong);
-    event->log = (struct text){at + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
-    return !wrong && (event->kind == EVENT_TAG || event->log.length == 0);
+    if (wrong)
+        return false;
+    event->log =
+        (struct text){packed.data + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
+    return event->kind == EVENT_TAG || event->log.length == 0;
+}
+
+unsigned packed_newer(struct text packed)
+{
+    const unsigned version = packed.length ? (unsigned char)packed.data[0] - (unsigned)'0' : 0;
+
+    return version > BLKIN_FORMAT_VERSION && version < 64 ? version : 0;
 }
 
 bool packed_read(struct event *event, struct text packed)

@@ -197,7 +197,6 @@ static void save_flags(const struct assembler *assembler, struct state_writer *w
     state_put_number(writer, assembler->has_offsets);
     state_put_number(writer, assembler->has_losses);
     state_put_number(writer, assembler->has_gaps);
-    state_put_number(writer, assembler->has_streamed);
     state_put_number(writer, assembler->has_original);
     state_put_number(writer, assembler->open.has_halves);
 }
@@ -207,7 +206,6 @@ static void restore_flags(struct assembler *assembler, struct state_reader *read
     assembler->has_offsets = state_get_bool(reader);
     assembler->has_losses = state_get_bool(reader);
     assembler->has_gaps = state_get_bool(reader);
-    assembler->has_streamed = state_get_bool(reader);
     assembler->has_original = state_get_bool(reader);
     assembler->open.has_halves = state_get_bool(reader);
 }

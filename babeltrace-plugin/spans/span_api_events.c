@@ -127,7 +127,6 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     assembler_count(assembler, open, open != NULL);
     if (!open)
         return;
-    assembler->has_streamed = true;
     assembler->open.has_halves = true; /* nothing looks for the other one */
     open->streaming = true;
     open->span.kind = assembler_kind_of(event->span_kind);
@@ -146,11 +145,12 @@ static bool apply_detail(struct assembler *assembler, struct open_span *open,
 
     if (event->kind == EVENT_ANNOTATION)
         return span_add(span, SPAN_ANNOTATION, event->key, event->value, moment_ns);
-    if (!log_next(&log, &record) || strchr("a()#T", record.type)) {
+    if (!log_next(&log, &record) || strchr("a()#T?", record.type)) {
         assembler->counts.log_errors++; /* as in the log of a whole span */
         return true;
     }
-    /* what is in neither form of the span: see events.h */
+    assembler->counts.log_errors += log.length != 0; /* more than one */
+    /* what is in neither form of the span */
     if (record.type == 'u' && record.bits <= BLKIN_DROPPED_MAX &&
         text_is(record.key, "blkin.dropped"))
         assembler->counts.log_errors += record.bits;

@@ -1,11 +1,11 @@
 /*
  * Losses: what tells of them, and the spans that they have touched.
  *
- * Gaps in the sequence numbers of a thread show losses that nobody else counts, such as those of a
- * sub-buffer that a killed process has torn; those that LTTng has counted show
- * here a second time. The last number of each thread is in a table of fixed size: a thread that
- * finds its place taken displaces the other one, whose next event then counts as its first. With
- * more threads than places some gaps go unseen, and memory stays what it is.
+ * Gaps in the sequence numbers of a thread's series show losses that nobody else counts, such as
+ * those of a sub-buffer that a killed process has torn; those that LTTng has counted show here a
+ * second time. The last number of each series is in a table of fixed size: a series that finds its
+ * place taken displaces the other one, whose next event then counts as its first. With more series
+ * than places some gaps go unseen, and memory stays what it is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,6 +13,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/line.h"
+#include "tracepoints/format/events.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 #endif
 
 struct place {
-    uint64_t thread; /* 0: free; threads are never numbered 0 */
+    uint64_t series; /* 0: free; threads are never numbered 0 */
     uint64_t sequence;
     int64_t time_ns;
 };
@@ -42,34 +43,46 @@ void sequence_table_free(struct sequence_table *table)
     free(table);
 }
 
-/* Ends with thread 0, which there is none of. */
+/* Ends with series 0, which there is none of. */
 void sequence_table_save(const struct sequence_table *table, struct state_writer *writer)
 {
     for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
         const struct place *place = &table->places[i];
 
-        if (!place->thread)
+        if (!place->series)
             continue;
-        state_put_number(writer, place->thread);
+        state_put_number(writer, place->series);
         state_put_number(writer, place->sequence);
         state_put_signed(writer, place->time_ns);
     }
     state_put_number(writer, 0);
 }
 
-static struct place *place_of(struct sequence_table *table, uint64_t thread)
+static struct place *place_of(struct sequence_table *table, uint64_t series)
 {
-    return &table->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
+    return &table->places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
+}
+
+/*
+ * A thread numbers what it streams by itself, and a host its metrics: which of these the event is
+ * of is above the thread's number.
+ */
+static uint64_t series_of(const struct event *event)
+{
+    const bool is_whole = event->kind == EVENT_SPAN || event->kind == EVENT_PROCESS;
+    const uint64_t which = is_whole ? 0 : event->kind == EVENT_METRIC ? 1 : 2;
+
+    return event->thread ^ which << BLKIN_THREAD_BITS;
 }
 
 void sequence_table_restore(struct sequence_table *table, struct state_reader *reader)
 {
-    uint64_t thread;
+    uint64_t series;
 
-    while ((thread = state_get_number(reader))) {
-        struct place *place = place_of(table, thread);
+    while ((series = state_get_number(reader))) {
+        struct place *place = place_of(table, series);
 
-        place->thread = thread;
+        place->series = series;
         place->sequence = state_get_number(reader);
         place->time_ns = state_get_signed(reader);
     }
@@ -82,11 +95,12 @@ bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns
 
 bool assembler_has_read(const struct assembler *assembler, const struct event *event)
 {
-    const struct place *place = place_of(assembler->sequences, event->thread);
+    const uint64_t series = series_of(event);
+    const struct place *place = place_of(assembler->sequences, series);
 
     if (event->kind < EVENT_SPAN)
         return assembler_has_read_until(assembler, event->time_ns);
-    return place->thread == event->thread && event->sequence <= place->sequence;
+    return place->series == series && event->sequence <= place->sequence;
 }
 
 static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
@@ -118,15 +132,16 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
 static uint64_t missing_before(struct sequence_table *table, const struct event *event,
                                int64_t *since_ns)
 {
-    struct place *place = place_of(table, event->thread);
+    const uint64_t series = series_of(event);
+    struct place *place = place_of(table, series);
     uint64_t missing = 0;
 
-    if (place->thread == event->thread && event->sequence > place->sequence &&
+    if (place->series == series && event->sequence > place->sequence &&
         event->sequence - place->sequence > 1) {
         missing = event->sequence - place->sequence - 1;
         *since_ns = place->time_ns;
     }
-    place->thread = event->thread;
+    place->series = series;
     place->sequence = event->sequence;
     place->time_ns = event->time_ns;
     /* the numbers have 32 bits, so there cannot be more in between */

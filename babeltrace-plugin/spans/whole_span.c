@@ -54,12 +54,13 @@ static bool is_entry(const struct event *event)
  * is complete all the same.
  */
 static bool is_repeated(struct assembler *assembler, struct open_span *open,
-                        const struct origin *origin)
+                        const struct event *event)
 {
+    const struct origin *origin = &event->origin;
     const struct span *span = &open->span;
     struct open_span *streamed;
 
-    if (!assembler->has_streamed)
+    if (!(event->flags & BLKIN_SPAN_STREAMED))
         return false;
     streamed = open_spans_find_repeated(&assembler->open, span, origin->host);
     if (!streamed)
@@ -155,7 +156,7 @@ static void finish_step(struct whole *whole, int64_t end_ns)
     struct open_span *step = whole->open[whole->depth--];
 
     assembler_set_end(&step->span, end_ns);
-    if (step->given_out || is_repeated(assembler, step, &whole->event->origin))
+    if (step->given_out || is_repeated(assembler, step, whole->event))
         assembler->counts.spans_duplicate++;
     else
         give_out(assembler, step, &whole->event->origin);
@@ -237,7 +238,7 @@ static void add_named(struct whole *whole)
     const struct event *event = whole->event;
     struct open_span *open = whole->open[0];
 
-    whole->is_repeated = is_repeated(assembler, open, &event->origin);
+    whole->is_repeated = is_repeated(assembler, open, event);
     if (!whole->is_repeated)
         assembler_tag_origin(assembler, &open->span, &event->origin);
     add_log(whole, event->log);

@@ -6,6 +6,7 @@
 #include "thread.h"
 
 #include "tracepoints/format/digits.h"
+#include "tracepoints/format/events.h"
 
 #include <errno.h>
 #include <sys/random.h>
@@ -49,6 +50,10 @@ void blkin_thread_begin(struct blkin_thread *thread)
     errno = saved_errno;
     blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
     thread->sequence = thread->streamed_sequence = 0;
-    thread->number = blkin_id_next(thread) & ~UINT64_C(1);
-    (void)blkin_put_long(thread->digits, thread->number);
+    do
+        thread->number = blkin_id_next(thread) >> (64 - BLKIN_THREAD_BITS);
+    while (thread->number == 0);
+    thread->digits[0] = '0' + BLKIN_FORMAT_VERSION;
+    (void)blkin_put_length(blkin_put_word(thread->digits + 1, thread->number),
+                           (size_t)(thread->number >> 48));
 }

@@ -21,12 +21,12 @@ struct blkin_span;
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t number;   /* random and even: names this thread in events. 0: it has not recorded */
+    uint64_t number;   /* 60 random bits: names this thread in events. 0: it has not recorded */
     uint32_t sequence; /* of the last blkin:span or blkin:process */
-    uint32_t streamed_sequence; /* of the last streaming event, where number + 1 is the name */
+    uint32_t streamed_sequence; /* of the last streaming event */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */
-    char digits[16];     /* of number, as events.h has them: eleven */
+    char digits[16];     /* that packed texts begin with: version and number, eleven */
 };
 
 /* Not seeded: the next id would be 0, which none may be, so that ids need no test but that. */

@@ -160,17 +160,12 @@ static inline bool span_has_open_steps(const struct span *inside)
 
 /* ---- packed texts: see events.h ---- */
 
+/* And the version. */
 static inline char *span_put_thread(char *at, const struct blkin_thread *thread)
 {
     memcpy(at, thread->digits, 8);
     memcpy(at + 3, thread->digits + 3, 8);
     return at + BLKIN_THREAD_SIZE;
-}
-
-/* The lowest bit of a thread's number is set in its streaming events. */
-static inline void span_set_streamed(char *thread_digits)
-{
-    *thread_digits = (char)(*thread_digits + 1);
 }
 
 /*
@@ -185,14 +180,14 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
 {
     const struct span *inside = span_inside_const(span);
 
+    at = span_put_thread(at, thread);
     at = blkin_put_word_by(by_pdep, at, span->context.trace_id_high);
     at = blkin_put_word_by(by_pdep, at,
                            span->context.trace_id_high >> 48 | (uint64_t)sequence << 16);
     at = blkin_put_word_by(by_pdep, at, id);
     at = blkin_put_word_by(by_pdep, at,
                            id >> 48 | (uint64_t)inside->sampled << 16 | (uint64_t)dropped << 36);
-    at = blkin_put_word_by(by_pdep, at, monotonic);
-    (void)span_put_thread(at, thread);
+    (void)blkin_put_word_by(by_pdep, at, monotonic);
 }
 
 #endif

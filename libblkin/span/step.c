@@ -182,7 +182,8 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
             .trace_id = span->context.trace_id,
             .parent_id = id_at(span, depth - 1),
             .duration = duration,
-            .flags = (uint8_t)(BLKIN_SPAN_STEP | (inside->event.flags & BLKIN_SPAN_DEBUG) |
+            .flags = (uint8_t)(BLKIN_SPAN_STEP |
+                               (inside->event.flags & (BLKIN_SPAN_DEBUG | BLKIN_SPAN_STREAMED)) |
                                (inside->failed >> depth & 1 ? BLKIN_SPAN_ERROR : 0)),
             .kind = (uint8_t)(digits >> 7),
         },

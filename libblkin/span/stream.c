@@ -28,7 +28,6 @@ void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin
     *at++ = '\0';
     span_put_head(false, at, span, begin->id, begin->time_ns, thread, ++thread->streamed_sequence,
                   0);
-    span_set_streamed(at + BLKIN_HEAD_SIZE - BLKIN_THREAD_SIZE);
     at = blkin_put_bytes(at + BLKIN_HEAD_SIZE, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_BEGIN, payload, (size_t)(at - payload));
 }
@@ -45,10 +44,9 @@ void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_
         return;
     at = blkin_put_bytes(at, &(struct blkin_detail_event){.trace_id = span->context.trace_id},
                          sizeof(struct blkin_detail_event));
-    at = blkin_put_word(at, id);
+    at = blkin_put_word(span_put_thread(at, thread), id);
     at = blkin_put_word(at, id >> 48 | (uint64_t)++thread->streamed_sequence << 16);
-    at = span_put_thread(blkin_put_word(at, time_ns), thread);
-    span_set_streamed(at - BLKIN_THREAD_SIZE);
+    at = blkin_put_word(at, time_ns);
     if (kind >= BLKIN_EVENT_ANNOTATION)
         *at++ = '\0';
     at = blkin_put_bytes(at, text, length);

@@ -194,8 +194,10 @@ static unsigned put_packed(char *text)
                                        : choice % 70;
 
     memset(text, '0', length);
+    if (length > 0)
+        text[0] = (char)('0' + BLKIN_FORMAT_VERSION + (choice >= 252));
     if (length > 3)
-        text[choice % (length - 3)] += (char)(choice % 16);
+        text[1 + choice % (length - 3)] += (char)(choice % 16);
     return (unsigned)length;
 }
 
@@ -437,7 +439,8 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
         return;
     }
     REQUIRE(class->is_ours || decoded == DECODED_FOREIGN);
-    REQUIRE(!class->is_ours || decoded == DECODED || decoded == DECODED_UNREADABLE);
+    REQUIRE(!class->is_ours || decoded == DECODED || decoded == DECODED_UNREADABLE ||
+            (is_packed(name) && decoded == DECODED_NEWER));
     REQUIRE(!class->is_ours || stream_decoder_has_ours(decoder, stream));
     REQUIRE(!(class->is_ours && class->is_whole && has_clock && is_clock_sane) ||
             decoded == DECODED);

@@ -141,16 +141,16 @@ static size_t put_packed(struct input *source, struct event *event, char *packed
     event->sequence = take(source, 4);
     event->dropped = take(source, 2) & BLKIN_DROPPED_MAX;
     event->age_ns = (int64_t)(take(source, 6));
-    event->thread = take(source, 8);
+    event->thread = take(source, 8) >> (64 - BLKIN_THREAD_BITS);
     event->port = (int64_t)take(source, 2);
+    *log.at++ = '0' + BLKIN_FORMAT_VERSION;
+    log.at = blkin_put_length(blkin_put_word(log.at, event->thread), event->thread >> 48);
     log.at = blkin_put_word(log.at, event->trace_id_high);
     log.at = blkin_put_word(log.at, event->trace_id_high >> 48 | event->sequence << 16);
     log.at = blkin_put_word(log.at, event->span_id);
     log.at = blkin_put_word(log.at, event->span_id >> 48 | (take(source, 4) & 0xfffff) << 16 |
                                         event->dropped << 36);
     log.at = blkin_put_word(log.at, (uint64_t)event->age_ns);
-    log.at =
-        blkin_put_short(blkin_put_word(log.at, event->thread), (uint32_t)(event->thread >> 48));
     REQUIRE(log.at == packed + BLKIN_HEAD_SIZE);
     begin = log.at;
     log.span_id = steps[0].id = event->span_id;
@@ -276,14 +276,16 @@ static void assemble(struct input *source, const struct event *event)
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
     const uint64_t choice = take(source, 1);
     const bool is_as_written = !is_broken;
+    struct event both = *event;
     uint64_t events = 1;
 
     REQUIRE(assembler);
     if (choice >= 192) {
+        both.flags |= BLKIN_SPAN_STREAMED;
         is_broken = true;
         events += stream(choice & 1 ? UINT64_MAX : take(source, 4), assembler, event);
     }
-    assembler_add(assembler, event);
+    assembler_add(assembler, &both);
     assembler_flush(assembler);
     check_counts(assembler_counts(assembler), events, event->dropped);
     if (!is_broken && event->span_id && (event->trace_id | event->trace_id_high))

@@ -1,4 +1,4 @@
-"""The events of libblkin as babeltrace2 prints them, with what their packed texts begin with: see events.h.
+"""The events of libblkin as babeltrace2 prints them, with what their packed texts begin with: see doc/format.md.
 
 As a program: packed.py EVENTS FIELD... prints these fields of each line, with tabs between them.
 
@@ -19,17 +19,21 @@ def number(digits):
     return value
 
 
+def origin(packed):
+    return {"version": number(packed[0]), "thread": number(packed[1:11])}
+
+
 def span_head(packed):
-    words = [number(packed[at:at + 8]) for at in range(0, 40, 8)]
-    return {"trace_id_high": words[0] | (words[1] & 0xffff) << 48, "sequence": words[1] >> 16,
+    words = [number(packed[at:at + 8]) for at in range(11, 51, 8)]
+    return {**origin(packed), "trace_id_high": words[0] | (words[1] & 0xffff) << 48, "sequence": words[1] >> 16,
             "span_id": words[2] | (words[3] & 0xffff) << 48, "sampled": words[3] >> 16 & 0xfffff,
-            "dropped": words[3] >> 36, "monotonic": words[4], "thread": number(packed[40:51]), "log": packed[51:]}
+            "dropped": words[3] >> 36, "monotonic": words[4], "log": packed[51:]}
 
 
 def detail_head(packed):
-    words = [number(packed[at:at + 8]) for at in range(0, 24, 8)]
-    return {"span_id": words[0] | (words[1] & 0xffff) << 48, "sequence": words[1] >> 16, "monotonic": words[2],
-            "thread": number(packed[24:35]), "log": packed[35:]}
+    words = [number(packed[at:at + 8]) for at in range(11, 35, 8)]
+    return {**origin(packed), "span_id": words[0] | (words[1] & 0xffff) << 48, "sequence": words[1] >> 16, "monotonic": words[2],
+            "log": packed[35:]}
 
 
 def events(path):

@@ -51,7 +51,7 @@ static void test_digits(void)
     uint64_t value = 1;
     char text[9] = "";
 
-    /* as events.h says: the least digit first, '0' to 'o' */
+    /* as doc/format.md says: the least digit first, '0' to 'o' */
     *blkin_put_word(text, UINT64_C(0xfff000000041)) = '\0';
     CHECK_TEXT(text, "110000oo");
 

@@ -251,6 +251,8 @@ class Stream:
         return struct.pack(self.trace.order + "HIQ", 65535, number, event[0])
 
     def _payload(self, name, values, context=None):
+        if isinstance(values, bytes):  # laid out already
+            return values
         fields = self.trace.classes[name][1]
         return (pack_members(self.trace.order, self.trace.context, context or {}) +
                 pack_members(self.trace.order, fields or {}, values))

@@ -1,5 +1,5 @@
 /*
- * Writes logs in the form of tracepoints/format/events.h from the words of a script.
+ * Writes logs in the form of doc/format.md from the words of a script.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

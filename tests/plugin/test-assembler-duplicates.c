@@ -5,6 +5,8 @@
  */
 #include "assembler_lines.h"
 
+#include "tracepoints/format/events.h"
+
 static void add(struct assembler *assembler, enum event_kind kind, int64_t second, uint64_t span_id,
                 uint64_t span_kind)
 {
@@ -12,6 +14,7 @@ static void add(struct assembler *assembler, enum event_kind kind, int64_t secon
 
     event.thread = 0;
     event.span_kind = span_kind;
+    event.flags = BLKIN_SPAN_STREAMED;
     event.value = text_of("queued");
     event.duration_ns = kind == EVENT_SPAN ? 3 * SECOND : 0;
     assembler_add(assembler, &event);
@@ -152,6 +155,7 @@ static void test_two_sessions(void)
     event.kind = EVENT_END;
     assembler_add(assembler, &event);
     event.kind = EVENT_SPAN;
+    event.flags = BLKIN_SPAN_STREAMED;
     event.origin = (struct origin){.host = text_of("b"), .clock = 2};
     assembler_add(assembler, &event);
     event.origin = (struct origin){.host = text_of("a"), .clock = 2};

@@ -303,10 +303,23 @@ static void test_streamed_span(void)
     CHECK(assembler_counts(assembler)->spans_incomplete == 1);
     CHECK(assembler_counts(assembler)->events_missing == 0);
 
-    event = detail(EVENT_PROCESS, 80, 0, 9);
+    event = detail(EVENT_END, 79, 3, 9);
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_missing == 3);
+
+    /* what does not stream is numbered on its own */
+    event = detail(EVENT_PROCESS, 80, 0, 20);
     assembler_add(assembler, &event);
     CHECK(assembler_counts(assembler)->events_process == 1);
     CHECK(assembler_counts(assembler)->events_missing == 3);
+    event = detail(EVENT_METRIC, 80, 0, 30);
+    assembler_add(assembler, &event);
+    event = detail(EVENT_PROCESS, 81, 0, 22);
+    assembler_add(assembler, &event);
+    event = detail(EVENT_METRIC, 81, 0, 31);
+    assembler_add(assembler, &event);
+    CHECK(assembler_counts(assembler)->events_missing == 4);
+    CHECK(assembler_counts(assembler)->metrics_missing == 0);
     end(assembler);
 }
 

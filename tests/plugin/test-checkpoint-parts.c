@@ -10,6 +10,8 @@
  */
 #include "babeltrace-plugin/spans/assembler.h"
 
+#include "tracepoints/format/events.h"
+
 #include "check.h"
 #include "moved.h"
 #include "span_text.h"
@@ -51,7 +53,7 @@ struct recorded {
 };
 
 static struct recorded recording[EVENTS];
-static uint64_t sequences[THREADS];
+static uint64_t sequences[2][THREADS]; /* of what streams, and of the others */
 static int64_t now_ns;
 
 enum use { UNUSED, STREAMED, ORIGINAL };
@@ -86,8 +88,10 @@ static struct event next_event(enum event_kind kind, uint64_t id)
     };
 
     if (kind >= EVENT_SPAN) {
-        sequences[thread] += random_below(40) ? 1 : 4; /* some are lost */
-        event.sequence = sequences[thread];
+        uint64_t *sequence = &sequences[kind == EVENT_SPAN || kind == EVENT_PROCESS][thread];
+
+        *sequence += random_below(40) ? 1 : 4; /* some are lost */
+        event.sequence = *sequence;
     }
     if (kind == EVENT_PROCESS)
         event.realtime = (uint64_t)now_ns + (random_below(30) ? 0 : 5000 * MS);
@@ -106,6 +110,7 @@ static struct event next_of_streamed(unsigned i)
         event.log = text_of(choice == 3 ? "" : "s10200kvv");
     } else if (choice == 2) { /* the whole one, too */
         event = next_event(EVENT_SPAN, spans[i].id);
+        event.flags = BLKIN_SPAN_STREAMED;
         event.duration_ns = 3 * MS;
         event.log = text_of(random_below(2) ? log_of_steps : "");
     } else {

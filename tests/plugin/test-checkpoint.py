@@ -25,7 +25,7 @@ import unittest
 sys.dont_write_bytecode = True
 import faulty_collector
 from faulty_collector import Collector
-from make_traces import CONTEXT, MS, S, Thread, add_blkin, add_zipkin, context, step, tag, zipkin
+from make_traces import CONTEXT, MS, S, STREAMED, Thread, add_blkin, add_zipkin, context, step, tag, zipkin
 from ctf import Trace
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
@@ -55,7 +55,7 @@ def recording(seed, requests):
         some.append(thread.detail(end + 1, "tag", span, log=tag("pool", "rbd")))
         log = step(10, "lock", tag("who", "v0"), end=500) if chance.random() < 0.5 else ""
         if chance.random() < 0.7:  # both forms, as libblkin records them
-            some.append(thread.span(end + 2, span, "read", duration=end - begin, log=log))
+            some.append(thread.span(end + 2, span, "read", duration=end - begin, log=log, flags=STREAMED))
         if chance.random() < 0.9:  # else its end is lost
             some.append(other.detail(end + 3, "end", span))
         some += [(end + 11, "zipkin:keyval_string",
@@ -205,7 +205,7 @@ class Checkpoint(unittest.TestCase):
         thread = Thread(0x70, context=context(1, 2, "osd"))
         first = [thread.begin(10 * S, 7), thread.detail(10 * S + MS, "end", 7)]
         thread.sequence += 1
-        double = thread.span(11 * S, 7)
+        double = thread.span(11 * S, 7, flags=STREAMED)
         thread.streamed += 5
         second = [double, thread.begin(11 * S + MS, 8), thread.detail(11 * S + 2 * MS, "end", 8)]
         spans, run = self.run_to_file(self.trace("a", [(first, 10 * S + 500 * MS)]), "a")
@@ -435,7 +435,7 @@ class Checkpoint(unittest.TestCase):
             import zlib
             data[16:20] = struct.pack("<I", 99)
             data[44:48] = struct.pack("<I", zlib.crc32(data[:44]))
-        self.refuses(self.damaged(change), 1, "expected version 3, got 99")
+        self.refuses(self.damaged(change), 1, "expected version 4, got 99")
 
     def test_state_that_makes_no_sense(self):
         def change(data):

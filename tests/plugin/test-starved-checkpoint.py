@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from make_traces import CONTEXT, MS, S, Thread, add_blkin, add_zipkin, context, step, zipkin
+from make_traces import CONTEXT, MS, S, STREAMED, Thread, add_blkin, add_zipkin, context, step, zipkin
 from ctf import Trace
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
@@ -33,7 +33,7 @@ def write_traces():
              thread.begin(10 * S + 3, 4), thread.detail(10 * S + 4, "end", 4)]
     thread.streamed += 3
     second = [thread.detail(11 * S, "annotation_info", 1, text="queued"),
-              thread.span(11 * S + 1, 4), thread.detail(11 * S + 2, "end", 1),
+              thread.span(11 * S + 1, 4, flags=STREAMED), thread.detail(11 * S + 2, "end", 1),
               (11 * S + 3, "zipkin:timestamp", zipkin(2, "osd", event="ss"), daemon),
               thread.begin(11 * S + 4, 5), thread.span(11 * S + 5, 6, log=step(1, "lock", end=2))]
     for name, events in (("first", first), ("second", second)):

@@ -326,6 +326,30 @@ static void test_windows(void)
     CHECK(count == sequence && sequence > 10000);
 }
 
+/* Of a layout that is not known: counted once each, and not given. */
+static void test_newer(void)
+{
+    struct blkin_slow_event event = {.pid = 10};
+    char *const version = (char *)&event.mark + 7;
+
+    begin_running();
+    slow(10, 1, 1);
+    event.mark = BLKIN_SLOW_MARK;
+    for (uint32_t i = 1; i <= 2; i++) {
+        *version = '2';
+        event.sequence = i;
+        ring_slow(&content, &event, "*>20ms", "write", "osd.3");
+    }
+    *version = '0'; /* there was none */
+    ring_slow(&content, &event, "*>20ms", "write", "osd.3");
+    slow(10, 2, 2);
+    flush("n/blkin_0");
+    expect("n", "10:1 10:2 ", 0);
+    CHECK(alarm_reader_newer(reader) == 2);
+    expect("n", "", 0);
+    CHECK(alarm_reader_newer(reader) == 0);
+}
+
 static void test_damaged(void)
 {
     const uint64_t mark = BLKIN_SLOW_MARK;
@@ -379,6 +403,7 @@ int main(void)
     test_dropped();
     test_many();
     test_windows();
+    test_newer();
     test_damaged();
     alarm_reader_free(reader);
     ring_end();

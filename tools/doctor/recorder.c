@@ -80,6 +80,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         const char *name, *what;
     } counts[] = {
         {"alarms_lost", "alarms overwritten"},
+        {"alarms_newer", "alarms of a newer version: upgrade blkin here"},
         {"alarms_held_back", "held back by programs (max=)"},
         {"alarms_dropped", "beyond snapshot-traces"},
         {"traces_dropped", "of others beyond it"},

@@ -54,6 +54,7 @@ struct alarm_reader {
     bool has_read;   /* one snapshot at least */
     bool forgot;     /* a process: who comes back may be it */
     uint64_t excess; /* counted as lost, and found after all */
+    uint64_t newer;  /* of the last snapshot, as alarm_reader_newer() has them */
     uint16_t chains[CHAINS];
     uint16_t process_count, told_count;
     struct process processes[PROCESSES];
@@ -71,6 +72,7 @@ struct reading {
     size_t found_count, found_room;
     char *texts;
     size_t texts_length, texts_room;
+    uint64_t newer; /* alarms of a version that is not known here */
     char window[WINDOW_BYTES];
 };
 
@@ -142,15 +144,35 @@ static bool reserve(void **array, size_t count, size_t more, size_t *room, size_
     return true;
 }
 
+/* False: out of memory. */
+static bool note_seen(struct reading *reading, uint64_t what)
+{
+    if (!reserve((void **)&reading->seen, reading->seen_count, 1, &reading->seen_room,
+                 sizeof(*reading->seen)))
+        return false;
+    reading->seen[reading->seen_count++] = what;
+    return true;
+}
+
+/* Nothing is known of it but its bytes, by which it is counted once. */
+static bool add_newer(struct reading *reading, const char *event, const char *end)
+{
+    const size_t size = (size_t)(end - event);
+    const uint64_t what = hash_text(0, (struct text){event, size < sizeof(struct blkin_slow_event)
+                                                                ? size
+                                                                : sizeof(struct blkin_slow_event)});
+
+    reading->newer += !is_known(reading->reader, what);
+    return note_seen(reading, what);
+}
+
 static bool add(struct reading *reading, const struct blkin_slow_event *event, const char *texts,
                 size_t length)
 {
     const uint64_t what = identity(event);
 
-    if (!reserve((void **)&reading->seen, reading->seen_count, 1, &reading->seen_room,
-                 sizeof(*reading->seen)))
+    if (!note_seen(reading, what))
         return false;
-    reading->seen[reading->seen_count++] = what;
     if (is_known(reading->reader, what))
         return true;
     if (!reserve((void **)&reading->found, reading->found_count, 1, &reading->found_room,
@@ -178,6 +200,27 @@ static size_t texts_length(const char *texts, const char *end)
     return (size_t)(at - texts);
 }
 
+/* The mark's last character in a little endian's order, which is its version. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define VERSION_AT 7
+#define NAME_AT    0
+#else
+#define VERSION_AT 0
+#define NAME_AT    1
+#endif
+
+/* Of any version; NULL: there is no more. */
+static const char *find_mark(const char *at, const char *end, const uint64_t *mark)
+{
+    const char *name = (const char *)mark + NAME_AT;
+    const char *found;
+
+    if ((size_t)(end - at) < sizeof(*mark))
+        return NULL;
+    found = memmem(at + NAME_AT, (size_t)(end - at) - 1, name, sizeof(*mark) - 1);
+    return found == NULL ? NULL : found - NAME_AT;
+}
+
 /*
  * Alarms that begin before `last`. Returns where to go on: behind the last one, which may reach
  * beyond `last`. NULL: out of memory.
@@ -188,11 +231,18 @@ static const char *scan(struct reading *reading, const char *at, const char *las
     struct blkin_slow_event event;
 
     while (at < last) {
-        const char *found = memmem(at, (size_t)(end - at), &mark, sizeof(mark));
+        const char *found = find_mark(at, end, &mark);
         size_t length = 0;
 
         if (found == NULL || found >= last)
             return last;
+        if (memcmp(found, &mark, sizeof(mark)) != 0) {
+            if (found[VERSION_AT] > BLKIN_SLOW_VERSION && found[VERSION_AT] <= '9' &&
+                !add_newer(reading, found, end))
+                return NULL;
+            at = found + sizeof(mark);
+            continue;
+        }
         if ((size_t)(end - found) > sizeof(event))
             length = texts_length(found + sizeof(event), end);
         at = found + (length > 0 ? sizeof(event) + length : sizeof(mark));
@@ -508,6 +558,11 @@ static void remember(struct alarm_reader *reader, struct reading *reading)
     reading->seen = NULL;
 }
 
+uint64_t alarm_reader_newer(const struct alarm_reader *reader)
+{
+    return reader->newer;
+}
+
 bool alarm_read(struct alarm_reader *reader, const char *folder, alarm_fn *give, void *context,
                 uint64_t *lost, struct error *error)
 {
@@ -524,6 +579,7 @@ bool alarm_read(struct alarm_reader *reader, const char *folder, alarm_fn *give,
     is_read = streams_each(folder, scan_stream, reading, error);
     if (is_read) {
         *lost = give_all(reader, reading, give, context);
+        reader->newer = reading->newer;
         remember(reader, reading);
     }
     free(reading->seen);

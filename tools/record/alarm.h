@@ -50,4 +50,7 @@ typedef void alarm_fn(void *context, const struct alarm *alarm);
 bool alarm_read(struct alarm_reader *reader, const char *folder, alarm_fn *give, void *context,
                 uint64_t *lost, struct error *error);
 
+/* New ones of the last snapshot that was read, in a version that is not known here: not given. */
+uint64_t alarm_reader_newer(const struct alarm_reader *reader);
+
 #endif

@@ -104,6 +104,15 @@ static void say_lost(struct agent *agent, uint64_t lost)
         lost);
 }
 
+static void say_newer(struct agent *agent, uint64_t newer)
+{
+    if (agent->totals.alarms_newer == 0)
+        say(BT_LOGGING_LEVEL_WARNING,
+            "a program of this host records alarms of a newer version, which are only counted: "
+            "upgrade blkin here");
+    agent->totals.alarms_newer += newer;
+}
+
 void alarms_polled(void *context, const struct watcher_poll *poll)
 {
     struct agent *agent = context;
@@ -114,6 +123,8 @@ void alarms_polled(void *context, const struct watcher_poll *poll)
     agent->collected = NULL;
     if (lost)
         say_lost(agent, lost);
+    if (poll->newer)
+        say_newer(agent, poll->newer);
     if (!poll->is_well && agent->has_looked && agent->last.state == RECORDS)
         sessions_look(&agent->sessions);
     if (poll->is_stalled) {

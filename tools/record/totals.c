@@ -15,6 +15,7 @@ static const struct total own[] = {
     OWN(alarms_double, "Of them: the trace was wanted already, or was fetched after the alarm."),
     OWN(alarms_dropped, "Of them: more than snapshot-traces allows."),
     OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
+    OWN(alarms_newer, "Alarms of a newer version than this program reads."),
     OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
     OWN(traces_asked, "Traces that alarms of this host asked for."),
     OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),

@@ -15,6 +15,7 @@ struct record_totals {
     uint64_t alarms_double;    /* their trace was wanted already, or fetched after them */
     uint64_t alarms_dropped;   /* more than snapshot-traces */
     uint64_t alarms_lost;      /* overwritten before they were seen */
+    uint64_t alarms_newer;     /* of a version that is not known here */
     uint64_t alarms_held_back; /* by the caps of programs' rules */
     uint64_t traces_asked;     /* by alarms of this host: asked of all */
     uint64_t traces_asked_by_hand;

@@ -90,6 +90,8 @@ static void poll_once(struct watcher *watcher, struct polling *polling)
                     session_snapshot(watcher->session, watcher->folder, 0, &poll->problem) &&
                     alarm_read(polling->reader, watcher->folder, tell_alarm, watcher, &poll->lost,
                                &poll->problem);
+    if (poll->is_well)
+        poll->newer = alarm_reader_newer(polling->reader);
     if (polling->is_first)
         poll->lost = 0;
     polling->is_first &= !poll->is_well;

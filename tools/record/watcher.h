@@ -14,6 +14,7 @@ struct watcher_poll {
     bool is_well;    /* else: problem */
     bool is_stalled; /* a stream of the alarm's session has stood still */
     uint64_t lost;   /* alarms, since the last poll */
+    uint64_t newer;  /* the same: of a version that is not known here */
     struct error problem;
 };
 

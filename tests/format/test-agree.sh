@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The reader that is written from doc/format.md, and the C code, agree on events: the page's example, events that
+# are made from the page, damaged ones among them, and those that libblkin and its provider record.
+#
+#   test-agree.sh [SEED]   by default another one each time; FULL=1: a million events, a quarter of an hour
+#
+# timeout: 1800
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+seed=${1-$RANDOM$RANDOM}
+echo "seed $seed"
+if [ -n "${FULL-}" ]; then
+    made=800000 nestings=6000 events=200000
+else
+    made=15000 nestings=400 events=4000
+fi
+compare() {
+    "$PYTHON" "$SRC/tests/format/compare.py" "$@"
+}
+
+compare example "$SRC/doc/format.md" || fail "the example of the page: see above"
+compare made "$seed" $made || fail "seed $seed: see above"
+
+# whole spans, in one session, and both forms in another
+start_sessiond || exit 1
+session whole blkin:span
+session both 'blkin:*'
+# its texts are never empty: babeltrace2 2.0.4 would print earlier ones
+LTTNG_UST_ALLOW_BLOCKING=1 timeout 200 "$programs/nestings" "$seed" $nestings >/dev/null || fail "nestings: status $?"
+all=0
+for name in whole both; do
+    lttng destroy $name >/dev/null
+    said=$(compare trace "$WORK/$name") || fail "$name, seed $seed: $said"
+    echo "$name: $said"
+    read -r _ count _ <<<"$said"
+    all=$((all + count))
+done
+((all >= events)) || fail "only $all events were recorded"
