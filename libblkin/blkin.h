@@ -94,15 +94,36 @@ enum blkin_severity {
     BLKIN_DEBUG
 };
 
-#define BLKIN_SPAN_LOG 512 /* bytes of annotations, tags and links that a recorded span holds */
+#define BLKIN_SPAN_SIZE     640 /* bytes of a struct blkin_span */
+#define BLKIN_SPAN_SIZE_MIN 192 /* of the least room that a span can be begun in */
+#define BLKIN_SPAN_LOG      384 /* of these, bytes of annotations, tags, links and steps */
 
-/* 1152 bytes. The members that end in _ are the library's own. */
+/* The members that end in _ are the library's own. */
 struct blkin_span {
     struct blkin_context context; /* to be read by blkin_span_context() */
     uint8_t state_;               /* 0: not recorded */
     uint8_t has_context_;         /* 0: context has never been set */
-    uint64_t inside_[137];        /* written only while the span is recorded */
-};
+    uint16_t inside_[7];          /* this and what follows: written only while it is recorded */
+    uint64_t room_[(BLKIN_SPAN_SIZE - 64) / 8];
+} __attribute__((may_alias));
+
+/*
+ * Room for a span of another size, of 192 to 2048 bytes: a member of a request, say, of which there
+ * are many.
+ *
+ *     struct request {
+ *         BLKIN_SPAN_ROOM(256) trace;
+ *     };
+ *
+ * A span without annotations and tags takes 134 bytes, its name and that of its service. Each
+ * annotation takes 11 bytes and its text, a tag 14 bytes and its key, or 5 bytes, key and text. A
+ * step takes 20 bytes and its name, and 4 more while it is open. A service of the span's own takes
+ * up to 132 bytes, usage 64.
+ */
+#define BLKIN_SPAN_ROOM(size)                                                           \
+    struct {                                                                            \
+        uint64_t bytes_[(size) / sizeof(char[(size) >= BLKIN_SPAN_SIZE_MIN ? 8 : -1])]; \
+    }
 
 /* ---- the process ---- */
 
@@ -223,9 +244,10 @@ BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_E
 #endif
 
 /* One for each operation, on a span that is recorded (begin: that may be). */
-BLKIN_CALL_ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length,
-                                   uint32_t kind, const struct blkin_context *context);
-BLKIN_CALL_ void blkin_span_begin_child_(struct blkin_span *span, const char *name,
+BLKIN_CALL_ void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name,
+                                   size_t name_length, uint32_t kind,
+                                   const struct blkin_context *context);
+BLKIN_CALL_ void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *name,
                                          size_t name_length, uint32_t kind,
                                          const struct blkin_span *parent);
 BLKIN_CALL_ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
@@ -312,6 +334,28 @@ static inline void blkin_pass_on_(struct blkin_span *span, const struct blkin_co
 
 /* ---- begin ---- */
 
+static inline void blkin_begin_remote_(struct blkin_span *span, size_t size, const char *name,
+                                       size_t length, enum blkin_kind kind,
+                                       const struct blkin_context *context)
+{
+    if (BLKIN_IS_WANTED_(context))
+        blkin_span_begin_(span, size, name, length, kind, context);
+    else
+        blkin_pass_on_(span, context);
+}
+
+static inline void blkin_begin_(struct blkin_span *span, size_t size, const char *name,
+                                size_t length, enum blkin_kind kind,
+                                const struct blkin_span *parent)
+{
+    if (!parent)
+        blkin_begin_remote_(span, size, name, length, kind, NULL);
+    else if (BLKIN_IS_PARENT_(parent))
+        blkin_span_begin_child_(span, size, name, length, kind, parent);
+    else
+        blkin_pass_on_(span, parent->has_context_ ? &parent->context : NULL);
+}
+
 /*
  * Begins a span below a context that came from another process (see blkin_context.h), or below none
  * (NULL, or a context without ids): then it is the root of a new trace, if that is sampled. The
@@ -321,20 +365,15 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context)
 {
-    if (BLKIN_IS_WANTED_(context))
-        blkin_span_begin_(span, name, blkin_length_(name), kind, context);
-    else
-        blkin_pass_on_(span, context);
+    blkin_begin_remote_(span, sizeof(*span), name, blkin_length_(name), kind, context);
 }
 
 static inline void blkin_span_begin_remote_n(struct blkin_span *span, const char *name,
                                              size_t length, enum blkin_kind kind,
                                              const struct blkin_context *context)
 {
-    if (BLKIN_IS_WANTED_(context))
-        blkin_span_begin_(span, name, blkin_length_within_(name, length), kind, context);
-    else
-        blkin_pass_on_(span, context);
+    blkin_begin_remote_(span, sizeof(*span), name, blkin_length_within_(name, length), kind,
+                        context);
 }
 
 /*
@@ -345,23 +384,47 @@ static inline void blkin_span_begin_remote_n(struct blkin_span *span, const char
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent)
 {
-    if (!parent)
-        blkin_span_begin_remote(span, name, kind, NULL);
-    else if (BLKIN_IS_PARENT_(parent))
-        blkin_span_begin_child_(span, name, blkin_length_(name), kind, parent);
-    else
-        blkin_pass_on_(span, parent->has_context_ ? &parent->context : NULL);
+    blkin_begin_(span, sizeof(*span), name, blkin_length_(name), kind, parent);
 }
 
 static inline void blkin_span_begin_n(struct blkin_span *span, const char *name, size_t length,
                                       enum blkin_kind kind, const struct blkin_span *parent)
 {
-    if (!parent)
-        blkin_span_begin_remote_n(span, name, length, kind, NULL);
-    else if (BLKIN_IS_PARENT_(parent))
-        blkin_span_begin_child_(span, name, blkin_length_within_(name, length), kind, parent);
-    else
-        blkin_pass_on_(span, parent->has_context_ ? &parent->context : NULL);
+    blkin_begin_(span, sizeof(*span), name, blkin_length_within_(name, length), kind, parent);
+}
+
+/*
+ * The span in a room, for all other calls: room is at least BLKIN_SPAN_SIZE_MIN bytes of the
+ * caller, at an address that 8 divides.
+ */
+static inline struct blkin_span *blkin_span_in(void *room)
+{
+    struct blkin_span *span = (struct blkin_span *)room;
+
+    __asm__("" : "+r"(span)); /* for the compiler it is of any size */
+    return span;
+}
+
+/* The same as blkin_span_begin(), in a room of so many bytes. Returns the span. */
+static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
+                                                     enum blkin_kind kind,
+                                                     const struct blkin_span *parent)
+{
+    struct blkin_span *span = blkin_span_in(room);
+
+    blkin_begin_(span, size & ~(size_t)7, name, blkin_length_(name), kind, parent);
+    return span;
+}
+
+/* The same as blkin_span_begin_remote(), in a room of so many bytes. Returns the span. */
+static inline struct blkin_span *blkin_span_begin_remote_in(void *room, size_t size,
+                                                            const char *name, enum blkin_kind kind,
+                                                            const struct blkin_context *context)
+{
+    struct blkin_span *span = blkin_span_in(room);
+
+    blkin_begin_remote_(span, size & ~(size_t)7, name, blkin_length_(name), kind, context);
+    return span;
 }
 
 /* True if what is recorded on the span is seen by somebody: to skip costly preparations. */

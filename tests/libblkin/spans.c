@@ -155,14 +155,14 @@ static void utf8(const struct blkin_span *parent)
     blkin_span_tag_string(&span, "short", "\xc3\xa4");
     blkin_span_tag_string(&span, key, "v");
     blkin_span_tag_string(&span, "cut", umlauts);
-    blkin_span_end(&span);
-    blkin_span_begin(&span, "euros", BLKIN_INTERNAL, parent);
-    blkin_span_annotate(&span, euros);
-    blkin_span_annotatef(&span, "%s", euros);
     blkin_step_begin(&span, umlauts, BLKIN_INTERNAL);
     blkin_step_begin(&span, NULL, BLKIN_INTERNAL);
     blkin_step_end(&span);
     blkin_step_end(&span);
+    blkin_span_end(&span);
+    blkin_span_begin(&span, "euros", BLKIN_INTERNAL, parent);
+    blkin_span_annotate(&span, euros);
+    blkin_span_annotatef(&span, "%s", euros);
     blkin_span_end(&span);
 }
 
