@@ -5,11 +5,13 @@
  */
 #include "blkin.h"
 
+#include "begin.h"
 #include "libblkin/base/chores.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/process/process.h"
+#include "libblkin/span/check.h"
 #include "libblkin/span/slow_span.h"
 #include "libblkin/span/span.h"
 #include "libblkin/span/span_log.h"
@@ -20,6 +22,18 @@
 unsigned blkin_version(void)
 {
     return BLKIN_VERSION;
+}
+
+/* ---- clock ---- */
+
+uint64_t blkin_now(void)
+{
+    return span_now_ns();
+}
+
+uint64_t blkin_time(const struct timespec *monotonic)
+{
+    return (uint64_t)monotonic->tv_sec * 1000000000 + (uint64_t)monotonic->tv_nsec;
 }
 
 /* Other threads may be asking, to begin a child. */
@@ -135,6 +149,10 @@ static void begin_slow(struct blkin_span *span, size_t size)
         inside->end = inside->limit = (uint16_t)(size - sizeof(struct blkin_span_usage));
     if (state != SPAN_RECORDED)
         set_state(span, state);
+    if (blkin_checks) {
+        inside->limit = 0;
+        blkin_check_begun(span);
+    }
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
         inside->limit = 0;
         set_state(span, state | SPAN_STREAMED);
@@ -150,8 +168,8 @@ static void begin_slow(struct blkin_span *span, size_t size)
     }
 }
 
-void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, size_t name_length,
-                       uint32_t kind, const struct blkin_context *context)
+void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                         uint32_t kind, const struct blkin_context *context, uint64_t id)
 {
     const bool is_remote = context && context->flags & BLKIN_CONTEXT_REMOTE;
     struct span *inside = span_inside(span);
@@ -164,6 +182,8 @@ void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, s
     (void)blkin_default_service(); /* from now on there is one */
     set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     set_ids(&span->context, context, blkin_this_thread());
+    if (id)
+        span->context.span_id = id;
     decision = decide(&span->context, inside->name);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
@@ -182,6 +202,12 @@ void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, s
     inside->flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
                     (is_remote ? BLKIN_SPAN_REMOTE : 0);
     begin_slow(span, size);
+}
+
+void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                       uint32_t kind, const struct blkin_context *context)
+{
+    blkin_begin_with_id(span, size, name, name_length, kind, context, 0);
 }
 
 static inline __attribute__((always_inline)) void
@@ -369,6 +395,8 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     struct blkin_usage_tags usage;
     uint64_t now_ns, duration_ns;
 
+    if (blkin_is_misuse(span, CHECK_END))
+        return;
     blkin_do_chores_if_due(now);
     now_ns = blkin_clock_ns(now);
     usage.length = 0;
@@ -378,7 +406,7 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
         time_ns = now_ns;
     blkin_end_steps(span, time_ns, true);
     duration_ns = duration_from(span_start_ns(span), time_ns);
-    set_state(span, 0);
+    set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
     if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
         record_copy(span, time_ns, duration_ns, provider, &usage);
     if (state & SPAN_STREAMED) {
@@ -408,6 +436,8 @@ void blkin_span_end_(struct blkin_span *span)
 
 void blkin_span_drop_(struct blkin_span *span)
 {
+    if (blkin_is_misuse(span, CHECK_END))
+        return;
     if (__builtin_expect(span->state_ != SPAN_RECORDED, 0)) {
         const uint64_t now_ns = span_now_ns();
         struct blkin_usage_tags none;
@@ -419,7 +449,7 @@ void blkin_span_drop_(struct blkin_span *span)
             blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, now_ns, NULL, 0);
         }
     }
-    set_state(span, 0);
+    set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
     span->has_context_ = CONTEXT_PASSED_ON;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG);
 }

@@ -6,6 +6,7 @@
  */
 #include "span_log.h"
 
+#include "check.h"
 #include "libblkin/policy/sampling.h"
 #include "span.h"
 #include "step.h"
@@ -45,18 +46,17 @@ static HOT char *put_number(char *at, char type, const char *key, size_t key_len
     return blkin_put_bytes(at, key, key_length);
 }
 
-static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endpoint)
+static char *put_endpoint(char *at, char type, const char *name, const char *ip, uint16_t port)
 {
-    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
-    const size_t name_length =
-        blkin_cut(endpoint->name, blkin_length_(endpoint->name), SPAN_SERVICE_MAX);
+    const size_t ip_length = blkin_cut(ip, blkin_length_(ip), SPAN_IP_MAX);
+    const size_t name_length = blkin_cut(name, blkin_length_(name), SPAN_SERVICE_MAX);
 
     *at++ = type;
-    at = blkin_put_digits16(at, (uint16_t)endpoint->port);
+    at = blkin_put_digits16(at, port);
     at = blkin_put_length(at, ip_length);
     at = blkin_put_length(at, name_length);
-    at = blkin_put_bytes(at, endpoint->ip, ip_length);
-    return blkin_put_bytes(at, endpoint->name, name_length);
+    at = blkin_put_bytes(at, ip, ip_length);
+    return blkin_put_bytes(at, name, name_length);
 }
 
 #define ANNOTATION_SIZE(length)         (11 + (length))
@@ -107,6 +107,8 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
     struct span *inside = span_inside(span);
     const size_t size = (size_t)(end - record);
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     add_record(span, record, size);
     if (span_is_streamed(span) && !(inside->failed & SPAN_LOST_STEP))
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
@@ -123,6 +125,8 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
     char record[SPAN_RECORD_MAX];
     const char *end;
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     if (time_ns > now_ns)
         time_ns = now_ns;
     length = blkin_cut(text, length, SPAN_TEXT_MAX);
@@ -329,6 +333,8 @@ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t leng
     char record[NAME_SIZE];
     char *at = record;
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     length = blkin_cut(name, length, room < SPAN_NAME_MAX ? room : SPAN_NAME_MAX);
     move_log(inside, offsetof(struct span, name) + old, (ptrdiff_t)length - (ptrdiff_t)old);
     *blkin_put_bytes(inside->name, name, length) = '\0';
@@ -338,19 +344,12 @@ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t leng
     tell(span, record, blkin_put_bytes(at, name, length));
 }
 
-void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint *remote)
+void blkin_span_set_remote_(struct blkin_span *span, const char *name, const char *ip,
+                            uint16_t port)
 {
     char record[ENDPOINT_SIZE];
 
-    if (remote)
-        add_tag(span, record, put_endpoint(record, 'r', remote));
-}
-
-static void tell_service(const struct blkin_span *span, const struct blkin_endpoint *service)
-{
-    char record[ENDPOINT_SIZE];
-
-    tell(span, record, put_endpoint(record, 'e', service));
+    add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
 }
 
 /* Before the end of the room; a negative size gives it back. False: it is full. */
@@ -369,13 +368,14 @@ static bool take_end(struct blkin_span *span, ptrdiff_t size)
     return true;
 }
 
-static void put_own_service(struct blkin_span *span, const struct blkin_endpoint *service)
+static void put_own_service(struct blkin_span *span, const char *name, const char *ip,
+                            uint16_t port)
 {
     struct span *inside = span_inside(span);
     struct blkin_service own = {.length = 0};
     size_t size;
 
-    blkin_service_prepare(&own, service);
+    blkin_service_prepare(&own, name, ip, port);
     size = offsetof(struct blkin_service, text) + own.length;
     size = (size + 3) & ~(size_t)3;
     if (!take_end(span, (ptrdiff_t)size)) {
@@ -387,26 +387,33 @@ static void put_own_service(struct blkin_span *span, const struct blkin_endpoint
     inside->failed |= SPAN_OWN_SERVICE;
 }
 
-void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoint *service)
+static void tell_service(const struct blkin_span *span, const char *name, const char *ip,
+                         uint16_t port)
+{
+    char record[ENDPOINT_SIZE];
+
+    tell(span, record, put_endpoint(record, 'e', name, ip, port));
+}
+
+void blkin_span_set_service_(struct blkin_span *span, const char *name, const char *ip,
+                             uint16_t port)
 {
     struct span *inside = span_inside(span);
     const struct blkin_service *of_process = blkin_default_service();
-    char ip[SPAN_IP_MAX + 1];
+    char text[SPAN_IP_MAX + 1];
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     (void)take_end(span, -(ptrdiff_t)inside->service_size);
     inside->service_size = 0;
     inside->failed &= (uint16_t)~SPAN_OWN_SERVICE;
-    if (service) {
-        put_own_service(span, service);
-        tell_service(span, service);
+    if (name) {
+        put_own_service(span, name, ip, port);
+        tell_service(span, name, ip, port);
         return;
     }
-    (void)blkin_put_string(ip, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
-    tell_service(span, &(struct blkin_endpoint){
-                           .name = blkin_service_name(of_process),
-                           .ip = ip,
-                           .port = (int16_t)of_process->port,
-                       });
+    (void)blkin_put_string(text, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
+    tell_service(span, blkin_service_name(of_process), text, of_process->port);
 }
 
 /*
@@ -440,6 +447,6 @@ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
     char record[START_SIZE] = {'t'};
     const char *end = blkin_put_digits16(record + 1, span_start_ns(span) - time_ns);
 
-    if (time_ns <= span_now_ns() && move_start(span, time_ns))
+    if (!blkin_is_misuse(span, CHECK_USE) && time_ns <= span_now_ns() && move_start(span, time_ns))
         tell(span, record, end);
 }

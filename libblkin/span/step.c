@@ -9,6 +9,7 @@
  */
 #include "step.h"
 
+#include "check.h"
 #include "libblkin/policy/slow.h"
 #include "slow_span.h"
 #include "span.h"
@@ -68,7 +69,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 {
     const unsigned depth = span_inside_const(span)->depth;
 
-    if (!depth)
+    if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
     context->span_id = id_at(span, depth);
     context->parent_span_id = id_at(span, depth - 1);
@@ -114,6 +115,8 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     bool is_next;
     size_t size;
 
+    if (blkin_is_misuse(span, CHECK_STEP_BEGIN))
+        return;
     if (!inside->reserve)
         keep_reserve(inside);
     is_next = steps->logged == steps->number;
@@ -256,7 +259,7 @@ static void forget_lost(struct blkin_span *span)
     struct span *inside = span_inside(span);
 
     inside->failed &= (uint16_t)~SPAN_LOST_STEP;
-    if (!span_is_streamed(span))
+    if (!span_is_streamed(span) && !blkin_checks)
         inside->limit = (uint16_t)span_room_of_log(inside);
 }
 
@@ -265,6 +268,8 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
 
+    if (blkin_is_misuse(span, CHECK_STEP_END))
+        return;
     if (inside->failed & SPAN_LOST_STEP) {
         if (--span_steps(inside)->lost_depth == 0)
             forget_lost(span);

@@ -33,7 +33,7 @@ EXPECTED = {
     "x" * 120: {"kind": None},
     "linked": {"kind": None, "links": ["root", "scope"]},
     "kept": {"kind": None, "parent": "missing" if mode == "whole" else "dropped"},
-    "late": {"kind": "PRODUCER", "outside": True, "annotations": ["written back"]},
+    "late": {"kind": "PRODUCER", "remote": {"serviceName": "client", "ipv4": "192.0.2.1", "port": 50001}, "outside": True, "annotations": ["written back"]},
     "debug": {"kind": "SERVER", "parent": "0000000000000003", "trace": "0000000000000002", "debug": True},
     "high": {"kind": "SERVER", "parent": "0000000000000003", "trace": "00000000000000050000000000000000",
              "annotations": ["inside"]},

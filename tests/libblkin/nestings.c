@@ -176,9 +176,8 @@ static void tag(struct nesting *nesting)
 static void set_remote(struct nesting *nesting)
 {
     char name[TEXT_SIZE];
-    const struct blkin_endpoint remote = {"10.0.0.1", 6789, some_text(name, 'p', below(72))};
 
-    blkin_span_set_remote(nesting->span, &remote);
+    blkin_span_set_remote(nesting->span, some_text(name, 'p', below(72)), "10.0.0.1", 6789);
     printf("remote %s\n", name);
 }
 
