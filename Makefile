@@ -73,7 +73,7 @@ preload := $(BUILD)/lib/libblkin-preload.so
 plugin := $(BUILD)/plugins/babeltrace-plugin-blkin.so
 tool := $(BUILD)/bin/blkin
 headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blkin_base.h \
-	blkin_context.h)
+	blkin_context.h blkin_inline.h)
 # as the original installs it: for programs that record its events by LTTng's own macros
 lttng_header := tracepoints/zipkin_trace.h
 

@@ -185,8 +185,6 @@ static int usage(void)
 static int run(const char *gateway, int64_t requests, int threads, int64_t offset, bool snapshot)
 {
     static struct worker worker[MAX_THREADS];
-    static struct blkin_endpoint
-        endpoint; /* borrowed by every span: lives as long as the process */
     const int64_t pairs = (requests + 1) / 2;
     int64_t done = 0, failed = 0, mismatched = 0;
     struct net_address address;
@@ -205,8 +203,7 @@ static int run(const char *gateway, int64_t requests, int threads, int64_t offse
     }
     worker[0].requests -= requests % 2;
     /* A client listens nowhere: port 0 says that there is none. */
-    blkin_init_endpoint(&endpoint, worker[0].local.ip, 0, "client");
-    blkin_set_service(&endpoint);
+    blkin_set_service("client", worker[0].local.ip, 0);
     if (ready == threads && snapshot && take_snapshot(&worker[0]) < 0)
         return 1;
     for (started = 0; ready == threads && started < threads && rc == 0; started += rc == 0)

@@ -234,7 +234,6 @@ int main(int argc, char **argv)
     };
     static struct mapper mapper;
     const char *listen_on = "127.0.0.1:0";
-    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the server */
     struct net_address address;
     int listener;
     int rc;
@@ -264,8 +263,7 @@ int main(int argc, char **argv)
     listener = net_open(listen_on, &address);
     if (listener < 0)
         return 1;
-    blkin_init_endpoint(&endpoint, address.ip, (int16_t)address.port, "mapper");
-    blkin_set_service(&endpoint); /* the port is known only now */
+    blkin_set_service("mapper", address.ip, address.port); /* the port is known only now */
     rc = net_serve(listener, "mapper", &address, serve, &mapper);
     if (rc < 0)
         fprintf(stderr, "mapper: cannot serve: %s\n", strerror(-rc));

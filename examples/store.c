@@ -261,7 +261,6 @@ int main(int argc, char **argv)
         {"fault", required_argument, NULL, 'f'},  {NULL, 0, NULL, 0},
     };
     static struct store store;
-    struct blkin_endpoint endpoint; /* borrowed by every span: lives as long as the server */
     const char *listen_on = "127.0.0.1:0";
     const char *path = NULL;
     struct net_address address;
@@ -294,8 +293,7 @@ int main(int argc, char **argv)
     listener = net_open(listen_on, &address);
     if (listener < 0)
         return 1;
-    blkin_init_endpoint(&endpoint, address.ip, (int16_t)address.port, store.name);
-    blkin_set_service(&endpoint); /* the port is known only now */
+    blkin_set_service(store.name, address.ip, address.port); /* the port is known only now */
     rc = net_serve(listener, store.name, &address, serve, &store);
     if (rc < 0)
         fprintf(stderr, "%s: cannot serve: %s\n", store.name, strerror(-rc));

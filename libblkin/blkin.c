@@ -5,11 +5,13 @@
  */
 #include "blkin.h"
 
+#include "begin.h"
 #include "libblkin/base/chores.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/process/process.h"
+#include "libblkin/span/check.h"
 #include "libblkin/span/slow_span.h"
 #include "libblkin/span/span.h"
 #include "libblkin/span/span_log.h"
@@ -20,6 +22,18 @@
 unsigned blkin_version(void)
 {
     return BLKIN_VERSION;
+}
+
+/* ---- clock ---- */
+
+uint64_t blkin_now(void)
+{
+    return span_now_ns();
+}
+
+uint64_t blkin_time(const struct timespec *monotonic)
+{
+    return (uint64_t)monotonic->tv_sec * 1000000000 + (uint64_t)monotonic->tv_nsec;
 }
 
 /* Other threads may be asking, to begin a child. */
@@ -83,78 +97,95 @@ static bool is_loaded(void)
 static inline __attribute__((always_inline)) void set_name(struct span *inside, const char *name,
                                                            size_t length)
 {
-    *blkin_put_bytes(inside->strings, name, length) = '\0';
+    *blkin_put_bytes(inside->name, name, length) = '\0';
     inside->name_length = (uint8_t)length;
-    inside->used = (uint32_t)(sizeof(inside->event) + length + 1 + BLKIN_HEAD_SIZE);
 }
 
-/* The rest of every begin: name, ids and what is in the event already are in place. */
-static inline void begin(struct blkin_span *span, uint64_t start_ns)
+/* Of a span of so many bytes: for the whole name, which may be too long. */
+static size_t room_for_name(size_t size)
+{
+    return size < SPAN_SIZE_USUAL ? size - SPAN_LOG_AT : SPAN_NAME_MAX;
+}
+
+/* The rest of every begin: name, ids, kind and flags are in place. */
+static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns)
 {
     struct span *inside = span_inside(span);
 
-    inside->start_ns = inside->base_ns = start_ns;
-    inside->limit = SPAN_USED_MAX;
-    inside->step_number = inside->step_logged = 0;
-    inside->lost_depth = 0;
-    inside->dropped = inside->unstreamed = inside->failed = 0;
-    inside->depth = 0;
-    inside->service.length = 0;
+    inside->size = inside->end = inside->limit = (uint16_t)size;
+    inside->used = (uint16_t)span_log_at(inside);
+    inside->failed = 0;
+    inside->base_ns = start_ns;
+    inside->dropped = inside->unstreamed = 0;
+    inside->depth = inside->service_size = inside->reserve = 0;
     span->has_context_ = CONTEXT_OWN;
     set_state(span, SPAN_RECORDED);
 }
 
 /* The same with all that may be due. */
-static void begin_otherwise(struct blkin_span *span)
+static void begin_slow(struct blkin_span *span, size_t size)
 {
     struct span *inside = span_inside(span);
     const uint64_t now = blkin_ticks();
     uint64_t start_ns = 0;
     uint8_t state = SPAN_RECORDED;
 
+    size = size < SPAN_SIZE_MAX ? size & ~(size_t)7 : SPAN_SIZE_MAX;
+    inside->size = (uint16_t)size;
     if (!blkin_chores_are_due(now)) {
         start_ns = blkin_clock_ns(now);
     } else {
         blkin_do_chores(now);
-        if (blkin_usage_is_on() && (start_ns = blkin_usage_begin(span)))
+        if (blkin_usage_is_on() && size >= SPAN_SIZE_CHARGED &&
+            (start_ns = blkin_usage_begin(span)))
             state |= SPAN_CHARGED;
         else
             start_ns = span_now_ns();
     }
-    begin(span, start_ns);
+    begin(span, size, start_ns);
+    if (blkin_usage_is_on() && size < SPAN_SIZE_CHARGED)
+        span_drop_record(inside, true);
+    if (state & SPAN_CHARGED)
+        inside->end = inside->limit = (uint16_t)(size - sizeof(struct blkin_span_usage));
     if (state != SPAN_RECORDED)
         set_state(span, state);
+    if (blkin_checks) {
+        inside->limit = 0;
+        blkin_check_begun(span);
+    }
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
         inside->limit = 0;
         set_state(span, state | SPAN_STREAMED);
         blkin_stream_begin(span, &(struct stream_begin){
                                      .id = span->context.span_id,
                                      .parent_id = span->context.parent_span_id,
-                                     .time_ns = inside->start_ns,
-                                     .name = inside->strings,
+                                     .time_ns = start_ns,
+                                     .name = inside->name,
                                      .name_length = inside->name_length,
-                                     .flags = inside->event.flags,
-                                     .kind = inside->event.kind,
+                                     .flags = inside->flags,
+                                     .kind = inside->kind,
                                  });
-        inside->event.flags |= BLKIN_SPAN_STREAMED;
+        inside->flags |= BLKIN_SPAN_STREAMED;
     }
 }
 
-void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
-                       const struct blkin_context *context)
+void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                         uint32_t kind, const struct blkin_context *context, uint64_t id)
 {
     const bool is_remote = context && context->flags & BLKIN_CONTEXT_REMOTE;
     struct span *inside = span_inside(span);
     struct blkin_decision decision;
 
-    if (!is_loaded()) {
+    if (!is_loaded() || size < BLKIN_SPAN_SIZE_MIN) {
         blkin_pass_on_(span, context);
         return;
     }
     (void)blkin_default_service(); /* from now on there is one */
-    set_name(inside, name, blkin_cut(name, name_length, SPAN_NAME_MAX));
+    set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     set_ids(&span->context, context, blkin_this_thread());
-    decision = decide(&span->context, inside->strings);
+    if (id)
+        span->context.span_id = id;
+    decision = decide(&span->context, inside->name);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
     if (!decision.sampled) {
@@ -168,14 +199,21 @@ void blkin_span_begin_(struct blkin_span *span, const char *name, size_t name_le
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
     inside->sampled = decision.ppm;
-    inside->event.kind = (uint8_t)kind;
-    inside->event.flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
-                          (is_remote ? BLKIN_SPAN_REMOTE : 0);
-    begin_otherwise(span);
+    inside->kind = (uint8_t)kind;
+    inside->flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
+                    (is_remote ? BLKIN_SPAN_REMOTE : 0);
+    begin_slow(span, size);
 }
 
-static inline void set_child(struct blkin_span *span, const char *name, size_t name_length,
-                             uint32_t kind, const struct blkin_span *parent, uint64_t id)
+void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                       uint32_t kind, const struct blkin_context *context)
+{
+    blkin_begin_with_id(span, size, name, name_length, kind, context, 0);
+}
+
+static inline __attribute__((always_inline)) void
+set_child(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
+          const struct blkin_span *parent, uint64_t id)
 {
     const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
     const struct span *above = span_inside_const(parent);
@@ -185,136 +223,153 @@ static inline void set_child(struct blkin_span *span, const char *name, size_t n
     span->context.parent_span_id = parent_id;
     span->context.span_id = id;
     inside->sampled = above->sampled;
-    inside->event.kind = (uint8_t)kind;
+    inside->kind = (uint8_t)kind;
     /* not those of its event, which its end, in another thread perhaps, may be changing */
-    inside->event.flags = parent->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0;
+    inside->flags = parent->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0;
     set_name(inside, name, name_length);
 }
 
-__attribute__((noinline)) static void begin_child_otherwise(struct blkin_span *span,
-                                                            const char *name, size_t name_length,
-                                                            uint32_t kind,
-                                                            const struct blkin_span *parent)
+__attribute__((noinline)) static void begin_child_slow(struct blkin_span *span, size_t size,
+                                                       const char *name, size_t name_length,
+                                                       uint32_t kind,
+                                                       const struct blkin_span *parent)
 {
-    if (parent->has_context_ != CONTEXT_OWN) {
-        blkin_span_begin_(span, name, name_length, kind, &parent->context);
+    if (parent->has_context_ != CONTEXT_OWN || size < BLKIN_SPAN_SIZE_MIN) {
+        blkin_span_begin_(span, size, name, name_length, kind, &parent->context);
         return;
     }
-    set_child(span, name, blkin_cut(name, name_length, SPAN_NAME_MAX), kind, parent,
+    set_child(span, name, blkin_cut(name, name_length, room_for_name(size)), kind, parent,
               blkin_id_next(blkin_this_thread()));
-    begin_otherwise(span);
+    begin_slow(span, size);
 }
 
-/* Here and below: the usual way calls nothing, so that it saves no registers. */
-void blkin_span_begin_child_(struct blkin_span *span, const char *name, size_t name_length,
-                             uint32_t kind, const struct blkin_span *parent)
+static inline bool has_usual_size(size_t size)
+{
+    return size - SPAN_SIZE_USUAL <= SPAN_SIZE_MAX - SPAN_SIZE_USUAL;
+}
+
+/* Here and below: the fast path calls nothing, so that it saves no registers. */
+void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *name,
+                             size_t name_length, uint32_t kind, const struct blkin_span *parent)
 {
     uint64_t id, counter, start_ns;
 
-    if (__builtin_expect(name_length > SPAN_NAME_MAX || parent->has_context_ != CONTEXT_OWN ||
+    if (__builtin_expect(name_length > SPAN_NAME_MAX || !has_usual_size(size) ||
+                             parent->has_context_ != CONTEXT_OWN ||
                              blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN) ||
                              !(id = blkin_id_try(&blkin_thread)) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
                              !(start_ns = blkin_clock_try(counter)),
                          0)) {
-        begin_child_otherwise(span, name, name_length, kind, parent);
+        begin_child_slow(span, size, name, name_length, kind, parent);
         return;
     }
     set_child(span, name, name_length, kind, parent, id);
-    begin(span, start_ns);
+    begin(span, size, start_ns);
 }
 
 /* ---- end ---- */
 
-/* One that failed, is to be kept, or may be slow. */
-__attribute__((noinline)) static void record_remarkable(struct blkin_span *span, uint64_t end_ns,
-                                                        const struct blkin_provider *provider,
-                                                        size_t length)
+static inline uint64_t duration_from(uint64_t start_ns, uint64_t end_ns)
 {
-    struct span *inside = span_inside(span);
-
-    if (inside->failed & ~SPAN_KEEP)
-        inside->event.flags |= BLKIN_SPAN_ERROR;
-    blkin_record_event(provider, BLKIN_EVENT_SPAN, &inside->event, length);
-    blkin_slow_span(span, end_ns);
+    return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
-static inline const struct blkin_service *service_of(const struct span *inside)
-{
-    return __builtin_expect(inside->service.length, 0)
-               ? &inside->service
-               : __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
-}
-
-/* All of the event before its log. */
+/*
+ * Around the name, which is in place, the rest of the event before its log. at is SPAN_EVENT_AT of
+ * the span or of a copy: what is written over is read before.
+ */
 static inline __attribute__((always_inline)) void
-finish_event(bool by_pdep, struct blkin_span *span, uint64_t end_ns, struct blkin_thread *thread)
+put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags, uint64_t end_ns,
+          uint64_t duration_ns, struct blkin_thread *thread)
+{
+    const struct span *inside = span_inside_const(span);
+    const uint16_t dropped = inside->dropped;
+    const size_t name_length = inside->name_length;
+    const struct blkin_span_event event = {
+        .trace_id = span->context.trace_id,
+        .parent_id = span->context.parent_span_id,
+        .duration = duration_ns,
+        .flags = flags,
+        .kind = inside->kind,
+    };
+
+    memcpy(at, &event, sizeof(event));
+    span_put_head(by_pdep, at + sizeof(event) + name_length + 1, span, span->context.span_id,
+                  end_ns, thread, ++thread->sequence, dropped);
+}
+
+/*
+ * With what else there may be to the span: usage, a service of its own, an error, an alarm. Then
+ * what the span holds is still needed, or its room is too small for the event.
+ */
+__attribute__((noinline)) static void record_copy(struct blkin_span *span, uint64_t end_ns,
+                                                  uint64_t duration_ns,
+                                                  const struct blkin_provider *provider,
+                                                  const struct blkin_usage_tags *usage)
 {
     struct span *inside = span_inside(span);
-    struct blkin_span_event *event = &inside->event;
+    const struct blkin_service *own = span_own_service(inside);
+    const struct blkin_service *service = own ? own : blkin_default_service();
+    const uint8_t error = inside->failed & SPAN_FAILED ? BLKIN_SPAN_ERROR : 0;
+    char payload[SPAN_SIZE_MAX + sizeof(usage->text) + sizeof(service->text)];
+    char *at = payload + sizeof(struct blkin_span_event);
 
-    event->trace_id = span->context.trace_id;
-    event->parent_id = span->context.parent_span_id;
-    event->duration = end_ns > inside->start_ns ? end_ns - inside->start_ns : 0;
-    span_put_head(by_pdep, span_head(inside), span, span->context.span_id, end_ns, thread,
-                  ++thread->sequence, inside->dropped);
-}
-
-static inline __attribute__((always_inline)) void
-record_span_by(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
-               const struct blkin_provider *provider, struct blkin_thread *thread)
-{
-    struct span *inside = span_inside(span);
-    struct blkin_span_event *event = &inside->event;
-    const struct blkin_service *service = service_of(inside);
-    char *at = span_at(inside, inside->used);
-
-    at = blkin_put_block(at, service->text, service->length);
-    finish_event(by_pdep, span, end_ns, thread);
-    if (__builtin_expect(inside->failed || blkin_may_be_slow(event->duration), 0))
-        record_remarkable(span, end_ns, provider, (size_t)(at - (char *)event));
-    else
-        blkin_record_event(provider, BLKIN_EVENT_SPAN, event, (size_t)(at - (char *)event));
-}
-
-__attribute__((noinline)) static void record_span_by_shifts(struct blkin_span *span,
-                                                            uint64_t end_ns,
-                                                            const struct blkin_provider *provider,
-                                                            struct blkin_thread *thread)
-{
-    record_span_by(false, span, end_ns, provider, thread);
-}
-
-static inline __attribute__((always_inline)) void record_span(struct blkin_span *span,
-                                                              uint64_t end_ns,
-                                                              const struct blkin_provider *provider,
-                                                              struct blkin_thread *thread)
-{
-    if (__builtin_expect(blkin_has_pdep, 1))
-        record_span_by(true, span, end_ns, provider, thread);
-    else
-        record_span_by_shifts(span, end_ns, provider, thread);
-}
-
-/* Where the service has its place else, there is what is kept of the usage. */
-__attribute__((noinline)) static void record_charged_span(struct blkin_span *span, uint64_t end_ns,
-                                                          const struct blkin_provider *provider,
-                                                          const struct blkin_usage_tags *tags)
-{
-    struct span *inside = span_inside(span);
-    const struct blkin_service *service = service_of(inside);
-    char payload[SPAN_USED_MAX_OF_STEPS + sizeof(tags->text) + sizeof(service->text)];
-    char *at;
-
-    if (inside->failed & ~SPAN_KEEP)
-        inside->event.flags |= BLKIN_SPAN_ERROR;
-    finish_event(blkin_has_pdep, span, end_ns, blkin_this_thread());
-    at = blkin_put_bytes(payload, &inside->event, inside->used);
-    at = blkin_put_bytes(at, tags->text, tags->length);
+    at = blkin_put_bytes(at, inside->name, inside->used - offsetof(struct span, name));
+    put_event(blkin_has_pdep, payload, span, inside->flags | error, end_ns, duration_ns,
+              blkin_this_thread());
+    if (usage)
+        at = blkin_put_bytes(at, usage->text, usage->length);
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
-    if (inside->failed || blkin_may_be_slow(inside->event.duration))
-        blkin_slow_span(span, end_ns);
+    if (inside->failed || blkin_may_be_slow(duration_ns))
+        blkin_slow_span(span, duration_ns, end_ns);
+}
+
+static inline __attribute__((always_inline)) void
+record_in_place(bool by_pdep, struct blkin_span *span, uint64_t end_ns, uint64_t duration_ns,
+                const struct blkin_provider *provider, const struct blkin_service *service)
+{
+    struct span *inside = span_inside(span);
+    char *payload = span_at(inside, SPAN_EVENT_AT);
+    char *end = blkin_put_block(span_at(inside, inside->used), service->text, service->length);
+
+    put_event(by_pdep, payload, span, inside->flags, end_ns, duration_ns, &blkin_thread);
+    blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(end - payload));
+}
+
+__attribute__((noinline)) static void record_by_shifts(struct blkin_span *span, uint64_t end_ns,
+                                                       uint64_t duration_ns,
+                                                       const struct blkin_provider *provider,
+                                                       const struct blkin_service *service)
+{
+    record_in_place(false, span, end_ns, duration_ns, provider, service);
+}
+
+/* Also for what blkin_put_block() puts beyond the service's end. */
+static inline bool has_room_for_service(const struct span *inside,
+                                        const struct blkin_service *service)
+{
+    const size_t size = service->length > BLKIN_BLOCK ? service->length : BLKIN_BLOCK;
+
+    return inside->used + size <= inside->size;
+}
+
+/* Of a span of which nothing else is to be told. */
+static inline __attribute__((always_inline)) void
+record_span(struct blkin_span *span, uint64_t end_ns, const struct blkin_provider *provider)
+{
+    const struct span *inside = span_inside_const(span);
+    const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
+    const uint64_t duration_ns = duration_from(inside->base_ns, end_ns);
+
+    if (__builtin_expect(blkin_may_be_slow(duration_ns) || !has_room_for_service(inside, service),
+                         0))
+        record_copy(span, end_ns, duration_ns, provider, NULL);
+    else if (__builtin_expect(blkin_has_pdep, 1))
+        record_in_place(true, span, end_ns, duration_ns, provider, service);
+    else
+        record_by_shifts(span, end_ns, duration_ns, provider, service);
 }
 
 static void stream_usage(const struct blkin_span *span, uint64_t end_ns,
@@ -339,8 +394,10 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     const uint8_t state = span->state_;
     const uint64_t now = blkin_ticks();
     struct blkin_usage_tags usage;
-    uint64_t now_ns;
+    uint64_t now_ns, duration_ns;
 
+    if (blkin_is_misuse(span, CHECK_END))
+        return;
     blkin_do_chores_if_due(now);
     now_ns = blkin_clock_ns(now);
     usage.length = 0;
@@ -349,13 +406,10 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     if (time_ns > now_ns)
         time_ns = now_ns;
     blkin_end_steps(span, time_ns, true);
-    set_state(span, 0);
-    if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
-        ; /* streamed, as it seems */
-    else if (state & SPAN_CHARGED)
-        record_charged_span(span, time_ns, provider, &usage);
-    else
-        record_span(span, time_ns, provider, blkin_this_thread());
+    duration_ns = duration_from(span_start_ns(span), time_ns);
+    set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
+    if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
+        record_copy(span, time_ns, duration_ns, provider, &usage);
     if (state & SPAN_STREAMED) {
         stream_usage(span, time_ns, &usage);
         blkin_stream_dropped(span, time_ns);
@@ -366,11 +420,10 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
 void blkin_span_end_(struct blkin_span *span)
 {
     const struct blkin_provider *provider = blkin_provider();
-    struct blkin_thread *thread = &blkin_thread;
     uint64_t counter, now_ns;
 
-    if (__builtin_expect(span->state_ != SPAN_RECORDED || !thread->number ||
-                             span_has_open_steps(span_inside(span)) ||
+    if (__builtin_expect(span->state_ != SPAN_RECORDED || !blkin_thread.number ||
+                             (span_inside(span)->depth | span_inside(span)->failed) ||
                              !blkin_event_enabled(provider, BLKIN_EVENT_SPAN) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
                              !(now_ns = blkin_clock_try(counter)),
@@ -379,11 +432,13 @@ void blkin_span_end_(struct blkin_span *span)
         return;
     }
     set_state(span, 0);
-    record_span(span, now_ns, provider, thread);
+    record_span(span, now_ns, provider);
 }
 
 void blkin_span_drop_(struct blkin_span *span)
 {
+    if (blkin_is_misuse(span, CHECK_END))
+        return;
     if (__builtin_expect(span->state_ != SPAN_RECORDED, 0)) {
         const uint64_t now_ns = span_now_ns();
         struct blkin_usage_tags none;
@@ -395,7 +450,7 @@ void blkin_span_drop_(struct blkin_span *span)
             blkin_stream(span, span->context.span_id, BLKIN_EVENT_END, now_ns, NULL, 0);
         }
     }
-    set_state(span, 0);
+    set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
     span->has_context_ = CONTEXT_PASSED_ON;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG);
 }

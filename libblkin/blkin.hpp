@@ -153,7 +153,7 @@ public:
 
     void annotate(const char *text, std::size_t length) noexcept
     {
-        blkin_span_annotate_n(&span_, text, length);
+        blkin_span_log_n(&span_, BLKIN_INFO, text, length);
     }
 
     // The same of what printf(3) makes, which is not called if the span is not recorded.
@@ -267,7 +267,7 @@ public:
 
     void error(const char *message, std::size_t length) noexcept
     {
-        blkin_span_error_n(&span_, message, length);
+        blkin_span_tag_string_n(&span_, "error", message, length);
     }
 
     // The trace is worth to be kept whole, whatever it took.
@@ -279,11 +279,6 @@ public:
     void keep(const std::string &why) noexcept
     {
         blkin_span_keep(&span_, why.c_str());
-    }
-
-    void keep(const char *why, std::size_t length) noexcept
-    {
-        blkin_span_keep_n(&span_, why, length);
     }
 
     // Another span that this one has to do with: of each request that one commit serves, say.
@@ -298,15 +293,21 @@ public:
     }
 
     // The other side of a client or server span. Copied.
-    void set_remote(const blkin_endpoint &remote) noexcept
+    void set_remote(const char *name, const char *ip, std::uint16_t port) noexcept
     {
-        blkin_span_set_remote(&span_, &remote);
+        blkin_span_set_remote(&span_, name, ip, port);
+    }
+
+    // The same of an address such as getpeername(2) gives.
+    void set_remote(const char *name, const sockaddr *address, std::size_t length) noexcept
+    {
+        blkin_span_set_remote_sockaddr(&span_, name, address, length);
     }
 
     // Another service than the process's. Copied.
-    void set_service(const blkin_endpoint *service) noexcept
+    void set_service(const char *name, const char *ip, std::uint16_t port) noexcept
     {
-        blkin_span_set_service(&span_, service);
+        blkin_span_set_service(&span_, name, ip, port);
     }
 
     // What to send along with a request: see the writers of blkin_context.h. Valid as long as the
@@ -419,14 +420,6 @@ public:
             blkin_step_begin(span_, name, kind);
     }
 
-    Step(blkin_span *span, const char *name, std::size_t length,
-         blkin_kind kind = BLKIN_INTERNAL) noexcept
-        : span_(span)
-    {
-        if (span_)
-            blkin_step_begin_n(span_, name, length, kind);
-    }
-
     Step(blkin_span *span, const std::string &name, blkin_kind kind = BLKIN_INTERNAL) noexcept
         : Step(span, name.c_str(), kind)
     {
@@ -434,12 +427,6 @@ public:
 
     Step(Span &span, const char *name, blkin_kind kind = BLKIN_INTERNAL) noexcept
         : Step(span.c_span(), name, kind)
-    {
-    }
-
-    Step(Span &span, const char *name, std::size_t length,
-         blkin_kind kind = BLKIN_INTERNAL) noexcept
-        : Step(span.c_span(), name, length, kind)
     {
     }
 

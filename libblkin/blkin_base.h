@@ -1,5 +1,5 @@
 /*
- * What the other headers of BlkKin share: the version, the service that records, the start.
+ * What the other headers of BlkKin share: the version, the start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,10 +18,10 @@ extern "C" {
 
 /*
  * The version of these headers. A program runs with the library it was built against and with every
- * later one of the same BLKIN_VERSION_MAJOR: see "ABI" in blkin.h.
+ * later one of the same BLKIN_VERSION_MAJOR, from 1 on: see doc/compatibility.md.
  */
-#define BLKIN_VERSION_MAJOR 1
-#define BLKIN_VERSION_MINOR 0
+#define BLKIN_VERSION_MAJOR 0
+#define BLKIN_VERSION_MINOR 9
 #define BLKIN_VERSION_PATCH 0
 
 /* The same as one number, to be compared: 10203 is version 1.2.3. */
@@ -36,12 +36,7 @@ extern "C" {
 #endif
 #endif
 
-/* The service that records: Zipkin's endpoint. */
-struct blkin_endpoint {
-    const char *ip; /* IPv4 or IPv6 address as text; "NaN" if not known */
-    int16_t port;   /* the listening port's 16 bits: 50000 is stored as -15536, recorded as 50000 */
-    const char *name; /* service name, such as "osd.3" */
-};
+struct blkin_context;
 
 /*
  * What a function of the library is declared with, and after its arguments what it returns with
@@ -57,7 +52,7 @@ struct blkin_endpoint {
     {                      \
         return value;      \
     }                      \
-    struct blkin_endpoint
+    struct blkin_context
 #endif
 
 /*

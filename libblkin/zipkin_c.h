@@ -54,6 +54,13 @@ BLKIN_PUBLIC extern const char *const SERVER_RECV_FRAGMENT; /* "srf" */
 
 #endif /* BLKIN_DISABLE */
 
+/* The service that records: Zipkin's endpoint. */
+struct blkin_endpoint {
+    const char *ip; /* IPv4 or IPv6 address as text; "NaN" if not known */
+    int16_t port;   /* the listening port's 16 bits: 50000 is stored as -15536, recorded as 50000 */
+    const char *name; /* service name, such as "osd.3" */
+};
+
 /* What one process sends to the next so that its spans join the trace, in host byte order. */
 struct blkin_trace_info {
     int64_t trace_id;       /* 0: not traced */

@@ -21,13 +21,13 @@
  * another one: both have these.
  */
 static struct {
-    struct blkin_endpoint service;
+    const char *service;
     const char *sampling;
     int spans;
     bool layers_are_spans;
     bool has_parent;
     struct blkin_context parent;
-} settings = {.service = {.ip = "NaN", .name = "nbdkit"}, .spans = 2};
+} settings = {.service = "nbdkit", .spans = 2};
 
 /* ---- parameters ---- */
 
@@ -39,7 +39,7 @@ static int set_service(const char *value)
         nbdkit_error("blkin-service='%s': expected a name of 1 to %d bytes", value, SERVICE_MAX);
         return -1;
     }
-    settings.service.name = value;
+    settings.service = value;
     return 0;
 }
 
@@ -130,7 +130,7 @@ static int filter_config(nbdkit_next_config *next, nbdkit_backend *backend, cons
 static int filter_after_fork(nbdkit_backend *backend)
 {
     (void)backend;
-    blkin_set_service(&settings.service);
+    blkin_set_service(settings.service, NULL, 0);
     blkin_set_version("nbdkit " NBDKIT_VERSION_STRING);
     (void)blkin_init();
     /* again: BLKIN_SAMPLING, read by blkin_init(), is for programs that say nothing themselves */
@@ -141,8 +141,8 @@ static int filter_after_fork(nbdkit_backend *backend)
 
 static void filter_unload(void)
 {
-    blkin_set_service(NULL); /* ours is about to be unmapped */
-    blkin_set_version(NULL);
+    blkin_set_service(NULL, NULL, 0);
+    blkin_set_version(NULL); /* ours is about to be unmapped */
 }
 
 /* ---- connections ---- */
@@ -162,16 +162,15 @@ static void set_client(struct connection *connection)
         return;
     if (peer.any.sa_family == AF_INET) {
         address = &peer.ip4.sin_addr;
-        connection->client.port = (int16_t)ntohs(peer.ip4.sin_port);
+        connection->client_port = ntohs(peer.ip4.sin_port);
     } else if (peer.any.sa_family == AF_INET6) {
         address = &peer.ip6.sin6_addr;
-        connection->client.port = (int16_t)ntohs(peer.ip6.sin6_port);
+        connection->client_port = ntohs(peer.ip6.sin6_port);
     } else {
         return;
     }
-    if (inet_ntop(peer.any.sa_family, address, connection->client_ip,
-                  sizeof(connection->client_ip)))
-        connection->client.ip = connection->client_ip;
+    (void)inet_ntop(peer.any.sa_family, address, connection->client_ip,
+                    sizeof(connection->client_ip));
 }
 
 /* Sets parent and export of the connection; the strings live as long as the connection. */

@@ -72,7 +72,7 @@ static void describe(struct blkin_span *span, const struct connection *connectio
     if (connection->export[0])
         blkin_span_tag_string(span, "export", connection->export);
     if (connection->client_ip[0])
-        blkin_span_set_remote(span, &connection->client);
+        blkin_span_set_remote(span, NULL, connection->client_ip, connection->client_port);
 }
 
 static const char *error_name(int error)

@@ -22,7 +22,7 @@ struct connection {
     bool has_parent;             /* the next member is set */
     struct blkin_context parent; /* of the server spans */
     const char *export;          /* its name, without the trace context; "" has no tag */
-    struct blkin_endpoint client;
+    uint16_t client_port;
     char client_ip[INET6_ADDRSTRLEN]; /* "": not over IP */
 };
 

@@ -6,3 +6,4 @@
 #include "chores.h"
 
 uint64_t blkin_chores_due_ticks;
+bool blkin_checks;

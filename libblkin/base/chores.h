@@ -9,10 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Cached copy of the deadline; BLKIN_CHORES_ALWAYS forces the slow path while usage is measured. */
+/* Cached copy of the deadline; BLKIN_CHORES_ALWAYS forces the slow path while usage is measured or
+ * spans are checked. */
 extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
 
 #define BLKIN_CHORES_ALWAYS UINT64_C(0)
+
+/* BLKIN_DEBUG=check: spans are checked, on the slow paths. Set once, before the first span. */
+extern __attribute__((visibility("hidden"))) bool blkin_checks;
 
 /* Longer than chores are ever put off, in ns and in ticks of up to 8 GHz. */
 #define BLKIN_CHORES_HORIZON (UINT64_C(1) << 33)

@@ -71,31 +71,48 @@ static uint64_t rate_between(struct moment from, struct moment to)
     return (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.ticks - from.ticks));
 }
 
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
+
+static const char *source_path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+enum kernel_clock { KERNEL_NOT_KNOWN, KERNEL_USES_COUNTER, KERNEL_USES_ANOTHER };
+
+static enum kernel_clock kernel_clock(void)
+{
+    char source[8] = "";
+    const int fd = open(source_path, O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+
+    if (fd < 0)
+        return KERNEL_NOT_KNOWN;
+    length = read(fd, source, sizeof(source) - 1);
+    close(fd);
+    if (length <= 0)
+        return KERNEL_NOT_KNOWN;
+    return length >= 4 && memcmp(source, "tsc\n", 4) == 0 ? KERNEL_USES_COUNTER
+                                                          : KERNEL_USES_ANOTHER;
+}
+
 /*
- * The kernel has watched the counters of all CPUs since boot: only while it takes time from them
- * itself are they in step. And the counter must not stop or change its speed with the CPU's.
+ * The kernel watches the counters of all CPUs: only while it takes time from them itself are they
+ * in step. And the counter must not stop or change its speed with the CPU's.
  */
 static bool counter_is_good(void)
 {
-#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
-    static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     unsigned a, b, c, d;
-    char source[8] = "";
-    int fd;
-    ssize_t length;
 
-    if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & (1U << 8)))
-        return false;
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    length = read(fd, source, sizeof(source) - 1);
-    close(fd);
-    return length >= 4 && memcmp(source, "tsc\n", 4) == 0;
-#else
-    return false;
-#endif
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & (1U << 8) &&
+           kernel_clock() == KERNEL_USES_COUNTER;
 }
+
+#else
+
+static bool counter_is_good(void)
+{
+    return false;
+}
+
+#endif
 
 /* ---- lines ---- */
 
@@ -240,15 +257,63 @@ static bool is_due(void)
     return since >= line.span;
 }
 
+/* ---- without the counter, once the kernel has given it up ---- */
+
+/* Of ticks that are ns of CLOCK_MONOTONIC. Where the counter was ahead, the time goes slower until
+ * CLOCK_MONOTONIC has come up. */
+static struct blkin_clock_line fallback;
+static bool has_fallen_back;
+
+/* Who has read the counter just before it was given up gets the time of now. */
+static uint64_t fallback_ns(uint64_t ticks)
+{
+    const uint64_t now = blkin_monotonic_ns();
+
+    return on_line(&fallback, now - ticks < LONGEST_LINE_NS ? ticks : now);
+}
+
+static void fall_back(void)
+{
+    static const struct blkin_clock_line never = {.later = UINT64_C(1) << 32};
+    const struct moment now = moment_now();
+    const uint64_t ns = ns_at(now.ticks);
+    const uint64_t ahead_ns = ns > now.ns ? ns - now.ns : 0;
+    const uint64_t rate = UINT64_C(1) << 32;
+
+    fallback = (struct blkin_clock_line){
+        .ticks = now.ns,
+        .ns = now.ns + ahead_ns,
+        .rate = rate - rate / 100,
+        .span = 100 * ahead_ns,
+        .later = rate,
+    };
+    __atomic_store_n(&has_fallen_back, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_clock.line, &never, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_clock.use_counter, false, __ATOMIC_RELEASE);
+}
+
+void blkin_clock_recheck(void)
+{
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
+    if (!blkin_clock.use_counter || kernel_clock() != KERNEL_USES_ANOTHER ||
+        __atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE))
+        return;
+    fall_back();
+    __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
+#endif
+}
+
 uint64_t blkin_clock_ns(uint64_t ticks)
 {
     const uint64_t ns = blkin_clock_try(ticks);
 
     if (ns)
         return ns;
+    if (__atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE))
+        return fallback_ns(ticks);
     if (blkin_clock.use_counter && is_due() &&
         !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
-        if (is_due())
+        if (blkin_clock.use_counter && is_due())
             draw(ticks);
         __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
     }

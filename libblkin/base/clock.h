@@ -60,7 +60,9 @@ static inline uint64_t blkin_counter(void)
 
 static inline uint64_t blkin_ticks(void)
 {
-    return __builtin_expect(blkin_clock.use_counter, 1) ? blkin_counter() : blkin_monotonic_ns();
+    return __builtin_expect(__atomic_load_n(&blkin_clock.use_counter, __ATOMIC_RELAXED), 1)
+               ? blkin_counter()
+               : blkin_monotonic_ns();
 }
 
 static inline uint64_t blkin_clock_scale(uint64_t ticks, uint64_t rate)
@@ -94,6 +96,12 @@ static inline uint64_t blkin_ticks_of_ns(uint64_t ns)
 
 /* Decides for a counter and takes a first measure of its rate, in 0.2 ms. Before other threads. */
 void blkin_clock_init(void);
+
+/*
+ * Once a second: where the kernel has given up the counter for its own clock, as it does when the
+ * CPUs' counters drift apart, times come from clock_gettime(2) from now on. They do not go back.
+ */
+void blkin_clock_recheck(void);
 
 /* In a forked child: what another thread of the parent has begun nobody will finish. */
 void blkin_clock_forked(void);

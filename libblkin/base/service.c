@@ -13,36 +13,37 @@
 
 const struct blkin_service *blkin_service;
 
-void blkin_service_prepare(struct blkin_service *prepared, const struct blkin_endpoint *endpoint)
+void blkin_service_prepare(struct blkin_service *prepared, const char *name, const char *ip,
+                           uint16_t port)
 {
-    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
+    const size_t ip_length = blkin_cut(ip, ip ? strlen(ip) : 0, SPAN_IP_MAX);
     char *at = prepared->text;
 
-    at = blkin_put_bytes(at, endpoint->ip, ip_length);
-    at = blkin_put_short(at, (uint16_t)endpoint->port);
+    at = blkin_put_bytes(at, ip, ip_length);
+    at = blkin_put_short(at, port);
     at = blkin_put_length(at, ip_length);
     *at++ = '\0';
     prepared->name = (uint8_t)(at - prepared->text);
-    at = blkin_put_string(at, endpoint->name, SPAN_SERVICE_MAX);
-    prepared->port = (uint16_t)endpoint->port;
+    at = blkin_put_string(at, name, SPAN_SERVICE_MAX);
+    prepared->port = port;
     prepared->length = (uint8_t)(at - prepared->text);
 }
 
 /* Never changed in place: a thread may be reading it. A slot is used again after 3 changes. */
-static const struct blkin_service *prepare(const struct blkin_endpoint *endpoint)
+static const struct blkin_service *service_in_slot(const char *name, const char *ip, uint16_t port)
 {
     static struct blkin_service slots[4];
     static unsigned last;
     const unsigned slot = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) % 4;
-    const struct blkin_endpoint by_name = {.ip = "", .name = program_invocation_short_name};
 
-    blkin_service_prepare(&slots[slot], endpoint ? endpoint : &by_name);
+    blkin_service_prepare(&slots[slot], name, ip, port);
     return &slots[slot];
 }
 
 const struct blkin_service *blkin_make_service(void)
 {
-    const struct blkin_service *none = NULL, *made = prepare(NULL);
+    const struct blkin_service *none = NULL,
+                               *made = service_in_slot(program_invocation_short_name, NULL, 0);
 
     /* a blkin_set_service() at the same time has the last word */
     if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
@@ -51,7 +52,11 @@ const struct blkin_service *blkin_make_service(void)
     return none;
 }
 
-void blkin_set_service(const struct blkin_endpoint *endpoint)
+void blkin_set_service(const char *name, const char *ip, uint16_t port)
 {
-    __atomic_store_n(&blkin_service, prepare(endpoint), __ATOMIC_RELEASE);
+    const struct blkin_service *service =
+        name ? service_in_slot(name, ip, port)
+             : service_in_slot(program_invocation_short_name, NULL, 0);
+
+    __atomic_store_n(&blkin_service, service, __ATOMIC_RELEASE);
 }

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct blkin_endpoint;
-
 /* Longer texts are cut. */
 #define SPAN_SERVICE_MAX 72
 #define SPAN_IP_MAX      46
@@ -28,8 +26,9 @@ static inline const char *blkin_service_name(const struct blkin_service *service
     return service->text + service->name;
 }
 
-/* Fills it from an endpoint, whose name and ip may be NULL. */
-void blkin_service_prepare(struct blkin_service *service, const struct blkin_endpoint *endpoint);
+/* Fills it in; name and ip may be NULL. */
+void blkin_service_prepare(struct blkin_service *service, const char *name, const char *ip,
+                           uint16_t port);
 
 /* The service of spans without their own; NULL until somebody asked for it. */
 extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;

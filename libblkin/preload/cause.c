@@ -277,7 +277,7 @@ static void cause_begin_span(struct blkin_span *span, const char *name, size_t l
         parent = blkin_current();
     else if (cause.interaction && cause_is_linked(cause))
         parent = &cause.interaction->span;
-    blkin_span_begin_n(span, name, length, kind, parent);
+    blkin_begin_(span, sizeof(*span), name, length, kind, parent);
 }
 
 static void cause_tag(struct blkin_span *span, struct cause cause)

@@ -45,17 +45,6 @@ const char *preload_service_name(void)
     return preload_config()->service[0] ? preload_config()->service : program_name;
 }
 
-/* Borrowed by libblkin for as long as the process runs; a thread may be reading the one before. */
-static void set_service(const struct preload_config *config)
-{
-    static struct blkin_endpoint endpoints[SLOTS];
-    struct blkin_endpoint *endpoint = &endpoints[config - slots];
-
-    endpoint->ip = "";
-    endpoint->name = preload_service_name();
-    blkin_set_service(endpoint);
-}
-
 static void put_in_force(struct preload_config *config)
 {
     const struct preload_config *before = preload_config();
@@ -64,7 +53,7 @@ static void put_in_force(struct preload_config *config)
     config->is_traced = preload_config_has_program(config, program_name);
     __atomic_store_n(&preload_config_in_force, config, __ATOMIC_RELEASE);
     if (strcmp(before->service, config->service) != 0)
-        set_service(config);
+        blkin_set_service(preload_service_name(), NULL, 0);
     if (before->usage != config->usage)
         (void)blkin_set_usage(config->usage == PRELOAD_USAGE_UNSET ? 0 : config->usage);
 }
@@ -108,7 +97,7 @@ void preload_config_init(void)
     environment = secure_getenv(source.variable);
     preload_config_clear(&of_environment);
     (void)take("");
-    set_service(preload_config());
+    blkin_set_service(preload_service_name(), NULL, 0);
     blkin_policy_init(&source);
     (void)pthread_atfork(NULL, NULL, after_fork);
 }

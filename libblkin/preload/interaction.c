@@ -161,15 +161,12 @@ bool interaction_put_at_hand(struct interaction *interaction)
 void interaction_set_endpoints(struct interaction *interaction)
 {
     const struct connection *connection = interaction->connection;
-    struct blkin_endpoint own = {
-        .ip = connection->ip, .port = (int16_t)connection->port, .name = preload_service_name()};
-    struct blkin_endpoint peer = {
-        .ip = connection->peer_ip, .port = (int16_t)connection->peer_port, .name = ""};
+    struct blkin_span *span = &interaction->span;
 
-    if (connection->is_unix || !blkin_span_is_recorded(&interaction->span))
+    if (connection->is_unix || !blkin_span_is_recorded(span))
         return;
-    blkin_span_set_service(&interaction->span, &own);
-    blkin_span_set_remote(&interaction->span, &peer);
+    blkin_span_set_service(span, preload_service_name(), connection->ip, connection->port);
+    blkin_span_set_remote(span, NULL, connection->peer_ip, connection->peer_port);
 }
 
 void interaction_add_head(struct interaction *interaction, struct bytes head)

@@ -30,8 +30,8 @@ static void served_begin_trace(struct interaction *interaction, bool has_key)
 
     if (has_key)
         root.trace_id = thread_random();
-    blkin_span_begin_remote_n(&interaction->span, connection->name, connection->name_length,
-                              BLKIN_SERVER, has_key ? &root : NULL);
+    blkin_begin_remote_(&interaction->span, sizeof(interaction->span), connection->name,
+                        connection->name_length, BLKIN_SERVER, has_key ? &root : NULL);
 }
 
 static struct interaction *served_begin(struct connection *connection, int fd, uint64_t offset)

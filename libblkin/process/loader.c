@@ -3,13 +3,15 @@
  *
  * The environment variable BLKIN_PROVIDER names another file, or "none" for no tracing at all.
  * With BLKIN_DEBUG set, a provider that cannot be opened is reported on stderr; else it is not an
- * error: a host without LTTng runs the same daemon. Set-user-ID programs heed neither.
+ * error: a host without LTTng runs the same daemon. BLKIN_DEBUG=check also checks the use of spans.
+ * Set-user-ID programs heed neither.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "loader.h"
 
 #include "blkin.h"
+#include "libblkin/base/chores.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
 #include "libblkin/policy/sampling.h"
@@ -250,6 +252,7 @@ static void open_first(void)
 
     pthread_mutex_lock(&lock);
     if (!opened_provider) {
+        blkin_checks = is_debugged() && strcmp(secure_getenv("BLKIN_DEBUG"), "check") == 0;
         blkin_clock_init();
         blkin_sampling_init();
         blkin_slow_init();

@@ -68,7 +68,8 @@ static void set_chores_due(uint64_t due)
 
     do {
         state = __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST);
-        __atomic_store_n(&blkin_chores_due_ticks, blkin_usage_is_on() ? BLKIN_CHORES_ALWAYS : due,
+        __atomic_store_n(&blkin_chores_due_ticks,
+                         blkin_usage_is_on() || blkin_checks ? BLKIN_CHORES_ALWAYS : due,
                          __ATOMIC_SEQ_CST);
     } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
 }
@@ -82,7 +83,7 @@ void blkin_do_chores(uint64_t now_ticks)
 
     /* who moves the time on does the work: the others are not held up */
     if (!blkin_is_due(now_ticks, due)) {
-        if (!blkin_usage_is_on())
+        if (!blkin_usage_is_on() && !blkin_checks)
             set_chores_due(due);
         return;
     }
@@ -90,6 +91,7 @@ void blkin_do_chores(uint64_t now_ticks)
                                      __ATOMIC_RELAXED))
         return;
     set_chores_due(next);
+    blkin_clock_recheck();
     blkin_provider_refresh();
     blkin_sampling_refresh();
     blkin_slow_refresh();

@@ -48,7 +48,7 @@ static size_t record_size(const char *at)
 
 static char *log_begin(struct span *inside)
 {
-    return span_head(inside) + BLKIN_HEAD_SIZE;
+    return span_at(inside, span_log_at(inside));
 }
 
 static struct blkin_slow_event event_of(const struct blkin_span *span, uint64_t id,
@@ -65,16 +65,17 @@ static struct blkin_slow_event event_of(const struct blkin_span *span, uint64_t 
 
 static const char *service_of(const struct span *inside)
 {
-    return blkin_service_name(inside->service.length ? &inside->service : blkin_default_service());
+    const struct blkin_service *own = span_own_service(inside);
+
+    return blkin_service_name(own ? own : blkin_default_service());
 }
 
 /* ---- keep ---- */
 
-static void keep(struct blkin_span *span, uint64_t end_ns)
+static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
     struct span *inside = span_inside(span);
-    struct blkin_slow_event event =
-        event_of(span, span->context.span_id, inside->event.duration, end_ns);
+    struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(keep_key) - 1;
     const char *end = span_at(inside, inside->used);
     char why[SPAN_TEXT_MAX + 1] = "keep"; /* where the log had no room for more */
@@ -88,7 +89,7 @@ static void keep(struct blkin_span *span, uint64_t end_ns)
             break;
         }
     }
-    blkin_slow_keep(&event, why, inside->strings, service_of(inside));
+    blkin_slow_keep(&event, why, inside->name, service_of(inside));
 }
 
 /* ---- steps ---- */
@@ -150,18 +151,17 @@ static void check_steps(struct blkin_span *span, uint64_t end_ns)
 
 /* ---- the span ---- */
 
-void blkin_slow_span(struct blkin_span *span, uint64_t end_ns)
+void blkin_slow_span(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
     struct span *inside = span_inside(span);
-    struct blkin_slow_event event =
-        event_of(span, span->context.span_id, inside->event.duration, end_ns);
+    struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
 
     if (!blkin_slow_is_on())
         return;
     if (inside->failed & SPAN_KEEP)
-        keep(span, end_ns);
-    else if (!blkin_slow_check(&event, inside->strings, service_of(inside),
-                               inside->failed & ~SPAN_KEEP) &&
-             blkin_may_be_slow(event.duration))
+        keep(span, duration_ns, end_ns);
+    else if (!blkin_slow_check(&event, inside->name, service_of(inside),
+                               inside->failed & SPAN_FAILED) &&
+             blkin_may_be_slow(duration_ns))
         check_steps(span, end_ns);
 }

@@ -20,6 +20,7 @@ enum {
     SPAN_RECORDED = 1, /* as blkin:span, when it ends */
     SPAN_STREAMED = 2, /* and as blkin:begin, annotations, tags and blkin:end as they happen */
     SPAN_CHARGED = 4,  /* with what it uses */
+    SPAN_MOVED = 8,    /* the log says first of all how long before or after its base it began */
 };
 
 /* blkin_span.has_context_; 0 is "not set". */
@@ -41,81 +42,133 @@ enum {
 
 #define SPAN_KEEP_KEY "blkin.keep" /* of the tag that says why */
 
-#define SPAN_KEEP 0x8000U /* in span.failed, as both are looked at in one: the program wants it */
+/* In span.failed, as all of it is looked at in one. */
+#define SPAN_FAILED      0x1fffU
+#define SPAN_LOST_STEP   0x2000U /* a step is open that is dropped */
+#define SPAN_OWN_SERVICE 0x4000U /* it has one */
+#define SPAN_KEEP        0x8000U /* the program wants it */
 
-/* Bytes of the event: its fixed part, the name, the head, the log. What a short name leaves is the
- * log's. Open steps may go on in the room of what comes last, until they end. */
-#define SPAN_TAIL_MAX (SPAN_IP_MAX + BLKIN_TAIL_SIZE + 1 + SPAN_SERVICE_MAX + 1)
-#define SPAN_USED_MAX \
-    (sizeof(struct blkin_span_event) + SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE + BLKIN_SPAN_LOG)
-#define SPAN_USED_MAX_OF_STEPS (SPAN_USED_MAX + SPAN_RESERVE)
-#define SPAN_RESERVE           132
-#define SPAN_RESERVE_IF_CHARGED                                                    \
-    (sizeof(((struct blkin_span *)0)->inside_) - sizeof(struct blkin_span_usage) - \
-     offsetof(struct span, event) - SPAN_USED_MAX)
+/* Bytes of a span, its header included, that are used: of a larger one, no more. */
+#define SPAN_SIZE_MAX 2048
 
 /*
- * What blkin_span.inside_ holds. The event is there from the begin, with all that does not change
- * any more; then the log grows, and the end adds the head, the duration and the service.
+ * What a struct blkin_span holds while it is recorded: the header, which the ABI knows up to
+ * `size`; the name and its NUL; a gap; the log, which grows; free room; and from `end` on what few
+ * spans have: a service of the span's own, its usage.
+ *
+ * The end of a usual span makes the event in place: its fixed part goes where the fields from `end`
+ * to `flags` were, right before the name, and its head into the gap. So a span without annotations
+ * and tags touches three cache lines. Children look at their parent after its end, too: at what is
+ * before `end`.
  */
 struct span {
-    uint64_t start_ns;
-    uint64_t base_ns;     /* from which the times of the log count */
-    uint32_t used;        /* bytes of event and strings */
-    uint32_t limit;       /* of these for the usual way; 0: there is more to do */
-    uint32_t step_number; /* of the step that was begun last */
-    uint32_t step_logged; /* of that which the log has last */
-    uint32_t sampled;
-    uint32_t lost_depth; /* open steps that are dropped, within those that are not */
+    char of_abi[offsetof(struct blkin_span, inside_)];
+    uint16_t size;    /* of all of it */
+    uint32_t sampled; /* in millionths; 0: not known */
+    uint16_t end;     /* of the room for the log and for open steps */
+    uint16_t limit;   /* of `used`, for the fast path; 0: take the slow path */
+    uint16_t used;    /* where the log ends */
+    uint16_t failed;  /* bit d: an error at depth d, or below, since that was opened; SPAN_... */
+    uint64_t base_ns; /* from which the times of the log count: its start, but see SPAN_MOVED */
     uint16_t dropped;
-    uint16_t unstreamed; /* of these, what a stream does not have either */
-    uint16_t failed; /* bit d: an error at depth d, or below, since that was opened; SPAN_KEEP */
-    uint8_t depth;   /* open steps, those but that are dropped */
+    uint16_t unstreamed;  /* of these, what a stream does not have either */
+    uint8_t depth;        /* open steps that are not dropped */
+    uint8_t service_size; /* bytes from `end` on that the span's own service takes; 0: none */
+    uint8_t reserve;      /* bytes before `end` that are for steps only; 0: it never had a step */
     uint8_t name_length;
-    uint16_t step_at[SPAN_DEPTH_MAX]; /* where in the event their records are */
-    uint32_t step_numbers[SPAN_DEPTH_MAX];
-    struct blkin_service service; /* its own; length 0: the process's */
-    struct blkin_span_event event;
-    char strings[SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE + BLKIN_SPAN_LOG + SPAN_RESERVE];
+    uint8_t kind;
+    uint8_t flags; /* BLKIN_SPAN_* */
+    char name[];
 } __attribute__((may_alias));
 
-_Static_assert(sizeof(struct span) <= sizeof(((struct blkin_span *)0)->inside_),
-               "struct blkin_span is too small");
-_Static_assert(SPAN_TAIL_MAX <= SPAN_RESERVE && BLKIN_BLOCK <= SPAN_RESERVE &&
-                   SPAN_TAIL_MAX <= sizeof(((struct blkin_service *)0)->text) &&
-                   BLKIN_BLOCK <= sizeof(((struct blkin_service *)0)->text),
-               "no room for the service");
-_Static_assert(offsetof(struct span, event) + SPAN_USED_MAX + sizeof(struct blkin_span_usage) <=
-                   sizeof(((struct blkin_span *)0)->inside_),
-               "no room for the usage");
+/* In the gap, once the span has had a step. */
+struct span_steps {
+    uint32_t number;     /* of the step that was begun last */
+    uint32_t logged;     /* of the one that the log has last */
+    uint32_t lost_depth; /* open steps that are dropped, within those that are not */
+} __attribute__((packed, may_alias));
+
+#define SPAN_EVENT_AT offsetof(struct span, end)
+
+/* Where the log of a span without a name begins. */
+#define SPAN_LOG_AT (offsetof(struct span, name) + 1 + BLKIN_HEAD_SIZE)
+
+/* A span of fewer bytes takes the slow path: any name fits others. */
+#define SPAN_SIZE_USUAL (SPAN_LOG_AT + SPAN_NAME_MAX)
+
+/* Of fewer bytes: no usage. */
+#define SPAN_SIZE_CHARGED (SPAN_SIZE_USUAL + sizeof(struct blkin_span_usage))
+
+/* An open step is one number: where in the span its records begin, and above that its own number.
+ */
+#define SPAN_STEP_AT_BITS 11
+
+/* Open steps that find no room in the log go on in a quarter of what is left when a span's first
+ * step begins, or in this. */
+#define SPAN_RESERVE_MAX 128
+
+_Static_assert(offsetof(struct span, sampled) == 52 && sizeof(struct blkin_span) == 640 &&
+                   offsetof(struct blkin_span, room_) == 64,
+               "the layout is another one than the ABI's");
+_Static_assert(offsetof(struct span, name) == SPAN_EVENT_AT + sizeof(struct blkin_span_event) &&
+                   sizeof(struct span_steps) <= BLKIN_HEAD_SIZE,
+               "the event cannot be made in place");
+_Static_assert(SPAN_LOG_AT < BLKIN_SPAN_SIZE_MIN && SPAN_SIZE_MAX <= 1 << SPAN_STEP_AT_BITS &&
+                   SPAN_SIZE_USUAL + BLKIN_SPAN_LOG <= BLKIN_SPAN_SIZE,
+               "sizes do not fit");
 
 static inline struct span *span_inside(struct blkin_span *span)
 {
-    return (struct span *)(void *)span->inside_;
+    return (struct span *)(void *)span;
 }
 
 static inline const struct span *span_inside_const(const struct blkin_span *span)
 {
-    return (const struct span *)(const void *)span->inside_;
+    return (const struct span *)(const void *)span;
 }
 
 /* Of a span with SPAN_CHARGED. */
 static inline struct blkin_span_usage *span_usage(struct blkin_span *span)
 {
-    return (struct blkin_span_usage *)(void *)((char *)span->inside_ + sizeof(span->inside_) -
+    return (struct blkin_span_usage *)(void *)((char *)span + span_inside(span)->size -
                                                sizeof(struct blkin_span_usage));
 }
 
-/* The byte of the event at this offset: of its fixed part or of a string. */
 static inline char *span_at(struct span *inside, size_t offset)
 {
-    return (char *)inside + offsetof(struct span, event) + offset;
+    return (char *)inside + offset;
 }
 
-/* Where the packed text begins. */
-static inline char *span_head(struct span *inside)
+/* Where the log begins. */
+static inline size_t span_log_at(const struct span *inside)
 {
-    return inside->strings + inside->name_length + 1;
+    return SPAN_LOG_AT + inside->name_length;
+}
+
+/* Of a span that has had a step. */
+static inline struct span_steps *span_steps(struct span *inside)
+{
+    return (struct span_steps *)(void *)(inside->name + inside->name_length + 1);
+}
+
+/* Its own service, or NULL. */
+static inline const struct blkin_service *span_own_service(const struct span *inside)
+{
+    return __builtin_expect(inside->service_size, 0)
+               ? (const struct blkin_service *)(const void *)((const char *)inside + inside->end)
+               : NULL;
+}
+
+/* When it began. */
+static inline uint64_t span_start_ns(const struct blkin_span *span)
+{
+    const struct span *inside = span_inside_const(span);
+    uint64_t before;
+
+    if (!(span->state_ & SPAN_MOVED))
+        return inside->base_ns;
+    before = blkin_number_at((const char *)inside + span_log_at(inside) + 1, 8);
+    return inside->base_ns - (uint64_t)((int64_t)(before << 16) >> 16);
 }
 
 static inline bool span_is_streamed(const struct blkin_span *span)
@@ -137,25 +190,56 @@ static inline void span_drop_record(struct span *inside, bool is_streamed)
         inside->unstreamed++;
 }
 
-/* Bytes of the event up to which there is room for open steps and what is in them. */
-static inline size_t span_room_of_steps(const struct blkin_span *span)
+/* ---- open steps: the room's last words, the innermost first ---- */
+
+static inline uint32_t span_step(const struct span *inside, unsigned depth)
 {
-    return SPAN_USED_MAX + (span->state_ & SPAN_CHARGED ? SPAN_RESERVE_IF_CHARGED : SPAN_RESERVE);
+    uint32_t step;
+
+    memcpy(&step, (const char *)inside + inside->end - depth * sizeof(step), sizeof(step));
+    return step;
 }
 
-/* And for what is said now. */
-static inline size_t span_room(const struct blkin_span *span)
+static inline void span_set_step(struct span *inside, unsigned depth, size_t at, uint32_t number)
 {
-    const struct span *inside = span_inside_const(span);
+    const uint32_t step = (uint32_t)at | number << SPAN_STEP_AT_BITS;
 
-    if (inside->lost_depth)
+    memcpy(span_at(inside, inside->end) - depth * sizeof(step), &step, sizeof(step));
+}
+
+static inline size_t span_step_at(const struct span *inside, unsigned depth)
+{
+    return span_step(inside, depth) & ((1U << SPAN_STEP_AT_BITS) - 1);
+}
+
+static inline uint32_t span_step_number(const struct span *inside, unsigned depth)
+{
+    return span_step(inside, depth) >> SPAN_STEP_AT_BITS;
+}
+
+/* Where the log must end if so many steps are open, and each of them may use the reserve. */
+static inline size_t span_room_of_steps(const struct span *inside, unsigned depth)
+{
+    return inside->end - depth * sizeof(uint32_t);
+}
+
+/* And if none of them may. */
+static inline size_t span_room_of_log(const struct span *inside)
+{
+    return span_room_of_steps(inside, inside->depth) - inside->reserve;
+}
+
+/* Where the log must end with what is said now. */
+static inline size_t span_room(const struct span *inside)
+{
+    if (inside->failed & SPAN_LOST_STEP)
         return 0;
-    return inside->depth ? span_room_of_steps(span) : SPAN_USED_MAX;
+    return inside->depth ? span_room_of_steps(inside, inside->depth) : span_room_of_log(inside);
 }
 
 static inline bool span_has_open_steps(const struct span *inside)
 {
-    return (inside->depth | inside->lost_depth) != 0;
+    return inside->depth || inside->failed & SPAN_LOST_STEP;
 }
 
 /* ---- packed texts: see events.h ---- */

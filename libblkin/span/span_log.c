@@ -6,6 +6,7 @@
  */
 #include "span_log.h"
 
+#include "check.h"
 #include "libblkin/policy/sampling.h"
 #include "span.h"
 #include "step.h"
@@ -45,18 +46,17 @@ static HOT char *put_number(char *at, char type, const char *key, size_t key_len
     return blkin_put_bytes(at, key, key_length);
 }
 
-static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endpoint)
+static char *put_endpoint(char *at, char type, const char *name, const char *ip, uint16_t port)
 {
-    const size_t ip_length = blkin_cut(endpoint->ip, blkin_length_(endpoint->ip), SPAN_IP_MAX);
-    const size_t name_length =
-        blkin_cut(endpoint->name, blkin_length_(endpoint->name), SPAN_SERVICE_MAX);
+    const size_t ip_length = blkin_cut(ip, blkin_length_(ip), SPAN_IP_MAX);
+    const size_t name_length = blkin_cut(name, blkin_length_(name), SPAN_SERVICE_MAX);
 
     *at++ = type;
-    at = blkin_put_digits16(at, (uint16_t)endpoint->port);
+    at = blkin_put_digits16(at, port);
     at = blkin_put_length(at, ip_length);
     at = blkin_put_length(at, name_length);
-    at = blkin_put_bytes(at, endpoint->ip, ip_length);
-    return blkin_put_bytes(at, endpoint->name, name_length);
+    at = blkin_put_bytes(at, ip, ip_length);
+    return blkin_put_bytes(at, name, name_length);
 }
 
 #define ANNOTATION_SIZE(length)         (11 + (length))
@@ -65,7 +65,7 @@ static char *put_endpoint(char *at, char type, const struct blkin_endpoint *endp
 #define NAME_SIZE                       (3 + SPAN_NAME_MAX)
 #define ENDPOINT_SIZE                   (21 + SPAN_IP_MAX + SPAN_SERVICE_MAX)
 #define START_SIZE                      17
-#define BASE_SIZE                       9
+#define BASE_SIZE                       9U
 #define LINK_SIZE                       49
 
 _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
@@ -86,7 +86,7 @@ static inline char *take_room(struct span *inside, size_t size)
 {
     char *at = span_at(inside, inside->used);
 
-    inside->used += (uint32_t)size;
+    inside->used = (uint16_t)(inside->used + size);
     return at;
 }
 
@@ -95,10 +95,10 @@ static void add_record(struct blkin_span *span, const char *record, size_t size)
 {
     struct span *inside = span_inside(span);
 
-    if (inside->used + size <= span_room(span))
+    if (inside->used + size <= span_room(inside))
         (void)blkin_put_bytes(take_room(inside, size), record, size);
     else
-        span_drop_record(inside, !inside->lost_depth);
+        span_drop_record(inside, !(inside->failed & SPAN_LOST_STEP));
 }
 
 /* The same, and out with it if the span is streamed. */
@@ -107,8 +107,10 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
     struct span *inside = span_inside(span);
     const size_t size = (size_t)(end - record);
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     add_record(span, record, size);
-    if (span_is_streamed(span) && !inside->lost_depth)
+    if (span_is_streamed(span) && !(inside->failed & SPAN_LOST_STEP))
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
 
@@ -123,13 +125,15 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
     char record[SPAN_RECORD_MAX];
     const char *end;
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     if (time_ns > now_ns)
         time_ns = now_ns;
     length = blkin_cut(text, length, SPAN_TEXT_MAX);
     end = put_annotation(record, severity, text, length, time_ns - inside->base_ns);
     if (blkin_is_severe_enough(severity & 7))
         add_record(span, record, (size_t)(end - record));
-    if (span_is_streamed(span) && !inside->lost_depth)
+    if (span_is_streamed(span) && !(inside->failed & SPAN_LOST_STEP))
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns,
                      text, length);
 }
@@ -184,13 +188,13 @@ static inline bool is_error(const char *key, size_t length)
 /* Of the open step and of all around it. */
 static void note_error(struct span *inside)
 {
-    if (!inside->lost_depth)
+    if (!(inside->failed & SPAN_LOST_STEP))
         inside->failed |= (uint16_t)((2U << inside->depth) - 1);
 }
 
-__attribute__((noinline)) static void tag_string_otherwise(struct blkin_span *span, const char *key,
-                                                           size_t key_length, const char *value,
-                                                           size_t value_length)
+__attribute__((noinline)) static void tag_string_slow(struct blkin_span *span, const char *key,
+                                                      size_t key_length, const char *value,
+                                                      size_t value_length)
 {
     char record[SPAN_RECORD_MAX];
 
@@ -210,7 +214,7 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
     if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && has_room(inside, size))
         (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
-        tag_string_otherwise(span, key, key_length, value, value_length);
+        tag_string_slow(span, key, key_length, value, value_length);
 }
 
 /* The tag is for people, and it holds the text until the end. */
@@ -224,9 +228,9 @@ void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
     blkin_span_tag_string_(span, SPAN_KEEP_KEY, sizeof(SPAN_KEEP_KEY) - 1, why, length);
 }
 
-__attribute__((noinline)) static void tag_number_otherwise(struct blkin_span *span, char type,
-                                                           const char *key, size_t key_length,
-                                                           uint64_t bits)
+__attribute__((noinline)) static void tag_number_slow(struct blkin_span *span, char type,
+                                                      const char *key, size_t key_length,
+                                                      uint64_t bits)
 {
     char record[SPAN_RECORD_MAX];
 
@@ -243,7 +247,7 @@ static HOT void tag_number(struct blkin_span *span, char type, const char *key, 
     if (key_length <= SPAN_KEY_MAX && has_room(inside, size))
         (void)put_number(take_room(inside, size), type, key, key_length, bits);
     else
-        tag_number_otherwise(span, type, key, key_length, bits);
+        tag_number_slow(span, type, key, key_length, bits);
 }
 
 void blkin_span_tag_int64_(struct blkin_span *span, const char *key, size_t key_length,
@@ -307,15 +311,16 @@ static void tell(const struct blkin_span *span, const char *record, const char *
                      (size_t)(end - record));
 }
 
-/* What follows the name goes elsewhere by so many bytes. */
+/* What is from there to the end of the log goes elsewhere by so many bytes. */
 static void move_log(struct span *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
 
     memmove(at + by, at, inside->used - from);
-    inside->used = (uint32_t)((ptrdiff_t)inside->used + by);
-    for (unsigned i = 0; i < inside->depth; i++)
-        inside->step_at[i] = (uint16_t)(inside->step_at[i] + by);
+    inside->used = (uint16_t)(inside->used + by);
+    for (unsigned depth = 1; depth <= inside->depth; depth++)
+        span_set_step(inside, depth, (size_t)((ptrdiff_t)span_step_at(inside, depth) + by),
+                      span_step_number(inside, depth));
 }
 
 /* Cut to what the log leaves. */
@@ -323,87 +328,125 @@ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t leng
 {
     struct span *inside = span_inside(span);
     const size_t old = inside->name_length;
-    const size_t room = inside->used < SPAN_USED_MAX ? SPAN_USED_MAX - inside->used + old : old;
+    const size_t end = span_room_of_log(inside);
+    const size_t room = inside->used < end ? end - inside->used + old : old;
     char record[NAME_SIZE];
     char *at = record;
 
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
     length = blkin_cut(name, length, room < SPAN_NAME_MAX ? room : SPAN_NAME_MAX);
-    move_log(inside, sizeof(inside->event) + old, (ptrdiff_t)length - (ptrdiff_t)old);
-    (void)blkin_put_bytes(inside->strings, name, length);
+    move_log(inside, offsetof(struct span, name) + old, (ptrdiff_t)length - (ptrdiff_t)old);
+    *blkin_put_bytes(inside->name, name, length) = '\0';
     inside->name_length = (uint8_t)length;
     *at++ = 'n';
     at = blkin_put_length(at, length);
     tell(span, record, blkin_put_bytes(at, name, length));
 }
 
-void blkin_span_set_remote_(struct blkin_span *span, const struct blkin_endpoint *remote)
+void blkin_span_set_remote_(struct blkin_span *span, const char *name, const char *ip,
+                            uint16_t port)
 {
     char record[ENDPOINT_SIZE];
 
-    if (remote)
-        add_tag(span, record, put_endpoint(record, 'r', remote));
+    add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
 }
 
-static void tell_service(const struct blkin_span *span, const struct blkin_endpoint *service)
+/* Before the end of the room; a negative size gives it back. False: it is full. */
+static bool take_end(struct blkin_span *span, ptrdiff_t size)
+{
+    struct span *inside = span_inside(span);
+    const size_t steps = inside->depth * sizeof(uint32_t);
+    char *const from = span_at(inside, inside->end - steps);
+
+    if (inside->used + size > (ptrdiff_t)span_room_of_log(inside))
+        return false;
+    memmove(from - size, from, steps);
+    inside->end = (uint16_t)(inside->end - size);
+    if (inside->limit)
+        inside->limit = (uint16_t)(inside->limit - size);
+    return true;
+}
+
+static void put_own_service(struct blkin_span *span, const char *name, const char *ip,
+                            uint16_t port)
+{
+    struct span *inside = span_inside(span);
+    struct blkin_service own = {.length = 0};
+    size_t size;
+
+    blkin_service_prepare(&own, name, ip, port);
+    size = offsetof(struct blkin_service, text) + own.length;
+    size = (size + 3) & ~(size_t)3;
+    if (!take_end(span, (ptrdiff_t)size)) {
+        span_drop_record(inside, span_is_streamed(span));
+        return;
+    }
+    memcpy(span_at(inside, inside->end), &own, size);
+    inside->service_size = (uint8_t)size;
+    inside->failed |= SPAN_OWN_SERVICE;
+}
+
+static void tell_service(const struct blkin_span *span, const char *name, const char *ip,
+                         uint16_t port)
 {
     char record[ENDPOINT_SIZE];
 
-    tell(span, record, put_endpoint(record, 'e', service));
+    tell(span, record, put_endpoint(record, 'e', name, ip, port));
 }
 
-void blkin_span_set_service_(struct blkin_span *span, const struct blkin_endpoint *service)
+void blkin_span_set_service_(struct blkin_span *span, const char *name, const char *ip,
+                             uint16_t port)
 {
     struct span *inside = span_inside(span);
     const struct blkin_service *of_process = blkin_default_service();
-    char ip[SPAN_IP_MAX + 1];
+    char text[SPAN_IP_MAX + 1];
 
-    if (service) {
-        blkin_service_prepare(&inside->service, service);
-        tell_service(span, service);
+    if (blkin_is_misuse(span, CHECK_USE))
+        return;
+    (void)take_end(span, -(ptrdiff_t)inside->service_size);
+    inside->service_size = 0;
+    inside->failed &= (uint16_t)~SPAN_OWN_SERVICE;
+    if (name) {
+        put_own_service(span, name, ip, port);
+        tell_service(span, name, ip, port);
         return;
     }
-    inside->service.length = 0;
-    (void)blkin_put_string(ip, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
-    tell_service(span, &(struct blkin_endpoint){
-                           .name = blkin_service_name(of_process),
-                           .ip = ip,
-                           .port = (int16_t)of_process->port,
-                       });
+    (void)blkin_put_string(text, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
+    tell_service(span, blkin_service_name(of_process), text, of_process->port);
 }
 
 /*
  * The log says it first of all, unless it is empty, so that what is in it keeps its place in time.
  * Where there is no room for that, the start stays.
  */
-static bool move_start(struct span *inside, uint64_t time_ns)
+static bool move_start(struct blkin_span *span, uint64_t time_ns)
 {
-    const size_t log = sizeof(inside->event) + inside->name_length + 1 + BLKIN_HEAD_SIZE;
-    char *first = span_at(inside, log);
+    struct span *inside = span_inside(span);
+    const size_t log = span_log_at(inside);
 
-    __asm__("" : "+r"(first)); /* with -fsanitize=thread, gcc takes start_ns for all there is */
     if (inside->used == log) {
-        inside->start_ns = inside->base_ns = time_ns;
+        inside->base_ns = time_ns;
         return true;
     }
-    if (*first != 'T') { /* no other record begins so */
-        if (inside->used + BASE_SIZE > SPAN_USED_MAX) {
+    if (!(span->state_ & SPAN_MOVED)) {
+        if (inside->used + BASE_SIZE > span_room_of_log(inside)) {
             span_drop_record(inside, false);
             return false;
         }
         move_log(inside, log, BASE_SIZE);
+        *span_at(inside, log) = 'T';
+        __atomic_store_n(&span->state_, span->state_ | SPAN_MOVED, __ATOMIC_RELAXED);
     }
-    *first = 'T';
-    (void)blkin_put_word(first + 1, inside->base_ns - time_ns);
-    inside->start_ns = time_ns;
+    (void)blkin_put_word(span_at(inside, log) + 1, inside->base_ns - time_ns);
     return true;
 }
 
 void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
 {
-    struct span *inside = span_inside(span);
     char record[START_SIZE] = {'t'};
-    const char *end = blkin_put_digits16(record + 1, inside->start_ns - time_ns);
+    const char *end = blkin_put_digits16(record + 1, span_start_ns(span) - time_ns);
 
-    if (time_ns <= span_now_ns() && move_start(inside, time_ns))
+    if (!blkin_is_misuse(span, CHECK_USE) && time_ns <= span_now_ns() && move_start(span, time_ns))
         tell(span, record, end);
 }

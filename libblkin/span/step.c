@@ -1,33 +1,34 @@
 /*
  * Steps: children of a span that are a pair of records in its log.
  *
- * A step that the log cannot hold goes on in the room behind it, which only the end of the span
- * needs. It is the last thing in the log then, and all that it has is in it; so at its end it is
- * cut off and recorded as an event of its own.
+ * A step that the log cannot hold goes on in the reserve behind it. It is the last thing in the log
+ * then, and all that it has is in it; so at its end it is cut off and recorded as an event of its
+ * own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "step.h"
 
+#include "check.h"
 #include "libblkin/policy/slow.h"
 #include "slow_span.h"
 #include "span.h"
 #include "stream.h"
 
 #define BEGIN_SIZE(length) (11 + (length))
-#define END_SIZE           9
+#define END_SIZE           9U
 #define NUMBER_SIZE        5
 
-_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE,
+_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) + sizeof(uint32_t) <= SPAN_RESERVE_MAX,
                "no room for a step where the log is full");
-_Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 15,
+_Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
 
 /*
  * The usual way does not look at it: it takes no more steps than a log has room for before it must
  * be left, for it is never taken right after a step was cut off.
  */
-#define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_USED_MAX / BEGIN_SIZE(0))
+#define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_SIZE_MAX / BEGIN_SIZE(0))
 
 /* Not the number of any step. */
 #define NOT_KNOWN UINT32_MAX
@@ -56,7 +57,7 @@ static uint64_t id_at(const struct blkin_span *span, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
 
-    return depth ? blkin_step_id(id, span_inside_const(span)->step_numbers[depth - 1]) : id;
+    return depth ? blkin_step_id(id, span_step_number(span_inside_const(span), depth)) : id;
 }
 
 uint64_t blkin_open_id(const struct blkin_span *span)
@@ -68,7 +69,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 {
     const unsigned depth = span_inside_const(span)->depth;
 
-    if (!depth)
+    if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
     context->span_id = id_at(span, depth);
     context->parent_span_id = id_at(span, depth - 1);
@@ -79,37 +80,65 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 /* Its records, of which the first is at. */
 static inline void open_step(struct span *inside, size_t at)
 {
-    inside->step_at[inside->depth] = (uint16_t)at;
-    inside->step_numbers[inside->depth] = inside->step_number;
-    inside->step_logged = inside->step_number;
+    struct span_steps *steps = span_steps(inside);
+
+    steps->logged = steps->number;
     inside->depth++;
+    span_set_step(inside, inside->depth, at, steps->number);
 }
 
-__attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, const char *name,
-                                                      size_t length, uint32_t kind)
+/* For the fast path, what the open steps leave of the log. */
+static inline void move_limit(struct span *inside, int by)
+{
+    inside->limit = (uint16_t)(inside->limit + by);
+}
+
+/* The first step keeps some of the room for steps that find the log full. */
+static void keep_reserve(struct span *inside)
+{
+    const size_t left = inside->end > inside->used ? inside->end - inside->used : 0;
+    const size_t reserve = left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX;
+
+    *span_steps(inside) = (struct span_steps){0, 0, 0};
+    inside->reserve = (uint8_t)(reserve ? reserve : 1);
+    if (inside->limit)
+        move_limit(inside, -(int)inside->reserve);
+}
+
+__attribute__((noinline)) static void begin_slow(struct blkin_span *span, const char *name,
+                                                 size_t length, uint32_t kind)
 {
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
-    const bool is_next = inside->step_logged == inside->step_number;
     const size_t at = inside->used;
+    struct span_steps *steps = span_steps(inside);
+    bool is_next;
     size_t size;
 
+    if (blkin_is_misuse(span, CHECK_STEP_BEGIN))
+        return;
+    if (!inside->reserve)
+        keep_reserve(inside);
+    is_next = steps->logged == steps->number;
     length = blkin_cut(name, length, SPAN_STEP_MAX);
     size = BEGIN_SIZE(length) + (is_next ? 0 : NUMBER_SIZE);
-    if (inside->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->step_number >= STEPS_MAX ||
-        at + size > span_room_of_steps(span)) {
-        inside->lost_depth++;
+    if (steps->lost_depth || inside->depth == SPAN_DEPTH_MAX || steps->number >= STEPS_MAX ||
+        at + size > span_room_of_steps(inside, inside->depth + 1U)) {
+        steps->lost_depth++;
+        inside->failed |= SPAN_LOST_STEP;
         inside->limit = 0;
         span_drop_record(inside, false);
         return;
     }
-    inside->step_number++;
+    steps->number++;
     if (!is_next)
-        (void)put_number(span_at(inside, at), inside->step_number);
-    inside->used += (uint32_t)size;
+        (void)put_number(span_at(inside, at), steps->number);
+    inside->used = (uint16_t)(at + size);
     put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
     open_step(inside, at);
+    if (inside->limit)
+        move_limit(inside, -(int)sizeof(uint32_t));
     if (span_is_streamed(span))
         blkin_stream_begin(span, &(struct stream_begin){
                                      .id = id_at(span, inside->depth),
@@ -117,7 +146,7 @@ __attribute__((noinline)) static void begin_otherwise(struct blkin_span *span, c
                                      .time_ns = now_ns,
                                      .name = name,
                                      .name_length = length,
-                                     .flags = inside->event.flags & BLKIN_SPAN_DEBUG,
+                                     .flags = inside->flags & BLKIN_SPAN_DEBUG,
                                      .kind = (uint8_t)kind,
                                  });
 }
@@ -128,18 +157,20 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
     const size_t at = inside->used;
     uint64_t now_ns;
 
-    if (__builtin_expect(length > SPAN_STEP_MAX || at + BEGIN_SIZE(length) > inside->limit ||
-                             inside->depth == SPAN_DEPTH_MAX ||
-                             inside->step_logged != inside->step_number ||
+    if (__builtin_expect(length > SPAN_STEP_MAX ||
+                             at + BEGIN_SIZE(length) + sizeof(uint32_t) > inside->limit ||
+                             inside->depth == SPAN_DEPTH_MAX || !inside->reserve ||
+                             span_steps(inside)->logged != span_steps(inside)->number ||
                              !(now_ns = blkin_clock_try(blkin_counter())),
                          0)) {
-        begin_otherwise(span, name, length, kind);
+        begin_slow(span, name, length, kind);
         return;
     }
-    inside->step_number++;
-    inside->used = (uint32_t)(at + BEGIN_SIZE(length));
+    span_steps(inside)->number++;
+    inside->used = (uint16_t)(at + BEGIN_SIZE(length));
     put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
     open_step(inside, at);
+    move_limit(inside, -(int)sizeof(uint32_t));
 }
 
 /* ---- end ---- */
@@ -153,20 +184,21 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     struct span *inside = span_inside(span);
     const struct blkin_provider *provider = blkin_provider();
     const struct blkin_service *service =
-        inside->service.length ? &inside->service : blkin_default_service();
+        inside->service_size ? span_own_service(inside) : blkin_default_service();
     const unsigned depth = inside->depth;
-    const char *record = span_at(inside, inside->step_at[depth - 1]);
+    const uint32_t number = span_step_number(inside, depth);
+    const char *record = span_at(inside, span_step_at(inside, depth));
     const bool has_number = *record == '#';
     const size_t used = inside->used;
     struct blkin_thread *thread = blkin_this_thread();
     char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
-                 NUMBER_SIZE + END_SIZE + 1 + SPAN_USED_MAX_OF_STEPS + sizeof(service->text)];
+                 NUMBER_SIZE + END_SIZE + 1 + SPAN_SIZE_MAX + sizeof(service->text)];
     char *at = payload;
     uint64_t offset_ns, start_ns, duration;
     size_t digits, name_length;
 
-    inside->used = inside->step_at[depth - 1];
-    inside->step_logged = has_number ? NOT_KNOWN : inside->step_numbers[depth - 1] - 1;
+    inside->used = (uint16_t)span_step_at(inside, depth);
+    span_steps(inside)->logged = has_number ? NOT_KNOWN : number - 1;
     if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         return;
     record += has_number ? NUMBER_SIZE : 0;
@@ -183,7 +215,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
             .parent_id = id_at(span, depth - 1),
             .duration = duration,
             .flags = (uint8_t)(BLKIN_SPAN_STEP |
-                               (inside->event.flags & (BLKIN_SPAN_DEBUG | BLKIN_SPAN_STREAMED)) |
+                               (inside->flags & (BLKIN_SPAN_DEBUG | BLKIN_SPAN_STREAMED)) |
                                (inside->failed >> depth & 1 ? BLKIN_SPAN_ERROR : 0)),
             .kind = (uint8_t)(digits >> 7),
         },
@@ -192,7 +224,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     *at++ = '\0';
     record += name_length;
     span_put_head(false, at, span, id_at(span, depth), end_ns, thread, ++thread->sequence, 0);
-    at = put_number(at + BLKIN_HEAD_SIZE, inside->step_numbers[depth - 1]);
+    at = put_number(at + BLKIN_HEAD_SIZE, number);
     *at++ = 'T';
     at = blkin_put_word(at, inside->base_ns - start_ns);
     if (is_open)
@@ -209,6 +241,8 @@ static inline void close_step(struct span *inside)
 {
     inside->failed &= (uint16_t) ~(1U << inside->depth);
     inside->depth--;
+    if (inside->limit)
+        move_limit(inside, sizeof(uint32_t));
 }
 
 static inline void put_end(struct span *inside, uint64_t end_ns)
@@ -217,22 +251,34 @@ static inline void put_end(struct span *inside, uint64_t end_ns)
 
     *at++ = ')';
     (void)blkin_put_word(at, end_ns - inside->base_ns);
-    inside->used += END_SIZE;
+    inside->used = (uint16_t)(inside->used + END_SIZE);
 }
 
-__attribute__((noinline)) static void end_otherwise(struct blkin_span *span)
+/* The last open step that was dropped has ended. */
+static void forget_lost(struct blkin_span *span)
+{
+    struct span *inside = span_inside(span);
+
+    inside->failed &= (uint16_t)~SPAN_LOST_STEP;
+    if (!span_is_streamed(span) && !blkin_checks)
+        inside->limit = (uint16_t)span_room_of_log(inside);
+}
+
+__attribute__((noinline)) static void end_slow(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
 
-    if (inside->lost_depth) {
-        if (--inside->lost_depth == 0 && !span_is_streamed(span))
-            inside->limit = SPAN_USED_MAX;
+    if (blkin_is_misuse(span, CHECK_STEP_END))
+        return;
+    if (inside->failed & SPAN_LOST_STEP) {
+        if (--span_steps(inside)->lost_depth == 0)
+            forget_lost(span);
         return;
     }
     if (!inside->depth)
         return;
-    if (inside->used + END_SIZE <= SPAN_USED_MAX)
+    if (inside->used + END_SIZE <= span_room_of_log(inside))
         put_end(inside, now_ns);
     else
         record_step(span, now_ns, false);
@@ -249,7 +295,7 @@ void blkin_step_end_(struct blkin_span *span)
     if (__builtin_expect(!inside->depth || inside->used + END_SIZE > inside->limit ||
                              !(now_ns = blkin_clock_try(blkin_counter())),
                          0)) {
-        end_otherwise(span);
+        end_slow(span);
         return;
     }
     put_end(inside, now_ns);
@@ -264,9 +310,9 @@ void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 {
     struct span *inside = span_inside(span);
 
-    inside->lost_depth = 0;
+    inside->failed &= (uint16_t)~SPAN_LOST_STEP;
     for (; inside->depth > 0; close_step(inside)) {
-        if (is_recorded && inside->used > SPAN_USED_MAX)
+        if (is_recorded && inside->used > span_room_of_log(inside))
             record_step(span, end_ns, true);
         if (span_is_streamed(span)) {
             blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, end_ns, "o", 1);

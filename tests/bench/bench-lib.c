@@ -677,7 +677,7 @@ int main(int argc, char **argv)
 
     pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
     blkin_init();
-    blkin_set_service(&service);
+    blkin_set_service(service.name, service.ip, (uint16_t)service.port);
     blkin_init_new_trace(&trace, "osd_op write", &service);
     if (strcmp(mode, "unsampled") == 0)
         blkin_set_sampling("never");

@@ -141,7 +141,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-load: no tracing\n");
         return 1;
     }
-    blkin_set_service(kinds[kind].service);
+    blkin_set_service(kinds[kind].service->name, kinds[kind].service->ip,
+                      (uint16_t)kinds[kind].service->port);
     start = now_ns();
     produce(kinds[kind].make, count, per_second, start);
     printf("produced %llu %.3f\n", (unsigned long long)count, (double)(now_ns() - start) / 1e9);

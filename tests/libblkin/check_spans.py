@@ -33,12 +33,12 @@ EXPECTED = {
     "x" * 120: {"kind": None},
     "linked": {"kind": None, "links": ["root", "scope"]},
     "kept": {"kind": None, "parent": "missing" if mode == "whole" else "dropped"},
-    "late": {"kind": "PRODUCER", "outside": True, "annotations": ["written back"]},
+    "late": {"kind": "PRODUCER", "remote": {"serviceName": "client", "ipv4": "192.0.2.1", "port": 50001}, "outside": True, "annotations": ["written back"]},
     "debug": {"kind": "SERVER", "parent": "0000000000000003", "trace": "0000000000000002", "debug": True},
     "high": {"kind": "SERVER", "parent": "0000000000000003", "trace": "00000000000000050000000000000000",
              "annotations": ["inside"]},
     "utf8": {"kind": None, "own": {"cut": "x" + "\u00e4" * 119, "k" * 99: "v", "short": "\u00e4"}},
-    "x" + "\u00e4" * 49: {"kind": None, "parent": "euros"},
+    "x" + "\u00e4" * 49: {"kind": None, "parent": "utf8"},
     "": {"kind": None, "parent": "x" + "\u00e4" * 49},
     "euros": {"kind": None, "annotations": ["xx" + "\u20ac" * 79] * 2},
     "too much": {"kind": "PRODUCER"},
@@ -116,6 +116,6 @@ for name, expected in EXPECTED.items():
 tags = spans["too much"]["tags"]
 check(tags["long"] == "x" * 240, "long", tags)
 if mode == "whole":
-    check(int(tags["blkin.dropped"]) == 8, "dropped", tags)
+    check(int(tags["blkin.dropped"]) == 9, "dropped", tags)
 else:
     check(tags["long#10"] == "x" * 240 and "blkin.dropped" not in tags, "all of it", tags)

@@ -102,7 +102,7 @@ def check_charges(spans):
         check(set(of) == LEVELS[3] and near(of["faults"], int(units[1]) * PAGES), f"{name}: {of}")
     check(found["deep 1"] == 32 and found["in turns"] == 2 and found["current in turns 5"] == 2, found)
     full = next(span for span in spans if span["name"] == "a full log 1")
-    check(len(full["localEndpoint"]["serviceName"]) == 72 and len(full["annotations"]) >= 10, full)
+    check(len(full["localEndpoint"]["serviceName"]) == 72 and len(full["annotations"]) >= 7, full)
 
 
 def check_levels(spans):

@@ -92,7 +92,7 @@ static int make_spans(long count)
 
         blkin_span_begin_remote(&root, "root", BLKIN_SERVER, i % 2 ? &context : NULL);
         blkin_span_begin(&child, "child", BLKIN_CLIENT, &root);
-        blkin_span_set_remote(&child, &peer);
+        blkin_span_set_remote(&child, peer.name, peer.ip, (uint16_t)peer.port);
         blkin_span_tag_string(&child, "key", "value");
         blkin_span_tag_double(&child, "number", 0.5);
         blkin_span_annotate(&child, "text");

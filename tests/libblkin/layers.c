@@ -96,7 +96,6 @@ static void work(void)
 
 /* ---- the other side ---- */
 
-static const struct blkin_endpoint secondary = {"10.0.0.2", 6802, "osd.2"};
 static struct blkin_context sent;
 
 static void *flush(void *unused)
@@ -148,7 +147,7 @@ static void write_request(void)
     leave(&look_up);
 
     enter(&client, &request, "replicate", BLKIN_CLIENT);
-    blkin_span_set_remote(client.span, &secondary);
+    blkin_span_set_remote(client.span, "osd.2", "10.0.0.2", 6802);
     context_of(&client, &context);
     blkin_context_to_traceparent(&context, traceparent);
     child = fork();
@@ -236,14 +235,13 @@ static void scan_request(void)
 
 int main(int argc, char **argv)
 {
-    static const struct blkin_endpoint me = {"10.0.0.1", 6801, "osd.1"};
 
     if (argc != 2)
         return 2;
     as_steps = strcmp(argv[1], "steps") == 0;
     setvbuf(stdout, NULL, _IOLBF, 0); /* of a child, too */
     blkin_init();
-    blkin_set_service(&me);
+    blkin_set_service("osd.1", "10.0.0.1", 6801);
     write_request();
     read_request();
     log_request();

@@ -97,8 +97,6 @@ void work()
         ;
 }
 
-const blkin_endpoint secondary = {"10.0.0.2", 6802, "osd.2"};
-
 // The other side, as it would come over a wire.
 void replicate(const char *traceparent)
 {
@@ -131,7 +129,7 @@ void write_request()
         Layer client(request, "replicate", BLKIN_CLIENT);
         const blkin_context context = client.context();
 
-        client->set_remote(secondary);
+        client->set_remote("osd.2", "10.0.0.2", 6802);
         blkin_context_to_traceparent(&context, traceparent);
         std::thread(replicate, traceparent).join();
     }
@@ -197,13 +195,12 @@ void scan_request()
 
 int main(int argc, char **argv)
 {
-    static const blkin_endpoint me = {"10.0.0.1", 6801, "osd.1"};
 
     if (argc != 2)
         return 2;
     as_steps = std::strcmp(argv[1], "steps") == 0;
     blkin_init();
-    blkin_set_service(&me);
+    blkin_set_service("osd.1", "10.0.0.1", 6801);
     write_request();
     read_request();
     log_request();

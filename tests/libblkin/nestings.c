@@ -86,8 +86,18 @@ static const char *some_text(char *text, char first, unsigned length)
 
 /* ---- one span ---- */
 
+#define SIZE_MAX_ 2304
+#define CANARY    UINT64_C(0x5ca1ab1e0ddba115)
+
+/* Half of them are of the usual size. */
+static unsigned some_size(void)
+{
+    return below(2) ? BLKIN_SPAN_SIZE : 192 + 8 * below((SIZE_MAX_ - 192) / 8 + 1);
+}
+
 struct nesting {
-    struct blkin_span span;
+    uint64_t room[SIZE_MAX_ / 8 + 1]; /* with a word behind the span that stays as it is */
+    struct blkin_span *span;
     unsigned calls;  /* still to be made */
     unsigned deeper; /* of 16 steps that begin or end so many begin */
     unsigned long_texts;
@@ -107,12 +117,9 @@ static void begin_step(struct nesting *nesting)
 
     some_text(name, 's', length_of(nesting, 100));
     before = now();
-    if (below(2))
-        blkin_step_begin(&nesting->span, name, kind);
-    else
-        blkin_step_begin_n(&nesting->span, name, sizeof(name), kind);
+    blkin_step_begin(nesting->span, name, kind);
     after = now();
-    blkin_step_context(&nesting->span, &context);
+    blkin_step_context(nesting->span, &context);
     printf("step %" PRIu64 " %" PRIu64 " %016" PRIx64 " %016" PRIx64 " %d %s\n", before, after,
            context.span_id, context.parent_span_id, kind, name);
 }
@@ -121,7 +128,7 @@ static void end_step(struct nesting *nesting)
 {
     const uint64_t before = now();
 
-    blkin_step_end(&nesting->span);
+    blkin_step_end(nesting->span);
     printf("end %" PRIu64 " %" PRIu64 "\n", before, now());
 }
 
@@ -132,13 +139,13 @@ static void annotate(struct nesting *nesting)
 
     some_text(text, 'a', length_of(nesting, 240));
     before = now();
-    blkin_span_annotate(&nesting->span, text);
+    blkin_span_annotate(nesting->span, text);
     printf("annotation %" PRIu64 " %" PRIu64 " %s\n", before, now(), text);
 }
 
 static void tag(struct nesting *nesting)
 {
-    struct blkin_span *span = &nesting->span;
+    struct blkin_span *span = nesting->span;
     char key[TEXT_SIZE], text[TEXT_SIZE];
 
     some_text(key, 'k', length_of(nesting, 100));
@@ -169,9 +176,8 @@ static void tag(struct nesting *nesting)
 static void set_remote(struct nesting *nesting)
 {
     char name[TEXT_SIZE];
-    const struct blkin_endpoint remote = {"10.0.0.1", 6789, some_text(name, 'p', below(72))};
 
-    blkin_span_set_remote(&nesting->span, &remote);
+    blkin_span_set_remote(nesting->span, some_text(name, 'p', below(72)), "10.0.0.1", 6789);
     printf("remote %s\n", name);
 }
 
@@ -179,7 +185,7 @@ static void add_link(struct nesting *nesting)
 {
     const struct blkin_context other = {.trace_id = 1, .span_id = ++texts};
 
-    blkin_span_link(&nesting->span, &other);
+    blkin_span_link(nesting->span, &other);
     printf("link %016" PRIx64 "\n", other.span_id);
 }
 
@@ -190,7 +196,7 @@ static void begin_child(struct nesting *nesting)
     char name[TEXT_SIZE];
 
     some_text(name, 'c', 8);
-    blkin_step_context(&nesting->span, &context);
+    blkin_step_context(nesting->span, &context);
     blkin_span_begin_remote(&child, name, BLKIN_INTERNAL, &context);
     printf("child %016" PRIx64 " %s\n", blkin_span_context(&child)->span_id, name);
     blkin_span_end(&child);
@@ -201,7 +207,7 @@ static void set_name(struct nesting *nesting)
     char name[TEXT_SIZE];
 
     printf("name %s\n", some_text(name, 'n', length_of(nesting, 120)));
-    blkin_span_set_name(&nesting->span, name);
+    blkin_span_set_name(nesting->span, name);
 }
 
 static void set_start(struct nesting *nesting)
@@ -209,7 +215,7 @@ static void set_start(struct nesting *nesting)
     const uint64_t start = now() - below(1000000);
 
     printf("start %" PRIu64 "\n", start);
-    blkin_span_set_start(&nesting->span, start);
+    blkin_span_set_start(nesting->span, start);
 }
 
 static void fail(struct nesting *nesting)
@@ -217,7 +223,7 @@ static void fail(struct nesting *nesting)
     char message[TEXT_SIZE];
 
     printf("tag error %s\n", some_text(message, 'e', 8));
-    blkin_span_error(&nesting->span, message);
+    blkin_span_error(nesting->span, message);
 }
 
 static void begin_or_end_step(struct nesting *nesting)
@@ -271,16 +277,19 @@ static void nest(void)
     struct nesting nesting = {.calls = 1 + below(60), .deeper = below(8) ? 4 + below(8) : 14};
     const struct blkin_context *context;
     const unsigned first_calls = below(nesting.calls);
+    const unsigned size = some_size();
     char name[TEXT_SIZE];
     pthread_t thread;
     uint64_t before;
 
     nesting.long_texts = below(2);
     some_text(name, 'r', length_of(&nesting, 120));
-    blkin_span_begin(&nesting.span, name, BLKIN_SERVER, NULL);
-    context = blkin_span_context(&nesting.span);
-    printf("span %016" PRIx64 "%016" PRIx64 " %016" PRIx64 " %s\n", context->trace_id_high,
-           context->trace_id, context->span_id, name);
+    nesting.room[size / 8] = CANARY;
+    nesting.span = blkin_span_begin_in(nesting.room, size, name, BLKIN_SERVER, NULL);
+    context = blkin_span_context(nesting.span);
+    /* less than the longest name fits into the smallest rooms */
+    printf("span %016" PRIx64 "%016" PRIx64 " %016" PRIx64 " %.*s\n", context->trace_id_high,
+           context->trace_id, context->span_id, size < 256 ? (int)size - 134 : 120, name);
     make_calls(&nesting, first_calls);
     nesting.calls -= first_calls;
     if (below(16) == 0) {
@@ -290,7 +299,9 @@ static void nest(void)
         go_on(&nesting);
     }
     before = now();
-    blkin_span_end(&nesting.span);
+    blkin_span_end(nesting.span);
+    if (nesting.room[size / 8] != CANARY)
+        abort();
     printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
 }
 
@@ -304,7 +315,8 @@ static void use_up(void)
     blkin_span_begin(&span, "used up", BLKIN_INTERNAL, NULL);
     memset(name, 's', sizeof(name));
     for (unsigned i = 0; i < count; i++) {
-        blkin_step_begin_n(&span, name, i < BLKIN_STEPS_MAX - 2 ? 90 : 1, BLKIN_INTERNAL);
+        name[i < BLKIN_STEPS_MAX - 2 ? 90 : 1] = '\0';
+        blkin_step_begin(&span, name, BLKIN_INTERNAL);
         blkin_step_end(&span);
     }
     blkin_span_end(&span);

@@ -63,11 +63,10 @@ static void slow(const char *name, double ms)
 
 static int one_span(char **words)
 {
-    const struct blkin_endpoint service = {.ip = "", .name = words[0]};
     struct blkin_span span;
 
     begin(&span, words[1], atof(words[2]));
-    blkin_span_set_service(&span, &service);
+    blkin_span_set_service(&span, words[0], NULL, 0);
     for (char **word = words + 3; *word; word++) {
         if (strcmp(*word, "error") == 0) {
             blkin_span_error(&span, "EIO");
@@ -114,7 +113,7 @@ static int steps(void)
     blkin_span_tag_string(&span, "string", "value");
     blkin_span_tag_int64(&span, "integer", 1);
     blkin_span_link(&span, blkin_span_context(&span));
-    blkin_span_set_remote(&span, &(struct blkin_endpoint){.ip = "10.0.0.2", .name = "peer"});
+    blkin_span_set_remote(&span, "peer", "10.0.0.2", 0);
     blkin_step_begin(&span, "fast", BLKIN_INTERNAL);
     step(&span, "inner fast", 0);
     blkin_step_end(&span);

@@ -5,14 +5,12 @@
  */
 #include <blkin/blkin.h>
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
-
-static const struct blkin_endpoint me = {"10.0.0.1", (int16_t)50000, "osd"};
-static const struct blkin_endpoint peer = {"2001:db8::2", 6789, "mon"};
-static const struct blkin_endpoint journal = {"", 0, "journal"};
 
 static uint64_t monotonic(void)
 {
@@ -28,14 +26,14 @@ static void child_scope(const struct blkin_span *parent)
 {
     BLKIN_SCOPE(span, "scope", BLKIN_INTERNAL, parent);
 
-    blkin_span_set_service(&span, &journal);
+    blkin_span_set_service(&span, "journal", NULL, 0);
     blkin_span_annotate(&span, "inside");
     scope_context = *blkin_span_context(&span);
     {
         BLKIN_SCOPE(back, "back", BLKIN_INTERNAL, parent);
 
-        blkin_span_set_service(&back, &journal);
-        blkin_span_set_service(&back, NULL);
+        blkin_span_set_service(&back, "journal", NULL, 0);
+        blkin_span_set_service(&back, NULL, NULL, 0);
     }
 }
 
@@ -75,17 +73,17 @@ static void names(const struct blkin_span *parent)
     char longest[200];
     struct blkin_span span;
 
-    blkin_span_begin_n(&span, "undecoded", 5, BLKIN_SERVER, parent);
+    blkin_span_begin(&span, "undec", BLKIN_SERVER, parent);
     blkin_span_annotate(&span, "before");
     blkin_span_tag_string_n(&span, "before", "bee", 1);
     blkin_span_set_name(&span, "something much longer than the first one");
     blkin_span_set_name_n(&span, request, 7);
     blkin_span_tag_string_n(&span, "after", "a\0hidden", 8);
-    blkin_span_annotate_n(&span, "after all", 5);
+    blkin_span_log_n(&span, BLKIN_INFO, "after all", 5);
     blkin_span_end(&span);
 
     memset(longest, 'x', sizeof(longest));
-    blkin_span_begin_remote_n(&span, "short", 5, BLKIN_INTERNAL, blkin_span_context(parent));
+    blkin_span_begin_remote(&span, "short", BLKIN_INTERNAL, blkin_span_context(parent));
     blkin_span_set_name_n(&span, longest, sizeof(longest));
     blkin_span_end(&span);
 }
@@ -155,14 +153,14 @@ static void utf8(const struct blkin_span *parent)
     blkin_span_tag_string(&span, "short", "\xc3\xa4");
     blkin_span_tag_string(&span, key, "v");
     blkin_span_tag_string(&span, "cut", umlauts);
-    blkin_span_end(&span);
-    blkin_span_begin(&span, "euros", BLKIN_INTERNAL, parent);
-    blkin_span_annotate(&span, euros);
-    blkin_span_annotatef(&span, "%s", euros);
     blkin_step_begin(&span, umlauts, BLKIN_INTERNAL);
     blkin_step_begin(&span, NULL, BLKIN_INTERNAL);
     blkin_step_end(&span);
     blkin_step_end(&span);
+    blkin_span_end(&span);
+    blkin_span_begin(&span, "euros", BLKIN_INTERNAL, parent);
+    blkin_span_annotate(&span, euros);
+    blkin_span_annotatef(&span, "%s", euros);
     blkin_span_end(&span);
 }
 
@@ -189,8 +187,8 @@ static void steps(const struct blkin_span *parent)
     blkin_span_annotate(&span, "before");
     blkin_step_begin(&span, "look up", BLKIN_INTERNAL);
     blkin_span_tag_string(&span, "own", "look up's");
-    blkin_step_begin_n(&span, "askew", 3, BLKIN_CLIENT);
-    blkin_span_set_remote(&span, &peer);
+    blkin_step_begin(&span, "ask", BLKIN_CLIENT);
+    blkin_span_set_remote(&span, "mon", "2001:db8::2", 6789);
     blkin_span_error(&span, "EAGAIN");
     blkin_step_context(&span, &context);
     blkin_span_begin_remote(&child, "asked", BLKIN_SERVER, &context);
@@ -210,9 +208,16 @@ static void steps(const struct blkin_span *parent)
 /* Below a span that has ended. */
 static void late(const struct blkin_span *parent)
 {
+    const struct sockaddr_in6 mapped = {
+        .sin6_family = AF_INET6,
+        .sin6_port = htons(50001),
+        .sin6_addr.s6_addr = {[10] = 255, [11] = 255, [12] = 192, [14] = 2, [15] = 1},
+    };
     struct blkin_span span;
 
     blkin_span_begin(&span, "late", BLKIN_PRODUCER, parent);
+    blkin_span_set_remote_sockaddr(&span, "client", (const struct sockaddr *)&mapped,
+                                   sizeof(mapped));
     blkin_span_annotate(&span, "written back");
     blkin_span_end(&span);
 }
@@ -222,10 +227,10 @@ int main(void)
     struct blkin_span root;
 
     blkin_init();
-    blkin_set_service(&me);
+    blkin_set_service("osd", "10.0.0.1", 50000);
     blkin_set_version("spans 1.0");
     blkin_span_begin(&root, "root", BLKIN_CLIENT, NULL);
-    blkin_span_set_remote(&root, &peer);
+    blkin_span_set_remote(&root, "mon", "2001:db8::2", 6789);
     blkin_span_tag_string(&root, "string", "a|b\n\"c\"");
     blkin_span_tag_int64(&root, "int64", INT64_MIN);
     blkin_span_tag_uint64(&root, "uint64", UINT64_MAX);

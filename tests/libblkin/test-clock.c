@@ -103,6 +103,50 @@ static void test_wrong_rate(uint64_t rate)
     CHECK(error_ns() < EXACT_NS);
 }
 
+static void write_source(const char *path, const char *source)
+{
+    FILE *file = fopen(path, "w");
+
+    CHECK(file && fputs(source, file) >= 0 && fclose(file) == 0);
+}
+
+/* Times do not go back, also where the counter was ahead; the file that is gone says nothing. */
+static void test_fallback(void)
+{
+    const char *folder = getenv("TMPDIR");
+    struct blkin_clock_line *line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
+    uint64_t stale = blkin_ticks(), before, ns, begin, least = UINT64_MAX;
+    char path[512];
+
+    CHECK(snprintf(path, sizeof(path), "%s/clocksource", folder ? folder : ".") <
+          (int)sizeof(path));
+    source_path = path;
+    blkin_clock_recheck();
+    write_source(path, "tsc\n");
+    blkin_clock_recheck();
+    CHECK(blkin_clock.use_counter);
+    line->ns += 500000;
+    before = blkin_clock_ns(blkin_ticks());
+    write_source(path, "hpet\n");
+    blkin_clock_recheck();
+    CHECK(!blkin_clock.use_counter && blkin_clock_try(blkin_counter()) == 0);
+    CHECK(difference(blkin_clock_ns(stale), blkin_monotonic_ns()) < CLOCK_STEP_NS);
+    begin = blkin_monotonic_ns();
+    while (blkin_monotonic_ns() - begin < 100000000) {
+        ns = blkin_clock_ns(blkin_ticks());
+        CHECK(ns >= before);
+        before = ns;
+    }
+    for (int i = 0; i < 8; i++) {
+        const uint64_t apart = difference(blkin_clock_ns(blkin_ticks()), blkin_monotonic_ns());
+
+        least = apart < least ? apart : least;
+    }
+    CHECK(least < EXACT_NS);
+    CHECK(blkin_ticks_of_ns(1000) == 1000);
+    (void)remove(path);
+}
+
 static void test_chores(void)
 {
     const uint64_t second = blkin_ticks_of_ns(1000000000);
@@ -143,5 +187,6 @@ int main(void)
     test_no_jump();
     test_steps();
     test_wrong_rate(rate);
+    test_fallback();
     return check_status();
 }

@@ -42,12 +42,12 @@ alone() {
         done
     done
 }
-for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h; do
+for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h blkin_inline.h; do
     for standard in c11 c17; do
         alone "$header" "$standard" "${c_compilers[@]}"
     done
 done
-for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h ztracer.hpp blkin.hpp; do
+for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h blkin_inline.h ztracer.hpp blkin.hpp; do
     for standard in c++11 c++17 c++20; do
         alone "$header" "$standard" "${cpp_compilers[@]}"
     done
@@ -147,6 +147,17 @@ builds "${c_compilers[0]}" c11 "$work/mixed.c" "$work/mixed.o" -c -O1 -DBLKIN_DI
 builds "${c_compilers[0]}" c11 "$work/mixed.c" "$work/mixed2.o" -c -O1
 "${c_compilers[0]}" -o "$work/mixed" "$work/mixed.o" "$work/mixed2.o" "${link[@]}" &&
     BLKIN_PROVIDER=none timeout 10 "$work/mixed" || fail "files that disagree on BLKIN_DISABLE: status $?"
+
+# the example at the top of blkin.h compiles
+{
+    printf '#include <blkin/blkin.h>\n#include <string.h>\nint store(uint64_t offset);\n'
+    printf 'int serve_write(const struct blkin_context *received, uint64_t offset);\n'
+    sed -n '1,/^ \* A span is memory/s/^ \*     //p' "$SRC/libblkin/blkin.h"
+} >"$work/example.c"
+grep -q blkin_span_end "$work/example.c" || fail "blkin.h begins without an example"
+for compiler in "${c_compilers[@]}"; do
+    builds "$compiler" c11 "$work/example.c" "$work/object.o" -c
+done
 
 # blkin.h alone brings no name without a prefix
 echo '#include <blkin.h>' >"$work/names.c"

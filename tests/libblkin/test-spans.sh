@@ -28,7 +28,7 @@ check whole whole 0
 # "blkin:*" records both forms: each span comes out once, as it was streamed
 session streamed 'blkin:*'
 make_spans
-check streamed streamed 19
+check streamed streamed 20
 
 # a session that streams takes nothing from the one that is always on
 session always blkin:span blkin:process

@@ -428,11 +428,10 @@ static void odd_ends(void)
     CHECK(waitpid(pid, NULL, 0) == pid);
 
     begin(&span, "a full log 1", NULL);
-    blkin_span_set_service(&span, &(struct blkin_endpoint){
-                                      .ip = "2001:db8:1234:5678:9abc:def0:1234:5678",
-                                      .port = 1,
-                                      .name = "a service of a name that is as long as a service's "
-                                              "name can be, all in all"});
+    blkin_span_set_service(&span,
+                           "a service of a name that is as long as a service's name can be, all "
+                           "in all",
+                           "2001:db8:1234:5678:9abc:def0:1234:5678", 1);
     for (int i = 0; i < 20; i++)
         blkin_span_annotate(&span, "a text that is thirty bytes...");
     blkin_step_begin(&span, "step", BLKIN_INTERNAL);

@@ -33,7 +33,7 @@ int main(int argc, char *argv[])
 
     if (count < 1 || count > COUNT_MAX || blkin_init() != 0)
         return 2;
-    blkin_set_service(&endpoint);
+    blkin_set_service(endpoint.name, endpoint.ip, (uint16_t)endpoint.port);
     for (int i = 0; i < count; i++) {
         blkin_span_begin(&spans[i], "streamed", BLKIN_SERVER, NULL);
         blkin_init_new_trace(&traces[i], "original", &endpoint);

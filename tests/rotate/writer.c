@@ -55,7 +55,7 @@ int main(int argc, char *argv[])
     if (made == MAP_FAILED)
         return 2;
     *made = 0;
-    blkin_set_service(&(const struct blkin_endpoint){"10.0.0.1", 6789, "writer"});
+    blkin_set_service("writer", "10.0.0.1", 6789);
     clock_gettime(CLOCK_MONOTONIC, &next);
     for (int64_t tick = 1; *made < count; tick++) {
         next.tv_nsec += TICK_NS;

@@ -320,7 +320,7 @@ int main(void)
 
     if (blkin_init() != 0)
         return 2;
-    blkin_set_service(&(const struct blkin_endpoint){"10.0.0.2", 6800, "store-2"});
+    blkin_set_service("store-2", "10.0.0.2", 6800);
     while (fgets(line, sizeof(line), stdin)) {
         char *argument = strchr(line, ' ');
 

@@ -75,7 +75,6 @@ static void test_steps(void)
 
     blkin_span_begin_remote(&span, "root", BLKIN_SERVER, &received);
     blkin_step_begin(&span, "step", BLKIN_CLIENT);
-    blkin_step_begin_n(&span, "step", 4, BLKIN_CLIENT);
     memset(&context, 0xff, sizeof(context));
     blkin_step_context(&span, &context);
     CHECK(context.trace_id == 7 && context.span_id == 8 && context.parent_span_id == 9);
@@ -83,8 +82,8 @@ static void test_steps(void)
         BLKIN_STEP_SCOPE(&span, "scope", BLKIN_INTERNAL);
         BLKIN_STEP_SCOPE(NULL, "scope", BLKIN_INTERNAL);
     }
-    BLKIN_STEP_BEGIN(&span, costly(), BLKIN_INTERNAL);
-    BLKIN_STEP_END(costly() ? &span : NULL);
+    BLKIN_ANNOTATE(&span, costly());
+    BLKIN_ERROR(costly() ? &span : NULL, "EIO");
     CHECK(evaluated == 0);
     blkin_step_end(&span);
     blkin_span_begin(&span, "root", BLKIN_SERVER, NULL);

@@ -35,7 +35,7 @@ uint64_t use(struct blkin_span *span)
     blkin_span_begin(&child, "child", BLKIN_INTERNAL, span);
     blkin_span_begin(&grandchild, "grandchild", BLKIN_INTERNAL, &child);
     BLKIN_ANNOTATE(span, "text");
-    BLKIN_STEP_BEGIN(span, "step", BLKIN_CLIENT);
+    blkin_step_begin(span, "step", BLKIN_CLIENT);
     blkin_step_context(span, &context);
     blkin_step_end(span);
     blkin_span_tag_int64(span, "key", 1);

@@ -113,7 +113,7 @@ static void obey(char *line)
         (void)fflush(stdout);
         make_at((double)a);
     } else if (sscanf(line, "service %63s", name) == 1) {
-        blkin_set_service(&(const struct blkin_endpoint){"10.0.0.1", 6789, strdup(name)});
+        blkin_set_service(name, "10.0.0.1", 6789);
         puts("service");
         (void)fflush(stdout);
     }
@@ -126,7 +126,7 @@ int main(void)
     if (blkin_init() != 0)
         return 2;
     (void)setvbuf(stdin, NULL, _IONBF, 0);
-    blkin_set_service(&(const struct blkin_endpoint){"10.0.0.1", 6789, "server"});
+    blkin_set_service("server", "10.0.0.1", 6789);
     while (fgets(line, sizeof(line), stdin))
         obey(line);
     return 0;

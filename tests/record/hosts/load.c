@@ -461,7 +461,7 @@ int main(int argc, char **argv)
     (void)signal(SIGTERM, end);
     (void)snprintf(name, sizeof(name), "store-%u", host + 1);
     blkin_init();
-    blkin_set_service(&(const struct blkin_endpoint){"10.77.0.1", 6800, name});
+    blkin_set_service(name, "10.77.0.1", 6800);
     run();
     printf("{\"host\": %u, \"uncalled\": %" PRIu64 ", \"behind_ms\": %.1f", host, uncalled,
            (double)behind / 1e6);

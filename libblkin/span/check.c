@@ -1,0 +1,196 @@
+/*
+ * The spans that are known, and what is wrong with a call.
+ *
+ * The table is for debugging: it has a lock, and forgets a span when it is full. A signal handler
+ * that finds the lock taken is not checked.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "libblkin/base/debug.h"
+#include "libblkin/base/thread.h"
+#include "span.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <stdio.h>
+
+#define SPANS_MAX  4096
+#define PROBES     8
+#define PLACES_MAX 256
+#define FRAMES_MAX 16
+
+struct known {
+    const struct blkin_span *span;
+    const void *ended_by; /* NULL: it has not ended */
+    const struct blkin_thread *step_threads[SPAN_DEPTH_MAX];
+};
+
+static struct known spans[SPANS_MAX];
+static bool has_forgotten; /* a span that is not in the table may have been begun */
+static bool is_busy;
+
+static bool check_lock(void)
+{
+    return !__atomic_exchange_n(&is_busy, true, __ATOMIC_ACQUIRE);
+}
+
+static void check_unlock(void)
+{
+    __atomic_store_n(&is_busy, false, __ATOMIC_RELEASE);
+}
+
+/* ---- the table ---- */
+
+static struct known *probe(const struct blkin_span *span, unsigned number)
+{
+    const uint64_t hash = ((uintptr_t)span >> 3) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &spans[((hash >> 40) + number) % SPANS_MAX];
+}
+
+static struct known *find_known(const struct blkin_span *span)
+{
+    for (unsigned i = 0; i < PROBES; i++) {
+        if (probe(span, i)->span == span)
+            return probe(span, i);
+    }
+    return NULL;
+}
+
+static struct known *take_known(const struct blkin_span *span)
+{
+    struct known *known = find_known(span);
+
+    for (unsigned i = 0; i < PROBES && !known; i++) {
+        if (!probe(span, i)->span)
+            known = probe(span, i);
+    }
+    if (!known) {
+        has_forgotten = true;
+        known = probe(span, 0);
+    }
+    return known;
+}
+
+void blkin_check_begun(const struct blkin_span *span)
+{
+    if (!check_lock()) {
+        has_forgotten = true;
+        return;
+    }
+    *take_known(span) = (struct known){.span = span};
+    check_unlock();
+}
+
+/* ---- places ---- */
+
+/* The first return address outside of this library; in a program that is linked statically, that of
+ * the function that looks. */
+static const void *find_caller(void)
+{
+    void *frames[FRAMES_MAX];
+    const int count = backtrace(frames, FRAMES_MAX);
+    Dl_info own, other;
+
+    if (!dladdr(spans, &own))
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        if (dladdr(frames[i], &other) && other.dli_fbase != own.dli_fbase)
+            return frames[i];
+    }
+    return count > 2 ? frames[2] : NULL;
+}
+
+/* As addr2line(1) takes it. */
+static const char *name_place(char *text, size_t size, const void *address)
+{
+    Dl_info info;
+
+    if (address && dladdr(address, &info) && info.dli_fname)
+        (void)snprintf(text, size, "%s%s%s+0x%zx", info.dli_sname ? info.dli_sname : "",
+                       info.dli_sname ? " of " : "", info.dli_fname,
+                       (size_t)((const char *)address - (char *)info.dli_fbase));
+    else
+        (void)snprintf(text, size, "%p", address);
+    return text;
+}
+
+static bool is_first_at(const void *caller, const char *what)
+{
+    static struct {
+        const void *caller;
+        const char *what;
+    } places[PLACES_MAX];
+
+    for (int i = 0; i < PLACES_MAX; i++) {
+        if (places[i].caller == caller && places[i].what == what)
+            return false;
+        if (!places[i].what) {
+            places[i].caller = caller;
+            places[i].what = what;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tell_misuse(const struct blkin_span *span, const char *what, const void *before)
+{
+    const void *caller = find_caller();
+    char here[512], there[512];
+
+    if (!is_first_at(caller, what))
+        return;
+    blkin_debug_say("libblkin: check: span %p %s by %s%s%s", (const void *)span, what,
+                    name_place(here, sizeof(here), caller), before ? "; it was ended by " : "",
+                    before ? name_place(there, sizeof(there), before) : "");
+}
+
+/* ---- the rules ---- */
+
+static bool check_step(const struct blkin_span *span, struct known *known, enum check_call call)
+{
+    const struct span *inside = span_inside_const(span);
+
+    if (inside->failed & SPAN_LOST_STEP)
+        return false;
+    if (call == CHECK_STEP_BEGIN && inside->depth < SPAN_DEPTH_MAX)
+        known->step_threads[inside->depth] = &blkin_thread;
+    if (call == CHECK_STEP_END && inside->depth > 0 &&
+        known->step_threads[inside->depth - 1] != &blkin_thread)
+        tell_misuse(span, "has a step that another thread began, ended", NULL);
+    return false;
+}
+
+static bool check_known(const struct blkin_span *span, struct known *known, enum check_call call)
+{
+    if (!known) {
+        if (!has_forgotten)
+            tell_misuse(span, "was never begun, but is used", NULL);
+        return !has_forgotten;
+    }
+    if (known->ended_by) {
+        tell_misuse(span, call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
+                    known->ended_by);
+        return true;
+    }
+    if (call == CHECK_END)
+        known->ended_by = find_caller();
+    return check_step(span, known, call);
+}
+
+bool blkin_check_refuses(const struct blkin_span *span, enum check_call call)
+{
+    const int saved_errno = errno;
+    bool is_misuse;
+
+    if (!check_lock())
+        return span->state_ & BLKIN_HAS_ENDED_;
+    is_misuse = check_known(span, find_known(span), call);
+    check_unlock();
+    errno = saved_errno;
+    return is_misuse;
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# BLKIN_DEBUG=check tells each misuse of a span once per place, with the function that did it, and nothing of
+# right use; the misuses that C allows are harmless.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+start_sessiond || exit 1
+session misuse blkin:span
+
+BLKIN_DEBUG=check "$programs/misuse" right 2>"$WORK/said" || fail "right use: status $?"
+[ -s "$WORK/said" ] && {
+    cat "$WORK/said"
+    fail "right use is told as misuse"
+}
+BLKIN_DEBUG=check "$programs/misuse" 2>"$WORK/said" || fail "misuse: status $?"
+cat "$WORK/said"
+# told WHAT FUNCTION: the address is one of this function's
+told() {
+    local places
+    places=$(sed -n "s|.* $1 by [^;]*/misuse+\(0x[0-9a-f]*\).*|\1|p" "$WORK/said")
+    [[ $(addr2line -fi -e "$programs/misuse" $places | grep -cxE "$2(\.[a-z0-9.]+)?") = 1 && $places != *[[:space:]]* ]] ||
+        fail "not told once: $2: $1"
+}
+told 'has ended, and is ended' end_twice
+told 'has ended, but is used' use_after_end
+told 'was never begun, but is used' end_garbage
+told 'has a step that another thread began, ended' end_step
+grep -q 'is ended by .*; it was ended by .*/misuse+0x' "$WORK/said" || fail "it is not told who has ended the span"
+[ "$(wc -l <"$WORK/said")" = 4 ] || fail "something is told twice"
+recorded misuse
+# each span that was begun came out once
+[ "$(spans misuse right) $(spans misuse twice) $(spans misuse used) $(spans misuse across)" = "6 1 1 1" ] ||
+    fail "spans: $(spans misuse right) right, $(spans misuse twice) twice, $(spans misuse used) used"
+exit 0
