@@ -43,7 +43,7 @@ void parts_trim(struct parts *parts, const struct body *body);
  * For spans that are encoded: copies those from first up to, not including, end into the empty body
  * `arranged`, in the order of their partitions. Returns false when out of memory.
  */
-bool parts_arrange(struct parts *parts, const struct body *body, const struct encoder *encoder,
+bool parts_arrange(struct parts *parts, const struct body *body, struct encoder *encoder,
                    uint32_t first, uint32_t end, struct body *arranged);
 
 #endif

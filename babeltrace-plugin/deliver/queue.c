@@ -37,14 +37,14 @@ static void batch_reset(struct batch *batch)
 }
 
 /* Of a span and its log, a multiple of 8. */
-static size_t size_of(const struct span *span)
+static size_t batch_span_size(const struct span *span)
 {
     return sizeof(*span) + ((span->log_length + 7) & ~(size_t)7);
 }
 
 static bool batch_add(struct batch *batch, const struct span *span)
 {
-    const size_t size = size_of(span);
+    const size_t size = batch_span_size(span);
     struct span *copy;
 
     if (!buffer_reserve(&batch->buffer, size))
@@ -72,7 +72,7 @@ const struct span *batch_span(struct batch *batch, struct batch_place *place)
         return NULL;
     span = (struct span *)(void *)(batch->buffer.data + place->offset);
     span->log = (char *)(span + 1); /* only now: the block moves when it grows */
-    place->offset += size_of(span);
+    place->offset += batch_span_size(span);
     place->index++;
     return span;
 }
@@ -85,7 +85,7 @@ bool batch_has_more(const struct batch *batch)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static void free_list(struct batch *batch)
+static void queue_free_list(struct batch *batch)
 {
     while (batch) {
         struct batch *next = batch->next;
@@ -98,15 +98,15 @@ static void free_list(struct batch *batch)
 void queue_clear(struct queue *queue)
 {
     batch_free(queue->open);
-    free_list(queue->first);
-    free_list(queue->pool);
+    queue_free_list(queue->first);
+    queue_free_list(queue->pool);
     queue->open = queue->first = queue->last = queue->pool = NULL;
     queue->pool_length = 0;
     queue->bytes = 0;
 }
 
 /* Fresh memory for each batch would cost more than filling it: the kernel clears its pages. */
-static struct batch *empty_batch(struct queue *queue)
+static struct batch *queue_new_batch(struct queue *queue)
 {
     struct batch *batch = queue->pool;
 
@@ -130,7 +130,7 @@ void queue_recycle(struct queue *queue, struct batch *batch)
     queue->pool_length++;
 }
 
-static void close_open(struct queue *queue)
+static void queue_close_open(struct queue *queue)
 {
     if (queue->last)
         queue->last->next = queue->open;
@@ -142,7 +142,7 @@ static void close_open(struct queue *queue)
 
 bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
 {
-    struct batch *open = queue->open ? queue->open : empty_batch(queue);
+    struct batch *open = queue->open ? queue->open : queue_new_batch(queue);
     const size_t before = open ? open->buffer.length : 0;
 
     if (!open)
@@ -159,7 +159,7 @@ bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
     queue->open = open;
     queue->bytes += open->buffer.length - before;
     if (open->count >= queue->batch_spans || open->buffer.length >= queue->batch_bytes)
-        close_open(queue);
+        queue_close_open(queue);
     return true;
 }
 

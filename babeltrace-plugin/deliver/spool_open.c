@@ -5,7 +5,7 @@
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "spool_time.h"
 
 #include <errno.h>
@@ -140,18 +140,6 @@ static uint64_t spool_segment_bytes(int64_t bytes)
     return part < SEGMENT_MAX ? part : SEGMENT_MAX;
 }
 
-static void spool_init_locks(struct spool *spool)
-{
-    pthread_condattr_t attributes;
-
-    pthread_mutex_init(&spool->append_lock, NULL);
-    pthread_mutex_init(&spool->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&spool->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 struct spool *spool_open(const struct spool_options *options, struct outbox *outbox,
                          struct error *error)
 {
@@ -173,7 +161,9 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
         .sync_due_ms = CLOCK_NEVER,
     };
     spool->options.folder = folder;
-    spool_init_locks(spool);
+    pthread_mutex_init(&spool->append_lock, NULL);
+    pthread_mutex_init(&spool->lock, NULL);
+    condition_init(&spool->changed);
     if (!spool_open_folder(spool, error)) {
         spool_free(spool);
         return NULL;

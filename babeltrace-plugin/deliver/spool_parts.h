@@ -63,7 +63,4 @@ void spool_close_idle(const struct spool *spool, struct segment *segment);
 
 bool spool_is_too_old(const struct spool *spool, int64_t written_ms);
 
-/* Until then, or until something has changed. */
-void spool_wait_until(struct spool *spool, int64_t until_ms);
-
 #endif

@@ -5,7 +5,7 @@
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "spool_time.h"
 
 #include <errno.h>
@@ -211,12 +211,8 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
 
 int64_t spool_sync_due_ms(struct spool *spool)
 {
-    int64_t due_ms;
-
-    pthread_mutex_lock(&spool->lock);
-    due_ms = spool->sync_due_ms;
-    pthread_mutex_unlock(&spool->lock);
-    return due_ms;
+    LOCK_GUARD(&spool->lock);
+    return spool->sync_due_ms;
 }
 
 /* A file that is dirty and not to be removed meanwhile. */
@@ -224,7 +220,7 @@ static struct segment *spool_next_dirty(struct spool *spool)
 {
     struct segment *segment;
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     segment = spool->segments.first;
     while (segment && !segment->is_dirty)
         segment = segment->next;
@@ -234,7 +230,6 @@ static struct segment *spool_next_dirty(struct spool *spool)
     } else {
         spool->sync_due_ms = CLOCK_NEVER;
     }
-    pthread_mutex_unlock(&spool->lock);
     return segment;
 }
 
@@ -264,7 +259,7 @@ bool spool_is_stored(struct spool *spool, struct error *error)
 {
     const struct segment *segment;
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     segment = spool->segments.first;
     while (segment && !segment->is_unsure)
         segment = segment->next;
@@ -273,6 +268,5 @@ bool spool_is_stored(struct spool *spool, struct error *error)
                   "of the %" PRIu64 " spans in the spool \"%s\" some may not be on disk: it could "
                   "not be stored (fsync)",
                   spool->counts.waiting, spool->options.folder);
-    pthread_mutex_unlock(&spool->lock);
     return !segment;
 }

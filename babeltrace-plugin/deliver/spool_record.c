@@ -15,14 +15,14 @@
 
 #define WINDOW 65536 /* what is searched for the next head at once */
 
-static uint32_t sum_of_head(const struct record_head *stored)
+static uint32_t record_head_sum(const struct record_head *stored)
 {
     const size_t begin = offsetof(struct record_head, body_sum);
 
     return (uint32_t)crc32(0, (const Bytef *)stored + begin, (uInt)(sizeof(*stored) - begin));
 }
 
-static uint32_t sum_of_body(const uint32_t *starts, uint32_t spans, struct text text)
+static uint32_t record_body_sum(const uint32_t *starts, uint32_t spans, struct text text)
 {
     const uLong sum = crc32(0, (const Bytef *)starts, (uInt)(spans * sizeof(*starts)));
 
@@ -32,7 +32,7 @@ static uint32_t sum_of_body(const uint32_t *starts, uint32_t spans, struct text 
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* What is compressed goes to the room after the starts. */
-static struct text compress_text(struct text text, char *room, uLongf size)
+static struct text record_compress_text(struct text text, char *room, uLongf size)
 {
     if (compress2((Bytef *)room, &size, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
             Z_OK &&
@@ -54,19 +54,19 @@ bool record_prepare(struct record_writing *writing, const struct record_body *bo
         return false;
     for (uint32_t i = 0; i < body->spans; i++)
         writing->starts[i] = htole32(body->starts[i] - body->starts[0]);
-    text = compress_text(body->text, (char *)writing->starts + starts_size, room);
+    text = record_compress_text(body->text, (char *)writing->starts + starts_size, room);
     writing->text = text;
     writing->head = (struct record_head){
         .magic = htole32(RECORD_MAGIC),
         .state = htole32(RECORD_WAITS),
-        .body_sum = htole32(sum_of_body(writing->starts, body->spans, text)),
+        .body_sum = htole32(record_body_sum(writing->starts, body->spans, text)),
         .written_ms = (int64_t)htole64((uint64_t)now_ms),
         .spans = htole32(body->spans),
         .length = htole32((uint32_t)body->text.length),
         .stored = htole32((uint32_t)text.length),
         .format = htole32(record_format(body->format)),
     };
-    writing->head.head_sum = htole32(sum_of_head(&writing->head));
+    writing->head.head_sum = htole32(record_head_sum(&writing->head));
     return true;
 }
 
@@ -85,10 +85,10 @@ void record_mark_done(int fd, uint64_t where)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool is_head(struct record_head *head)
+static bool record_is_head(struct record_head *head)
 {
     const bool is_ours =
-        le32toh(head->magic) == RECORD_MAGIC && le32toh(head->head_sum) == sum_of_head(head);
+        le32toh(head->magic) == RECORD_MAGIC && le32toh(head->head_sum) == record_head_sum(head);
 
     *head = (struct record_head){
         .state = le32toh(head->state),
@@ -104,7 +104,7 @@ static bool is_head(struct record_head *head)
 }
 
 /* Where the next magic number is, or end. */
-static uint64_t find_magic(int fd, uint64_t at, uint64_t end)
+static uint64_t record_find_magic(int fd, uint64_t at, uint64_t end)
 {
     const uint32_t magic = htole32(RECORD_MAGIC);
     char window[WINDOW];
@@ -123,10 +123,10 @@ static uint64_t find_magic(int fd, uint64_t at, uint64_t end)
     return end;
 }
 
-static bool read_head(int fd, uint64_t at, uint64_t end, struct record_head *head)
+static bool record_read_head(int fd, uint64_t at, uint64_t end, struct record_head *head)
 {
     return end - at >= sizeof(*head) && read_at(fd, head, sizeof(*head), at) == sizeof(*head) &&
-           is_head(head);
+           record_is_head(head);
 }
 
 enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_head *head,
@@ -136,25 +136,25 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
 
     if (begin >= end)
         return RECORD_END;
-    if (read_head(fd, begin, end, head)) {
+    if (record_read_head(fd, begin, end, head)) {
         *where = begin;
         if (record_size(head) <= end - begin) {
             *at = begin + record_size(head);
             return RECORD_WHOLE;
         }
         /* what was torn may be followed by another one all the same */
-        *at = find_magic(fd, begin + sizeof(*head), end);
+        *at = record_find_magic(fd, begin + sizeof(*head), end);
         return RECORD_TORN;
     }
     do {
-        *at = find_magic(fd, *at + 1, end);
-    } while (*at < end && !read_head(fd, *at, end, head));
+        *at = record_find_magic(fd, *at + 1, end);
+    } while (*at < end && !record_read_head(fd, *at, end, head));
     return RECORD_UNREADABLE;
 }
 
 /* Is every span in the text, and larger than what body_frame() writes over the one before? */
-static bool are_starts(const uint32_t *starts, const struct record_head *head,
-                       const struct encoder *encoder)
+static bool record_are_starts(const uint32_t *starts, const struct record_head *head,
+                              const struct encoder *encoder)
 {
     const size_t least = encoder->separator.length + encoder->open.length + encoder->close.length;
 
@@ -166,8 +166,8 @@ static bool are_starts(const uint32_t *starts, const struct record_head *head,
 }
 
 /* The stored text at a place in the file, which must be of that sum, to where it belongs. */
-static enum record_loaded load_text(int fd, uint64_t at, const struct record_head *head,
-                                    const uint32_t *starts, char *text)
+static enum record_loaded record_load_text(int fd, uint64_t at, const struct record_head *head,
+                                           const uint32_t *starts, char *text)
 {
     const bool is_compressed = head->stored < head->length;
     char *stored = is_compressed ? malloc(head->stored) : text;
@@ -177,7 +177,7 @@ static enum record_loaded load_text(int fd, uint64_t at, const struct record_hea
     if (!stored)
         return RECORD_NO_MEMORY;
     if (read_at(fd, stored, head->stored, at) == head->stored &&
-        sum_of_body(starts, head->spans, (struct text){stored, head->stored}) == head->body_sum)
+        record_body_sum(starts, head->spans, (struct text){stored, head->stored}) == head->body_sum)
         loaded = RECORD_LOADED;
     if (loaded == RECORD_LOADED && is_compressed) {
         const int result = uncompress((Bytef *)text, &length, (const Bytef *)stored, head->stored);
@@ -202,12 +202,12 @@ enum record_loaded record_load(int fd, uint64_t where, const struct record_head 
         return RECORD_NO_MEMORY;
     if (read_at(fd, body->starts, starts_size, at) != starts_size)
         return RECORD_CORRUPT;
-    loaded = load_text(fd, at + starts_size, head, body->starts, text);
+    loaded = record_load_text(fd, at + starts_size, head, body->starts, text);
     if (loaded != RECORD_LOADED)
         return loaded;
     for (uint32_t i = 0; i < head->spans; i++)
         body->starts[i] = le32toh(body->starts[i]);
-    if (!are_starts(body->starts, head, encoder))
+    if (!record_are_starts(body->starts, head, encoder))
         return RECORD_CORRUPT;
     body_fill(body, encoder, head->spans, head->length);
     return RECORD_LOADED;

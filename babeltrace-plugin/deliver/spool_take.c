@@ -5,7 +5,7 @@
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 
 #define NO_MEMORY_MS 1000
 
@@ -116,8 +116,8 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
             break;
         if (spool_reap(spool))
             continue;
-        spool_wait_until(spool,
-                         clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
+        condition_wait(&spool->changed, &spool->lock,
+                       clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
     }
     spool_reap_and_unlock(spool);
     return has_it;
@@ -125,11 +125,10 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
 
 static void spool_settle_lost(struct spool *spool, struct spool_record *record)
 {
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     spool->counts.corrupt += record->left;
     spool_leave(spool, record->segment, record->left, true);
     record->left = 0;
-    pthread_mutex_unlock(&spool->lock);
 }
 
 bool spool_take(struct spool *spool, struct spool_record *record, const struct encoder *encoder,
@@ -156,7 +155,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans)
 {
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     spool->counts.outcome[outcome] += spans;
     record->left -= spans;
     spool->answers++;
@@ -165,7 +164,6 @@ void spool_settle(struct spool *spool, struct spool_record *record, enum outcome
         pthread_cond_broadcast(&spool->changed);
     }
     spool_leave(spool, record->segment, spans, outcome != OUTCOME_ACCEPTED);
-    pthread_mutex_unlock(&spool->lock);
 }
 
 void spool_finish(struct spool *spool, struct spool_record *record)

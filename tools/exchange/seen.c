@@ -14,7 +14,7 @@ void seen_clear(struct seen *seen)
     seen->young = seen->old = NULL;
 }
 
-static void turn(struct seen *seen, int64_t now_ms)
+static void seen_turn(struct seen *seen, int64_t now_ms)
 {
     if (seen->young && now_ms - seen->turned_ms < seen->keep_ms &&
         json_object_size(seen->young) < SEEN_MAX)
@@ -33,7 +33,7 @@ static void turn(struct seen *seen, int64_t now_ms)
 
 bool seen_has(struct seen *seen, const char *text, int64_t now_ms)
 {
-    turn(seen, now_ms);
+    seen_turn(seen, now_ms);
     return json_object_get(seen->young, text) || json_object_get(seen->old, text);
 }
 

@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_SERVICE_TOPIC_H
 #define BLKIN_TOOLS_SERVICE_TOPIC_H
 
-#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/deliver/kafka_url.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,14 +26,12 @@ struct topic_message {
 };
 
 struct topic_options {
-    const char *parameter;     /* as messages call the URL */
     const char *client_id;     /* of Kafka */
     const char *fetch_wait_ms; /* so long a broker waits until it says that there is nothing new */
-    const char *brokers_url;   /* kafka://BROKER[,BROKER...]/ANY[?OPTION=VALUE&...] */
-    const char *name;          /* of the topic */
-    const char *kafka_file;    /* lines of key=value; NULL or "": none */
-    int64_t since_ns;          /* where no offset is given: from this time of the log on; 0: all */
-    const int64_t *offsets;    /* of TOPIC_PARTITIONS_MAX: what to read next; -1: not given */
+    const struct kafka_url *url; /* it is copied */
+    const char *kafka_file;      /* lines of key=value; NULL or "": none */
+    int64_t since_ns;       /* where no offset is given: from this time of the log on; 0: all */
+    const int64_t *offsets; /* of TOPIC_PARTITIONS_MAX: what to read next; -1: not given */
     /* Returns false to end it. */
     bool (*message)(void *context, const struct topic_message *message);
     /* Of a partition that has lost what was to be read next: it goes on with what there is. */
@@ -46,10 +44,6 @@ struct topic;
 /* Speaks to nobody yet. Returns NULL with error set. */
 struct topic *topic_open(const struct topic_options *options, struct error *error);
 void topic_close(struct topic *topic); /* NULL is allowed */
-
-/* Its name for messages: kafka://BROKER[,BROKER...]/TOPIC. Returns false with error set. */
-bool topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
-                struct error *error);
 
 /* Readable when there is something to read. */
 int topic_fd(const struct topic *topic);

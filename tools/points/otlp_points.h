@@ -9,8 +9,7 @@
  *
  * NAME, unit and attributes are OpenTelemetry's where it has them (otlp_names.h), time is in
  * seconds; inside, points have keys and ns. What OpenTelemetry has as an UpDownCounter is a gauge
- * here, as a sum would have to go on from the message before. Points that older versions have
- * written, with keys as names, are read, too.
+ * here, as a sum would have to go on from the message before.
  *
  * Each message stands by itself, so that whoever reads it needs no other one.
  *
