@@ -102,10 +102,9 @@ struct attempts {
 
 static void attempts_prove(struct courier *courier, struct attempts *attempts)
 {
-    struct reply probe = {.delivery = DELIVERY_ACCEPTED};
+    struct reply probe;
 
-    if (courier->transport->probe)
-        courier->transport->probe(courier->transport, &probe);
+    courier->transport->probe(courier->transport, &probe);
     attempts->is_proven = probe.delivery == DELIVERY_ACCEPTED;
 }
 

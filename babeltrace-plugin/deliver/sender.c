@@ -14,10 +14,9 @@
 
 static void sender_probe(struct sender *sender, struct courier *courier)
 {
-    struct reply reply = {.delivery = DELIVERY_ACCEPTED};
+    struct reply reply;
 
-    if (courier->transport->probe)
-        courier->transport->probe(courier->transport, &reply);
+    courier->transport->probe(courier->transport, &reply);
     LOCK_GUARD(&sender->lock);
     sender->probe = reply;
     sender->is_probed = true;

@@ -6,11 +6,10 @@
 #include "spool_parts.h"
 
 #include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/write_all.h"
 #include "spool_time.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define SYNC_MS 1000
@@ -89,43 +88,11 @@ static struct segment *spool_begin_write(struct spool *spool, uint64_t size, boo
     return segment;
 }
 
-static bool spool_write_all(int fd, struct iovec *pieces, int count, uint64_t at)
-{
-    while (count) {
-        ssize_t written = pwritev(fd, pieces, count, (off_t)at);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            if (written == 0)
-                errno = EIO;
-            return false;
-        }
-        at += (uint64_t)written;
-        while (count && (size_t)written >= pieces->iov_len) {
-            written -= (ssize_t)pieces->iov_len;
-            pieces++;
-            count--;
-        }
-        if (count) {
-            pieces->iov_base = (char *)pieces->iov_base + written;
-            pieces->iov_len -= (size_t)written;
-        }
-    }
-    return true;
-}
-
 static bool spool_write_record(const struct spool *spool, struct segment *segment,
-                               struct record_writing *writing, uint32_t spans)
+                               const struct record_bytes *bytes)
 {
-    struct iovec pieces[] = {
-        {&writing->head, sizeof(writing->head)},
-        {writing->starts, spans * sizeof(*writing->starts)},
-        {(char *)(uintptr_t)writing->text.data, writing->text.length},
-    };
-
     return (spool->options.fsync == SPOOL_FSYNC_NEVER || segment_name(&spool->segments, segment)) &&
-           spool_write_all(segment->fd, pieces, 3, segment->size) &&
+           write_all_at(segment->fd, bytes->data, bytes->length, segment->size) &&
            (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
 }
 
@@ -133,6 +100,8 @@ static bool spool_write_record(const struct spool *spool, struct segment *segmen
 static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
                           struct batch *batch, uint32_t spans)
 {
+    LOCK_GUARD(&spool->lock);
+    segment->is_busy = false;
     segment->size += size;
     segment->spans += spans;
     segment->newest_ms = boot_time_ms() + spool->time_offset_ms;
@@ -168,43 +137,28 @@ static void spool_give_up_write(struct spool *spool, struct segment *segment)
     spool_reap_and_unlock(spool);
 }
 
-static bool spool_append(struct spool *spool, struct record_writing *writing,
-                         const struct record_body *body, struct batch *batch, bool may_drop,
-                         struct error *error)
-{
-    const uint64_t size =
-        sizeof(writing->head) + body->spans * sizeof(uint32_t) + writing->text.length;
-    struct segment *segment = spool_begin_write(spool, size, may_drop, error);
-
-    if (!segment)
-        return false;
-    if (!spool_write_record(spool, segment, writing, body->spans)) {
-        spool_set_write_error(spool, errno, error);
-        spool_give_up_write(spool, segment);
-        return false;
-    }
-    pthread_mutex_lock(&spool->lock);
-    segment->is_busy = false;
-    spool_take_in(spool, segment, size, batch, body->spans);
-    pthread_mutex_unlock(&spool->lock);
-    return true;
-}
-
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error)
 {
-    struct record_writing writing;
-    bool done;
+    const struct record_bytes bytes = record_make(body, boot_time_ms() + spool->time_offset_ms);
+    struct segment *segment;
+    bool is_written;
 
-    if (!record_prepare(&writing, body, boot_time_ms() + spool->time_offset_ms)) {
+    if (!bytes.data) {
         error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
         return false;
     }
-    pthread_mutex_lock(&spool->append_lock);
-    done = spool_append(spool, &writing, body, batch, may_drop, error);
-    pthread_mutex_unlock(&spool->append_lock);
-    record_release(&writing);
-    return done;
+    LOCK_GUARD(&spool->append_lock);
+    segment = spool_begin_write(spool, bytes.length, may_drop, error);
+    is_written = segment && spool_write_record(spool, segment, &bytes);
+    if (is_written) {
+        spool_take_in(spool, segment, bytes.length, batch, body->spans);
+    } else if (segment) {
+        spool_set_write_error(spool, errno, error);
+        spool_give_up_write(spool, segment);
+    }
+    free(bytes.data);
+    return is_written;
 }
 
 /* ---- storing on disk ------------------------------------------------------------------------- */

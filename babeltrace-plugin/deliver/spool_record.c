@@ -31,48 +31,48 @@ static uint32_t record_body_sum(const uint32_t *starts, uint32_t spans, struct t
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* What is compressed goes to the room after the starts. */
-static struct text record_compress_text(struct text text, char *room, uLongf size)
+/* Compressed, if that makes it shorter. The place has room for compressBound() bytes. */
+static size_t record_put_text(char *place, struct text text)
 {
-    if (compress2((Bytef *)room, &size, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
+    uLongf length = compressBound(text.length);
+
+    if (compress2((Bytef *)place, &length, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
             Z_OK &&
-        size < text.length)
-        return (struct text){room, size};
-    return text;
+        length < text.length)
+        return length;
+    memcpy(place, text.data, text.length);
+    return text.length;
 }
 
-bool record_prepare(struct record_writing *writing, const struct record_body *body, int64_t now_ms)
+struct record_bytes record_make(const struct record_body *body, int64_t now_ms)
 {
-    const size_t starts_size = body->spans * sizeof(*writing->starts);
-    const size_t room = compressBound(body->text.length);
+    const size_t before_text = sizeof(struct record_head) + body->spans * sizeof(uint32_t);
+    char *data = body->text.length <= RECORD_LENGTH_MAX
+                     ? malloc(before_text + compressBound(body->text.length))
+                     : NULL;
+    uint32_t *starts;
+    struct record_head head;
     struct text text;
 
-    if (body->text.length > RECORD_LENGTH_MAX)
-        return false;
-    writing->starts = malloc(starts_size + room);
-    if (!writing->starts)
-        return false;
+    if (!data)
+        return (struct record_bytes){.data = NULL};
+    starts = (uint32_t *)(void *)(data + sizeof(head));
     for (uint32_t i = 0; i < body->spans; i++)
-        writing->starts[i] = htole32(body->starts[i] - body->starts[0]);
-    text = record_compress_text(body->text, (char *)writing->starts + starts_size, room);
-    writing->text = text;
-    writing->head = (struct record_head){
+        starts[i] = htole32(body->starts[i] - body->starts[0]);
+    text = (struct text){data + before_text, record_put_text(data + before_text, body->text)};
+    head = (struct record_head){
         .magic = htole32(RECORD_MAGIC),
         .state = htole32(RECORD_WAITS),
-        .body_sum = htole32(record_body_sum(writing->starts, body->spans, text)),
+        .body_sum = htole32(record_body_sum(starts, body->spans, text)),
         .written_ms = (int64_t)htole64((uint64_t)now_ms),
         .spans = htole32(body->spans),
         .length = htole32((uint32_t)body->text.length),
         .stored = htole32((uint32_t)text.length),
         .format = htole32(record_format(body->format)),
     };
-    writing->head.head_sum = htole32(record_head_sum(&writing->head));
-    return true;
-}
-
-void record_release(struct record_writing *writing)
-{
-    free(writing->starts);
+    head.head_sum = htole32(record_head_sum(&head));
+    memcpy(data, &head, sizeof(head));
+    return (struct record_bytes){data, before_text + text.length};
 }
 
 void record_mark_done(int fd, uint64_t where)

@@ -44,16 +44,14 @@ struct record_body {
     struct text text;
 };
 
-/* The whole of it, with its head: what is to be written, in three pieces. */
-struct record_writing {
-    struct record_head head;
-    uint32_t *starts; /* of a block of memory */
-    struct text text; /* in it, or the body's */
+/* A whole record, as it is to be written. */
+struct record_bytes {
+    char *data; /* free() it */
+    size_t length;
 };
 
-/* Returns false when out of memory, or if it is too large. */
-bool record_prepare(struct record_writing *writing, const struct record_body *body, int64_t now_ms);
-void record_release(struct record_writing *writing);
+/* Returns no data when out of memory, or if the text is too long. */
+struct record_bytes record_make(const struct record_body *body, int64_t now_ms);
 
 static inline uint64_t record_size(const struct record_head *head)
 {

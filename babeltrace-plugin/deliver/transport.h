@@ -56,7 +56,7 @@ struct part_limits {
 struct transport {
     const char *warning; /* for the operator, before anything is sent; NULL: none */
 
-    /* Does the peer take a batch without spans? May be NULL: always. */
+    /* Does the peer take a batch without spans? */
     void (*probe)(struct transport *transport, struct reply *reply);
 
     void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);

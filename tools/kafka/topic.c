@@ -35,20 +35,25 @@ bool topic_read(struct topic *topic, bool *has_more)
     return false;
 }
 
-void topic_look(struct topic *topic, int limit_ms)
+bool topic_read_all(struct topic *topic, int limit_ms,
+                    void (*waiting)(void *context, const char *why), struct error *error)
+{
+    (void)topic;
+    (void)limit_ms;
+    (void)waiting;
+    (void)error;
+    return false;
+}
+
+void topic_ask(struct topic *topic, int limit_ms)
 {
     (void)topic;
     (void)limit_ms;
 }
 
-void topic_ask(struct topic *topic, int limit_ms)
-{
-    topic_look(topic, limit_ms);
-}
-
 void topic_take_answer(struct topic *topic, int limit_ms)
 {
-    topic_look(topic, limit_ms);
+    topic_ask(topic, limit_ms);
 }
 
 bool topic_read_first(struct topic *topic)
@@ -88,7 +93,9 @@ const char *topic_problem(const struct topic *topic)
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define READ_MS 100
+#define READ_MS    100
+#define LOOK_MS    2000
+#define PATIENT_MS 3000
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
@@ -104,7 +111,8 @@ struct topic {
     rd_kafka_t *consumer;
     rd_kafka_topic_t *topic;
     rd_kafka_queue_t *messages;
-    int fd; /* an eventfd that librdkafka writes to */
+    int fd;          /* an eventfd that librdkafka writes to */
+    int64_t read_ms; /* when the last message came */
     struct error problem;
 };
 
@@ -214,13 +222,6 @@ void topic_take_answer(struct topic *topic, int limit_ms)
         topic->problem.text[0] = '\0';
 }
 
-void topic_look(struct topic *topic, int limit_ms)
-{
-    (void)rd_kafka_poll(topic->consumer, 0);
-    topic_ask(topic, limit_ms);
-    topic_take_answer(topic, limit_ms);
-}
-
 bool topic_read_first(struct topic *topic)
 {
     if (topic->states[0] != NOT_STARTED)
@@ -294,6 +295,7 @@ static bool topic_take_message(struct topic *topic, const rd_kafka_message_t *me
     if (message->err)
         return topic_take_error(topic, message);
     topic->states[message->partition] = READING;
+    topic->read_ms = clock_ms();
     topic->problem.text[0] = '\0';
     return topic->options.message(topic->options.context, &told);
 }
@@ -314,6 +316,40 @@ bool topic_read(struct topic *topic, bool *has_more)
     }
     *has_more = message != NULL;
     return goes_on;
+}
+
+bool topic_read_all(struct topic *topic, int limit_ms,
+                    void (*waiting)(void *context, const char *why), struct error *error)
+{
+    struct pollfd fd = {topic->fd, POLLIN, 0};
+    bool has_more = false;
+
+    topic->read_ms = clock_ms();
+    while (!topic_is_at_end(topic)) {
+        const char *why =
+            topic->problem.text[0] ? topic->problem.text : "the brokers do not answer";
+
+        if (topic->partitions == 0) {
+            (void)rd_kafka_poll(topic->consumer, 0);
+            topic_ask(topic, LOOK_MS);
+            topic_take_answer(topic, LOOK_MS);
+        }
+        if (!topic_read(topic, &has_more)) {
+            error_set(error, "out of memory");
+            return false;
+        }
+        if (clock_ms() - topic->read_ms > limit_ms) {
+            error_set(error, "%s", why);
+            return false;
+        }
+        if (waiting && clock_ms() - topic->read_ms > PATIENT_MS) {
+            waiting(topic->options.context, why);
+            waiting = NULL;
+        }
+        if (!has_more)
+            (void)poll(&fd, 1, READ_MS);
+    }
+    return true;
 }
 
 int topic_fd(const struct topic *topic)

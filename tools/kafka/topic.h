@@ -53,11 +53,18 @@ int topic_fd(const struct topic *topic);
 bool topic_read(struct topic *topic, bool *has_more);
 
 /*
+ * Reads all that there is: looks which partitions there are, and reads them to their ends. Gives up
+ * after limit_ms without a message. waiting, if not NULL, is told once, with the options' context,
+ * why nothing has come for 3 s. Returns false with error set.
+ */
+bool topic_read_all(struct topic *topic, int limit_ms,
+                    void (*waiting)(void *context, const char *why), struct error *error);
+
+/*
  * Looks which partitions there are, for limit_ms at most; to be called at first, and now and then.
- * In two steps, for who must not wait: topic_ask(), which any thread may call, but one at a time;
+ * In two steps, as it may take long: topic_ask(), which any thread may call, but one at a time;
  * then topic_take_answer() in the thread of all other functions.
  */
-void topic_look(struct topic *topic, int limit_ms);
 void topic_ask(struct topic *topic, int limit_ms);
 void topic_take_answer(struct topic *topic, int limit_ms);
 

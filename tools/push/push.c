@@ -24,7 +24,6 @@ int config_push(int argc, char *argv[], const char *usage)
 
 #else
 
-#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "pushed.h"
 #include "tools/base/say.h"
@@ -33,7 +32,6 @@ int config_push(int argc, char *argv[], const char *usage)
 #include "tools/kafka/topic.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -41,8 +39,6 @@ int config_push(int argc, char *argv[], const char *usage)
 #define SERVICE    "host" /* whose configuration it is */
 #define KEY        "config-topic"
 #define READ_MS    30000
-#define PATIENT_MS 3000 /* then it is said what we wait for */
-#define LOOK_MS    2000
 #define DELIVER_MS "15000"
 #define FLUSH_MS   20000
 #define KEYS       1024 /* more are not shown */
@@ -105,37 +101,12 @@ static void push_ignore_gap(void *context, int32_t partition)
     (void)partition;
 }
 
-static const char *push_why_nothing_comes(const struct topic *topic)
+static void push_say_waiting(void *context, const char *why)
 {
-    return topic_problem(topic) ? topic_problem(topic) : "the brokers do not answer";
-}
+    struct error error;
 
-static bool push_read_to_end(const struct push *push, struct topic *topic, struct error *error)
-{
-    const int64_t begun_ms = clock_ms();
-    struct pollfd fd = {topic_fd(topic), POLLIN, 0};
-    bool has_more = false, is_said = false;
-
-    while (!topic_is_at_end(topic)) {
-        if (topic_partitions(topic) == 0)
-            topic_look(topic, LOOK_MS);
-        if (!topic_read(topic, &has_more)) {
-            error_set(error, "out of memory");
-            return false;
-        }
-        if (clock_ms() - begun_ms > READ_MS) {
-            error_set(error, "%s", push_why_nothing_comes(topic));
-            return false;
-        }
-        if (!is_said && clock_ms() - begun_ms > PATIENT_MS) {
-            error_set(error, "trying for %d s: %s", READ_MS / 1000, push_why_nothing_comes(topic));
-            push_complain(push, error->text);
-            is_said = true;
-        }
-        if (!has_more)
-            (void)poll(&fd, 1, 100);
-    }
-    return true;
+    error_set(&error, "trying for %d s: %s", READ_MS / 1000, why);
+    push_complain(context, error.text);
 }
 
 static bool push_read_topic(struct push *push, struct error *error)
@@ -150,7 +121,7 @@ static bool push_read_topic(struct push *push, struct error *error)
         .context = push,
     };
     struct topic *topic = topic_open(&options, error);
-    const bool is_read = topic && push_read_to_end(push, topic, error);
+    const bool is_read = topic && topic_read_all(topic, READ_MS, push_say_waiting, error);
 
     if (is_read && topic_partitions(topic) > 1)
         fprintf(stderr, "%s: %s has %d partitions: only the first is used\n", push->program,

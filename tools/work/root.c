@@ -152,35 +152,6 @@ static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
 
 /* ---- once ------------------------------------------------------------------------------------ */
 
-static bool read_until_end(struct root *root, struct error *error)
-{
-    int64_t until_ms = clock_ms() + ONCE_LIMIT_MS;
-    struct pollfd fd = {topic_fd(root->topic), POLLIN, 0};
-    uint64_t seen = 0;
-    bool has_more;
-
-    while (!topic_is_at_end(root->topic)) {
-        if (topic_partitions(root->topic) == 0)
-            topic_look(root->topic, LOOK_LIMIT_MS);
-        if (!topic_read(root->topic, &has_more)) {
-            error_set(error, "out of memory");
-            return false;
-        }
-        if (root->merged->messages != seen)
-            until_ms = clock_ms() + ONCE_LIMIT_MS;
-        seen = root->merged->messages;
-        if (clock_ms() > until_ms) {
-            error_set(error, "%s",
-                      topic_problem(root->topic) ? topic_problem(root->topic)
-                                                 : "the brokers do not answer");
-            return false;
-        }
-        if (!has_more)
-            (void)poll(&fd, 1, 100);
-    }
-    return true;
-}
-
 static json_t *workers_json(const struct root *root)
 {
     const int64_t now_ns = wall_clock_ns();
@@ -240,7 +211,8 @@ static int run_once(struct root *root, int64_t since_ns, bool is_json)
     for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
         root->offsets[i] = -1;
     is_right = find_topic(root, &error) && open_topic(root, since_ns, &error) &&
-               read_until_end(root, &error) && print_once(root, is_json);
+               topic_read_all(root->topic, ONCE_LIMIT_MS, NULL, &error) &&
+               print_once(root, is_json);
     if (!is_right)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
     topic_close(root->topic);
