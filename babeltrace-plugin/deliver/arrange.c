@@ -1,8 +1,8 @@
 /*
  * The order in which the spans of a batch are sent.
  *
- * Resources are numbered as they come, and spans sorted by counting the numbers; then the same with
- * keys. As a sort keeps the order of equals, the last one is what counts most.
+ * A counting sort by resource, then one by key. Each numbers the values as they come, and keeps the
+ * order of equal spans, so the last sort has the highest priority.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,17 +11,17 @@
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/encode/resource.h"
 
-/* Of each span, all in one block of memory. */
+/* Arrays with a member for each span, all in one block of memory. */
 struct arranging {
     uint32_t count;
     uint64_t *values; /* what the spans are sorted by */
     uint64_t *seen;   /* the value of each number */
     uint32_t *offsets;
     uint32_t *numbers;
-    uint32_t *places; /* where the next one of a number goes */
-    uint32_t *from;   /* indexes, before a sort and after it */
-    uint32_t *to;
-    uint32_t *table; /* numbers + 1, by value; 0: free */
+    uint32_t *places; /* where the next span of a number goes */
+    uint32_t *from;   /* the indexes of spans before a sort */
+    uint32_t *to;     /* and after it */
+    uint32_t *table;  /* a hash table of values: number + 1; 0: free */
     uint32_t mask;
 };
 
@@ -79,7 +79,7 @@ static uint32_t arrange_number_values(struct arranging *arranging)
     return found;
 }
 
-/* Returns false if all values are equal, and there is nothing to do. */
+/* Returns false if all values are equal, so that the order stays. */
 static bool arrange_sort(struct arranging *arranging)
 {
     const uint32_t numbers = arrange_number_values(arranging);
@@ -129,7 +129,7 @@ static void arrange_keep_order(struct batch *batch, const struct arranging *arra
     batch->keys = keys;
 }
 
-/* Two resources of one value would be sent in turns: right, but longer. */
+/* Two resources with the same hash would only make a longer request. */
 static uint64_t arrange_resource_value(const struct span *span)
 {
     const struct resource resource = resource_of(span);

@@ -1,5 +1,5 @@
 /*
- * Attempts.
+ * Attempts to send a run.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 
-/* ---- whose spans they are -------------------------------------------------------------------- */
+/* ---- of a batch, or of a record ------------------------------------------------------------- */
 
 void courier_settle(struct courier *courier, enum outcome outcome, uint32_t spans)
 {
@@ -17,7 +17,7 @@ void courier_settle(struct courier *courier, enum outcome outcome, uint32_t span
         outbox_settle(courier->outbox, courier->batch, outcome, spans);
 }
 
-/* Nobody waits for what is in the spool. */
+/* The graph never waits for records of the spool. */
 struct outbox_patience courier_patience(struct courier *courier)
 {
     if (!courier->record)
@@ -38,7 +38,7 @@ static bool attempts_pause_until(struct courier *courier, int64_t until_ms)
 bool run_put(struct courier *courier, struct run run, struct error *error)
 {
     const bool may_drop = !outbox_is_blocking(courier->outbox);
-    struct framed framed; /* or it may not be a batch by itself */
+    struct framed framed; /* an unframed run may not be a batch by itself */
     bool is_put;
 
     body_frame(run.body, courier->encoder, run.first, run.end, &framed);
@@ -52,7 +52,8 @@ bool run_put(struct courier *courier, struct run run, struct error *error)
     return is_put;
 }
 
-/* In place of an attempt, or of waiting for one. Returns whether it is done. */
+/* Puts the run into the spool instead of sending it. Returns false if there is no spool, or the
+ * spool does not take it. */
 static bool attempts_put_aside(struct courier *courier, struct run run)
 {
     struct error error;
@@ -65,7 +66,6 @@ static bool attempts_put_aside(struct courier *courier, struct run run)
     return false;
 }
 
-/* What is in the spool goes first. */
 bool run_put_behind(struct courier *courier, struct run run)
 {
     return courier->spool && !courier->record && !spool_is_empty(courier->spool) &&
@@ -93,9 +93,9 @@ static void attempts_say_back(struct courier *courier)
 struct attempts {
     int64_t since_ms; /* the first failure that counts */
     /*
-     * Before the last attempt, and after it: did the collector take an empty batch? Then it is
-     * well, and what it does not take now is this run's fault. One attempt must follow the proof,
-     * as the trouble may have passed in between.
+     * Did the collector take an empty batch before the last attempt, and after it? Then the
+     * collector works, and a failure is the fault of this run. An attempt has to follow the proof,
+     * as the collector may have recovered in between.
      */
     bool was_proven, is_proven;
 };
@@ -109,8 +109,8 @@ static void attempts_prove(struct courier *courier, struct attempts *attempts)
 }
 
 /*
- * The time at which a run is given up. While nobody waits, a collector that is away costs nothing
- * but room in the queue, so there is no such time.
+ * When the courier gives up the run. While the graph does not wait, a collector that is away costs
+ * only room in the queue; so there is no such time but the end.
  */
 static int64_t attempts_give_up_ms(struct courier *courier, struct attempts *attempts)
 {
@@ -136,7 +136,7 @@ static void attempts_say_why_not(struct courier *courier, int64_t limit_ms)
               cause.text, is_end ? "flush-timeout-ms" : "retry-timeout-ms");
 }
 
-/* Waits for the time of the next attempt. Returns false if there is to be none. */
+/* Waits for the time of the next attempt. Returns false if there is no next attempt. */
 static bool attempts_wait_for_next(struct courier *courier, struct attempts *attempts)
 {
     const int64_t pause_ms = retry_pause_ms(&courier->retry, courier->reply.retry_after_ms);
@@ -156,9 +156,10 @@ static bool attempts_wait_for_next(struct courier *courier, struct attempts *att
 }
 
 /*
- * Is this the collector's last word? A refusal is one only if the collector is well: a proxy that
- * is being configured anew refuses whatever comes. Halves need no proof that 400 is about spans, as
- * the whole had it, and a whole no further attempt, as its halves are that.
+ * Is the collector's answer final? A refusal is final only if the collector works: a proxy whose
+ * configuration changes may refuse everything for a while. After status 400, halves of a run need
+ * no proof that the spans are at fault, as the whole run had it; and a whole run needs no second
+ * attempt, as sending its halves is one.
  */
 static bool attempts_is_final(struct courier *courier, struct run run, struct attempts *attempts)
 {
@@ -174,7 +175,7 @@ static bool attempts_is_final(struct courier *courier, struct run run, struct at
     return attempts->is_proven && delivery == DELIVERY_INVALID && run_length(run) > 1;
 }
 
-/* Where there is a spool, the first failure is enough. */
+/* With a spool, a run goes there after its first failure. */
 static bool attempts_is_to_put_aside(struct courier *courier)
 {
     if (!courier->spool || courier->record)
@@ -190,7 +191,7 @@ void run_frame(struct courier *courier, struct run run, struct framed *framed)
     body_frame(run.body, courier->encoder, run.first, run.end, framed);
     framed->payload.partition = run.partition;
     framed->payload.partitions = run.partitions;
-    framed->payload.stays = courier->encoder->frame != NULL; /* else parts have a byte in common */
+    framed->payload.stays = courier->encoder->frame != NULL; /* else parts share a byte */
 }
 
 enum sent run_send(struct courier *courier, struct run run, const struct reply *answer)

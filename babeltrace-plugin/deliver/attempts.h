@@ -9,13 +9,13 @@
 
 #include "courier.h"
 
-/* Spans of a body, from first up to, not including, end. */
+/* The spans of a body from first up to, not including, end. */
 struct run {
     struct body *body;
     uint32_t first;
     uint32_t end;
     bool is_half;
-    bool has_partition; /* all are of one, of so many */
+    bool has_partition; /* all spans are of this partition, of so many */
     uint32_t partition, partitions;
 };
 
@@ -25,12 +25,12 @@ static inline uint32_t run_length(struct run run)
 }
 
 enum sent {
-    SENT_ANSWERED, /* the reply says what became of it */
-    SENT_ASIDE,    /* it is in the spool */
+    SENT_ANSWERED, /* courier->reply has the final answer */
+    SENT_ASIDE,    /* the run is in the spool */
     SENT_GIVEN_UP,
 };
 
-/* answer: to an attempt that was made already; NULL: there was none. */
+/* answer: to a first attempt that was made already; NULL: there was none. */
 enum sent run_send(struct courier *courier, struct run run, const struct reply *answer);
 
 void run_frame(struct courier *courier, struct run run, struct framed *framed);
@@ -38,11 +38,11 @@ void run_frame(struct courier *courier, struct run run, struct framed *framed);
 /* Puts the run into the spool. Returns false, with error set, if the spool does not take it. */
 bool run_put(struct courier *courier, struct run run, struct error *error);
 
-/* Puts the run behind what the spool has, if that has to go first. Returns false if it is to be
- * sent. */
+/* Puts the run into the spool if the spool has spans to send first. Returns false if the caller has
+ * to send the run. */
 bool run_put_behind(struct courier *courier, struct run run);
 
-/* So many spans of the batch or record have their outcome. */
+/* So many spans of the batch or record get this outcome. */
 void courier_settle(struct courier *courier, enum outcome outcome, uint32_t spans);
 
 /* How long this batch or record may be tried. */

@@ -15,13 +15,13 @@
 
 #include <stdatomic.h>
 
-/* What the operator is told: of each kind of trouble, a message a minute at most. */
+/* Messages for the operator: at most one a minute of each kind. */
 enum report {
-    REPORT_UNREACHED, /* trying again */
+    REPORT_UNREACHED, /* the sender retries */
     REPORT_BACK,
     REPORT_UNDELIVERED,
     REPORT_REFUSED,
-    REPORT_WARNING, /* of a collector that has accepted all */
+    REPORT_WARNING, /* the collector accepted all spans, but has a remark */
     REPORT_INVALID,
     REPORT_TOO_LARGE,
     REPORT_POSSIBLY_PERSISTED,
@@ -32,11 +32,11 @@ enum report {
     REPORTS
 };
 
-/* Of any thread's. */
+/* Any thread may use it. */
 struct reporter {
     void (*report)(void *context, const char *message);
     void *context;
-    _Atomic int64_t next_ms[REPORTS]; /* not before */
+    _Atomic int64_t next_ms[REPORTS]; /* no message of this kind before */
 };
 
 __attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporter, enum report kind,
@@ -46,32 +46,32 @@ __attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporte
 #define POSTED_MAX 256
 
 /*
- * It delivers batches of the outbox, or records of the spool: record is not NULL while it is one.
- * With a spool, a batch that the collector does not take now goes there, and is not tried again.
+ * A courier delivers batches of the outbox, or records of the spool: then record is not NULL. With
+ * a spool, a batch that the collector does not take at once goes to the spool.
  */
 struct courier {
     const struct protocol *protocol;
     struct outbox *outbox;
     struct spool *spool; /* NULL: none */
-    struct tap *tap;     /* is shown each body once; NULL: none */
-    /* After each batch, see exporter.h; NULL: nobody wants to know. */
+    struct tap *tap;     /* gets each body once; NULL: none */
+    /* Called after each batch, see exporter.h; may be NULL. */
     void (*settled)(void *context, const struct exporter_counts *counts, uint64_t settled);
     void *context;
     struct reporter *reporter;
     int64_t retry_timeout_ms;
-    size_t body_bytes; /* more are not sent at once, unless one span alone has them */
+    size_t body_bytes; /* the limit of a body, unless a single span is larger */
 
-    /* From here on each courier has its own; who puts batches into the spool borrows the transport,
-     * of which it asks the partitions. */
+    /* Each courier has its own of all that follows. Only the spooler borrows its transport, to ask
+     * for the number of partitions. */
     struct transport *transport;
     struct encoder *encoder;
-    struct encoder *tap_encoder; /* NULL: what is sent is what the tap shows */
+    struct encoder *tap_encoder; /* NULL: the tap shows what is sent */
     struct batch *batch;
     struct spool_record *record;
-    struct body body;      /* what is being sent */
-    struct body shown;     /* the same for the tap */
+    struct body body;      /* the spans being sent */
+    struct body shown;     /* the same spans for the tap */
     struct parts parts;    /* of the body, for a transport with partitions */
-    struct reply *replies; /* to what was posted at once: POSTED_MAX; NULL: no partitions */
+    struct reply *replies; /* POSTED_MAX replies to posted messages; NULL: no partitions */
     struct retry retry;
     bool is_unreached; /* the last attempt has failed */
     struct reply reply;

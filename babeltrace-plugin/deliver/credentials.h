@@ -1,5 +1,5 @@
 /*
- * Credentials: where they are, and what they are once they have been read.
+ * Credentials: where they are, and the secret that was read from there.
  *
  * Parameters name a credential and never hold it: every user of a machine sees a command line.
  * No message has it.

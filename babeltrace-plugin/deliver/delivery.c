@@ -29,7 +29,7 @@ static enum result delivery_settle(struct courier *courier, struct run run, enum
     return outcome == OUTCOME_INVALID ? RESULT_REFUSED : RESULT_DONE;
 }
 
-/* Some of them may be refused all the same, for good: nobody knows which. */
+/* An accepted run may have spans that the collector refuses for good; it does not say which. */
 static enum result delivery_settle_accepted(struct courier *courier, struct run run)
 {
     const uint64_t claimed = courier->reply.rejected;
@@ -54,7 +54,7 @@ static size_t delivery_size(struct run run)
     return end - body->starts[run.first];
 }
 
-/* A body of that size was too large: future ones are smaller. */
+/* A body of this size was too large, so the next ones are smaller. */
 static void delivery_shrink_bodies(struct courier *courier, size_t too_large)
 {
     const size_t smaller =
@@ -66,7 +66,7 @@ static void delivery_shrink_bodies(struct courier *courier, size_t too_large)
 
 static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid);
 
-/* What the collector has to say about a run that it does not want as a whole. */
+/* The collector does not take the run as a whole. */
 static enum result delivery_divide(struct courier *courier, struct run run, enum delivery delivery)
 {
     if (delivery == DELIVERY_INVALID) {
@@ -115,9 +115,9 @@ static enum result deliver_run(struct courier *courier, struct run run, const st
 }
 
 /*
- * has_invalid: there is an invalid span in the run. If it is not in the left half it is in the
- * right one, which then need not be sent as a whole to know; a single span always is, though: only
- * its own answer makes it invalid.
+ * has_invalid: the run has an invalid span. If the left half has none, the right half has one, and
+ * there is no need to send the right half as a whole first. But a single span is always sent: only
+ * the answer to itself makes a span invalid.
  */
 static enum result deliver_halves(struct courier *courier, struct run run, bool has_invalid)
 {
@@ -160,7 +160,7 @@ struct part_limits delivery_limits(const struct courier *courier)
     return limits;
 }
 
-/* All at once: the transport waits for nobody but at the end. */
+/* Posts all parts, and then waits once for all replies. */
 static void delivery_post_parts(struct courier *courier, struct run run, const struct parts *parts,
                                 uint32_t first, uint32_t count)
 {
@@ -182,8 +182,9 @@ static bool delivery_is_outcome(enum delivery delivery)
 }
 
 /*
- * First those that have their outcome, since the others may take long, or be given up. These may be
- * posted again, in parts of their own: so what is needed of their replies is kept here.
+ * Settles the parts that have their outcome first, since the others may take long or be given up.
+ * Delivering the others may post again and overwrite courier->replies, so `failed` and `reply` keep
+ * what is needed of them.
  */
 static enum result delivery_finish_parts(struct courier *courier, struct run run,
                                          const struct parts *parts, uint32_t first, uint32_t count)
@@ -223,7 +224,8 @@ static enum result deliver_parts(struct courier *courier, struct run run, const 
     return result;
 }
 
-/* A record of the spool, or what was divided by another number of partitions. */
+/* For a record of the spool, or when the number of partitions has changed: sorts the spans into
+ * parts again. */
 static enum result deliver_arranged(struct courier *courier, struct run run)
 {
     const struct part_limits limits = delivery_limits(courier);
@@ -258,7 +260,7 @@ static enum result deliver_whole(struct courier *courier, struct run run)
     return deliver_arranged(courier, run);
 }
 
-/* A record of the spool may be of a time when bodies were larger. */
+/* A record of the spool may be larger than bodies are now. */
 enum result deliver_body(struct courier *courier)
 {
     const struct run whole = {.body = &courier->body, .end = courier->body.count};

@@ -1,6 +1,7 @@
 /*
- * Delivering a body: what the collector does not take as a whole is divided, and divided again
- * until each span has its outcome. For a transport with partitions, a body is many messages.
+ * Delivering a body. If the collector does not take the body as a whole, the courier sends halves,
+ * then quarters, until each span has its outcome. For a transport with partitions, a body becomes
+ * many messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,16 +11,16 @@
 #include "attempts.h"
 
 enum result {
-    RESULT_DONE,    /* every span is settled */
-    RESULT_REFUSED, /* the same, but some were found invalid */
+    RESULT_DONE,    /* every span has its outcome */
+    RESULT_REFUSED, /* the same, and some spans are invalid */
     RESULT_GIVEN_UP,
 };
 
 /* Delivers courier->body. */
 enum result deliver_body(struct courier *courier);
 
-/* Of messages to the transport, if it has partitions. A message that was too large for a broker was
- * no wider than this. */
+/* The limits of one message, for a transport with partitions. They shrink after a message that was
+ * too large for a broker. */
 struct part_limits delivery_limits(const struct courier *courier);
 
 #endif

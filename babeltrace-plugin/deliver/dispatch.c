@@ -1,5 +1,5 @@
 /*
- * Dispatch: batches and records become bodies.
+ * Dispatch.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,14 +11,14 @@
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
-/* place: behind the span. */
+/* place: the position behind the span. */
 static bool dispatch_add_span(struct courier *courier, const struct batch *batch,
                               const struct batch_place *place, const struct span *span, bool *cut)
 {
     struct parts *parts = &courier->parts;
 
     if (courier->transport->post) {
-        /* it was asked for before, unless there are other partitions by now */
+        /* batch_arrange() had asked for the key, unless the number of partitions has changed */
         const bool is_known = batch->keys && batch->keys == parts->partitions;
 
         return parts_add(parts, &courier->body, courier->encoder, span,
@@ -28,8 +28,8 @@ static bool dispatch_add_span(struct courier *courier, const struct batch *batch
 }
 
 /*
- * Encodes the spans of the batch that are not encoded yet, until the body is full; returns where
- * the next body begins. The body is empty if there was memory for none of them.
+ * Encodes the next spans of the batch until the body is full. Returns where the next body begins.
+ * The body is empty if there was no memory for any span. *cuts: how many spans lost parts.
  */
 static struct batch_place dispatch_fill_body(struct courier *courier, struct batch *batch,
                                              uint32_t *cuts)
@@ -45,7 +45,7 @@ static struct batch_place dispatch_fill_body(struct courier *courier, struct bat
         bool cut = false;
 
         if (!dispatch_add_span(courier, batch, &next, span, &cut)) {
-            if (body->count) /* maybe there is memory when these are gone */
+            if (body->count) /* there may be memory once these are sent */
                 break;
             outbox_settle(courier->outbox, batch, OUTCOME_NO_MEMORY, 1);
             batch->next_span = next;
@@ -61,7 +61,8 @@ static struct batch_place dispatch_fill_body(struct courier *courier, struct bat
     return place;
 }
 
-/* Who waits for the delivery is told; else the next body is tried. Returns whether it is. */
+/* The body is given up. If the graph waits, all delivery fails. Returns whether to try the next
+ * body. */
 static bool dispatch_give_up(struct courier *courier)
 {
     const struct outbox_patience patience = courier_patience(courier);
@@ -73,7 +74,7 @@ static bool dispatch_give_up(struct courier *courier)
     return !patience.is_limited && clock_ms() < patience.stop_ms;
 }
 
-/* The spans of the batch that make up the body, as JSON. Returns false when out of memory. */
+/* Encodes the spans of the body once more, as JSON. Returns false when out of memory. */
 static bool dispatch_encode_shown(struct courier *courier, struct batch *batch)
 {
     struct batch_place place = batch->next_span;
@@ -87,7 +88,7 @@ static bool dispatch_encode_shown(struct courier *courier, struct batch *batch)
     return true;
 }
 
-/* Before the batch has moved on to what is behind the body. */
+/* To be called before batch->next_span moves on to the next body. */
 static void dispatch_show(struct courier *courier, struct batch *batch)
 {
     if (!courier->tap)
@@ -100,7 +101,7 @@ static void dispatch_show(struct courier *courier, struct batch *batch)
         tap_pass(courier->tap, courier->body.count);
 }
 
-/* What makes the batch smaller, if the encoder has a use for it, and messages larger. */
+/* Sorts the spans, if that makes OTLP's requests smaller, or fewer messages for Kafka. */
 static void dispatch_arrange(struct courier *courier, struct batch *batch)
 {
     if (courier->transport->post) {
@@ -113,8 +114,8 @@ static void dispatch_arrange(struct courier *courier, struct batch *batch)
     }
 }
 
-/* Returns false if the batch is given up; to_spool: with error set, if the spool does not take what
- * is left of it. */
+/* Returns false if the batch is given up; with to_spool, returns false with error set if the spool
+ * does not take the rest of the batch. */
 static bool dispatch(struct courier *courier, struct batch *batch, bool to_spool,
                      struct error *error)
 {
@@ -160,7 +161,7 @@ void dispatch_record(struct courier *courier, struct spool_record *record)
     courier->record = NULL;
 }
 
-/* The number first: what is lost later is in the counters too soon then, not too late. */
+/* Reads the number before the counts, so that the counts include every loss among these spans. */
 void dispatch_say_settled(struct courier *courier)
 {
     struct exporter_counts counts;

@@ -1,5 +1,5 @@
 /*
- * The exporter puts encoder, outbox, sender and transport together.
+ * The exporter puts outbox, senders, transports, spool and tap together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,7 @@ struct exporter {
     struct spool *spool; /* NULL: none */
     struct sender sender;
     struct reporter reporter;
-    int64_t stop_ms; /* CLOCK_NEVER before it is known that the end is near */
+    int64_t stop_ms; /* when delivery ends; CLOCK_NEVER: no end is known */
     bool is_running; /* there are threads */
 };
 
@@ -41,7 +41,7 @@ static void exporter_stop(struct exporter *exporter, int64_t timeout_ms)
     outbox_stop(exporter->outbox, exporter->stop_ms);
 }
 
-/* Returns whether the end is near. */
+/* Returns whether delivery ends at a known time. */
 static bool exporter_stop_if_interrupted(struct exporter *exporter)
 {
     if (exporter->callbacks.interrupted(exporter->callbacks.context))
@@ -49,7 +49,8 @@ static bool exporter_stop_if_interrupted(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
-/* All is delivered, but what reads a pipe may take its time for the end of the text. */
+/* If all spans are delivered, the reader of a pipe may take any time to read the end of the text.
+ */
 static void exporter_wait_for_reader(struct exporter *exporter)
 {
     while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
@@ -57,7 +58,7 @@ static void exporter_wait_for_reader(struct exporter *exporter)
         (void)exporter_stop_if_interrupted(exporter);
 }
 
-/* The threads end within timeout_ms, delivering until then what they can. */
+/* The threads deliver for timeout_ms at most, and end. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
     outbox_close(exporter->outbox);
@@ -114,13 +115,13 @@ const char *exporter_endpoint(const struct exporter_options *options)
                                        : exporter_protocol(options)->endpoint;
 }
 
-/* Then spans are sent in the order in which they came, and as the tap shows them. */
+/* Zipkin's spans are sent in the order in which they came, and in the form that the tap shows. */
 static bool exporter_is_zipkin(const struct exporter *exporter)
 {
     return exporter->protocol->format == FORMAT_ZIPKIN;
 }
 
-/* A file has one end only, and librdkafka sends several messages at once by itself. */
+/* Only HTTP has several senders: a file has one end, and librdkafka itself sends in parallel. */
 static struct sender_threads exporter_threads(const struct exporter_options *options)
 {
     const bool has_spool = options->spool.folder != NULL;
@@ -135,7 +136,7 @@ static struct sender_threads exporter_threads(const struct exporter_options *opt
     };
 }
 
-/* A checkpoint is told of each batch, and must not say more than is on disk. */
+/* A checkpoint learns of each batch, and must not say more than is on disk. */
 static void exporter_set_fsync(const struct exporter *exporter, struct spool_options *spool)
 {
     if (!exporter->callbacks.settled || spool->fsync != SPOOL_FSYNC_SECOND)
@@ -158,7 +159,7 @@ static void exporter_say_found(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-/* Each has a transport and encoders of its own, but the spooler, which sends nothing. */
+/* Gives a worker its transport and encoders; the spooler sends nothing, and borrows a transport. */
 static bool exporter_equip(struct exporter *exporter, struct worker *worker, struct error *error)
 {
     struct courier *courier = &worker->courier;
@@ -250,7 +251,7 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
     return sender_start(&exporter->sender);
 }
 
-/* Asks the collector, and tells whether its answer will do. */
+/* Waits for the answer to the probe. Returns whether the exporter can start with that answer. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
     const struct reply *probe = &exporter->sender.probe;
@@ -297,7 +298,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
         exporter_free(exporter);
         return NULL;
     }
-    /* these texts are the caller's, and need not live longer */
+    /* these texts are the caller's, which may free them now */
     exporter->options.transport = (struct transport_options){0};
     exporter->options.tap = NULL;
     exporter->options.spool.folder = NULL;
@@ -356,7 +357,7 @@ void exporter_free(struct exporter *exporter)
 
 /* ---- in between ------------------------------------------------------------------------------ */
 
-/* Here, as the sender may be busy for long with what it has. */
+/* The graph's thread says this, as a sender may be busy with one batch for long. */
 static void exporter_say_dropping(struct exporter *exporter)
 {
     uint64_t dropped;

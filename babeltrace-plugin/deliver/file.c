@@ -1,9 +1,9 @@
 /*
- * The file transport: one batch of the protocol on disk, complete after every one that is sent.
+ * The file transport: the file holds one large batch, and is complete after each send().
  *
- * What is to be at the end, such as JSON's closing bracket, is written with each batch and
- * overwritten by the next one, so that the file of a sink that runs, or was killed, can be loaded
- * too. A pipe or a terminal gets it at the end only.
+ * With each batch it writes the end of the file, such as JSON's closing bracket, and the next batch
+ * overwrites it. So the file can be loaded while the sink runs, or after it was killed. A pipe or a
+ * terminal gets the end only at the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,17 +20,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READER_POLL_MS 20 /* nothing tells when a FIFO gets its reader */
+#define READER_POLL_MS 20 /* the kernel does not tell when a FIFO gets its reader */
 
 struct file_transport {
     struct transport base;
     const struct protocol *protocol;
     int fd;        /* -1: a FIFO without a reader yet */
-    int cancel_fd; /* readable: wait for nobody any more */
+    int cancel_fd; /* readable: do not wait any more */
     bool seekable;
-    off_t length;   /* of what stays: all but the end */
-    bool is_begun;  /* what is before the first batch is there */
-    bool has_spans; /* a next batch needs the joint */
+    off_t length;   /* without the end */
+    bool is_begun;  /* the text before the first batch is written */
+    bool has_spans; /* the next batch needs the joint */
     char path[];
 };
 
@@ -44,7 +44,7 @@ static bool file_wait_for(struct file_transport *file, int fd, int timeout_ms)
     return !fds[0].revents;
 }
 
-/* A reader may stand still for as long as it likes: only cancel() ends the wait for it. */
+/* The reader of a pipe may stand still for any time: only cancel() ends the wait. */
 static bool file_write_all(struct file_transport *file, struct text text, struct error *error)
 {
     while (text.length) {
@@ -69,7 +69,7 @@ static bool file_write_all(struct file_transport *file, struct text text, struct
     return true;
 }
 
-/* The batch is whole again without the piece that could not be written. */
+/* Writes the end of the file, which the next batch overwrites. */
 static bool file_write_tail(struct file_transport *file, struct error *error)
 {
     const off_t length = file->length;
@@ -79,7 +79,7 @@ static bool file_write_tail(struct file_transport *file, struct error *error)
     return written;
 }
 
-/* A full disk: give back the room of the broken piece, which leaves some for the tail. */
+/* On a full disk: removes the broken piece, which makes room for the tail. */
 static void file_take_back(struct file_transport *file, off_t length)
 {
     struct error second;
@@ -91,8 +91,7 @@ static void file_take_back(struct file_transport *file, off_t length)
         (void)file_write_tail(file, &second);
 }
 
-/* Somebody may make room on the disk; a reader may go on, though who has cancelled will not see it.
- */
+/* A full disk may get room again. EAGAIN means that cancel() ended the wait for a reader. */
 static enum delivery file_judge(const struct file_transport *file, int cause)
 {
     if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
@@ -131,14 +130,15 @@ static bool file_is_fifo(const char *path)
     return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/* Returns whether there is no more to wait for: it is open, or cannot be, with errno set. */
+/* Returns true if the file is open, or cannot be opened (errno tells why); false: a FIFO without a
+ * reader. */
 static bool file_try_to_open(struct file_transport *file)
 {
     file->fd = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     return file->fd >= 0 || errno != ENXIO || !file_is_fifo(file->path);
 }
 
-/* A FIFO is there when it has a reader. */
+/* Waits for the reader of a FIFO. */
 static void file_probe(struct transport *transport, struct reply *reply)
 {
     struct file_transport *file = (struct file_transport *)transport;
@@ -158,7 +158,7 @@ static void file_probe(struct transport *transport, struct reply *reply)
     }
 }
 
-/* A local disk does not hang; a network's may, and then so do we. */
+/* Cannot end a write to a file system over a network that hangs. */
 static void file_cancel(struct transport *transport)
 {
     struct file_transport *file = (struct file_transport *)transport;
@@ -168,7 +168,7 @@ static void file_cancel(struct transport *transport)
         ;
 }
 
-/* A pipe gets the end of the batch; of a file, only now it is known whether the disk has it all. */
+/* A pipe gets the end of the text; a file is stored on disk. */
 static bool file_end_output(struct file_transport *file, struct error *error)
 {
     if (file->seekable) {
@@ -207,7 +207,7 @@ static void file_free(struct transport *transport)
     free(file);
 }
 
-/* A file with content may be last night's only trace: never overwritten. */
+/* A file with content may be last night's only trace, so it is never overwritten. */
 static bool file_refuse_content(const char *path, const struct stat *status, struct error *error)
 {
     if (!S_ISREG(status->st_mode) || status->st_size == 0)
@@ -250,7 +250,7 @@ static bool file_start(struct file_transport *file, struct error *error)
     if (file_refuse_content(file->path, &status, error))
         return false;
     file->seekable = S_ISREG(status.st_mode);
-    /* to a pipe, the sender's thread alone writes: it is not killed by SIGPIPE */
+    /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
     return !file->seekable || (file_begin_output(file, error) && file_write_tail(file, error));
 }
 

@@ -34,8 +34,8 @@ static void reply_note_type(struct http_reply *reply, const char *line, size_t l
 }
 
 /*
- * An informational answer has a head of its own, which does not count: the next status line begins
- * anew. Other lines after a whole head are trailers, which change nothing.
+ * An informational answer (1xx) has its own head, which does not count: the next status line begins
+ * another head. Other lines after a whole head are trailers, which change nothing.
  */
 bool http_reply_header(struct http_reply *reply, const char *line, size_t length)
 {
@@ -102,7 +102,7 @@ static void reply_advise(const struct protocol *protocol, long status, char advi
 
 #define SAID_MAX 256
 
-/* A terminal shows this: no control characters from the network. */
+/* A terminal shows the text, so control characters from the network become blanks. */
 static void reply_make_printable(struct text text, char said[SAID_MAX])
 {
     size_t length = 0;
@@ -122,7 +122,7 @@ static int64_t reply_pause_ms(int64_t seconds)
     return seconds < RETRY_AFTER_MAX_MS / 1000 ? seconds * 1000 : RETRY_AFTER_MAX_MS;
 }
 
-/* Whoever has answered took nothing: a login page, say. It may be a proxy's page, and pass. */
+/* The answer is not a collector's, but a login page, say. It may be a proxy's, and pass. */
 static void reply_judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
                                  const char *url, long status, struct reply *reply)
 {
@@ -135,7 +135,7 @@ static void reply_judge_stranger(const struct http_reply *answer, const struct p
               status, type[0] ? type : "a body of no type", protocol->peer);
 }
 
-/* Accepted; but a part may have been refused, or the peer has something to say. */
+/* The peer accepted the batch, but may refuse a part of it, or have a remark. */
 static void reply_judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
                                  const char *url, struct reply *reply)
 {

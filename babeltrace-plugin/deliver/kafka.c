@@ -1,10 +1,10 @@
 /*
- * The Kafka transport: one message for each partition that a batch has spans of, each acknowledged
- * by all replicas in sync before the next batch.
+ * The Kafka transport. A batch becomes a message for each partition that it has spans of, and all
+ * replicas in sync acknowledge the messages before the next batch.
  *
- * librdkafka sends in threads of its own, and sends again by itself what it has no answer to: never
- * twice into the log (idempotence), for up to request_timeout_ms. What then was never sent may be
- * sent again by who calls us; what was may be in the log, and is not sent again.
+ * librdkafka sends in its own threads. It retries for up to request_timeout_ms, and never writes a
+ * message twice into the log (idempotence). After that time, the caller may retry a message that
+ * librdkafka never sent. A message that it did send may be in the log, so nobody retries it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,17 +28,17 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Of a message: what a broker takes by default is a MiB, of all in one request. */
+/* The limits of a message: by default, a broker takes a MiB in one request. */
 #define MESSAGE_SPANS 500
 #define MESSAGE_BYTES 900000
 
-#define LOOK_MS       10000  /* for an answer about the topic */
-#define AWAY_MS       1000   /* the same, of brokers that were away when we last heard of them */
-#define LOOK_STEP_MS  200    /* librdkafka's question cannot be ended early */
-#define LOOK_AGAIN_MS 300000 /* somebody may have added partitions */
-#define MAKING_MS     1000   /* a topic, where brokers do that by themselves */
+#define LOOK_MS       10000  /* the wait for an answer about the topic */
+#define AWAY_MS       1000   /* the same, if the brokers were away the last time */
+#define LOOK_STEP_MS  200    /* one call of rd_kafka_metadata(), which nothing can interrupt */
+#define LOOK_AGAIN_MS 300000 /* partitions may have been added */
+#define MAKING_MS     1000   /* the wait for brokers that make topics automatically */
 #define WAIT_STEP_MS  100
-#define CANCELLED_MS  2000 /* for the reports of what is thrown away: they come at once */
+#define CANCELLED_MS  2000 /* the wait for the reports about purged messages */
 
 struct kafka_transport {
     struct transport base;
@@ -50,13 +50,13 @@ struct kafka_transport {
     pthread_mutex_t lock; /* of handle, against cancel() */
     rd_kafka_t *handle;
     rd_kafka_topic_t *topic;
-    bool is_stale; /* the handle is of no use any more */
+    bool is_stale; /* the handle has to be replaced */
     int64_t look_again_ms;
     int64_t look_ms;
     uint32_t outstanding; /* messages without a report */
-    bool is_abandoned;    /* their replies are nobody's any more */
-    bool is_away;         /* no broker is to be reached */
-    bool has_broker;      /* one has answered the last question */
+    bool is_abandoned;    /* reports must not touch the replies any more */
+    bool is_away;         /* no broker can be reached */
+    bool has_broker;      /* a broker has answered the last question */
     rd_kafka_resp_err_t problem_code;
     char problem[300];
 };
@@ -73,9 +73,9 @@ static void kafka_note_error(rd_kafka_t *handle, int code, const char *reason, v
         kafka->is_away = true;
     if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
         code == RD_KAFKA_RESP_ERR__SSL)
-        kafka->is_stale = true; /* the file may have another password by the next attempt */
+        kafka->is_stale = true; /* kafka-file may have another password by the next attempt */
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && kafka->problem_code)
-        return; /* why, was said before */
+        return; /* the problem before tells why */
     kafka->problem_code = (rd_kafka_resp_err_t)code;
     (void)snprintf(kafka->problem, sizeof(kafka->problem), "%s", reason);
 }
@@ -101,7 +101,7 @@ static void kafka_set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t c
         kafka_describe(&reply->error, kafka->url.shown, code, rd_kafka_err2str(code));
 }
 
-/* The broker itself has said so: it is not in the log, and will not be. */
+/* Has the broker itself refused the message, so that it is not in the log? */
 static bool kafka_is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
 {
     switch (code) {
@@ -155,7 +155,7 @@ static void kafka_delivered(rd_kafka_t *handle, const rd_kafka_message_t *messag
         kafka_judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
 }
 
-/* Nothing, unless the options have "debug". */
+/* Logs only if the options have "debug". */
 static void kafka_log_if_asked(const rd_kafka_t *handle, int level, const char *facility,
                                const char *text)
 {
@@ -169,7 +169,7 @@ static void kafka_log_if_asked(const rd_kafka_t *handle, int level, const char *
 
 /* ---- the handle ------------------------------------------------------------------------------ */
 
-/* What is promised about a span's outcome hangs on them. */
+/* The promises about a span's outcome depend on these. */
 static const char *const reserved[] = {
     "bootstrap.servers",     "metadata.broker.list",       "acks",
     "request.required.acks", "enable.idempotence",         "enable.gapless.guarantee",
@@ -190,7 +190,7 @@ static void kafka_close_handle(struct kafka_transport *kafka)
     kafka->topic = NULL;
 }
 
-/* Its threads are those of this process: nothing of it survives a fork. */
+/* librdkafka's threads do not survive a fork(2). */
 static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error)
 {
     static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
@@ -203,8 +203,8 @@ static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error
         {"enable.idempotence", "true"},
         {"message.timeout.ms", kafka->timeout_ms},
         {"message.max.bytes", "1000000"},
-        {"queue.buffering.max.kbytes", "1048576"}, /* whole batches, never more than one */
-        {"linger.ms", "20"},                       /* kafka_await() ends it */
+        {"queue.buffering.max.kbytes", "1048576"}, /* room for a whole batch */
+        {"linger.ms", "20"},                       /* kafka_await() ends this wait */
         {"compression.codec", codecs[kafka->compression]},
         {"reconnect.backoff.max.ms", "1000"},
         {"socket.keepalive.enable", "true"},
@@ -259,7 +259,7 @@ static rd_kafka_resp_err_t kafka_ask(struct kafka_transport *kafka, int timeout_
                : code;
 }
 
-/* Is an answer still to come, or another one? */
+/* Could another question bring another answer? */
 static bool kafka_may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t code,
                              int64_t since_ms, bool was_away)
 {
@@ -289,7 +289,7 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
     do {
         code = kafka_ask(kafka, step_ms, &partitions);
         if (code == RD_KAFKA_RESP_ERR__TIMED_OUT)
-            step_ms *= 2; /* the way is long */
+            step_ms *= 2; /* a slow network */
         else if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR__TRANSPORT)
             (void)rd_kafka_poll(kafka->handle, WAIT_STEP_MS);
         kafka->has_broker =
@@ -309,7 +309,7 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
         (void)kafka_is_final(code, &reply->delivery);
 }
 
-/* Returns whether there are a handle and a topic. */
+/* Returns whether there are a handle and a topic; looks: asks the brokers in any case. */
 static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
 {
     *reply = (struct reply){.delivery = DELIVERY_RETRY};
@@ -322,7 +322,7 @@ static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct rep
         if (!kafka_open_handle(kafka, &reply->error))
             return false;
     }
-    (void)rd_kafka_poll(kafka->handle, 0); /* what happened while there was nothing to send */
+    (void)rd_kafka_poll(kafka->handle, 0); /* events since the last message */
     if (looks || kafka->is_away || clock_ms() >= kafka->look_again_ms)
         kafka_look_up(kafka, reply);
     else
@@ -351,24 +351,24 @@ static void kafka_await(struct transport *transport)
     int64_t cancelled_ms = CLOCK_NEVER;
 
     while (kafka->outstanding) {
-        /* it also makes librdkafka send without waiting for more */
+        /* this also makes librdkafka send at once */
         (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
         if (!kafka->outstanding || !atomic_load(&kafka->is_cancelled))
             continue;
-        /* cancel() may have been before a message was there */
+        /* cancel() may have come before the messages */
         (void)rd_kafka_purge(kafka->handle, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
                                                 RD_KAFKA_PURGE_F_NON_BLOCKING);
         if (cancelled_ms == CLOCK_NEVER)
             cancelled_ms = clock_ms();
         if (clock_ms() - cancelled_ms > CANCELLED_MS) {
-            kafka->is_abandoned = true; /* the replies, and the messages, are nobody's now */
+            kafka->is_abandoned = true; /* the caller frees replies and messages */
             kafka_close_handle(kafka);
             kafka->outstanding = 0;
         }
     }
 }
 
-/* The queue is full: of this batch, so its reports make room. */
+/* The queue is full of messages of this batch, so their reports make room. */
 static void kafka_make_room(struct kafka_transport *kafka)
 {
     (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
@@ -389,7 +389,7 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
                   atomic_load(&transport->partitions));
         return;
     }
-    /* the reply of what is not reported in time; see kafka_await() */
+    /* the reply if no report comes in time; see kafka_await() */
     reply->delivery = DELIVERY_POSSIBLY_PERSISTED;
     error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     do {
@@ -417,7 +417,7 @@ static void kafka_send(struct transport *transport, const struct payload *payloa
     kafka_await(transport);
 }
 
-/* What is thrown away has its report at once. */
+/* Purged messages get their reports at once. */
 static void kafka_cancel(struct transport *transport)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;

@@ -171,7 +171,7 @@ rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, st
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* Of TLS there is one code for all troubles: OpenSSL's words tell which. */
+/* librdkafka has one code for all TLS errors: OpenSSL's words tell which. */
 static const char *conf_tls_advice(const char *reason)
 {
     if (strstr(reason, "verify failed"))
@@ -195,7 +195,7 @@ static const char *conf_advice(rd_kafka_resp_err_t code, const char *reason, boo
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
         *is_of_file = true;
         return ": see ";
-    default: /* TLS has a code of its own, which not all of its troubles have */
+    default: /* not all TLS errors have the code of TLS */
         *is_of_file = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
         return *is_of_file ? conf_tls_advice(reason) : "";
     }

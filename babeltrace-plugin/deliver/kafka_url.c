@@ -16,7 +16,8 @@ bool is_kafka_url(const char *text)
     return text && strncasecmp(text, scheme, sizeof(scheme) - 1) == 0;
 }
 
-/* Copies what is of these characters only, and not too long or empty. */
+/* Returns false if the text is empty or too long, or has other characters than letters, digits and
+ * these. */
 static bool kafka_url_copy(char *to, size_t size, const char *from, size_t length,
                            const char *others)
 {
@@ -37,7 +38,7 @@ void kafka_url_set_topic(struct kafka_url *url, const char *topic)
     (void)snprintf(url->shown, sizeof(url->shown), "kafka://%s/%s", url->brokers, url->topic);
 }
 
-/* The whole URL is not shown: who writes a password into it shall not find it in a log. */
+/* The message does not show the URL, as a wrong one may have a password in it. */
 bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text, struct error *error)
 {
     const char *brokers = text + (is_kafka_url(text) ? sizeof(scheme) - 1 : 0);

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#define SPOOL_BATCH_MS 200  /* while they go to disk, batches wait so long for more spans */
-#define SPOOL_RETRY_MS 1000 /* a disk that takes nothing is tried again so late */
+#define SPOOL_BATCH_MS 200  /* a batch on its way to disk waits so long for more spans */
+#define SPOOL_RETRY_MS 1000 /* from a failure of the disk to the next attempt */
 
 enum taker { SENDER, SPOOLER, TAKERS };
 
@@ -49,7 +49,7 @@ struct outbox *outbox_new(const struct outbox_options *options)
     condition_init(&outbox->for_pause);
     condition_init(&outbox->for_filler);
     outbox->options = *options;
-    /* one being filled and one being sent are the least with which anything moves */
+    /* one batch is being filled while another one is being sent */
     if (outbox->options.queue_bytes < 2 * options->batch_bytes)
         outbox->options.queue_bytes = 2 * options->batch_bytes;
     outbox->queue.batch_spans = options->batch_spans;
@@ -71,7 +71,7 @@ void outbox_free(struct outbox *outbox)
     free(outbox);
 }
 
-/* Whoever takes batches looks again. */
+/* All threads that take batches look again. */
 static void outbox_wake(struct outbox *outbox)
 {
     pthread_cond_broadcast(&outbox->for_sender);
@@ -87,7 +87,7 @@ struct exporter_counts outbox_counts(struct outbox *outbox)
     return outbox->counts;
 }
 
-/* Spans that have waited get their outcome. */
+/* So many waiting spans get this outcome. The caller holds the lock. */
 static void outbox_settle_locked(struct outbox *outbox, enum outcome outcome, uint32_t spans)
 {
     outbox->counts.outcome[outcome] += spans;
@@ -127,8 +127,8 @@ static uint64_t outbox_min(uint64_t a, uint64_t b)
 }
 
 /*
- * Of a batch of which some are settled: from left to right, as it is sent. One that is sent in
- * another order counts when it is settled as a whole.
+ * Senders settle the spans of a batch from left to right. A batch that is sent in another order
+ * counts when all of its spans are settled.
  */
 static uint64_t outbox_settled_before(const struct outbox *outbox, const struct batch *batch,
                                       uint64_t spans)
@@ -188,7 +188,7 @@ static bool outbox_has_spool(const struct outbox *outbox)
     return outbox->options.has_spool && !outbox->is_spool_failing;
 }
 
-/* Nothing is delivered any more; what a spool can take is not late. */
+/* Is it too late to deliver anything? A spool takes batches at any time. */
 static bool outbox_is_over(const struct outbox *outbox)
 {
     return outbox->has_failed || (outbox_is_late(outbox) && !outbox_has_spool(outbox));
@@ -199,14 +199,14 @@ static bool outbox_is_full(const struct outbox *outbox)
     return outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes;
 }
 
-/* The collector is slower than what comes, and who fills the queue does not wait for it. */
+/* Spans come faster than the collector takes them, and the graph does not wait for it. */
 static bool outbox_is_pressed(const struct outbox *outbox)
 {
     return !outbox->options.is_blocking &&
            outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes / 2;
 }
 
-/* Does the next batch go to the spool? A collector that is merely slow is waited for. */
+/* Does the next batch go to the spool? If the graph waits, a slow collector is no reason. */
 static bool outbox_goes_aside(const struct outbox *outbox)
 {
     if (!outbox_has_spool(outbox))
@@ -216,7 +216,7 @@ static bool outbox_goes_aside(const struct outbox *outbox)
             (!outbox->options.is_blocking || outbox->is_closed || outbox->is_stopping));
 }
 
-/* The next batch goes to the sender. */
+/* Does the next batch go to a sender? */
 static bool outbox_goes_directly(const struct outbox *outbox)
 {
     if (!outbox->options.has_spool)
@@ -267,7 +267,7 @@ enum outbox_added outbox_add(struct outbox *outbox, const struct span *span)
         if (outbox_discard_oldest(outbox, OUTCOME_DROPPED, false) && !outbox_is_full(outbox))
             outbox_take_in(outbox, span);
         else
-            outbox_count_lost(outbox, OUTCOME_DROPPED); /* all there is is being filled or sent */
+            outbox_count_lost(outbox, OUTCOME_DROPPED); /* the other batches are being sent */
     }
     return added;
 }
@@ -344,7 +344,7 @@ static bool outbox_is_hurried(const struct outbox *outbox)
     return outbox->is_draining || outbox->is_stopping || outbox->is_closed;
 }
 
-/* When the open batch is to be taken though it is not full. */
+/* When senders take the open batch although it is not full. */
 static int64_t outbox_open_due_ms(const struct outbox *outbox, int64_t timeout_ms)
 {
     if (!outbox->queue.open)
@@ -405,7 +405,7 @@ struct batch *outbox_take(struct outbox *outbox)
     }
 }
 
-/* When something may be the spooler's that is not now. */
+/* When the spooler should look again although no thread wakes it. */
 static int64_t outbox_aside_due_ms(const struct outbox *outbox)
 {
     int64_t due_ms = CLOCK_NEVER;
@@ -442,7 +442,7 @@ struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
     return batch;
 }
 
-/* The batch is nobody's any more. */
+/* No thread has the batch any more. */
 static void outbox_release(struct outbox *outbox, struct batch *batch)
 {
     for (enum taker i = SENDER; i < TAKERS; i++) {

@@ -7,8 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 
-/* One being filled, one being sent, one on its way between them: more are needed in trouble only.
- */
+/* One batch is being filled, one waits, one is being sent; only a slow collector needs more. */
 #define POOL_MAX 3
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -36,7 +35,7 @@ static void batch_reset(struct batch *batch)
     batch->ordered = batch->keys = 0;
 }
 
-/* Of a span and its log, a multiple of 8. */
+/* The bytes of a span with its log, a multiple of 8. */
 static size_t batch_span_size(const struct span *span)
 {
     return sizeof(*span) + ((span->log_length + 7) & ~(size_t)7);
@@ -71,7 +70,7 @@ const struct span *batch_span(struct batch *batch, struct batch_place *place)
     if (place->offset == batch->buffer.length)
         return NULL;
     span = (struct span *)(void *)(batch->buffer.data + place->offset);
-    span->log = (char *)(span + 1); /* only now: the block moves when it grows */
+    span->log = (char *)(span + 1); /* not in batch_add(): the block moves when it grows */
     place->offset += batch_span_size(span);
     place->index++;
     return span;
@@ -105,7 +104,7 @@ void queue_clear(struct queue *queue)
     queue->bytes = 0;
 }
 
-/* Fresh memory for each batch would cost more than filling it: the kernel clears its pages. */
+/* Fresh memory would cost more than filling the batch, as the kernel clears its pages. */
 static struct batch *queue_new_batch(struct queue *queue)
 {
     struct batch *batch = queue->pool;

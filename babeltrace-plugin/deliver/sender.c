@@ -32,7 +32,7 @@ static void sender_finish(struct sender *sender, struct courier *courier)
         outbox_count_unsure(courier->outbox);
 }
 
-/* Until the end. What is in the spool goes first. */
+/* Sends until the end, records of the spool first. */
 static void sender_deliver(struct courier *courier)
 {
     struct batch *batch;
@@ -112,7 +112,7 @@ bool sender_start(struct sender *sender)
         if (worker->is_running)
             continue;
         outbox_end(worker->courier.outbox);
-        /* without one of the others, the rest does its work */
+        /* the other workers do the work of one that is missing */
         are_needed_running &= worker->work != WORK_MAIN && !is_spooler;
     }
     return are_needed_running;

@@ -1,7 +1,7 @@
 /*
- * The exporter's threads: one sends, helpers do the same beside it, so that several requests are on
- * their way at once. With a spool there are more: one puts batches into it, others send what is in
- * it.
+ * The exporter's threads, its workers. A main thread sends; helpers send beside it, so that several
+ * requests run at once. With a spool, one more thread puts batches into it, and others send its
+ * records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,13 +14,13 @@
 
 enum work {
     WORK_MAIN,    /* probes the transport, sends, and finishes the transport */
-    WORK_SEND,    /* sends what is in the spool, then batches */
-    WORK_RECORDS, /* sends what is in the spool */
+    WORK_SEND,    /* sends records of the spool, then batches */
+    WORK_RECORDS, /* sends records of the spool */
     WORK_SPOOL,   /* puts batches into the spool */
 };
 
 struct worker {
-    struct courier courier; /* the thread's own from sender_start() to sender_join() */
+    struct courier courier; /* belongs to the thread from sender_start() to sender_join() */
     enum work work;
     struct sender *sender;
     pthread_t thread;
@@ -34,15 +34,15 @@ struct sender {
     pthread_cond_t is_probed_condition;
     bool is_probed;
     struct reply probe; /* the peer's answer to a first, empty batch */
-    bool is_kept;       /* all that was accepted; else error tells why it may not be */
+    bool is_kept;       /* no accepted span can be lost; else error tells why */
     struct error error;
 };
 
-/* How many threads there are to be. */
+/* How many threads to make. */
 struct sender_threads {
-    unsigned helpers; /* beside the main one */
+    unsigned helpers; /* beside the main thread */
     bool has_spooler;
-    unsigned of_records;
+    unsigned of_records; /* that send only records */
 };
 
 static inline unsigned sender_count(const struct sender_threads *threads)
@@ -50,22 +50,22 @@ static inline unsigned sender_count(const struct sender_threads *threads)
     return 1 + threads->helpers + threads->has_spooler + threads->of_records;
 }
 
-/* Makes couriers like this one; the caller gives each its transport and encoders, which are the
- * sender's then. Returns false when out of memory. */
+/* Makes workers with copies of this courier. The caller then gives each one its transport and
+ * encoders, which sender_close() frees. Returns false when out of memory. */
 bool sender_open(struct sender *sender, const struct courier *courier,
                  const struct sender_threads *threads);
 void sender_close(struct sender *sender); /* also of one that is not open */
 
-/* Returns false if a thread that nothing goes without cannot be had: join the others then. */
+/* Returns false if the main thread or the spooler cannot start; then call sender_join(), too. */
 bool sender_start(struct sender *sender);
 
-/* Waits for the probe's answer, but not past until_ms. */
+/* Waits for the answer to the probe, but not past until_ms. Returns whether it is there. */
 bool sender_wait_for_probe(struct sender *sender, int64_t until_ms);
 
-/* Ends all waiting for the network. */
+/* All requests that run or come fail at once. */
 void sender_cancel(struct sender *sender);
 
-/* Waits for the end of the threads: stop the outbox and cancel them before. */
+/* Waits for the end of the threads; stop the outbox before, and cancel the requests. */
 void sender_join(struct sender *sender);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The spool: its account, when a file of it is done with, and waiting.
+ * The spool: its account, the removal of files, and waiting.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -44,7 +44,6 @@ void spool_reap_and_unlock(struct spool *spool)
 
 /* ---- the account ----------------------------------------------------------------------------- */
 
-/* The outbox is told what is to be done with what comes. */
 void spool_set_way(struct spool *spool)
 {
     enum outbox_way way = OUTBOX_DIRECT;
@@ -100,7 +99,6 @@ bool spool_has_lost(struct spool *spool, struct error *error)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* All of its records were given out and are done. */
 bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
 {
     return segment->read_at >= segment->size && segment->in_flight == 0 && !segment->is_left &&
@@ -116,7 +114,6 @@ void spool_remove_segment(struct spool *spool, struct segment *segment)
     segments_remove(&spool->segments, segment);
 }
 
-/* Files that nobody reads or writes now are not kept open: there may be many. */
 void spool_close_idle(const struct spool *spool, struct segment *segment)
 {
     if (segment == spool->reading || segment == spool->writing || segment->is_busy ||
@@ -136,7 +133,7 @@ void spool_release_segment(struct spool *spool, struct segment *segment)
     }
     if (spool->counts.waiting == 0 && segment == spool->writing && segment == spool->reading &&
         segment->read_at >= segment->size)
-        spool->reading = NULL; /* it is empty: no file is to be left */
+        spool->reading = NULL; /* an empty spool leaves no file */
     if (spool_is_used_up(spool, segment))
         spool_remove_segment(spool, segment);
     else
@@ -170,7 +167,8 @@ bool spool_is_away(struct spool *spool)
 
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked)
 {
-    const int64_t least_ms = clock_ms() + RETRY_FIRST_MS; /* if it answers some, and others not */
+    /* for a collector that answers some senders, but not this one */
+    const int64_t least_ms = clock_ms() + RETRY_FIRST_MS;
 
     LOCK_GUARD(&spool->lock);
     const uint64_t answers = spool->answers;

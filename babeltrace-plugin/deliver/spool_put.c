@@ -1,5 +1,5 @@
 /*
- * The spool: batches are put in, with room made for them, and stored on disk.
+ * The spool: makes room, writes batches, and stores them on disk.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +26,7 @@ static void spool_drop_oldest(struct spool *spool)
     spool_remove_segment(spool, segment);
 }
 
-/* Also while nothing is sent. What somebody has is tried on. */
+/* While senders get no records, old ones must go, too. A sender keeps the record that it has. */
 static void spool_expire_old(struct spool *spool)
 {
     struct segment *segment = spool->segments.first;
@@ -66,7 +66,7 @@ static void spool_set_write_error(const struct spool *spool, int cause, struct e
               strerror(cause));
 }
 
-/* The file to append to, busy from now on. */
+/* Returns the file to append to, and marks it as busy. NULL with error set. */
 static struct segment *spool_begin_write(struct spool *spool, uint64_t size, bool may_drop,
                                          struct error *error)
 {
@@ -96,7 +96,7 @@ static bool spool_write_record(const struct spool *spool, struct segment *segmen
            (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
 }
 
-/* From now on senders see it. */
+/* From now on senders see the record. */
 static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
                           struct batch *batch, uint32_t spans)
 {
@@ -122,7 +122,8 @@ static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t
     pthread_cond_broadcast(&spool->changed);
 }
 
-/* What is torn by a full disk is cut off; where that fails too, a next file is begun. */
+/* Cuts off the part of a record that a full disk took. If that fails, the next record begins a new
+ * file. */
 static void spool_give_up_write(struct spool *spool, struct segment *segment)
 {
     const bool is_cut = ftruncate(segment->fd, (off_t)segment->size) == 0;
@@ -169,7 +170,7 @@ int64_t spool_sync_due_ms(struct spool *spool)
     return spool->sync_due_ms;
 }
 
-/* A file that is dirty and not to be removed meanwhile. */
+/* Returns a file to store; the spool does not remove it before spool_release_segment(). */
 static struct segment *spool_next_dirty(struct spool *spool)
 {
     struct segment *segment;
@@ -202,7 +203,8 @@ bool spool_sync(struct spool *spool, struct error *error)
         }
         pthread_mutex_lock(&spool->lock);
         spool->counts.errors += !is_synced;
-        segment->is_unsure |= !is_synced; /* the kernel tells once, and forgets what it had */
+        segment->is_unsure |=
+            !is_synced; /* the kernel reports a failure once, and drops the data */
         spool_release_segment(spool, segment);
         spool_reap_and_unlock(spool);
     }

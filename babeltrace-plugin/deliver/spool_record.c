@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define WINDOW 65536 /* what is searched for the next head at once */
+#define WINDOW 65536 /* bytes that are searched for the next head at once */
 
 static uint32_t record_head_sum(const struct record_head *stored)
 {
@@ -79,7 +79,7 @@ void record_mark_done(int fd, uint64_t where)
 {
     const uint32_t state = htole32(RECORD_DONE);
 
-    /* if it cannot be written, the record may be sent again: better than not at all */
+    /* if this fails, the record may be sent twice, which is better than not at all */
     (void)!pwrite(fd, &state, sizeof(state), (off_t)(where + offsetof(struct record_head, state)));
 }
 
@@ -103,7 +103,7 @@ static bool record_is_head(struct record_head *head)
            head->stored <= head->length && head->length <= RECORD_LENGTH_MAX;
 }
 
-/* Where the next magic number is, or end. */
+/* Returns the place of the next magic number, or end. */
 static uint64_t record_find_magic(int fd, uint64_t at, uint64_t end)
 {
     const uint32_t magic = htole32(RECORD_MAGIC);
@@ -142,7 +142,7 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
             *at = begin + record_size(head);
             return RECORD_WHOLE;
         }
-        /* what was torn may be followed by another one all the same */
+        /* another record may follow the torn one all the same */
         *at = record_find_magic(fd, begin + sizeof(*head), end);
         return RECORD_TORN;
     }
@@ -152,7 +152,8 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
     return RECORD_UNREADABLE;
 }
 
-/* Is every span in the text, and larger than what body_frame() writes over the one before? */
+/* Is every span within the text, and is each one larger than the bytes of it that body_frame() may
+ * overwrite? */
 static bool record_are_starts(const uint32_t *starts, const struct record_head *head,
                               const struct encoder *encoder)
 {
@@ -165,7 +166,7 @@ static bool record_are_starts(const uint32_t *starts, const struct record_head *
     return starts[0] == 0 && starts[head->spans - 1] < head->length;
 }
 
-/* The stored text at a place in the file, which must be of that sum, to where it belongs. */
+/* Reads the text, checks the sum, and decompresses. */
 static enum record_loaded record_load_text(int fd, uint64_t at, const struct record_head *head,
                                            const uint32_t *starts, char *text)
 {

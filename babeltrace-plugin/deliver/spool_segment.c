@@ -39,7 +39,7 @@ static bool segments_fail(int cause)
     return false;
 }
 
-/* Where it belongs: by number. */
+/* Keeps the list sorted by number. */
 static void segments_insert(struct segments *segments, struct segment *segment)
 {
     struct segment **link = &segments->first;

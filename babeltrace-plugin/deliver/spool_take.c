@@ -1,5 +1,5 @@
 /*
- * The spool: records are given out to senders, oldest first, and come back with an outcome.
+ * The spool: senders take records, the oldest first, and give them back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,13 +11,13 @@
 
 /* ---- the next record ------------------------------------------------------------------------- */
 
-/* To the next one that has something, if there is one. */
+/* Moves on to the next segment. */
 static void spool_read_on(struct spool *spool)
 {
     struct segment *segment = spool->reading;
 
     if (segment->spans) {
-        /* the scan at the start has found more heads than there are now */
+        /* the scan at the start has found more records than there are now */
         spool->counts.corrupt += segment->spans;
         spool_leave(spool, segment, segment->spans, true);
         segment->spans = 0;
@@ -27,10 +27,10 @@ static void spool_read_on(struct spool *spool)
         spool_remove_segment(spool, segment);
 }
 
-/* The spans of this head are given out. */
+/* A sender gets so many spans. */
 static void spool_count_out(struct spool *spool, struct segment *segment, uint32_t spans)
 {
-    if (spans > segment->spans) { /* the scan at the start has not seen it */
+    if (spans > segment->spans) { /* the scan at the start has not seen this record */
         const uint64_t more = spans - segment->spans;
 
         spool->counts.found += more;
@@ -41,7 +41,7 @@ static void spool_count_out(struct spool *spool, struct segment *segment, uint32
     segment->spans -= spans;
 }
 
-/* What is at the reading position: returns whether it is to be sent. */
+/* Reads the head at the reading position. Returns whether the record has to be sent. */
 static bool spool_read_next(struct spool *spool, struct spool_record *record)
 {
     struct segment *segment = spool->reading;
@@ -72,7 +72,7 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
     return false;
 }
 
-/* The oldest record that nobody has. */
+/* Takes the oldest record that no sender has. */
 static bool spool_claim(struct spool *spool, struct spool_record *record)
 {
     while (spool->reading) {
@@ -139,7 +139,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 
         while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
                                      body)) == RECORD_NO_MEMORY) {
-            spool_note_away(spool, 0); /* who waits for progress is not to wait for ever */
+            spool_note_away(spool, 0); /* so that spool_wait() does not wait for ever */
             if (!spool_pause(spool, clock_ms() + NO_MEMORY_MS, true))
                 break;
         }

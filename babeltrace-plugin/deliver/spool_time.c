@@ -1,5 +1,5 @@
 /*
- * How old what is in a spool is.
+ * The time of a spool.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +28,7 @@ int64_t boot_time_ms(void)
     return spool_time_ms(CLOCK_BOOTTIME);
 }
 
-/* Empty if nobody tells: then each start is one of a new boot. */
+/* An empty id, if there is none, makes each start one after another boot. */
 static void spool_time_read_boot_id(char id[BOOT_ID_MAX])
 {
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -57,7 +57,7 @@ int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
         return offset_ms;
     offset_ms = spool_time_begin(newest_ms);
     length = snprintf(line, sizeof(line), "%s %" PRId64 "\n", id[0] ? id : "-", offset_ms);
-    /* if it cannot be written, the next start begins at the newest record again */
+    /* if this fails, the next start continues at the newest record */
     if (ftruncate(fd, 0) == 0)
         (void)!pwrite(fd, line, (size_t)length, 0);
     return offset_ms;

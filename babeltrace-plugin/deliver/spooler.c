@@ -29,7 +29,8 @@ void spooler_drain(struct courier *courier, bool is_main)
 
 /* ---- putting in ------------------------------------------------------------------------------ */
 
-/* Neither disk nor collector takes anything: who waits for that is told, as without a spool. */
+/* Neither the disk nor the collector takes spans. If the graph waits, delivery fails, as it would
+ * without a spool. */
 static void spooler_give_up(struct courier *courier, int64_t since_ms, const struct error *error)
 {
     if (clock_ms() - since_ms >= courier->retry_timeout_ms &&

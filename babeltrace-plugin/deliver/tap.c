@@ -1,9 +1,9 @@
 /*
  * The tap.
  *
- * Of each reader there are two buffers: what the sender's thread has appended, under the lock, and
- * what the tap's thread is writing to the socket, without it. They are swapped when the second is
- * empty, so that the lock is never held during a system call.
+ * Each reader has two buffers: a sender appends to one under the lock, the tap's thread writes the
+ * other one to the socket without the lock. The thread swaps them when the second is empty. So no
+ * thread holds the lock during a system call.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,19 +22,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A reader's buffers have this much each, or one batch that is larger. */
+/* The limit of each buffer of a reader, unless a single batch is larger. */
 #define READER_BYTES (4U << 20)
 
 #define SHARE_MAX       65536U
-#define LINGER_MS       100  /* at the end, for a reader that takes nothing */
-#define LINGER_MOST_MS  1000 /* for one that does */
-#define ACCEPT_PAUSE_MS 200  /* after a failure for want of descriptors */
+#define LINGER_MS       100  /* at the end, for a reader that does not read */
+#define LINGER_MOST_MS  1000 /* at the end, for a reader that does */
+#define ACCEPT_PAUSE_MS 200  /* when the process has no descriptors left */
 
 static const char too_many[] = "{\"error\":\"the tap has 8 readers already\"}\n";
 
 struct reader {
-    int fd;           /* -1: there is none */
-    bool is_silent;   /* has nothing more to say */
+    int fd;           /* -1: no reader */
+    bool is_silent;   /* will send no more requests */
     char request[16]; /* "1/N\n" */
     size_t request_length;
     struct buffer sending; /* these two are the thread's */
@@ -43,20 +43,20 @@ struct reader {
 
     struct buffer pending; /* from here on under the lock */
     bool is_new;
-    uint64_t before; /* spans that had passed when it came */
-    uint32_t share;  /* is shown 1/share of the traces */
+    uint64_t before; /* spans that were delivered before it connected */
+    uint32_t share;  /* it gets 1/share of the traces */
     uint64_t pending_spans;
-    uint64_t passed;  /* spans since the last line, whether they were shown or not */
-    uint64_t dropped; /* of these */
+    uint64_t passed;  /* spans since the last line, shown or not */
+    uint64_t dropped; /* spans since the last line that found no room */
 };
 
 struct tap {
     struct unix_socket socket;
     int wake; /* eventfd */
     pthread_t thread;
-    int64_t accept_ms;    /* not before */
-    int64_t sent_ms;      /* when a reader last took something */
-    atomic_ullong passed; /* spans, whether anybody looked or not */
+    int64_t accept_ms;    /* no accept(2) before this time */
+    int64_t sent_ms;      /* when a reader last read something */
+    atomic_ullong passed; /* spans, with or without readers */
     atomic_uint readers_count;
     atomic_bool is_closing;
     bool has_ended;
@@ -67,7 +67,7 @@ struct tap {
 
 /* ---- showing: the sender's thread ------------------------------------------------------------ */
 
-/* A trace is in a share or not by the last 16 digits of its id, for every sink alike. */
+/* Is the trace in the reader's share? All sinks decide alike, by the last 16 digits of the id. */
 static bool reader_wants(const char *span, uint32_t share)
 {
     static const char before[] = "{\"traceId\":\"";
@@ -84,7 +84,7 @@ static bool reader_wants(const char *span, uint32_t share)
 #define LINE_BEGIN_MAX 160
 #define LINE_END       "]}\n"
 
-/* What passed since the last line is told with this one; with the first, what did before. */
+/* A line tells the counts since the line before; the first line also tells the count before. */
 static void reader_begin_line(struct reader *reader)
 {
     struct buffer *pending = &reader->pending;
@@ -102,7 +102,7 @@ static void reader_begin_line(struct reader *reader)
     reader->passed = reader->dropped = 0;
 }
 
-/* A line without spans, for the counts. Out of memory they wait for the next one. */
+/* Puts a line without spans, for the counts. When out of memory, the next line has them. */
 static void reader_put_counts(struct reader *reader)
 {
     if (!buffer_reserve(&reader->pending, LINE_BEGIN_MAX + sizeof(LINE_END)))
@@ -111,7 +111,7 @@ static void reader_put_counts(struct reader *reader)
     buffer_put(&reader->pending, LINE_END, sizeof(LINE_END) - 1);
 }
 
-/* Those of the share, with separators. Returns how many. */
+/* Puts the spans of the reader's share, with separators. Returns how many. */
 static uint32_t reader_put_spans(struct reader *reader, const struct encoder *encoder,
                                  const struct body *body)
 {
@@ -136,7 +136,7 @@ static uint32_t reader_put_spans(struct reader *reader, const struct encoder *en
     return count;
 }
 
-/* body is NULL: the spans cannot be shown. */
+/* body is NULL: there is no text to show. */
 static void reader_take(struct tap *tap, struct reader *reader, const struct encoder *encoder,
                         const struct body *body, uint32_t spans)
 {
@@ -159,7 +159,7 @@ static void tap_wake(struct tap *tap)
 {
     const uint64_t one = 1;
 
-    /* It can only fail when it is awake already. */
+    /* fails only if the thread is awake already */
     if (write(tap->wake, &one, sizeof(one)) < 0)
         return;
 }
@@ -218,7 +218,7 @@ static void reader_end(struct tap *tap, struct reader *reader)
     atomic_fetch_sub(&tap->readers_count, 1);
 }
 
-/* The first line, which is without spans, tells the reader that it is connected. */
+/* The first line, without spans, tells the reader that it is connected. */
 static void reader_begin(struct tap *tap, int fd)
 {
     struct reader *reader = tap->readers;
@@ -271,7 +271,7 @@ static bool reader_parse(struct reader *reader, uint32_t *share)
     return value >= 1 && value <= SHARE_MAX;
 }
 
-/* Returns false if the reader is to be ended. */
+/* Returns false if the reader has left, or sends nonsense. */
 static bool reader_receive(struct tap *tap, struct reader *reader)
 {
     const ssize_t received = recv(reader->fd, reader->request + reader->request_length,
@@ -294,7 +294,7 @@ static bool reader_receive(struct tap *tap, struct reader *reader)
     return true;
 }
 
-/* Takes what has been appended. Returns whether there is anything to send. */
+/* Swaps the buffers if the thread's one is empty. Returns whether there is something to send. */
 static bool reader_has_more(struct tap *tap, struct reader *reader)
 {
     const struct buffer sending = reader->sending;
@@ -393,14 +393,14 @@ static int tap_timeout(const struct tap *tap, int64_t until_ms)
     return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
 }
 
-/* For who is late, too: what has passed is told. */
+/* Readers that connect at the last moment still get the counts. */
 static void tap_accept_last(struct tap *tap)
 {
     for (int i = 0; i < TAP_READERS; i++)
         tap_accept(tap);
 }
 
-/* CLOCK_NEVER before the end. */
+/* When the thread ends; CLOCK_NEVER: not yet. */
 static int64_t tap_end_ms(const struct tap *tap, int64_t closing_ms)
 {
     const int64_t since_ms = tap->sent_ms > closing_ms ? tap->sent_ms : closing_ms;
@@ -466,7 +466,7 @@ struct tap *tap_open(const char *path, struct error *error)
     return NULL;
 }
 
-/* One that has not read all by now. */
+/* Counts what a slow reader did not read. */
 static void reader_cut_off(struct tap *tap, struct reader *reader)
 {
     pthread_mutex_lock(&tap->lock);
