@@ -1,11 +1,11 @@
 /*
- * What was seen lately: two generations, of which the older one is thrown away as a whole.
+ * A set of recent texts: two generations, of which the older one is freed as a whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "seen.h"
 
-#define SEEN_MAX 65536 /* texts of a generation: then it is old before its time */
+#define SEEN_MAX 65536 /* texts of a generation; then a new generation begins early */
 
 void seen_clear(struct seen *seen)
 {
@@ -20,7 +20,7 @@ static void seen_turn(struct seen *seen, int64_t now_ms)
         json_object_size(seen->young) < SEEN_MAX)
         return;
     json_decref(seen->old);
-    /* nothing was put in for so long: both are too old */
+    /* else both generations are too old */
     if (now_ms - seen->turned_ms < 2 * seen->keep_ms) {
         seen->old = seen->young;
     } else {

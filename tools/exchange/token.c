@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TOKEN_MIN 16 /* of fewer characters it could be guessed */
+#define TOKEN_MIN 16 /* shorter tokens could be guessed */
 
 static bool token_check_file(int fd, const char *key, const char *path, struct error *error)
 {

@@ -1,8 +1,7 @@
 /*
  * A topic of Kafka.
  *
- * A partition at a time is started, without a group: who reads all has nothing to share, and what
- * was read he keeps himself.
+ * There is no consumer group: a reader of all partitions shares none, and keeps the offsets itself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -104,10 +103,10 @@ struct topic {
     struct kafka_url url;
     int64_t offsets[TOPIC_PARTITIONS_MAX];
     enum partition_state states[TOPIC_PARTITIONS_MAX];
-    int32_t partitions; /* that there are; 0: not known yet */
-    /* what topic_ask() was told */
+    int32_t partitions; /* how many there are; 0: not known yet */
+    /* the answer that topic_ask() got */
     rd_kafka_resp_err_t answer;
-    int32_t answer_partitions; /* -1: no such answer */
+    int32_t answer_partitions; /* -1: the answer does not tell */
     rd_kafka_t *consumer;
     rd_kafka_topic_t *topic;
     rd_kafka_queue_t *messages;
@@ -129,7 +128,7 @@ static void topic_note_error(rd_kafka_t *handle, int code, const char *reason, v
 
     (void)handle;
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && topic->problem.text[0])
-        return; /* why there is none, was said */
+        return; /* the problem before tells why */
     topic_set_problem(topic, (rd_kafka_resp_err_t)code, reason);
 }
 
@@ -140,7 +139,8 @@ const char *topic_problem(const struct topic *topic)
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-/* By the time; where nothing is as new as that, its end. Returns false with the problem set. */
+/* Finds the offset of since_ns; the end, if the partition has nothing as new. Returns false with
+ * the problem set. */
 static bool topic_offset_since(struct topic *topic, int32_t partition, int limit_ms,
                                int64_t *offset)
 {
@@ -205,8 +205,9 @@ void topic_take_answer(struct topic *topic, int limit_ms)
 
     (void)rd_kafka_poll(topic->consumer, 0);
     if (code && !(topic_is_of_no_broker(code) && topic->problem.text[0]))
-        topic_set_problem(topic, code,
-                          rd_kafka_err2str(code)); /* why there is no broker, was said */
+        topic_set_problem(
+            topic, code,
+            rd_kafka_err2str(code)); /* else the problem tells why there is no broker */
     if (count > TOPIC_PARTITIONS_MAX) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
             topic->url.shown, (int)count, TOPIC_PARTITIONS_MAX);
@@ -247,7 +248,7 @@ bool topic_is_at_end(const struct topic *topic)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* After such an error librdkafka reads the partition no more, and refuses to seek in it. */
+/* After such an error, librdkafka stops reading the partition, and refuses to seek in it. */
 static void topic_begin_anew(struct topic *topic, int32_t partition)
 {
     topic->options.gap(topic->options.context, partition);
@@ -257,7 +258,7 @@ static void topic_begin_anew(struct topic *topic, int32_t partition)
         rd_kafka_consume_start_queue(topic->topic, partition, RD_KAFKA_OFFSET_BEGINNING,
                                      topic->messages) == 0
             ? READING
-            : NOT_STARTED; /* the next look does it */
+            : NOT_STARTED; /* topic_take_answer() retries */
 }
 
 static bool topic_take_error(struct topic *topic, const rd_kafka_message_t *message)

@@ -16,7 +16,7 @@
 
 #define NAME_MAX PB_TEXT_MAX(FLEET_NAME_MAX)
 #define NS_PER_S 1e9
-/* Of a data point, and of what is around one: attributes of the table, texts' own slack. */
+/* Upper limits: the bytes of a data point, and those of a metric without its points. */
 #define POINT_MAX (1024 + NAME_MAX)
 #define FRAME_MAX (128 + 2 * PB_TEXT_MAX(FLEET_NAME_MAX + sizeof(OTLP_OURS)))
 
@@ -53,7 +53,7 @@ static char *points_put_integer(char *at, const char *key, uint64_t value)
     return pb_end(attribute, pb_end(any, at));
 }
 
-/* The number that a text has from `from` to `to`; -1: it is not a short one, as we write it. */
+/* The number in a part of a text; -1: no number, or not one in the form that we write. */
 static int64_t points_number_in(struct text text, size_t from, size_t to)
 {
     int64_t number = 0;
@@ -125,7 +125,8 @@ static char *points_put_point(char *at, const struct fleet_point *point,
     return pb_end(length, at);
 }
 
-/* One of another unit than the key's is another's metric of the same key. */
+/* OpenTelemetry's name of the metric; NULL: it has none. With another unit than the key's, it is a
+ * foreign metric of the same key. */
 static const struct otlp_name *points_name_of(const struct fleet_point *point)
 {
     const struct otlp_name *name = otlp_name_of(point->metric);
@@ -133,7 +134,7 @@ static const struct otlp_name *points_name_of(const struct fleet_point *point)
     return name && text_is(point->unit, name->key_unit) ? name : NULL;
 }
 
-/* Theirs have several keys of one name, which are beside each other. */
+/* Several of our keys may have one OpenTelemetry name; those are neighbours. */
 static bool points_is_of_metric(const struct fleet_point *point, const struct otlp_name *name,
                                 const struct fleet_point *first, const struct otlp_name *first_name)
 {
@@ -151,12 +152,12 @@ static char *points_put_name(char *at, const struct fleet_point *point,
 
     if (name)
         return otlp_put_text(at, PB_BYTES(1), text_of(name->name));
-    /* whole: two keys that begin alike stay two */
+    /* not shortened, so that two long keys stay different */
     end = text_copy(text_copy(ours, text_of(OTLP_OURS)), points_cut(point->metric));
     return otlp_put_text(at, PB_BYTES(1), (struct text){ours, (size_t)(end - ours)});
 }
 
-/* All of one metric. Returns how many: 0 when out of memory or room. */
+/* Puts the points of one metric. Returns how many; 0 when out of memory or room. */
 static size_t points_put_metric(const struct fleet_point *points, size_t count,
                                 struct buffer *buffer)
 {
@@ -231,14 +232,14 @@ struct reading {
     otlp_point_fn *call;
     void *context;
     struct otlp_points_read *told;
-    struct fleet_point point;      /* what is known of it so far; its metric is the name's key */
-    struct text name, unit;        /* as they are written */
-    const struct otlp_name *first; /* of this name, of so many; NULL: it is not theirs */
+    struct fleet_point point;      /* as far as it is read */
+    struct text name, unit;        /* of the metric, as the message has them */
+    const struct otlp_name *first; /* the `count` entries of this name; NULL: not OpenTelemetry's */
     size_t count;
     char instance[FLEET_NAME_MAX + 32];
 };
 
-/* The value of an attribute: a message, empty if there is none. */
+/* The value of an attribute, which is a message; empty if there is none. */
 static struct text points_attribute_value(struct text message, uint32_t tag, const char *key)
 {
     struct pb_reader reader = pb_reader_of(message);
@@ -277,7 +278,7 @@ static bool points_integer_attribute(struct text point, const char *key, uint64_
     return found;
 }
 
-/* Which of theirs it is, by its attributes. */
+/* Chooses among entries of one name by the attributes of the point. */
 static const struct otlp_name *points_find_name(const struct reading *reading, struct text point)
 {
     for (size_t i = 0; i < reading->count; i++) {
@@ -294,7 +295,7 @@ static const struct otlp_name *points_find_name(const struct reading *reading, s
     return NULL;
 }
 
-/* A key of ours, or whatever somebody else calls it. */
+/* Our key without its prefix; a foreign name stays as it is. */
 static struct text points_own_key(struct text name)
 {
     const size_t length = strlen(OTLP_OURS);
@@ -331,7 +332,7 @@ static struct text points_read_instance(struct reading *reading, struct text poi
                            : points_text_attribute(point, otlp_instance_key(OTLP_INSTANCE_OTHER));
 }
 
-/* Seconds as ns. Returns false where it is none. */
+/* Converts seconds to ns. Returns false for a number that is no duration. */
 static bool points_read_seconds(double seconds, uint64_t *ns)
 {
     if (!(seconds >= 0) || seconds > (double)INT64_MAX / NS_PER_S / 2)
@@ -351,7 +352,7 @@ static bool points_read_point(struct reading *reading, struct text message)
     point->start_ns = point->end_ns = 0;
     point->metric = name ? text_of(name->key) : points_own_key(reading->name);
     point->unit = name ? text_of(name->key_unit) : reading->unit;
-    /* ours are as theirs */
+    /* our own durations are in seconds, too */
     is_seconds = text_is(reading->unit, "s") &&
                  (name ? otlp_is_ns(point->unit) : point->metric.length < reading->name.length);
     if (is_seconds)

@@ -49,7 +49,7 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
 #include <stdlib.h>
 
 #define SERIES_BYTES (UINT64_C(32) << 20)
-#define POINTS_MAX   65536U /* that wait for their batch; with more, it is sent */
+#define POINTS_MAX   65536U /* a batch with so many points is sent at once */
 #define FORGET_NS    (1200 * INT64_C(1000000000))
 
 struct points_sender {
@@ -60,7 +60,7 @@ struct points_sender {
     struct samples *series;
     struct fleet_point *points;
     size_t count, room;
-    int64_t due_ms;    /* of the batch; 0: there is none */
+    int64_t due_ms;    /* when the batch is sent; 0: there is no batch */
     int64_t latest_ns; /* of all samples */
     int64_t forget_ns;
     struct buffer buffer;
@@ -92,7 +92,7 @@ static void points_sender_drop(struct points_sender *sender, size_t count)
     sender->counts.waiting -= count;
 }
 
-/* All of one host. */
+/* Sends points of one host. */
 static void points_sender_send_host(struct points_sender *sender, struct fleet_point *points,
                                     size_t count)
 {

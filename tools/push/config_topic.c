@@ -1,8 +1,8 @@
 /*
  * The part of a service's configuration that comes from a topic.
  *
- * All is in its first partition. It is read from the beginning, in no group: it is compacted, so
- * small. A second after the last message that is for this host, the best of them holds.
+ * The topic is compacted, and so small: the service reads its first partition from the beginning.
+ * Shortly after the last message for this host, the best one takes effect.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,11 +22,11 @@
 #include <unistd.h>
 
 #define KEY       "config-topic"
-#define LATE_MS   10000  /* then it is said what holds meanwhile */
-#define AGAIN_MS  10000  /* a topic that is not well is read from its beginning */
-#define QUIET_MS  300    /* others of the same push may follow */
-#define APPLY_MS  1000   /* from one to the next at least */
-#define ANSWER_MS "5000" /* of a broker that has nothing new */
+#define LATE_MS   10000  /* then a warning says which lines hold meanwhile */
+#define AGAIN_MS  10000  /* a topic with a problem is read from its beginning this often */
+#define QUIET_MS  300    /* more messages of the same push may follow */
+#define APPLY_MS  1000   /* the least time between two changes */
+#define ANSWER_MS "5000" /* a broker without new messages answers after this */
 
 struct config_topic {
     struct config_topic_service service;
@@ -36,13 +36,13 @@ struct config_topic {
     char kept[PATH_ROOM]; /* "": nowhere */
     struct topic *reader;
     struct pushed *pushed;
-    struct pushed_text held; /* no bytes: the file's lines alone */
+    struct pushed_text held; /* the lines that hold; no bytes: only the file's lines hold */
     char held_name[PUSHED_KEY_MAX + 1200];
-    bool is_read; /* to its end */
+    bool is_read; /* the topic was read to its end */
     bool is_late;
     int64_t applied_ms, taken_ns;
     uint64_t messages, refused;
-    bool has_refused; /* and not said it yet */
+    bool has_refused; /* lines whose refusal is not logged yet */
     struct error why;
     struct watched watched;
     struct timer settle, more, again, late;
@@ -71,7 +71,7 @@ static void config_topic_keep(const struct config_topic *topic)
     json_decref(json);
 }
 
-/* As if the topic had it: it is checked in the same way. */
+/* Takes the lines in the state folder, with the same checks as for the topic's. */
 static void config_topic_take_kept(struct config_topic *topic)
 {
     json_t *json = topic->kept[0] ? json_load_file(topic->kept, 0, NULL) : NULL;
@@ -108,7 +108,7 @@ static void config_topic_find_place(struct config_topic *topic, const struct con
             error.text);
 }
 
-/* Foreign text, which is to be in a document of JSON. */
+/* The reason has foreign text, and becomes part of a JSON document. */
 static void config_topic_note_refused(struct config_topic *topic, const struct error *why)
 {
     topic->refused++;
@@ -214,7 +214,7 @@ static void config_topic_begin_anew(struct config_topic *topic)
     pushed_begin(topic->pushed);
 }
 
-/* What is not there is not there any more. */
+/* Lines that do not come again are no longer in the topic. */
 static void config_topic_note_gap(void *context, int32_t partition)
 {
     (void)partition;
@@ -245,7 +245,7 @@ static void config_topic_ready(void *context, short events)
     config_topic_read_topic(context);
 }
 
-/* Whether it is well again is not told otherwise while there is nothing new in it. */
+/* Without new messages, only reading again tells whether a problem has passed. */
 static void config_topic_try_again(void *context)
 {
     struct config_topic *topic = context;

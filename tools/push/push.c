@@ -1,8 +1,7 @@
 /*
  * blkin config push.
  *
- * The topic is read before it is written to: so a broker that is not there, or a topic that is not,
- * is said before anything is.
+ * It reads the topic before it writes, so a missing broker or topic is reported before a change.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -36,7 +35,7 @@ int config_push(int argc, char *argv[], const char *usage)
 #include <string.h>
 #include <time.h>
 
-#define SERVICE    "host" /* whose configuration it is */
+#define SERVICE    "host" /* the service that takes lines from the topic */
 #define KEY        "config-topic"
 #define READ_MS    30000
 #define DELIVER_MS "15000"
@@ -47,11 +46,11 @@ struct push {
     const char *program, *hosts, *kafka_file;
     struct kafka_url url;
     char key[PUSHED_KEY_MAX + 1];
-    struct pushed_text found[KEYS]; /* what there is, a key each */
+    struct pushed_text found[KEYS]; /* the latest text of each key */
     size_t count;
 };
 
-/* Whatever bytes are in it, it does nothing to a terminal. */
+/* Prints foreign text without control characters, for a terminal. */
 static void push_print(FILE *file, const char *text)
 {
     for (; *text; text++)
@@ -213,7 +212,7 @@ static rd_kafka_t *push_open_producer(const struct push *push, struct delivery *
                                       struct error *error)
 {
     static const char *const settings[][2] = {
-        {"enable.idempotence", "true"}, /* and acks=all: kept by all brokers that should have it */
+        {"enable.idempotence", "true"}, /* implies acks=all */
         {"message.timeout.ms", DELIVER_MS},
         {"client.id", "blkin-config"},
         {"log_level", "0"},
@@ -232,7 +231,7 @@ static rd_kafka_t *push_open_producer(const struct push *push, struct delivery *
     return kafka_open(RD_KAFKA_PRODUCER, &setup, error);
 }
 
-/* bytes NULL: removes what has the key. */
+/* bytes is NULL: removes the key. */
 static bool push_deliver(const struct push *push, rd_kafka_t *producer, const char *bytes,
                          size_t size, struct delivery *delivery, struct error *error)
 {
@@ -258,7 +257,7 @@ static void push_take_setting(void *context, const char *key, const char *value)
         (void)snprintf(policy, 64, "%s", value);
 }
 
-/* Of a topic that is not compacted the brokers delete the oldest messages. */
+/* If a topic is not compacted, the brokers delete its oldest messages. */
 static void push_check_topic(const struct push *push, rd_kafka_t *client)
 {
     char policy[64] = "";
@@ -381,7 +380,7 @@ int config_push(int argc, char *argv[], const char *usage)
         const struct config_request request = {SERVICE, usage, flags};
 
         push->program = argv[0];
-        say_open(argv[0], "none"); /* librdkafka's words are in our messages */
+        say_open(argv[0], "none"); /* our messages contain librdkafka's */
         config = config_read(&request, argc, argv, &status);
     }
     if (config)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS     16 /* so many messages may be for one host */
-#define STARS_MAX 4  /* what fnmatch(3) tries grows with each */
+#define SLOTS     16 /* the limit of messages for one host */
+#define STARS_MAX 4  /* each one makes fnmatch(3) slower */
 
 /* ---- which keys ------------------------------------------------------------------------------ */
 
@@ -39,9 +39,9 @@ static bool pushed_is_taken(const char *service, const char *key)
 
 struct check {
     const char *service, *name;
-    unsigned lines[KEYS_MAX]; /* that set it */
+    unsigned lines[KEYS_MAX]; /* the line that sets a key; 0: none */
     bool is_wrong;
-    struct error *error; /* of the first one */
+    struct error *error; /* about the first wrong line */
 };
 
 static void pushed_refuse(struct check *check, unsigned line, const char *why)
@@ -126,7 +126,7 @@ bool pushed_check_hosts(const char *pattern, struct error *error)
     return false;
 }
 
-/* A whole name before all patterns. */
+/* How well a pattern names a host: a name without wildcards wins. */
 static size_t pushed_letters(const char *pattern)
 {
     size_t count = 0;
@@ -190,7 +190,7 @@ void pushed_free(struct pushed *pushed)
     free(pushed);
 }
 
-/* Whose key is of this service, and of hosts that we are one of: then key has it as a text. */
+/* Is the message for this service and this host? Then key gets the key as a string. */
 static bool pushed_is_for_us(const struct pushed *pushed, const struct pushed_message *message,
                              char key[PUSHED_KEY_MAX + 1])
 {
@@ -205,7 +205,7 @@ static bool pushed_is_for_us(const struct pushed *pushed, const struct pushed_me
     return fnmatch(key + length + 1, pushed->host, 0) == 0;
 }
 
-/* The one that has the key, else a free one; NULL: there is none. */
+/* Returns the slot of the key, else a free one; NULL: all slots are in use. */
 static struct slot *pushed_find_slot(struct pushed *pushed, const char *key)
 {
     struct slot *found = NULL;
@@ -221,7 +221,7 @@ static struct slot *pushed_find_slot(struct pushed *pushed, const char *key)
     return found;
 }
 
-/* What was right before stays; it is known now that the topic has something of this key. */
+/* The lines before stay, since the topic still has the key. */
 static enum pushed_result pushed_note_refused(struct slot *slot)
 {
     if (slot)
