@@ -51,7 +51,7 @@ static void connection_describe_answer(const struct exchange *exchange,
 void exchange_fail(struct exchange *exchange, struct transfer *transfer, CURLcode code, long status)
 {
     const bool is_denied = code == CURLE_OK && status >= 400 && status < 500;
-    struct error problem;
+    struct error problem = {""};
 
     if (code == CURLE_OK)
         connection_describe_answer(exchange, transfer, status, &problem);

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* It remembers a text for keep_ms to twice that time. If more than 65,536 texts come within keep_ms,
- * it forgets the oldest ones sooner. Begin with zeros and keep_ms. */
+/* It remembers a text for keep_ms to twice that time. If more than 65,536 texts come within
+ * keep_ms, it forgets the oldest ones sooner. Begin with zeros and keep_ms. */
 struct seen {
     int64_t keep_ms;
     int64_t turned_ms;
