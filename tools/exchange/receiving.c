@@ -101,7 +101,7 @@ static bool receiving_is_for_us(const struct exchange *exchange, const json_t *m
 
 static void receiving_take(struct exchange *exchange, const json_t *message)
 {
-    struct error error;
+    struct error error = {""};
 
     if (!message_check(message, &error)) {
         if (exchange->malformed++ == 0)
